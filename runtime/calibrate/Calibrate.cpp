@@ -35,8 +35,9 @@ constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
 /// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
-/// Rounds of messages that are longer are too long.
-constexpr int64_t kMostScale = 8;
+/// Rounds of messages that are longer are too long, and sums that take longer:
+/// with less effort, so much shorter ones already.
+constexpr double kMostScale = 8, kMostSumMilliseconds = 1000;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// Of each kind of computing.
 constexpr double kWindowMilliseconds = 2500;
@@ -183,7 +184,9 @@ private:
       MessageRounds rounds{
           .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
       rounds.scale = 1 + roughly(bytes) / kMillisecond;
-      if (costs.sizes() >= kFewest && rounds.scale > kMostScale)
+      if (costs.sizes() >= kFewest &&
+          static_cast<double>(rounds.scale) >
+              std::max(1.0, options.effort * kMostScale))
         break;
       rounds.rounds = std::max(
           kFewestRounds, static_cast<int>(options.effort * kRounds /
@@ -229,7 +232,8 @@ private:
     for (uint64_t bytes : sizesOf(kSumSizes)) {
       const auto rough = fromRoot(
           static_cast<int64_t>(measure(bytes, /*rounds=*/1)) / kMillisecond);
-      if (sums.size() >= kFewest && rough > 1000)
+      if (sums.size() >= kFewest &&
+          static_cast<double>(rough) > options.effort * kMostSumMilliseconds)
         break;
       const auto rounds =
           std::clamp(static_cast<int>(options.effort * 1000 /

@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Package.h"
+#include "runtime/program/CheckGraph.h"
 #include "runtime/program/Printable.h"
 
 #include <algorithm>
 #include <limits>
 #include <set>
-#include <span>
 
 namespace chimera::program {
 
@@ -20,8 +19,6 @@ namespace {
 // No model has more; what is below can be multiplied by 16 and added up.
 constexpr int64_t kMostElements = int64_t{1} << 44;
 constexpr size_t kMostLayers = 1 << 14;
-constexpr uint32_t kMostValues = 1 << 20;
-constexpr size_t kMostName = 1 << 10;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
@@ -43,43 +40,27 @@ public:
              " layers, and no more kinds than layers, got " +
              std::to_string(package.layers.size()) + " and " +
              std::to_string(package.kinds.size());
-    checkText("producer", package.producer);
-    for (size_t k = 0; k < package.kinds.size() && problem.empty(); ++k) {
-      where = "kind " + std::to_string(k) + ": ";
+    checkText(error, "producer", package.producer);
+    for (size_t k = 0; k < package.kinds.size() && !error; ++k) {
+      error.where = "kind " + std::to_string(k) + ": ";
       checkKind(*package.kinds[k]);
     }
-    for (uint32_t k = 0; k < package.layers.size() && problem.empty(); ++k) {
-      where = "layer " + std::to_string(k) + ": ";
+    for (uint32_t k = 0; k < package.layers.size() && !error; ++k) {
+      error.where = "layer " + std::to_string(k) + ": ";
       checkLayer(k);
     }
-    where = "";
-    if (problem.empty())
+    error.where = "";
+    if (!error)
       checkFields();
-    if (problem.empty())
+    if (!error)
       checkNames();
-    if (problem.empty() && package.tied)
+    if (!error && package.tied)
       checkTied();
-    return problem;
+    return error.text;
   }
 
 private:
-  void fail(const std::string &message) {
-    if (problem.empty())
-      problem = where + message;
-  }
-
-  void checkText(const char *what, const std::string &text) {
-    if (text.size() > kMostName || !isPrintable(text))
-      fail(std::string("expected a ") + what + " of at most " +
-           std::to_string(kMostName) + " printable characters, got '" +
-           printable(text.substr(0, 64)) + "'");
-  }
-
-  void checkType(TensorType type) {
-    if (type > TensorType::MAX)
-      fail("expected a known type of tensors, got " +
-           std::to_string(static_cast<unsigned>(type)));
-  }
+  void fail(const std::string &message) { error.fail(message); }
 
   void checkShape(const std::vector<int64_t> &shape) {
     const bool areGood =
@@ -93,7 +74,7 @@ private:
     if (shapes.size() > kMostValues)
       return fail("expected at most 2^20 tensors");
     for (const auto &shape : shapes) {
-      checkType(shape->type);
+      checkType(error, shape->type);
       checkShape(shape->shape);
     }
   }
@@ -103,7 +84,7 @@ private:
       return fail("expected a parameter or more");
     std::set<std::string> names;
     for (const auto &parameter : kind.parameters) {
-      checkText("parameter's name", parameter->name);
+      checkText(error, "parameter's name", parameter->name);
       checkShape(parameter->shape);
       if (parameter->start > Start::MAX || !(parameter->deviation >= 0) ||
           parameter->deviation > std::numeric_limits<float>::max())
@@ -115,9 +96,9 @@ private:
              printable(parameter->name) + "'");
     }
     for (const auto &constant : kind.constants) {
-      checkType(constant->type);
+      checkType(error, constant->type);
       checkShape(constant->shape);
-      if (!problem.empty())
+      if (error)
         return;
       const int64_t bytes =
           elementsOf(constant->shape) * bytesOf(constant->type);
@@ -128,7 +109,7 @@ private:
     }
     if (kind.graphs.empty())
       return fail("expected graphs for at least one number of samples");
-    for (size_t i = 0; i < kind.graphs.size() && problem.empty(); ++i) {
+    for (size_t i = 0; i < kind.graphs.size() && !error; ++i) {
       const LayerGraphsT &graphs = *kind.graphs[i];
       if (graphs.samples < 1 || graphs.samples > (1u << 20))
         fail("expected 1 to 2^20 samples, got " +
@@ -146,7 +127,7 @@ private:
     for (const Shapes *shapes :
          {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved})
       checkShapes(*shapes);
-    if (!problem.empty())
+    if (error)
       return;
     if (graphs.inputs.empty() || graphs.outputs.empty())
       return fail("expected an input or more and an output or more");
@@ -196,46 +177,46 @@ private:
                               Role::Label,         Role::Output,   Role::Saved,
                               Role::OutputGradient};
     const Role madeBack[] = {Role::InputGradient, Role::WeightGradient};
-    const std::string before = where;
-    where = before + "forward: ";
-    checkGraph(*graphs.forward, given, made, count);
+    const std::string before = error.where;
+    error.where = before + "forward: ";
+    checkGraph(error, *graphs.forward, given, made, count);
     for (Role role : made)
-      for (uint32_t i = 0; i < count(role) && problem.empty(); ++i)
+      for (uint32_t i = 0; i < count(role) && !error; ++i)
         if (!isAmong(graphs.forward->outputs, role, i))
           fail(std::string("expected it to make ") + nameOf(role) + " " +
                std::to_string(i));
     if (graphs.weight) {
       const Role labels[] = {Role::Constant, Role::Label};
       const Role weight[] = {Role::Output};
-      where = before + "weight: ";
+      error.where = before + "weight: ";
       const size_t terms = graphs.weight->outputs.size();
       if (terms < 1 || terms > kMostLossTerms)
         return fail("expected it to make 1 to " +
                     std::to_string(kMostLossTerms) + " numbers, got " +
                     std::to_string(terms));
-      checkGraph(*graphs.weight, labels, weight, [&](Role role) {
+      checkGraph(error, *graphs.weight, labels, weight, [&](Role role) {
         return role == Role::Output ? terms : count(role);
       });
     }
     if (graphs.logits) {
       const Role inputs[] = {Role::Parameter, Role::Constant, Role::Input};
       const Role logits[] = {Role::Output};
-      where = before + "logits: ";
-      checkGraph(*graphs.logits, inputs, logits, count);
+      error.where = before + "logits: ";
+      checkGraph(error, *graphs.logits, inputs, logits, count);
       if (graphs.logits->outputs.size() != 1 || graphs.vocabulary < 1 ||
           graphs.vocabulary > (1u << 30))
         fail("expected it to make one tensor, of a vocabulary of 1 to 2^30");
     }
-    where = before + "backward: ";
-    checkGraph(*graphs.backward, givenBack, madeBack, count);
-    if (!problem.empty())
+    error.where = before + "backward: ";
+    checkGraph(error, *graphs.backward, givenBack, madeBack, count);
+    if (error)
       return;
     for (const Port &port : graphs.backward->outputs)
       if (port.role() == Role::InputGradient &&
           !graphs.differentiable[port.index()])
         fail("expected no gradient of input " + std::to_string(port.index()) +
              ", which is not differentiable");
-    if (!problem.empty())
+    if (error)
       return;
     std::vector<bool> isThere(graphs.backward->values);
     for (uint32_t value : graphs.kept) {
@@ -243,7 +224,7 @@ private:
         return fail("expected each kept value once, one of the graph's");
       isThere[value] = true;
     }
-    where = before;
+    error.where = before;
   }
 
   static bool isAmong(const std::vector<Port> &ports, Role role,
@@ -253,106 +234,12 @@ private:
     });
   }
 
-  template <typename Count>
-  void checkPorts(const std::vector<Port> &ports, std::span<const Role> roles,
-                  const Count &count) {
-    std::set<std::pair<Role, uint32_t>> known;
-    for (const Port &port : ports) {
-      if (std::ranges::find(roles, port.role()) == roles.end())
-        return fail(std::string("unexpected port of the role ") +
-                    nameOf(port.role()));
-      if (port.index() >= count(port.role()))
-        return fail(std::string("expected a ") + nameOf(port.role()) +
-                    " below " + std::to_string(count(port.role())) + ", got " +
-                    std::to_string(port.index()));
-      if (!known.insert({port.role(), port.index()}).second)
-        return fail(std::string("expected one port for ") +
-                    nameOf(port.role()) + " " + std::to_string(port.index()) +
-                    ", got two");
-    }
-  }
-
-  template <typename Count>
-  void checkGraph(const GraphT &graph, std::span<const Role> takes,
-                  std::span<const Role> makes, const Count &count) {
-    if (!problem.empty())
-      return;
-    if (graph.values > kMostValues)
-      return fail("expected at most 2^20 values, got " +
-                  std::to_string(graph.values));
-    checkPorts(graph.inputs, takes, count);
-    checkPorts(graph.outputs, makes, count);
-    std::vector<bool> isDefined(graph.values);
-    auto define = [&](uint64_t value) {
-      if (value >= graph.values || isDefined[value])
-        return fail("expected each of " + std::to_string(graph.values) +
-                    " values to be made once, got value " +
-                    std::to_string(value) + " again or beyond");
-      isDefined[value] = true;
-    };
-    auto use = [&](uint64_t value) {
-      if (value >= graph.values || !isDefined[value])
-        fail("expected values that are made before they are used, got value " +
-             std::to_string(value));
-    };
-    for (const Port &port : graph.inputs)
-      define(port.value());
-    for (size_t i = 0; i < graph.calls.size() && problem.empty(); ++i) {
-      const CallT &call = *graph.calls[i];
-      checkText("operator", call.operator_);
-      checkText("overload", call.overload);
-      for (const auto &argument : call.arguments) {
-        checkArgument(*argument);
-        for (int32_t value : argument->values)
-          if (value != -1 || argument->kind != ArgumentKind::Values)
-            use(static_cast<uint32_t>(value));
-      }
-      for (int32_t value : call.results)
-        if (value != -1)
-          define(static_cast<uint32_t>(value));
-    }
-    for (const Port &port : graph.outputs)
-      use(port.value());
-  }
-
-  void checkArgument(const ArgumentT &argument) {
-    auto expect = [&](bool isGood) {
-      if (!isGood)
-        fail(
-            "expected an argument of one of the kinds, with what its kind has");
-    };
-    if (argument.kind != ArgumentKind::Value &&
-        argument.kind != ArgumentKind::Values)
-      expect(argument.values.empty());
-    switch (argument.kind) {
-    case ArgumentKind::None:
-    case ArgumentKind::Values:
-    case ArgumentKind::Booleans:
-    case ArgumentKind::Integers:
-    case ArgumentKind::Numbers:
-      break;
-    case ArgumentKind::Value:
-      return expect(argument.values.size() == 1);
-    case ArgumentKind::Boolean:
-    case ArgumentKind::Integer:
-      return expect(argument.integers.size() == 1);
-    case ArgumentKind::Number:
-      return expect(argument.numbers.size() == 1);
-    case ArgumentKind::Type:
-      return checkType(argument.type);
-    case ArgumentKind::Text:
-      return checkText("text argument", argument.text);
-    default:
-      return expect(false);
-    }
-  }
-
   void checkLayer(uint32_t number) {
     const LayerT &layer = *package.layers[number];
     if (layer.kind >= package.kinds.size())
       return fail("expected one of " + std::to_string(package.kinds.size()) +
                   " kinds, got " + std::to_string(layer.kind));
-    checkText("path", layer.path);
+    checkText(error, "path", layer.path);
     const bool isLast = number + 1 == package.layers.size();
     const LayerKindT &kind = *package.kinds[layer.kind];
     const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
@@ -417,7 +304,7 @@ private:
             const Shapes LayerGraphsT::*tensors, uint32_t layer) {
           std::set<std::string> known;
           for (const std::string &name : names) {
-            checkText(what, name);
+            checkText(error, what, name);
             if (!known.insert(name).second)
               fail(std::string("expected one ") + what + " '" +
                    printable(name) + "', got two");
@@ -437,7 +324,7 @@ private:
     const auto last = static_cast<uint32_t>(package.layers.size() - 1);
     check("input", package.inputs, &LayerGraphsT::inputs, 0);
     check("label", package.labels, &LayerGraphsT::labels, last);
-    if (!problem.empty())
+    if (error)
       return;
     const uint32_t terms = lossTerms(package);
     for (size_t i = 0; i < package.labels.size(); ++i)
@@ -492,7 +379,7 @@ private:
   }
 
   const PackageT &package;
-  std::string where, problem;
+  FirstError error;
 };
 
 } // namespace

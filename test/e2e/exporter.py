@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the small modules of modules.py and what calls the operators of operators.py,
-each as a user would: what is exported has to be what autograd computes (--check), what
-is refused has to say why, in a line and without a traceback. Needs a Python with torch:
-the one of build/venv, unless it is run by another."""
+"""Exports the small modules of modules.py and refused_modules.py and what calls the
+operators of operators.py, each as a user would: what is exported has to be what autograd
+computes (--check), what is refused has to say why, in a line and without a traceback.
+Needs a Python with torch: the one of build/venv, unless it is run by another."""
 
 import argparse
 import os
@@ -14,6 +14,7 @@ import sys
 
 from exporting import PYTHON, ROOT, check_each, has
 from modules import CASES, EVAL, EXACT, GOOD, START
+from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Exports a group of operators.py.
@@ -107,6 +108,7 @@ def main():
                     for group in operators.GROUPS
                 ],
                 *CASES,
+                *REFUSED,
             ],
             lambda: unused_operators(seen),
         )

@@ -11,7 +11,7 @@
 #include "runtime/program/Layers.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/cuda/Accelerator.h"
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/CleanGpus.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -23,22 +23,13 @@ using namespace std::chrono_literals;
 namespace {
 constexpr uint64_t kGiB = uint64_t(1) << 30;
 
-class CalibrateGpus : public testing::Test {
+class CalibrateGpus : public test::CleanGpus {
 protected:
-  void SetUp() override { test::reset(); }
-  void TearDown() override {
-    EXPECT_EQ(test::liveAllocations(), 0u);
-    EXPECT_EQ(test::liveHostAllocations(), 0u);
-    EXPECT_EQ(test::liveStreams(), 0u);
-    EXPECT_EQ(test::liveCommunicators(), 0u);
-    test::reset();
-  }
-
   /// What two threads find, whose layers sleep for a picosecond an operation.
-  static Calibration calibrate(int gpus, bool ownAllReduce) {
+  static Calibration calibrate(int gpus) {
     test::setDevices(gpus, kGiB);
-    const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
-        {.stagesOnHost = true, .ownAllReduce = ownAllReduce}, {});
+    const std::unique_ptr<Accelerator> accelerator =
+        makeCudaAccelerator({.stagesOnHost = true}, {});
     CalibrationUse use;
     use.stages = makeSyntheticStages(1e-3);
     use.setThreads = [](uint32_t) {};
@@ -88,9 +79,9 @@ TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
   }
 }
 
-// Over NCCL, with its own sums.
+// Over NCCL. With its own sums test/e2e/calibrate_gpus.py does.
 TEST_F(CalibrateGpus, OfOneRankEach) {
-  const Calibration found = calibrate(2, /*ownAllReduce=*/true);
+  const Calibration found = calibrate(2);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 1u);
   EXPECT_EQ(found.hosts.memory, kGiB);
@@ -106,7 +97,7 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
 
 // By copies.
 TEST_F(CalibrateGpus, ThatRanksShare) {
-  const Calibration found = calibrate(1, /*ownAllReduce=*/false);
+  const Calibration found = calibrate(1);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 2u);
   // Who opens it second may find some of it in use.

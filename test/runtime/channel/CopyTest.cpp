@@ -7,7 +7,7 @@
 
 #include "runtime/channel/cuda/Copies.h"
 #include "test/runtime/channel/World.h"
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/CleanGpus.h"
 
 #include <algorithm>
 #include <barrier>
@@ -23,18 +23,8 @@ namespace {
 constexpr auto kTimeout = 30s;
 using Errors = std::vector<std::string>;
 
-class Copies : public testing::Test {
+class Copies : public CleanGpus {
 protected:
-  void SetUp() override { reset(); }
-  void TearDown() override {
-    hold(false);
-    EXPECT_EQ(liveAllocations(), 0u);
-    EXPECT_EQ(liveHostAllocations(), 0u);
-    EXPECT_EQ(liveStreams(), 0u);
-    EXPECT_EQ(liveEvents(), 0u);
-    reset();
-  }
-
   static size_t callsOf(const std::string &part) {
     return static_cast<size_t>(
         std::ranges::count_if(calls(), [&](const std::string &call) {

@@ -8,7 +8,7 @@
 #include "runtime/channel/nccl/Channels.h"
 #include "runtime/control/InProcess.h"
 #include "test/runtime/channel/World.h"
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/CleanGpus.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -28,17 +28,8 @@ bool holds(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
-class Nccl : public testing::Test {
+class Nccl : public CleanGpus {
 protected:
-  void SetUp() override { reset(); }
-  void TearDown() override {
-    EXPECT_EQ(liveAllocations(), 0u);
-    EXPECT_EQ(liveStreams(), 0u);
-    EXPECT_EQ(liveEvents(), 0u);
-    EXPECT_EQ(liveCommunicators(), 0u);
-    reset();
-  }
-
   static size_t callsOf(const std::string &name) {
     return std::ranges::count_if(calls(), [&](const std::string &call) {
       return call.starts_with(name);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/KernelsOnHost.h"
 
 #include <math.h> // the overloads of sqrt outside of std
 #include <tuple>

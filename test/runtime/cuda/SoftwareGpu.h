@@ -7,7 +7,7 @@
 //
 // Linked instead of libcudart, libnvrtc and libnccl, for tests: the functions
 // of those that chimera calls, on devices whose memory is the host's and whose
-// streams are threads.
+// streams are threads. This header is what tests include.
 //
 // A stream's thread learns from other threads only what an event, or the other
 // ends of a communication, tell it; so ThreadSanitizer finds operations that
@@ -22,18 +22,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 
 namespace chimera::runtime::test {
-
-// For tests.
 
 /// Forgets errors, records and settings, and numbers streams, events and
 /// communicators from 1 again. Waits for streams that have been destroyed, and
@@ -57,7 +52,7 @@ void recordCalls(bool record);
 std::vector<std::string> calls();
 void clearCalls();
 
-/// Of the calls of the function `name` from now on, that behind `after` others
+/// From now on, the call of the function `name` that comes after `after` others
 /// returns `error` and does nothing.
 void failCall(const std::string &name, int error, int after = 0);
 /// The next operation that a stream executes fails: neither it nor any later
@@ -74,66 +69,6 @@ size_t liveHostAllocations();
 size_t liveStreams();
 size_t liveEvents();
 size_t liveCommunicators();
-
-// For the files of the stand-in.
-
-/// A count that goes up. Who finds that it has been reached knows what was done
-/// before; unlike with a mutex, who raises it learns nothing.
-class Signal {
-public:
-  void raise();
-  bool reached(uint32_t wanted = 1) const;
-  void wait(uint32_t wanted = 1) const;
-  /// Whether it is reached within `time`, or nearly so long.
-  bool waitFor(std::chrono::microseconds time, uint32_t wanted = 1) const;
-
-private:
-  void sleep(uint32_t seen, const std::chrono::microseconds *time) const;
-
-  std::atomic<uint32_t> count{0};
-};
-
-template <typename... Parts> std::string text(const Parts &...parts) {
-  std::ostringstream stream;
-  (stream << ... << parts);
-  return stream.str();
-}
-
-bool isRecording();
-void record(std::string call);
-/// The error that a test wants this call to return, or 0.
-int faultOf(const char *name);
-/// The beginning of every call; `detail` makes the text behind the name.
-template <typename Detail>
-int beginCall(const char *name, const Detail &detail) {
-  if (isRecording()) {
-    std::string more = detail();
-    record(more.empty() ? name : text(name, " ", more));
-  }
-  return faultOf(name);
-}
-
-/// The next number for a thing of this kind.
-uint32_t newNumber(const std::string &kind);
-/// "stream 2"
-std::string nameOf(cudaStream_t stream);
-/// Of the current one for the default stream, -1 for what is no stream.
-int deviceOf(cudaStream_t stream);
-/// Whether an operation of the device can use this memory.
-bool isInReach(int device, const void *memory, size_t bytes);
-bool sharesDevices();
-/// Whether an operation has failed.
-bool hasFailed();
-/// Whether the caller is a function that cudaLaunchHostFunc put on a stream.
-bool inHostFunction();
-
-/// A kernel of runtime/device/cuda/Kernels.cu.
-struct KernelOnHost {
-  const char *name;
-  /// What runs all threads, with the arguments' values of now.
-  std::function<void()> (*bind)(dim3 grid, dim3 block, void **arguments);
-};
-std::span<const KernelOnHost> kernelsOnHost();
 
 } // namespace chimera::runtime::test
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cuda/Device.h"
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/CleanGpus.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -20,17 +20,8 @@ using cuda::CudaDevice;
 namespace {
 constexpr auto kTimeout = 30s;
 
-class Cuda : public testing::Test {
+class Cuda : public CleanGpus {
 protected:
-  void SetUp() override { reset(); }
-  void TearDown() override {
-    EXPECT_EQ(liveAllocations(), 0u);
-    EXPECT_EQ(liveHostAllocations(), 0u);
-    EXPECT_EQ(liveStreams(), 0u);
-    EXPECT_EQ(liveEvents(), 0u);
-    reset();
-  }
-
   static size_t callsOf(const std::string &name) {
     return std::ranges::count_if(calls(), [&](const std::string &call) {
       return call.starts_with(name);

@@ -12,7 +12,7 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/RunOnHost.h"
-#include "test/runtime/cuda/SoftwareGpu.h"
+#include "test/runtime/cuda/CleanGpus.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -25,17 +25,8 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-class OnGpus : public testing::Test {
+class OnGpus : public test::CleanGpus {
 protected:
-  void SetUp() override { test::reset(); }
-  void TearDown() override {
-    EXPECT_EQ(test::liveAllocations(), 0u);
-    EXPECT_EQ(test::liveHostAllocations(), 0u);
-    EXPECT_EQ(test::liveStreams(), 0u);
-    EXPECT_EQ(test::liveCommunicators(), 0u);
-    test::reset();
-  }
-
   static std::unique_ptr<Accelerator> accelerator() {
     return makeCudaAccelerator({.stagesOnHost = true}, {});
   }

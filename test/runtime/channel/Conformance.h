@@ -1,0 +1,63 @@
+//===- Conformance.h - What tests of all channels share ---------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CHANNEL_CONFORMANCE_H
+#define CHIMERA_TEST_RUNTIME_CHANNEL_CONFORMANCE_H
+
+#include "runtime/system/Deadline.h"
+#include "test/runtime/channel/World.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace chimera::runtime::test {
+
+constexpr std::chrono::seconds kTimeout(30);
+
+class Conformance : public testing::TestWithParam<World> {};
+/// What only channels of host memory promise.
+class HostConformance : public testing::TestWithParam<World> {};
+
+template <typename T> ConstBytes bytesOf(const std::vector<T> &values) {
+  return std::as_bytes(std::span(values));
+}
+template <typename T> Bytes bytesOf(std::vector<T> &values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+/// Sends or receives values when they are there.
+template <typename T>
+std::unique_ptr<Request> send(Rank &rank, uint32_t to, Values<T> &values) {
+  return rank.channels.postSend(to, values.bytes(), values.after());
+}
+template <typename T>
+std::unique_ptr<Request> receive(Rank &rank, uint32_t from, Values<T> &values) {
+  return rank.channels.postReceive(from, values.bytes(), values.after());
+}
+
+/// Whether `byte`, which the channels are to write, becomes other than 0 while
+/// this rank stays out of the channels: it looks without asking them.
+__attribute__((no_sanitize("thread"))) inline bool
+isWritten(Channels &channels, const uint8_t &byte) {
+  channels.computing();
+  Deadline deadline(kTimeout);
+  while (!deadline.passed()) {
+    if (static_cast<const volatile uint8_t &>(byte) != 0)
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CHANNEL_CONFORMANCE_H

@@ -1,0 +1,45 @@
+//===- Calls.h - Which calls are recorded, and which fail -------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_CALLS_H
+#define CHIMERA_TEST_RUNTIME_CUDA_CALLS_H
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+namespace chimera::runtime::test {
+
+template <typename... Parts> std::string text(const Parts &...parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+bool isRecording();
+void record(std::string call);
+/// The error that a test wants this call to return, or 0.
+int faultOf(const char *name);
+/// The beginning of every call; `detail` makes the text after the name.
+template <typename Detail>
+int beginCall(const char *name, const Detail &detail) {
+  if (isRecording()) {
+    std::string more = detail();
+    record(more.empty() ? name : text(name, " ", more));
+  }
+  return faultOf(name);
+}
+
+/// The next number for a thing of this kind, by which records name it.
+uint32_t newNumber(const std::string &kind);
+
+/// Forgets records, failures that have not come, and numbers.
+void forgetCalls();
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_CALLS_H

@@ -1,0 +1,34 @@
+//===- CleanGpus.h - Tests that leave nothing on GPUs -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_CLEANGPUS_H
+#define CHIMERA_TEST_RUNTIME_CUDA_CLEANGPUS_H
+
+#include "test/runtime/cuda/SoftwareGpu.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::runtime::test {
+
+/// A test on software GPUs: begins with them as they are at first, and fails if
+/// it leaves something alive.
+class CleanGpus : public testing::Test {
+protected:
+  CleanGpus() { reset(); }
+  ~CleanGpus() override {
+    reset();
+    EXPECT_EQ(liveAllocations(), 0u);
+    EXPECT_EQ(liveHostAllocations(), 0u);
+    EXPECT_EQ(liveStreams(), 0u);
+    EXPECT_EQ(liveEvents(), 0u);
+    EXPECT_EQ(liveCommunicators(), 0u);
+  }
+};
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_CLEANGPUS_H

@@ -1,0 +1,92 @@
+//===- Gpu.h - What the stand-in for CUDA holds -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_GPU_H
+#define CHIMERA_TEST_RUNTIME_CUDA_GPU_H
+
+#include "test/runtime/cuda/Streams.h"
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <set>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace chimera::runtime::test {
+
+/// A point of a stream.
+struct Point {
+  Signal passed;
+  std::chrono::steady_clock::time_point time = {};
+
+  void pass() {
+    time = std::chrono::steady_clock::now();
+    passed.raise();
+  }
+};
+
+struct Event {
+  const uint32_t number;
+  const unsigned flags;
+  const int device;
+  std::mutex mutex = {}; ///< guards the point
+  Point *point = nullptr;
+
+  Point *now() {
+    std::lock_guard lock(mutex);
+    return point;
+  }
+};
+
+constexpr int kHost = -1;
+struct Allocation {
+  size_t bytes;
+  int device; ///< or kHost
+};
+
+// Unless a test says otherwise.
+constexpr int kDevices = 8;
+constexpr size_t kMemoryBytes = size_t{1} << 30;
+constexpr int kCapability = 90;
+
+/// All devices.
+struct Gpu {
+  std::shared_mutex mutex; ///< guards these
+  int devices = kDevices;
+  size_t memoryBytes = kMemoryBytes;
+  int capability = kCapability;
+  uint64_t seed = 1;
+  std::unordered_map<cudaStream_t, std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<Stream>> destroyed; ///< that may not have ended
+  std::unordered_map<cudaEvent_t, std::shared_ptr<Event>> events;
+  std::map<const std::byte *, Allocation> memory; ///< by its beginning
+  std::set<std::pair<int, const void *>> loaded;  ///< kernels, by device
+  std::deque<Point> points; ///< all since the last reset() without streams
+
+  std::atomic<bool> isHeld{false}, sharesDevices{false};
+  std::atomic<int> nextFailure{cudaSuccess}, failure{cudaSuccess};
+};
+Gpu &gpu();
+
+/// The failure of an operation, which nearly all later calls return.
+cudaError_t failure();
+/// cudaSuccess where there is this device.
+cudaError_t deviceError(int device);
+
+// Of each thread, as CUDA has them.
+extern constinit thread_local int currentDevice;
+extern constinit thread_local cudaError_t lastError;
+
+/// Whether the caller is a function that cudaLaunchHostFunc put on a stream.
+extern constinit thread_local bool isInHostFunction;
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_GPU_H

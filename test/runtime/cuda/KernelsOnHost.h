@@ -1,0 +1,31 @@
+//===- KernelsOnHost.h - The kernels of GPUs, for the host ------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_KERNELSONHOST_H
+#define CHIMERA_TEST_RUNTIME_CUDA_KERNELSONHOST_H
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <span>
+
+namespace chimera::runtime::test {
+
+/// A kernel of runtime/device/cuda/Kernels.cu.
+struct KernelOnHost {
+  const char *name;
+  /// What runs all threads, with the arguments' values of now.
+  std::function<void()> (*bind)(dim3 grid, dim3 block, void **arguments);
+};
+std::span<const KernelOnHost> kernelsOnHost();
+
+/// What NVRTC compiles every program to: all of those kernels.
+inline constexpr char kImage[] = "an image for software GPUs";
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_KERNELSONHOST_H

@@ -1,0 +1,35 @@
+//===- Signal.h - A count that threads wait for -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_SIGNAL_H
+#define CHIMERA_TEST_RUNTIME_CUDA_SIGNAL_H
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace chimera::runtime::test {
+
+/// A count that goes up. Who finds that it has been reached knows what was done
+/// before; unlike with a mutex, who raises it learns nothing.
+class Signal {
+public:
+  void raise();
+  bool reached(uint32_t wanted = 1) const;
+  void wait(uint32_t wanted = 1) const;
+  /// Whether it is reached within `time`, or nearly so long.
+  bool waitFor(std::chrono::microseconds time, uint32_t wanted = 1) const;
+
+private:
+  void sleep(uint32_t seen, const std::chrono::microseconds *time) const;
+
+  std::atomic<uint32_t> count{0};
+};
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_SIGNAL_H

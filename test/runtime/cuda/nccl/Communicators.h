@@ -1,0 +1,112 @@
+//===- Communicators.h - Communicators and their ranks ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_COMMUNICATORS_H
+#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_COMMUNICATORS_H
+
+#include "test/runtime/cuda/nccl/Meeting.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace chimera::runtime::test {
+
+struct Member;
+
+/// A call of ncclCommSplit by all ranks of a communicator.
+struct Split {
+  struct Wish {
+    int color, key, rank, device;
+    bool blocks;
+  };
+  std::vector<Wish> wishes;
+  std::vector<std::shared_ptr<Member>> made; ///< by the old rank, once all came
+};
+
+/// What all ranks of a communicator share.
+struct Clique {
+  explicit Clique(int ranks)
+      : devices(static_cast<size_t>(ranks), kAbsent), missing(ranks) {}
+  static constexpr int kAbsent = -1;
+
+  int ranks() const { return static_cast<int>(devices.size()); }
+
+  std::mutex mutex; ///< guards the rest
+  std::condition_variable changed;
+  std::vector<int> devices;
+  int missing; ///< ranks that have not come
+  std::string refusal = {};
+  int finalized = 0;
+  /// Messages of which one end has been launched, by sender and receiver.
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Meeting>>> halves;
+  /// Collectives that so many ranks have launched.
+  std::map<uint64_t, std::pair<int, std::shared_ptr<Meeting>>> collectives;
+  std::map<uint64_t, std::shared_ptr<Split>> splits;
+};
+
+/// What a call of a send, a receive or a collective asks for.
+struct Request {
+  Part part;
+  bool isMessage, isSend;
+  int peer;
+  cudaStream_t stream;
+};
+
+/// A communicator of one rank.
+struct Member {
+  std::shared_ptr<Clique> clique;
+  int rank, device;
+  bool blocks;
+  Health *health;
+  uint32_t number = 0;
+
+  std::mutex mutex = {}; ///< guards the rest
+  uint64_t collectives = 0, splits = 0, launches = 0;
+  std::shared_ptr<Signal> ended = nullptr; ///< of the last operation
+  std::vector<Request> pending = {};
+  int looks = 0; ///< after which they are launched
+  std::shared_ptr<Split> split = nullptr;
+  ncclComm_t *splitTo = nullptr;
+  bool isFinal = false;
+};
+
+/// All communicators.
+struct Registry {
+  std::mutex mutex; ///< guards the rest
+  std::map<ncclComm_t, std::shared_ptr<Member>> members;
+  std::deque<Health> healths;
+  std::map<std::string, std::shared_ptr<Clique>> beginnings; ///< by unique id
+  uint64_t ids = 0;
+  std::string lastError;
+};
+Registry &registry();
+
+/// Says why a call returns this result; returns the result.
+ncclResult_t refuse(ncclResult_t result, const std::string &why);
+
+/// Nothing for what is no communicator.
+std::shared_ptr<Member> find(ncclComm_t handle);
+/// "comm 2"
+std::string nameOf(ncclComm_t handle);
+std::shared_ptr<Member> makeMember(std::shared_ptr<Clique> clique, int rank,
+                                   int device, bool blocks);
+/// Makes it a communicator that calls can name; null for none.
+ncclComm_t adopt(const std::shared_ptr<Member> &member);
+void forget(ncclComm_t handle);
+
+/// What ncclCommGetAsyncError says; only its look changes anything.
+ncclResult_t stateOf(Member &member, bool isLook);
+/// Finds a communicator that can be used.
+ncclResult_t use(ncclComm_t handle, std::shared_ptr<Member> &member);
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_COMMUNICATORS_H

@@ -1,0 +1,83 @@
+//===- Launch.cpp - Operations on their way to streams --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/cuda/nccl/Launch.h"
+#include "test/runtime/cuda/SoftwareGpu.h"
+
+#include <algorithm>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+
+/// The operation that a rank's request is a part of.
+static std::shared_ptr<Meeting> meet(Clique &clique, Member &member,
+                                     const Request &request) {
+  std::lock_guard lock(clique.mutex);
+  std::shared_ptr<Meeting> meeting;
+  if (request.isMessage) {
+    const size_t end = request.isSend ? 0 : 1;
+    auto &halves =
+        clique.halves[request.isSend ? std::pair(member.rank, request.peer)
+                                     : std::pair(request.peer, member.rank)];
+    if (halves.empty() || halves.front()->parts[end].name) {
+      meeting = std::make_shared<Meeting>(2);
+      halves.push_back(meeting);
+    } else {
+      meeting = std::move(halves.front());
+      halves.pop_front();
+    }
+    meeting->parts[end] = request.part;
+    return meeting;
+  }
+  const uint64_t index = member.collectives++;
+  auto &[launched, collective] = clique.collectives[index];
+  if (!collective)
+    collective = std::make_shared<Meeting>(clique.devices.size());
+  meeting = collective;
+  meeting->parts[static_cast<size_t>(member.rank)] = request.part;
+  if (++launched == clique.ranks())
+    clique.collectives.erase(index);
+  return meeting;
+}
+
+void test::launch(Member &member, const std::vector<Request> &requests) {
+  std::vector<std::shared_ptr<Meeting>> meetings;
+  std::vector<cudaStream_t> streams;
+  for (const Request &request : requests) {
+    meetings.push_back(meet(*member.clique, member, request));
+    if (!std::ranges::count(streams, request.stream))
+      streams.push_back(request.stream);
+  }
+  // The operation is on the first of its streams, the others wait for it.
+  auto ended = std::make_shared<Signal>();
+  std::vector<std::shared_ptr<Signal>> before;
+  if (std::shared_ptr<Signal> last = std::exchange(member.ended, ended))
+    before.push_back(std::move(last));
+  Health *health = member.health;
+  for (size_t i = 1; i < streams.size(); ++i) {
+    auto begun = std::make_shared<Signal>();
+    before.push_back(begun);
+    putOn(streams[i], [health, begun = std::move(begun), ended] {
+      begun->raise();
+      await(*ended, *health);
+    });
+  }
+  putOn(streams.front(),
+        [health, meetings = std::move(meetings), before = std::move(before),
+         ended = std::move(ended)] {
+          bool isWell = std::ranges::all_of(
+              before, [&](auto &signal) { return await(*signal, *health); });
+          if (isWell) {
+            for (const std::shared_ptr<Meeting> &meeting : meetings)
+              meeting->arrive();
+            for (const std::shared_ptr<Meeting> &meeting : meetings)
+              if (!await(meeting->done, *health))
+                meeting->leave();
+          }
+          ended->raise();
+        });
+}

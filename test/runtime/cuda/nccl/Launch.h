@@ -1,0 +1,22 @@
+//===- Launch.h - Operations on their way to streams ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_LAUNCH_H
+#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_LAUNCH_H
+
+#include "test/runtime/cuda/nccl/Communicators.h"
+
+#include <vector>
+
+namespace chimera::runtime::test {
+
+/// Puts requests on their streams as one operation. The member is locked.
+void launch(Member &member, const std::vector<Request> &requests);
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_LAUNCH_H

@@ -1,0 +1,124 @@
+//===- MakeCommunicators.cpp - How communicators come to be ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/cuda/nccl/MakeCommunicators.h"
+#include "test/runtime/cuda/Calls.h"
+#include "test/runtime/cuda/Gpu.h"
+#include "test/runtime/cuda/nccl/Groups.h"
+
+#include <algorithm>
+#include <tuple>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+
+namespace {
+bool isValid(const ncclConfig_t *config) {
+  return !config ||
+         (config->magic == 0xcafebeef && config->size == sizeof *config &&
+          (config->blocking == 0 || config->blocking == 1 ||
+           config->blocking == NCCL_CONFIG_UNDEF_INT));
+}
+
+/// Makes the communicators once all ranks have said which they want.
+void finish(Split &split) {
+  auto &wishes = split.wishes;
+  std::ranges::sort(wishes, {}, [](const Split::Wish &wish) {
+    return std::tuple(wish.color, wish.key, wish.rank);
+  });
+  split.made.resize(wishes.size());
+  for (size_t begin = 0, end; begin < wishes.size(); begin = end) {
+    for (end = begin; end < wishes.size(); ++end)
+      if (wishes[end].color != wishes[begin].color)
+        break;
+    if (wishes[begin].color == NCCL_SPLIT_NOCOLOR)
+      continue;
+    auto clique = std::make_shared<Clique>(static_cast<int>(end - begin));
+    clique->missing = 0;
+    for (size_t i = begin; i < end; ++i) {
+      clique->devices[i - begin] = wishes[i].device;
+      split.made[static_cast<size_t>(wishes[i].rank)] =
+          makeMember(clique, static_cast<int>(i - begin), wishes[i].device,
+                     wishes[i].blocks);
+    }
+  }
+}
+} // namespace
+
+ncclResult_t test::initialize(ncclComm_t *made, int ranks,
+                              const ncclUniqueId &id, int rank,
+                              const ncclConfig_t *config) {
+  *made = nullptr;
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess)
+    return refuse(ncclUnhandledCudaError, "no device");
+  if (ranks < 1 || rank < 0 || rank >= ranks || !isValid(config) || isInGroup())
+    return refuse(ncclInvalidArgument, "invalid arguments");
+  const std::string key(id.internal, sizeof id.internal);
+  std::shared_ptr<Clique> clique;
+  {
+    std::lock_guard lock(registry().mutex);
+    std::shared_ptr<Clique> &beginning = registry().beginnings[key];
+    if (!beginning)
+      beginning = std::make_shared<Clique>(ranks);
+    clique = beginning;
+  }
+  const bool blocks = !config || config->blocking != 0;
+  std::shared_ptr<Member> member = makeMember(clique, rank, device, blocks);
+  std::unique_lock lock(clique->mutex);
+  int &own = clique->devices[static_cast<size_t>(rank)];
+  if (clique->ranks() != ranks || own != Clique::kAbsent)
+    return refuse(ncclInvalidArgument, "ranks disagree on who is who");
+  if (!gpu().sharesDevices && std::ranges::count(clique->devices, device))
+    clique->refusal =
+        text("Duplicate GPU detected : ranks have CUDA device ", device);
+  own = device;
+  if (--clique->missing == 0) {
+    std::lock_guard registryLock(registry().mutex);
+    registry().beginnings.erase(key);
+  }
+  clique->changed.notify_all();
+  if (blocks) {
+    clique->changed.wait(lock, [&] { return clique->missing == 0; });
+    if (!clique->refusal.empty())
+      return refuse(ncclInvalidUsage, clique->refusal);
+  }
+  *made = adopt(member);
+  return blocks ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t test::split(Member &member, int color, int key, ncclComm_t *made,
+                         const ncclConfig_t *config) {
+  *made = nullptr;
+  if (color < NCCL_SPLIT_NOCOLOR || !isValid(config) || isInGroup())
+    return refuse(ncclInvalidArgument, "invalid arguments");
+  std::unique_lock memberLock(member.mutex);
+  Clique &clique = *member.clique;
+  std::unique_lock lock(clique.mutex);
+  const uint64_t index = member.splits++;
+  std::shared_ptr<Split> &all = clique.splits[index];
+  if (!all)
+    all = std::make_shared<Split>();
+  std::shared_ptr<Split> own = all;
+  own->wishes.push_back({color, key, member.rank, member.device,
+                         config ? config->blocking != 0 : member.blocks});
+  if (own->wishes.size() == clique.devices.size()) {
+    finish(*own);
+    clique.splits.erase(index);
+    clique.changed.notify_all();
+  }
+  if (member.blocks) {
+    memberLock.unlock();
+    clique.changed.wait(lock, [&] { return !own->made.empty(); });
+    *made = adopt(own->made[static_cast<size_t>(member.rank)]);
+    return ncclSuccess;
+  }
+  // NCCL writes `made` at any time until the communicator is ready again.
+  member.split = std::move(own);
+  member.splitTo = made;
+  return ncclInProgress;
+}

@@ -1,0 +1,25 @@
+//===- MakeCommunicators.h - How communicators come to be -------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_MAKECOMMUNICATORS_H
+#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_MAKECOMMUNICATORS_H
+
+#include "test/runtime/cuda/nccl/Communicators.h"
+
+namespace chimera::runtime::test {
+
+/// This rank's part in making a communicator, on the thread's device.
+ncclResult_t initialize(ncclComm_t *made, int ranks, const ncclUniqueId &id,
+                        int rank, const ncclConfig_t *config);
+
+/// This rank's part in splitting one.
+ncclResult_t split(Member &member, int color, int key, ncclComm_t *made,
+                   const ncclConfig_t *config);
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_MAKECOMMUNICATORS_H

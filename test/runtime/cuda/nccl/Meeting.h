@@ -1,0 +1,86 @@
+//===- Meeting.h - An operation of several ranks ----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_MEETING_H
+#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_MEETING_H
+
+#include "runtime/device/Fold.h"
+#include "test/runtime/cuda/Signal.h"
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chimera::runtime::test {
+
+/// Whether a rank's communicator is well. Threads of streams have a plain
+/// pointer to it, for the reason that Streams.h gives.
+struct Health {
+  std::atomic<bool> isAborted{false};
+  std::mutex mutex = {}; ///< guards these
+  ncclResult_t error = ncclSuccess;
+  std::string text = {};
+
+  void fail(ncclResult_t result, const std::string &why) {
+    std::lock_guard lock(mutex);
+    if (error == ncclSuccess) {
+      error = result;
+      text = why;
+    }
+  }
+};
+
+/// Waits for a signal; false where the communicator is aborted before.
+bool await(const Signal &signal, const Health &health);
+
+/// A rank's part of an operation.
+struct Part {
+  const char *name; ///< of the function; a send's and a receive's are the same
+  const std::byte *source;
+  std::byte *target;
+  size_t count;
+  ncclDataType_t type;
+  int root;
+  Health *health;
+};
+
+size_t bytesOf(ncclDataType_t type);
+inline size_t bytesOf(const Part &part) {
+  return part.count * bytesOf(part.type);
+}
+/// Nothing for a type that is not summed.
+std::optional<ElementType> elementType(ncclDataType_t type);
+
+/// An operation of several ranks. Of a message the sender's part is first.
+class Meeting {
+public:
+  explicit Meeting(size_t size) : parts(size) {}
+
+  std::vector<Part> parts; ///< each is written before it is launched
+  Signal done;
+
+  /// By the stream of a rank. The last rank's moves the bytes.
+  void arrive();
+  /// Nobody moves anything any more, unless it is done or being done.
+  void leave();
+
+private:
+  void move();
+
+  std::mutex mutex; ///< guards these
+  size_t arrived = 0;
+  bool isCancelled = false, moves = false;
+};
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_MEETING_H
