@@ -2,7 +2,7 @@
 # Runs in full what test/run.sh runs in a short form, on what that has built: random
 # programs, more sizes against one device and PyTorch, killed ranks, several hosts, the
 # hostile test bed, mutants, fuzzers, plans against the clock. Each prints its counts;
-# the first that fails ends it. Takes some three hours on two cores.
+# the first that fails ends it. Takes several hours on two cores.
 #
 #   test/full.sh                  all parts, one after another
 #   test/full.sh mutants hosts    these
@@ -75,8 +75,7 @@ hosts() {
 orders() {
   test/e2e/streams.py --tools $bin
   test/e2e/orderings.py --tools $bin --programs 100
-  # Each of the grid is compiled three times or more; the hostile test bed has all.
-  test/e2e/order_text.py --tools $bin --programs 8000
+  test/e2e/order_text.py --tools $bin --full
   test/e2e/mutation.py --tools $bin --full
 }
 

@@ -35,8 +35,8 @@ constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
 /// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
-/// Rounds of messages that are longer are too long, and sums that take longer:
-/// with less effort, so much shorter ones already.
+/// Messages that need longer rounds are left out, and sums that take longer.
+/// The effort scales both limits.
 constexpr double kMostScale = 8, kMostSumMilliseconds = 1000;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// Of each kind of computing.

@@ -10,7 +10,8 @@ own (--profile), asks chimera-plan for plans, draws some of them by a seed, and 
 these, the planner's pick and the profiled programs in turns. What is predicted follows
 from one profile, the medians of several runs before the plans are drawn, times what the
 profiled programs take in the rounds over what they took then: machines have fast and
-slow minutes, which small micro-batches feel more.
+slow minutes. Small micro-batches feel these more than large ones, so each size that is
+profiled has such a factor of its own.
 
     test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
@@ -81,7 +82,7 @@ class Bench:
             self.layers.append(program)
 
     def profile(self, label):
-        """What each layer takes, for each size: (file, what it has)."""
+        """Profiles the program of each size: [(file, what was written to it)]."""
         found = []
         for program in self.layers:
             file = program.with_suffix(f".{label}.json")
@@ -90,8 +91,8 @@ class Bench:
         return found
 
     def first_profile(self):
-        """(The medians of several, files; what a step takes by them, ns), each for
-        each size."""
+        """For each size a file with the medians of several profiles, and the mean step
+        by that file, ns: (files, steps)."""
         rounds = [self.profile("first") for _ in range(self.args.profiles)]
         files, steps = [], []
         for runs in zip(*rounds):
@@ -157,8 +158,8 @@ class Bench:
         return json.loads(profile.read_text())["steps"]["later"]["median"]
 
     def measure(self, drawn):
-        """(The steps of each plan, by rounds in which all take turns; what one of the
-        profiled programs takes at the median round, for each size), ns."""
+        """Lets all take turns in rounds: (the steps of each plan, by rounds; for each
+        size the profiled program's step, the median of the rounds), ns."""
         steps, profiled = [[] for _ in drawn], [[] for _ in self.layers]
         for _ in range(self.args.rounds):
             for times, (_, profile) in zip(profiled, self.profile("now")):
@@ -183,7 +184,7 @@ def between(size, sizes, values):
 
 
 def median_of(profiles):
-    """One of several that differ in their times: the median of each mean."""
+    """A profile whose times have the medians of these profiles' means."""
     first = profiles[0]
     if isinstance(first, list):
         return [median_of(parts) for parts in zip(*profiles)]

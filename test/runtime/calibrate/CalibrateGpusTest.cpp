@@ -79,7 +79,8 @@ TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
   }
 }
 
-// Over NCCL. With its own sums test/e2e/calibrate_gpus.py does.
+// Over NCCL, which moves what ranks then sum in order. Sums by NCCL itself are
+// measured in test/e2e/calibrate_gpus.py.
 TEST_F(CalibrateGpus, OfOneRankEach) {
   const Calibration found = calibrate(2);
   expectSpeedsAndTimes(found);
