@@ -35,9 +35,8 @@ constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
 /// A line is known by these without the larger sizes.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
-/// Messages that need longer rounds are left out, and sums that take longer.
-/// The effort scales both limits.
-constexpr double kMostScale = 8, kMostSumMilliseconds = 1000;
+/// Rounds of messages that are longer are too long.
+constexpr int64_t kMostScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// Of each kind of computing.
 constexpr double kWindowMilliseconds = 2500;
@@ -184,9 +183,7 @@ private:
       MessageRounds rounds{
           .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
       rounds.scale = 1 + roughly(bytes) / kMillisecond;
-      if (costs.sizes() >= kFewest &&
-          static_cast<double>(rounds.scale) >
-              std::max(1.0, options.effort * kMostScale))
+      if (costs.sizes() >= kFewest && rounds.scale > kMostScale)
         break;
       rounds.rounds = std::max(
           kFewestRounds, static_cast<int>(options.effort * kRounds /
@@ -232,8 +229,7 @@ private:
     for (uint64_t bytes : sizesOf(kSumSizes)) {
       const auto rough = fromRoot(
           static_cast<int64_t>(measure(bytes, /*rounds=*/1)) / kMillisecond);
-      if (sums.size() >= kFewest &&
-          static_cast<double>(rough) > options.effort * kMostSumMilliseconds)
+      if (sums.size() >= kFewest && rough > 1000)
         break;
       const auto rounds =
           std::clamp(static_cast<int>(options.effort * 1000 /

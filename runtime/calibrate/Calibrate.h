@@ -29,8 +29,7 @@ struct CalibrationOptions {
   StageFactory stages;               ///< of transformers
   HostOfRank host;                   ///< this rank's, as it is without device
   std::chrono::milliseconds timeout; ///< of waits for other ranks
-  /// Below 1, so much less time is measured, and large messages and sums may be
-  /// left out: the lines fit less well.
+  /// Less than 1 measures for so much less time, and less well.
   double effort = 1;
   /// Called with the reason, from any thread, where waits have no timeout of
   /// their own. Must end the waits, or the process.

@@ -29,9 +29,8 @@ chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
 def check(args, folder, run):
     file = folder / "gpus.mlir"
     output = grid.run(
-        run, "--calibrate", file, "--ranks", RANKS, "--device", "cuda", *SYNTHETIC,
-        "--all-reduce", "transport",
-    )  # fmt: skip
+        run, "--calibrate", file, "--ranks", RANKS, "--device", "cuda", *SYNTHETIC
+    )
     text = calibrate.check_machine(args, file, output, RANKS)
     assert f"// {RANKS} ranks, threads of one process, on GPUs" in text, text
     assert "memory(1024 MiB)" in text and "node_" not in text, text

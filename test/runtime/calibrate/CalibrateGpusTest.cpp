@@ -26,10 +26,10 @@ constexpr uint64_t kGiB = uint64_t(1) << 30;
 class CalibrateGpus : public test::CleanGpus {
 protected:
   /// What two threads find, whose layers sleep for a picosecond an operation.
-  static Calibration calibrate(int gpus) {
+  static Calibration calibrate(int gpus, bool ownAllReduce) {
     test::setDevices(gpus, kGiB);
-    const std::unique_ptr<Accelerator> accelerator =
-        makeCudaAccelerator({.stagesOnHost = true}, {});
+    const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
+        {.stagesOnHost = true, .ownAllReduce = ownAllReduce}, {});
     CalibrationUse use;
     use.stages = makeSyntheticStages(1e-3);
     use.setThreads = [](uint32_t) {};
@@ -79,10 +79,9 @@ TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
   }
 }
 
-// Over NCCL, which moves what ranks then sum in order. Sums by NCCL itself are
-// measured in test/e2e/calibrate_gpus.py.
+// Over NCCL, which sums too.
 TEST_F(CalibrateGpus, OfOneRankEach) {
-  const Calibration found = calibrate(2);
+  const Calibration found = calibrate(2, /*ownAllReduce=*/true);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 1u);
   EXPECT_EQ(found.hosts.memory, kGiB);
@@ -98,7 +97,7 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
 
 // By copies.
 TEST_F(CalibrateGpus, ThatRanksShare) {
-  const Calibration found = calibrate(1);
+  const Calibration found = calibrate(1, /*ownAllReduce=*/false);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 2u);
   // Who opens it second may find some of it in use.
