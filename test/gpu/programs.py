@@ -99,6 +99,35 @@ def timed():
     ), 2, "instructions"
 
 
+def predicted():
+    """(name, description, ranks, model, type, is profiled) of programs of one rank:
+    those that are profiled, with each layer as a stage, embedding and head included,
+    and plans of which plans.py then predicts a step."""
+    for model, layers, types, sizes in (
+        ("GPT-2 124M", 12, ("", "activation_type(bf16)"), (1, 2, 4, 8)),
+        ("tiny", 2, ("",), (1, 2)),
+    ):
+        for type_ in types:
+            pipeline = (
+                f"chimera.model @m gpt2 {GPT2[model]}\nchimera.pipeline @p of @m "
+            )
+            kind = f"{model.split()[-1]}-{'bf16' if type_ else 'f32'}"
+            for size in (sizes[0], sizes[-1]):
+                yield f"profiled-{kind}-{size}", (
+                    f"{pipeline}stages({layers + 2}) micro_batches(2) workers(1) "
+                    f'schedule("interleaved-1f1b") micro_batch_size({size}) {type_}\n'
+                ), 1, model, type_, True
+            for size in sizes:
+                for name, schedule in (
+                    ("plan", 'schedule("1f1b")'),
+                    ("recompute", 'schedule("gpipe") recompute(all)'),
+                ):
+                    yield f"{name}-{kind}-{size}", (
+                        f"{pipeline}stages(1) micro_batches({2 * sizes[-1] // size}) "
+                        f"{schedule} micro_batch_size({size}) {type_}\n"
+                    ), 1, model, type_, False
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
@@ -152,9 +181,14 @@ def main():
             for stage in dump["stages"]
         ]
     (options.to / "table.json").write_text(json.dumps(table, indent=1))
+    plans = [
+        compiled(case[:3]) | dict(zip(("model", "type", "is_profiled"), case[3:]))
+        for case in predicted()
+    ]
+    (options.to / "plans.json").write_text(json.dumps(plans, indent=1))
     text = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
     (options.to / "text").write_bytes(text.read_bytes())
-    print(f"{len(every) + len(trained) + len(table)} programs are in {options.to}")
+    print(f"{len(every) + len(trained) + len(table) + len(plans)} programs are in {options.to}")
 
 
 if __name__ == "__main__":

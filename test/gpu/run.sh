@@ -4,7 +4,7 @@
 #
 #   test/gpu/run.sh                  build, then all parts
 #   test/gpu/run.sh PART…            these parts: device channels schemes numbers
-#                                    kill calibrate table sanitizer
+#                                    kill calibrate plans table sanitizer
 #   test/gpu/run.sh build            the runtime alone, without MPI, in build/gpu,
 #                                    and with a compiler the programs too
 #   test/gpu/run.sh pack FOLDER      what a machine without a compiler needs, for
@@ -15,7 +15,7 @@
 # from there.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-parts=(device channels schemes numbers kill calibrate table sanitizer)
+parts=(device channels schemes numbers kill calibrate plans table sanitizer)
 
 if [ -e "$here/packed" ]; then
   root=$here bin=$here/bin programs=$here/programs
@@ -89,14 +89,22 @@ numbers() {
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
 
-# Prints what the machine takes, and keeps it as machine.mlir beside the programs: by
-# threads, and where there are more GPUs also by processes, with one each.
+# Prints what the machine takes by threads and by processes, with a GPU each where
+# there are more, and keeps it as machine.mlir beside the programs.
 calibrate() {
   local file=$(dirname "$programs")/machine.mlir
   local measure=("$bin/chimera-run" --calibrate "$file" --device cuda --timeout 60)
-  as_threads "${measure[@]}" --ranks 2 || return 1
-  [ "$gpus" = 1 ] || "$here/launch.py" 2 "${measure[@]}" || return 1
-  cat "$file"
+  "${measure[@]}" --ranks 2 && cat "$file" &&
+    "$here/launch.py" 2 "${measure[@]}" && cat "$file"
+}
+
+# Kept as plans.json beside the programs. Without a compiler it only measures, and
+# `test/gpu/plans.py --tools … --to plans.json` predicts elsewhere.
+plans() {
+  local tools=$root/build/release/bin
+  [ -x "$tools/chimera-opt" ] || tools=
+  "$here/plans.py" --run "$bin/chimera-run" --programs "$programs" \
+    --to "$(dirname "$programs")/plans.json" ${tools:+--tools "$tools"}
 }
 
 # By build/venv's Python, which has torch, where it is there. Kept as table.json

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds the steps that the compiler predicts for a GPU against the clock: GPT-2 in two
+types, with several sizes of micro-batches, with and without recomputation. It predicts
+from profiles of programs that have each layer as a stage of its own, with micro-batches
+of the smallest and of the largest size.
+
+Where there is a GPU, --run measures all programs and keeps what it found in --to. Where
+there is a compiler, --tools predicts what is kept there and prints both, with the spread
+of the steps. The two may be different machines.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# One rank has no links, and the profiles say what its device takes.
+MACHINE = "chimera.machine @one devices(1) memory(80 GiB) profile({profiles})\n"
+
+
+def execute(*command):
+    words = [str(word) for word in command]
+    result = subprocess.run(words, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(words)}:\n{result.stdout}{result.stderr}")
+
+
+def measure(options, cases):
+    """Adds to each case what its run profiled, which has the steps too."""
+    for case in cases:
+        with tempfile.TemporaryDirectory() as name:
+            profile = pathlib.Path(name) / "profile"
+            # fmt: off
+            execute(options.run, options.programs / case["program"], "--device",
+                    options.device, "--data", options.programs / "text", "--steps",
+                    options.steps, "--evaluate-batches", 0, "--quiet", "--timeout",
+                    120, "--profile", profile)
+            # fmt: on
+            case["profile"] = json.loads(profile.read_text())
+        print(f"{case['program']}: {steps_of(case)['median'] / 1e6:.2f} ms", flush=True)
+
+
+def steps_of(case):
+    return case["profile"]["steps"]["later"]
+
+
+def predict(options, cases):
+    """Adds to each plan the step that the compiler predicts, ns."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        source, report = folder / "plan.mlir", folder / "report.json"
+        for case in cases:
+            profiles = []
+            for other in cases:
+                alike = all(other[key] == case[key] for key in ("model", "type"))
+                if alike and other["is_profiled"]:
+                    profiles.append(folder / f"{other['program']}.json")
+                    profiles[-1].write_text(json.dumps(other["profile"]))
+            machine = MACHINE.format(profiles=", ".join(f'"{p}"' for p in profiles))
+            source.write_text(
+                machine + case["description"].replace("of @m ", "of @m on @one ")
+            )
+            # fmt: off
+            execute(options.tools / "chimera-opt", source, "--chimera-to-allocated",
+                    f"--chimera-report=costs=stages format=json output={report}",
+                    "-o", "/dev/null")
+            # fmt: on
+            (pipeline,) = json.loads(report.read_text())
+            case["predicted"] = pipeline["step"]
+
+
+def print_table(cases):
+    print(f"{'':<32}{'predicted':>12}{'measured':>12}{'error':>9}{'spread':>9}")
+    errors = []
+    for case in cases:
+        steps = steps_of(case)
+        median = steps["median"]
+        error = 100 * (case["predicted"] / median - 1)
+        spread = 100 * (steps["max"] - steps["min"]) / median
+        if not case["is_profiled"]:
+            errors.append(abs(error))
+        print(
+            f"{case['program']:<32}{case['predicted'] / 1e6:>9.2f} ms"
+            f"{median / 1e6:>9.2f} ms{error:>+7.1f} %{spread:>7.1f} %"
+        )
+    print(
+        f"of the {len(errors)} that were not profiled: median error "
+        f"{statistics.median(errors):.1f} %, largest {max(errors):.1f} %"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--run", type=pathlib.Path, help="chimera-run: measure")
+    parser.add_argument("--programs", type=pathlib.Path, help="a folder, to measure")
+    parser.add_argument("--tools", type=pathlib.Path, help="a folder: predict")
+    parser.add_argument("--to", type=pathlib.Path, required=True, help="a file")
+    parser.add_argument("--model", default="GPT-2 124M")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "host"))
+    parser.add_argument("--steps", type=int, default=6)
+    options = parser.parse_args()
+    if bool(options.run) != bool(options.programs):
+        parser.error("expected --run and --programs together")
+    if not (options.run or options.tools):
+        parser.error("expected --run, to measure, or --tools, to predict")
+    if options.run:
+        every = json.loads((options.programs / "plans.json").read_text())
+        cases = [case for case in every if case["model"] == options.model]
+        measure(options, cases)
+        options.to.write_text(json.dumps(cases))
+    if options.tools:
+        cases = json.loads(options.to.read_text())
+        predict(options, cases)
+        print_table(cases)
+
+
+if __name__ == "__main__":
+    main()
