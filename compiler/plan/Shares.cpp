@@ -10,16 +10,18 @@
 #include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
+#include <set>
 
 namespace chimera::plan {
 
 namespace {
 
-/// Time of all workers in a step.
+/// What the workers do in a step, and its time.
 struct Busy {
-  double forwardsAgain = 0; ///< recomputes, of all workers
-  double all = 0;           ///< of all workers
-  double most = 0;          ///< of the busiest
+  double forwardsAgain = 0;     ///< recomputes, of all workers
+  double all = 0;               ///< of all workers
+  double most = 0;              ///< of the busiest
+  std::set<int32_t> recomputed; ///< stages of which forwards run again
 };
 
 Busy busyOf(const schedule::Problem &problem, const schedule::Schedule &order) {
@@ -29,8 +31,10 @@ Busy busyOf(const schedule::Problem &problem, const schedule::Schedule &order) {
     for (const schedule::Action &action : worker) {
       auto cost = static_cast<double>(problem.cost(action));
       time += cost;
-      if (action.kind == schedule::Kind::Recompute)
+      if (action.kind == schedule::Kind::Recompute) {
         busy.forwardsAgain += cost;
+        busy.recomputed.insert(action.stage);
+      }
     }
     busy.all += time;
     busy.most = std::max(busy.most, time);
@@ -104,9 +108,7 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
       {Part::Update, "update",
        "the time by which a step grows because the optimizer updates weights",
        time.update}};
-  detail.recomputed = static_cast<int32_t>(
-      proposal.recompute.size() -
-      std::ranges::count(proposal.recompute, schedule::Recompute::None));
+  detail.recomputed = static_cast<int32_t>(busy.recomputed.size());
   detail.hasSums = problem.width > 1 || problem.pipelines.size() > 1;
   return detail;
 }

@@ -38,7 +38,7 @@ struct Share {
 struct Detail {
   Proposal proposal;
   std::vector<Share> shares; ///< one for each part; they sum to the step
-  int32_t recomputed;        ///< how many stages are
+  int32_t recomputed;        ///< of how many stages forwards run again
   bool hasSums;              ///< whether there are several replicas of a stage
 
   /// What a part takes, ns.
