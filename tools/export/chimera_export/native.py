@@ -18,6 +18,7 @@ import logging
 import os
 import platform
 import shutil
+import tempfile
 import warnings
 from unittest import mock
 
@@ -123,6 +124,9 @@ class Compiler:
                 f"--native: expected a C++ compiler, but found no {compiler} (the "
                 "variable CXX names another)"
             )
+        # A folder for each library. In PyTorch's cache another process that compiles
+        # the same graph would write the same file while it is packaged here.
+        self.folder = tempfile.TemporaryDirectory(prefix="chimera-native-")
         self.archives = {}  # by their digests
         self.functions = 0
         self.interpreted = []  # what is not compiled, and why
@@ -175,8 +179,7 @@ class Compiler:
             self.known[key] = self._compile(cut, values, signature)
         return self.known[key]
 
-    @staticmethod
-    def _compile(graph, values, signature):
+    def _compile(self, graph, values, signature):
         arguments = [
             torch.empty_strided(tuple(v.shape), v.stride(), dtype=v.dtype)
             for v in values
@@ -187,7 +190,11 @@ class Compiler:
             files = torch._inductor.aot_compile(
                 fx.GraphModule(torch.nn.Module(), graph),
                 tuple(arguments),
-                options={**OPTIONS, "aot_inductor.metadata": {"chimera": signature}},
+                options={
+                    **OPTIONS,
+                    "aot_inductor.output_path": tempfile.mkdtemp(dir=self.folder.name),
+                    "aot_inductor.metadata": {"chimera": signature},
+                },
             )
         if any(file.endswith(".wrapper.json") for file in files):
             raise RuntimeError("it calls operators that compiled code cannot call alone")
