@@ -2,7 +2,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains scaled-down models of examples/models, a GPT-2 and a BERT that predicts
-masked tokens, on real text with four pipelines, with forward doubling and with recomputation, and holds the loss
+masked tokens, on real text with four pipelines, with forward doubling and with
+recomputation (BERT only so with --full, else with forward doubling), and holds the loss
 on held-out text against that of the byte-unigram model, the best that predicts
 without context. It must begin far above it and end well below.
 
@@ -79,7 +80,9 @@ def check(options, folder, model):
         return summary["held_out_loss"] / summary["unigram_loss"]
 
     start = train("4 pipelines", options.data, 0)
-    for name in SCHEDULES:
+    # They train to the same numbers, which other tests hold.
+    schedules = SCHEDULES if options.full or model == "gpt2" else ["forward doubling"]
+    for name in schedules:
         end = train(name, options.data, steps)
         line = f"{model}, {name}: held-out loss {start:.3f} of the unigram model's at "
         line += f"the start, {end:.3f} after {steps} steps"

@@ -6,8 +6,8 @@
 whole and split backwards, recomputation and parts of micro-batches, with ranks as
 threads and, with --mpirun, as processes. Losses and last-step gradients must agree to
 1e-10 in float64 and 1e-4 in float32, relative to the largest gradient and to the loss,
-native code must have run, and no file may be left behind. Without --full the models are
-two layers each, for a graph takes seconds to compile.
+native code must have run, and no file may be left behind. Without --full it is one
+model of two layers, for a graph takes seconds to compile.
 
 Then it changes a byte of the code and takes the code away, which must be refused.
 
@@ -41,11 +41,9 @@ FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
 # Source, with what it is called, the type, how many parts a micro-batch has, and the
 # schedules.
-SHORT = [
-    ("gpt", "", "float64", 1, [WHOLE, SPLIT]),
-    ("convolution", "", "float32", 1, [WHOLE, SPLIT]),
-]
+SHORT = [("gpt", "", "float64", 1, [WHOLE, SPLIT])]
 MORE = [
+    ("convolution", "", "float32", 1, [WHOLE, SPLIT]),
     ("gpt", "", "float64", 2, [HALVES, FUSED]),
     ("convolution", "", "float64", 2, [WHOLE, SPLIT, HALVES]),
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", 1, [WHOLE]),
