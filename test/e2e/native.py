@@ -110,7 +110,7 @@ def export(options, folder, source, arguments, *more):
     environment = os.environ | {
         "TORCHINDUCTOR_CACHE_DIR": str(options.cache),
         "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O1" if options.full else "O0",
-        "TMPDIR": str(options.cache),
+        "TMPDIR": str(options.temporary),
     }
     command = [
         options.python, ROOT / "tools/export/chimera-export", source,
@@ -170,6 +170,9 @@ def check(options, folder, case):
         compiled > 0 and ("not compiled" in output) == drops,
         f"{case}: {compiled} graphs compiled",
     )
+    # There others write the same files.
+    shared = list(options.cache.glob("*/*.wrapper.so"))
+    checks.check(not shared, f"{case}: no library in the cache, got {shared}")
     native = ("--allow-native-code", folder / "package/native")
     # Where a library would unpack what it loads.
     (folder / "temporary").mkdir()
@@ -300,7 +303,9 @@ def main():
         return
     with tempfile.TemporaryDirectory() as name:
         options.cache = pathlib.Path(name) / "cache"
+        options.temporary = pathlib.Path(name) / "temporary"
         options.cache.mkdir()
+        options.temporary.mkdir()
         if options.measure:
             measure(options, pathlib.Path(name))
             return
