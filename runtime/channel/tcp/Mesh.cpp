@@ -323,8 +323,6 @@ bool Mesh::hears(uint32_t peer) const {
 void Mesh::lose(uint32_t peer, const std::string &how) {
   if (isLeaving || gone.count(peer))
     return;
-  gone.emplace(peer, how);
-  newlyLost.emplace_back(peer, how);
+  leaving.push_back({peer, how, /*isLoss=*/true});
   watched.erase(peer);
-  changed.notify_all();
 }

@@ -169,11 +169,16 @@ private:
     std::deque<std::vector<std::byte>> kept;
     std::deque<SharedOperation> asked;
   };
+  struct Departure {
+    uint32_t peer;
+    std::string how;
+    bool isLoss;
+  };
   using Done = std::vector<std::function<void()>>;
   static constexpr std::chrono::seconds kGreeting{5};
 
   void run();
-  bool turn(std::optional<Deadline> &leaving);
+  bool turn(std::optional<Deadline> &flushing);
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
   Socket dialOrHearWhy(uint32_t peer, std::chrono::milliseconds connecting,
@@ -210,7 +215,9 @@ private:
   std::vector<Incoming> incoming;
   std::map<std::pair<uint32_t, Stream>, Inbox> inboxes;
   std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
-  std::vector<std::pair<uint32_t, std::string>> newlyLost;
+  /// Ranks that are gone when the calls for what they sent before are made: one
+  /// of these may say why.
+  std::vector<Departure> leaving;
   std::map<uint32_t, Deadline> watched; ///< until when each may be silent
   std::chrono::steady_clock::time_point nextSign, nextAccept;
   std::optional<std::string> aborted;

@@ -162,9 +162,9 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
       connection.got = 0;
       if (connection.header.kind == Bye) {
-        gone.emplace(*connection.from, "has left the run");
+        leaving.push_back(
+            {*connection.from, "has left the run", /*isLoss=*/false});
         watched.erase(*connection.from);
-        changed.notify_all();
       }
       if (connection.header.kind == Payload)
         beginPayload(connection);
@@ -232,9 +232,9 @@ void Mesh::accept() {
 }
 
 void Mesh::run() {
-  std::optional<Deadline> leaving;
+  std::optional<Deadline> flushing;
   try {
-    while (turn(leaving))
+    while (turn(flushing))
       ;
   } catch (const std::exception &error) {
     // Nobody else can tell the others.
@@ -243,11 +243,11 @@ void Mesh::run() {
 }
 
 /// False where this rank may leave.
-bool Mesh::turn(std::optional<Deadline> &leaving) {
-  constexpr milliseconds kLeaving = 2s;
+bool Mesh::turn(std::optional<Deadline> &flushing) {
+  constexpr milliseconds kFlushing = 2s;
   constexpr int kNap = 50;
   Done done;
-  std::vector<std::pair<uint32_t, std::string>> losses;
+  std::vector<Departure> left;
   std::vector<pollfd> entries = {{wakeUp.number(), POLLIN, 0}};
   if (std::chrono::steady_clock::now() >= nextAccept)
     entries.push_back({listener.socket.number(), POLLIN, 0});
@@ -264,9 +264,9 @@ bool Mesh::turn(std::optional<Deadline> &leaving) {
     }
     for (const Incoming &connection : incoming)
       entries.push_back({connection.socket.number(), POLLIN, 0});
-    if (isLeaving && !leaving)
-      leaving.emplace(kLeaving);
-    if (isLeaving && (!hasFrames || leaving->passed()))
+    if (isLeaving && !flushing)
+      flushing.emplace(kFlushing);
+    if (isLeaving && (!hasFrames || flushing->passed()))
       return false;
   }
   // Sends that ended may bring others.
@@ -280,10 +280,21 @@ bool Mesh::turn(std::optional<Deadline> &leaving) {
              (!connection.from && connection.greetsUntil.passed());
     });
     accept();
-    losses = std::exchange(newlyLost, {});
+    left = std::exchange(leaving, {});
   }
   callBack(done);
-  for (const auto &[peer, how] : losses)
-    onLost(peer, how);
+  if (left.empty())
+    return true;
+  {
+    std::lock_guard lock(mutex);
+    // Each is gone once, and as it was first.
+    std::erase_if(left, [&](const Departure &each) {
+      return !gone.emplace(each.peer, each.how).second;
+    });
+    changed.notify_all();
+  }
+  for (const Departure &each : left)
+    if (each.isLoss)
+      onLost(each.peer, each.how);
   return true;
 }

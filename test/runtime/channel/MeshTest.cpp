@@ -154,6 +154,24 @@ TEST_F(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   late.join();
 }
 
+// What a rank said last is heard before it is gone, though it be slow to hear.
+TEST_F(MeshOfTwo, ARankThatIsGoneMayHaveSaidWhy) {
+  std::byte news{}, message{};
+  Mesh &own = *meshes[1];
+  own.receive(0, 7, {&news, 1}, [&] {
+    std::this_thread::sleep_for(200ms);
+    own.abort("rank 0 failed: no data");
+  });
+  meshes[0]->send(1, 7, {&news, 1});
+  meshes[0].reset();
+  try {
+    own.wait(own.receive(0, 8, {&message, 1}), 10s);
+    FAIL() << "expected a WaitError";
+  } catch (const WaitError &error) {
+    EXPECT_STREQ(error.what(), "aborted: rank 0 failed: no data");
+  }
+}
+
 // The thread of the mesh is held up, as that of a stopped process is.
 TEST_F(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
