@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 
 namespace chimera::schedule {
 namespace {
@@ -27,19 +28,32 @@ double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/// Sixteen times the actions, of many stages as of many micro-batches. What is
-/// quadratic in either would take 256 times as long.
+/// Whether sixteen times the actions take less than 64 times as long. What is
+/// quadratic takes 256 times as long at each attempt, what is not only beside
+/// other processes that use the caches.
+bool growsWithActions(const std::function<double()> &timeOfFew,
+                      const std::function<double()> &timeOfMany) {
+  for (int attempt = 0; attempt < 5; ++attempt)
+    if (timeOfMany() < 64 * std::max(timeOfFew(), 1e-3))
+      return true;
+  return false;
+}
+
+/// Of many stages as of many micro-batches.
 TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
     bool fills = !canDo(scheme, 4, 1); // needs N >= D
     int32_t few = fills ? 64 : 1500;
-    double small = timeOf(scheme, few, fills ? few : 4);
-    double large =
-        fills ? timeOf(scheme, 4 * few, 4 * few) : timeOf(scheme, 16 * few, 4);
-    EXPECT_LT(large, 64 * std::max(small, 1e-3)) << scheme.name;
-    small = timeOf(scheme, 4, 1500);
-    large = timeOf(scheme, 4, 16 * 1500);
-    EXPECT_LT(large, 64 * std::max(small, 1e-3)) << scheme.name;
+    EXPECT_TRUE(
+        growsWithActions([&] { return timeOf(scheme, few, fills ? few : 4); },
+                         [&] {
+                           return fills ? timeOf(scheme, 4 * few, 4 * few)
+                                        : timeOf(scheme, 16 * few, 4);
+                         }))
+        << scheme.name << ", stages";
+    EXPECT_TRUE(growsWithActions([&] { return timeOf(scheme, 4, 1500); },
+                                 [&] { return timeOf(scheme, 4, 16 * 1500); }))
+        << scheme.name << ", micro-batches";
   }
 }
 
