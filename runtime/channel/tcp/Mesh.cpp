@@ -323,6 +323,6 @@ bool Mesh::hears(uint32_t peer) const {
 void Mesh::lose(uint32_t peer, const std::string &how) {
   if (isLeaving || gone.count(peer))
     return;
-  leaving.push_back({peer, how, /*isLoss=*/true});
+  departures.push_back({peer, how, /*isLoss=*/true});
   watched.erase(peer);
 }

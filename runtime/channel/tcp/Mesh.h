@@ -217,7 +217,7 @@ private:
   std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
   /// Ranks that are gone when the calls for what they sent before are made: one
   /// of these may say why.
-  std::vector<Departure> leaving;
+  std::vector<Departure> departures;
   std::map<uint32_t, Deadline> watched; ///< until when each may be silent
   std::chrono::steady_clock::time_point nextSign, nextAccept;
   std::optional<std::string> aborted;

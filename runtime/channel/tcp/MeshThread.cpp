@@ -162,7 +162,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
       connection.got = 0;
       if (connection.header.kind == Bye) {
-        leaving.push_back(
+        departures.push_back(
             {*connection.from, "has left the run", /*isLoss=*/false});
         watched.erase(*connection.from);
       }
@@ -280,7 +280,7 @@ bool Mesh::turn(std::optional<Deadline> &flushing) {
              (!connection.from && connection.greetsUntil.passed());
     });
     accept();
-    left = std::exchange(leaving, {});
+    left = std::exchange(departures, {});
   }
   callBack(done);
   if (left.empty())
