@@ -80,7 +80,7 @@ def check(options, folder, model):
         return summary["held_out_loss"] / summary["unigram_loss"]
 
     start = train("4 pipelines", options.data, 0)
-    # They train to the same numbers, which other tests hold.
+    # All schedules train to the same numbers, which other tests hold.
     schedules = SCHEDULES if options.full or model == "gpt2" else ["forward doubling"]
     for name in schedules:
         end = train(name, options.data, steps)

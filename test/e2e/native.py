@@ -170,7 +170,7 @@ def check(options, folder, case):
         compiled > 0 and ("not compiled" in output) == drops,
         f"{case}: {compiled} graphs compiled",
     )
-    # There, exports of models that have a graph in common write the same file.
+    # Two exports at a time may write one file in PyTorch's cache.
     shared = list(options.cache.glob("*/*.wrapper.so"))
     checks.check(not shared, f"{case}: no library in the cache, got {shared}")
     native = ("--allow-native-code", folder / "package/native")

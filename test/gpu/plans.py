@@ -15,19 +15,19 @@ import argparse
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
+
+import launch
 
 # One rank has no links, and the profiles say what its device takes.
 MACHINE = "chimera.machine @one devices(1) memory(80 GiB) profile({profiles})\n"
 
 
 def execute(*command):
-    words = [str(word) for word in command]
-    result = subprocess.run(words, capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(words)}:\n{result.stdout}{result.stderr}")
+    output, is_well = launch.run(command)
+    if not is_well:
+        sys.exit(f"{' '.join(map(str, command))}:\n{output}")
 
 
 def measure(options, cases):

@@ -103,19 +103,19 @@ def predicted():
     """(name, description, ranks, model, type, is profiled) of programs of one rank:
     those that are profiled, with each layer as a stage, embedding and head included,
     and plans of which plans.py then predicts a step."""
-    for model, layers, types, sizes in (
-        ("GPT-2 124M", 12, ("", "activation_type(bf16)"), (1, 2, 4, 8)),
-        ("tiny", 2, ("",), (1, 2)),
+    clauses = {"float32": "", "bfloat16": "activation_type(bf16)"}
+    for model, types, sizes in (
+        ("GPT-2 124M", ("float32", "bfloat16"), (1, 2, 4, 8)),
+        ("tiny", ("float32",), (1, 2)),
     ):
+        layers = int(re.search(r"layers\((\d+)\)", GPT2[model])[1])
+        pipeline = f"chimera.model @m gpt2 {GPT2[model]}\nchimera.pipeline @p of @m "
         for type_ in types:
-            pipeline = (
-                f"chimera.model @m gpt2 {GPT2[model]}\nchimera.pipeline @p of @m "
-            )
-            kind = f"{model.split()[-1]}-{'bf16' if type_ else 'f32'}"
+            clause, kind = clauses[type_], f"{model.split()[-1]}-{type_}"
             for size in (sizes[0], sizes[-1]):
                 yield f"profiled-{kind}-{size}", (
                     f"{pipeline}stages({layers + 2}) micro_batches(2) workers(1) "
-                    f'schedule("interleaved-1f1b") micro_batch_size({size}) {type_}\n'
+                    f'schedule("interleaved-1f1b") micro_batch_size({size}) {clause}\n'
                 ), 1, model, type_, True
             for size in sizes:
                 for name, schedule in (
@@ -124,7 +124,7 @@ def predicted():
                 ):
                     yield f"{name}-{kind}-{size}", (
                         f"{pipeline}stages(1) micro_batches({2 * sizes[-1] // size}) "
-                        f"{schedule} micro_batch_size({size}) {type_}\n"
+                        f"{schedule} micro_batch_size({size}) {clause}\n"
                     ), 1, model, type_, False
 
 
@@ -188,7 +188,8 @@ def main():
     (options.to / "plans.json").write_text(json.dumps(plans, indent=1))
     text = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
     (options.to / "text").write_bytes(text.read_bytes())
-    print(f"{len(every) + len(trained) + len(table) + len(plans)} programs are in {options.to}")
+    count = len(every) + len(trained) + len(table) + len(plans)
+    print(f"{count} programs are in {options.to}")
 
 
 if __name__ == "__main__":

@@ -89,17 +89,17 @@ numbers() {
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
 
-# Prints what the machine takes by threads and by processes, with a GPU each where
-# there are more, and keeps it as machine.mlir beside the programs.
+# Prints what the machine takes by threads and by processes, and keeps the latter as
+# machine.mlir beside the programs.
 calibrate() {
   local file=$(dirname "$programs")/machine.mlir
   local measure=("$bin/chimera-run" --calibrate "$file" --device cuda --timeout 60)
-  "${measure[@]}" --ranks 2 && cat "$file" &&
+  as_threads "${measure[@]}" --ranks 2 && cat "$file" &&
     "$here/launch.py" 2 "${measure[@]}" && cat "$file"
 }
 
-# Kept as plans.json beside the programs. Without a compiler it only measures, and
-# `test/gpu/plans.py --tools … --to plans.json` predicts elsewhere.
+# Keeps what it measures as plans.json beside the programs, and predicts it where there
+# is a compiler. Elsewhere `test/gpu/plans.py --tools … --to plans.json` predicts it.
 plans() {
   local tools=$root/build/release/bin
   [ -x "$tools/chimera-opt" ] || tools=

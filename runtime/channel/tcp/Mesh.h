@@ -215,8 +215,9 @@ private:
   std::vector<Incoming> incoming;
   std::map<std::pair<uint32_t, Stream>, Inbox> inboxes;
   std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
-  /// Ranks that are gone when the calls for what they sent before are made: one
-  /// of these may say why.
+  /// Ranks that have left or were lost, but are not in `gone` yet: the mesh's
+  /// thread first makes the calls for messages that they sent, of which one may
+  /// say why they are gone.
   std::vector<Departure> departures;
   std::map<uint32_t, Deadline> watched; ///< until when each may be silent
   std::chrono::steady_clock::time_point nextSign, nextAccept;

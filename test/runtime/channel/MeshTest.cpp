@@ -13,6 +13,7 @@
 #include "test/runtime/channel/LocalBooks.h"
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -56,6 +57,11 @@ protected:
     std::byte byte;
     return poll(&entry, 1, static_cast<int>(timeout.count())) == 1 &&
            recv(socket.number(), &byte, 1, 0) <= 0;
+  }
+
+  size_t countLosses() {
+    std::lock_guard lock(mutex);
+    return losses.size();
   }
 
   void expectToTalk() {
@@ -154,22 +160,50 @@ TEST_F(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   late.join();
 }
 
-// What a rank said last is heard before it is gone, though it be slow to hear.
-TEST_F(MeshOfTwo, ARankThatIsGoneMayHaveSaidWhy) {
+/// Rank 1 takes its time to hear what `sayAndGo` has rank 0 say on stream 7,
+/// and waits for more meanwhile: it must hear why there will be none.
+void expectToHearWhy(Mesh &own, const std::function<void()> &sayAndGo) {
   std::byte news{}, message{};
-  Mesh &own = *meshes[1];
-  own.receive(0, 7, {&news, 1}, [&] {
+  own.receive(0, 7, {&news, 1}, [&own] {
     std::this_thread::sleep_for(200ms);
     own.abort("rank 0 failed: no data");
   });
-  meshes[0]->send(1, 7, {&news, 1});
-  meshes[0].reset();
+  sayAndGo();
   try {
     own.wait(own.receive(0, 8, {&message, 1}), 10s);
     FAIL() << "expected a WaitError";
   } catch (const WaitError &error) {
     EXPECT_STREQ(error.what(), "aborted: rank 0 failed: no data");
   }
+}
+
+TEST_F(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
+  expectToHearWhy(*meshes[1], [&] {
+    std::byte news{};
+    meshes[0]->send(1, 7, {&news, 1});
+    meshes[0].reset();
+  });
+}
+
+TEST_F(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
+  expectToHearWhy(*meshes[1], [&] {
+    struct {
+      uint64_t magic = 0x324d454843, secret = 42, rank = 0;
+    } greeting, answer;
+    struct {
+      uint64_t kind = 0, stream = 7, bytes = 1;
+      std::byte news{};
+    } frame;
+    Socket rank = knock(1);
+    sendBytes(rank, std::as_bytes(std::span(&greeting, 1)), 1s);
+    receiveBytes(rank, std::as_writable_bytes(std::span(&answer, 1)), 1s);
+    sendBytes(rank, std::as_bytes(std::span(&frame, 1)).first(25), 1s);
+  });
+  for (int i = 0; i < 1000 && countLosses() == 0; ++i)
+    std::this_thread::sleep_for(10ms);
+  std::lock_guard lock(mutex);
+  EXPECT_EQ(std::exchange(losses, {}),
+            std::vector<std::string>{"has ended (its connection was closed)"});
 }
 
 // The thread of the mesh is held up, as that of a stopped process is.

@@ -124,8 +124,9 @@ class Compiler:
                 f"--native: expected a C++ compiler, but found no {compiler} (the "
                 "variable CXX names another)"
             )
-        # A folder for each library. In PyTorch's cache another process that compiles
-        # the same graph would write the same file while it is packaged here.
+        # A folder for each library. PyTorch would name its file in a cache by a part
+        # of its code, and another process could write that file while it is packaged
+        # here: one that compiles the same graph, or the same in another type.
         self.folder = tempfile.TemporaryDirectory(prefix="chimera-native-")
         self.archives = {}  # by their digests
         self.functions = 0
