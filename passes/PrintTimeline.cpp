@@ -195,9 +195,13 @@ private:
                                timeline.problem, timeline.schedule, number);
     if (const auto *error = std::get_if<std::string>(&read))
       return emitError() << program::printable(measured + ": " + *error);
+    auto &run = std::get<schedule::Measured>(read);
+    if (!run.pipeline.empty() && run.pipeline != pipeline.getSymName())
+      pipeline.emitWarning("expected the trace of @")
+          << program::printable(std::string_view(pipeline.getSymName()))
+          << ", got one of @" << program::printable(run.pipeline);
     return form.renderBeside(
-        schedule::SideBySide(timeline, std::move(*clocked),
-                             std::move(std::get<schedule::Measured>(read))));
+        schedule::SideBySide(timeline, std::move(*clocked), std::move(run)));
   }
 };
 

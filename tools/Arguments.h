@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,6 +31,24 @@ inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
   return arguments;
 }
 
+/// Whether an option of passes reads the file, or writes it too.
+inline bool namesFile(llvm::StringRef argument, llvm::StringRef file) {
+  llvm::SmallVector<llvm::StringRef> options, files;
+  llvm::SplitString(argument, options, " {}()");
+  for (llvm::StringRef option : options) {
+    auto [name, value] = option.rsplit('=');
+    if (!name.ends_with("measured") && !name.ends_with("profiles") &&
+        !name.ends_with("output"))
+      continue;
+    files.clear();
+    llvm::SplitString(value, files, ",");
+    for (llvm::StringRef named : files)
+      if (program::areSameFile(named.str(), file.str()))
+        return true;
+  }
+  return false;
+}
+
 /// Refuses, with a message, an output (-o) that is read too: MLIR's drivers
 /// empty it before they have read it.
 inline bool isOutputRead(llvm::ArrayRef<char *> arguments) {
@@ -46,10 +65,14 @@ inline bool isOutputRead(llvm::ArrayRef<char *> arguments) {
   }
   before = "";
   for (llvm::StringRef argument : arguments.drop_front()) {
-    if (!argument.starts_with("-") && !isOutputOption(before) &&
-        program::areSameFile(argument.str(), output.str())) {
+    const bool isInput = !argument.starts_with("-") &&
+                         !isOutputOption(before) &&
+                         program::areSameFile(argument.str(), output.str());
+    if (isInput || namesFile(argument, output)) {
       llvm::errs() << llvm::sys::path::filename(arguments.front()) << ": "
-                   << output << ": expected another file than the input\n";
+                   << output << ": expected another file than "
+                   << (isInput ? "the input" : "that of another option")
+                   << "\n";
       return true;
     }
     before = argument;

@@ -109,7 +109,7 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
        "the time by which a step grows because the optimizer updates weights",
        time.update}};
   detail.recomputed = static_cast<int32_t>(busy.recomputed.size());
-  detail.hasSums = problem.width > 1 || problem.pipelines.size() > 1;
+  detail.hasSums = schedule::hasAllReduces(problem);
   return detail;
 }
 

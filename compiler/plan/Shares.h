@@ -39,7 +39,7 @@ struct Detail {
   Proposal proposal;
   std::vector<Share> shares; ///< one for each part; they sum to the step
   int32_t recomputed;        ///< of how many stages forwards run again
-  bool hasSums;              ///< whether there are several replicas of a stage
+  bool hasSums;              ///< whether gradients are summed over workers
 
   /// What a part takes, ns.
   double timeOf(Part part) const {

@@ -27,6 +27,14 @@ std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
   return idle;
 }
 
+bool hasAllReduces(const Problem &problem) {
+  if (problem.width > 1 || problem.pipelines.size() > 1)
+    return true;
+  // What is tied is summed over the workers of both ends of the pipeline.
+  const std::vector<int32_t> &workers = problem.pipelines.front().workers;
+  return problem.tiedBytes > 0 && workers.front() != workers.back();
+}
+
 Buckets bucketsOf(int64_t bytes, int64_t most) {
   int64_t each = most / 8 * 8;
   if (most == 0 || bytes <= each)

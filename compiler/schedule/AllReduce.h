@@ -38,6 +38,9 @@ inline constexpr NamedPolicy kPolicies[] = {
 std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
                                              const Timing &timing);
 
+/// Whether a gradient is summed over several workers, or copies of them.
+bool hasAllReduces(const Problem &problem);
+
 /// A gradient, cut into buckets that are reduced each by itself.
 struct Buckets {
   int64_t count;

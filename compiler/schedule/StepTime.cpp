@@ -173,8 +173,7 @@ bool hasTail(const Problem &problem) {
   auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
   if (std::ranges::any_of(problem.stages, takesTime))
     return true;
-  bool hasReplicas = problem.width > 1 || problem.pipelines.size() > 1;
-  return hasReplicas &&
+  return hasAllReduces(problem) &&
          std::ranges::any_of(problem.classes(), allReducesTakeTime);
 }
 

@@ -9,6 +9,8 @@
 // RUN: cp %S/Inputs/measured.json %t.json
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json output=%t.json" 2>&1 | FileCheck %s --check-prefix=SELF
 // SELF: error: chimera-print-timeline: {{.*}}.json: expected another file than measured
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" -o %t.json 2>&1 | FileCheck %s --check-prefix=DRIVER
+// DRIVER: {{^}}chimera-opt: {{.*}}.json: expected another file than that of another option
 // RUN: cmp %t.json %S/Inputs/measured.json
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.missing" 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -37,6 +39,8 @@
 // Another pipeline's trace.
 // RUN: sed 's/"1f1b"/"gpipe"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: {{.*}}.json: expected forward of pipeline 0, stage 1, micro-batch 1 before backward of pipeline 0, stage 1, micro-batch 0 on P1, got another order
+// RUN: sed 's/@p/@q/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: warning: expected the trace of @q, got one of @p
 // RUN: sed 's/micro_batches(2)/micro_batches(3)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FEWER
 // FEWER: {{.*}}.json: expected forward of pipeline 0, stage 0, micro-batch 2 on P0, got none
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json copy=1" 2>&1 | FileCheck %s --check-prefix=COPY

@@ -278,9 +278,9 @@ std::variant<Measured, std::string> readMeasured(std::string_view text,
     run.copies = static_cast<int32_t>(copies);
     run.isSlowest = copies > 1 && !copy;
     constexpr int64_t kMostSteps = int64_t{1} << 53;
-    if (trace.firstStep && *trace.firstStep > 0 &&
-        *trace.firstStep < kMostSteps)
-      run.step = *trace.firstStep + last - (overlaps ? 1 : 0);
+    if (auto first = trace.header.firstStep;
+        first && *first > 0 && *first < kMostSteps)
+      run.step = *first + last - (overlaps ? 1 : 0);
     for (const std::vector<Action> &row : schedule.workers)
       for (const Action &action : row)
         run.steps =
@@ -290,6 +290,7 @@ std::variant<Measured, std::string> readMeasured(std::string_view text,
     if (isWanted)
       slowest = std::move(run);
   }
+  slowest->pipeline = trace.header.pipeline;
   return std::move(*slowest);
 }
 

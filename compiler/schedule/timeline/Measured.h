@@ -10,6 +10,7 @@
 
 #include "compiler/schedule/timeline/ClockedStep.h"
 
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -29,6 +30,7 @@ struct Measured : ClockedStep {
   /// Of each worker, what began with the first action or later, or with its
   /// body.
   std::vector<std::vector<Other>> others;
+  std::string pipeline; ///< its name, where the trace has it
   /// Its number, from 1, where the trace has it; of a body that of the first
   /// step whose micro-batches it has, and how many such steps there are.
   std::optional<int64_t> step;

@@ -8,7 +8,6 @@
 #include "compiler/schedule/timeline/SortedTrace.h"
 
 #include "compiler/schedule/timeline/ClockedStep.h"
-#include "compiler/schedule/timeline/TraceReader.h"
 
 #include <algorithm>
 #include <array>
@@ -174,8 +173,7 @@ std::variant<SortedTrace, std::string> sortTrace(std::string_view text,
   Sorter sorter(problem);
   SortedTrace trace;
   std::string error = readTrace(
-      text, [&](const TraceEvent &event) { sorter.add(event); },
-      trace.firstStep);
+      text, [&](const TraceEvent &event) { sorter.add(event); }, trace.header);
   if (error.empty())
     error = sorter.error;
   if (!error.empty())

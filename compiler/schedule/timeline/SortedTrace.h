@@ -9,6 +9,7 @@
 #define CHIMERA_COMPILER_SCHEDULE_SORTEDTRACE_H
 
 #include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/timeline/TraceReader.h"
 
 #include <map>
 #include <string_view>
@@ -36,7 +37,7 @@ struct CopyEvents {
 /// The events of the workers of a problem.
 struct SortedTrace {
   std::map<int64_t, CopyEvents> copies; ///< by process; one at least
-  std::optional<int64_t> firstStep;     ///< its number in the run
+  TraceHeader header;
 
   /// The last of its steps.
   int64_t lastStep() const;

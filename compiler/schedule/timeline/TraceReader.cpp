@@ -22,8 +22,8 @@ using nlohmann::json;
 class Handler final : public json::json_sax_t {
 public:
   Handler(const std::function<void(const TraceEvent &)> &visit,
-          std::optional<int64_t> &firstStep)
-      : visit(visit), firstStep(firstStep) {}
+          TraceHeader &header)
+      : visit(visit), header(header) {}
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -58,6 +58,8 @@ public:
       isObject = true;
     else if (depth == 2 && isObject)
       isInOther = name == "otherData";
+    else if (depth == 3 && isInOther)
+      isInUnits = name == "unit"; // of each pipeline
     else if (depth == 3 && isInEvents) {
       event = {};
       isComplete = false;
@@ -68,6 +70,8 @@ public:
   }
   bool key(std::string &value) override {
     name = std::move(value);
+    if (depth == 3 && isInUnits && header.pipeline.empty())
+      header.pipeline = name;
     return true;
   }
   bool end_object() override {
@@ -78,6 +82,8 @@ public:
       if (isComplete)
         visit(event);
     }
+    if (depth == 3)
+      isInUnits = false;
     if (depth == 2)
       isInOther = false;
     --depth;
@@ -146,14 +152,15 @@ private:
     else if (depth == 4 && isInArguments)
       set(kArguments);
     else if (depth == 2 && isInOther && name == "first_step")
-      firstStep = value;
+      header.firstStep = value;
   }
 
   const std::function<void(const TraceEvent &)> &visit;
-  std::optional<int64_t> &firstStep;
+  TraceHeader &header;
   size_t depth = 0; ///< of open objects and arrays
   std::string name; ///< the last key
-  bool isObject = false, isInOther = false, isInEvents = false;
+  bool isObject = false, isInOther = false, isInUnits = false;
+  bool isInEvents = false;
   bool isEvent = false, isInArguments = false;
   TraceEvent event;
   bool isComplete = false;
@@ -163,8 +170,8 @@ private:
 
 std::string readTrace(std::string_view text,
                       const std::function<void(const TraceEvent &)> &visit,
-                      std::optional<int64_t> &firstStep) {
-  Handler handler(visit, firstStep);
+                      TraceHeader &header) {
+  Handler handler(visit, header);
   if (!json::sax_parse(text.begin(), text.end(), &handler))
     return "expected JSON, got a " + handler.error;
   if (!handler.hasEvents)

@@ -27,14 +27,19 @@ struct TraceEvent {
       step;
 };
 
+/// What a trace says in `otherData`, where it does.
+struct TraceHeader {
+  std::optional<int64_t> firstStep; ///< its number in the run
+  std::string pipeline;             ///< the name of the first one
+};
+
 /// Calls `visit` with each complete event of a document in the Trace Event
-/// Format, and sets `firstStep` where its `otherData` has `first_step`. Empty
-/// if that worked, else why it did not: the text is not JSON, or it has no
-/// array `traceEvents`. Takes memory for one event at a time, whatever the text
-/// holds and however deep it nests.
+/// Format, and fills `header`. Empty if that worked, else why it did not: the
+/// text is not JSON, or it has no array `traceEvents`. Takes memory for one
+/// event at a time, whatever the text holds and however deep it nests.
 std::string readTrace(std::string_view text,
                       const std::function<void(const TraceEvent &)> &visit,
-                      std::optional<int64_t> &firstStep);
+                      TraceHeader &header);
 
 } // namespace chimera::schedule
 

@@ -102,6 +102,19 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
     }
 }
 
+/// One worker sums what is tied without a message.
+TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
+  EXPECT_TRUE(hasAllReduces(makeCase("chimera", 2, 2).problem));
+  Problem alone = makeCase("gpipe", 4, 4).problem;
+  EXPECT_FALSE(hasAllReduces(alone));
+  alone.tiedBytes = 8;
+  EXPECT_TRUE(hasAllReduces(alone));
+  alone.pipelines.front().workers = {0, 1, 1, 0};
+  EXPECT_FALSE(hasAllReduces(alone));
+  alone.width = 2;
+  EXPECT_TRUE(hasAllReduces(alone));
+}
+
 /// What first and last stage share is one sum over both, ready with the later
 /// of a worker's contributions, and no part of theirs.
 TEST(AllReduce, SumsWhatIsTiedOnce) {

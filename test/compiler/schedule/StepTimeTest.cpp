@@ -351,6 +351,9 @@ TEST(StepTime, KnowsWhatFollowsActions) {
   EXPECT_FALSE(hasTail(one.problem));
   one.problem.width = 2;
   EXPECT_TRUE(hasTail(one.problem));
+  one.problem.width = 1;
+  one.problem.tiedBytes = 8;
+  EXPECT_TRUE(hasTail(one.problem));
 }
 
 } // namespace
