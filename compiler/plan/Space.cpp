@@ -60,6 +60,23 @@ bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
   return pins.empty() || std::ranges::count(pins, value) > 0;
 }
 
+/// Empty, or why a step is too long to compile.
+std::string checkLength(const Choice &choice) {
+  // Of the losses of a step, each in a place of its own.
+  constexpr int32_t kMostMicroBatches = UINT16_MAX;
+  constexpr int64_t kMostActions = int64_t{1} << 22;
+  if (choice.microBatches > kMostMicroBatches)
+    return "expected at most " + std::to_string(kMostMicroBatches) +
+           " micro-batches of a copy, got " +
+           std::to_string(choice.microBatches) + ": take larger ones";
+  if (int64_t actions = int64_t{2} * choice.microBatches * choice.stages;
+      actions > kMostActions)
+    return "expected at most " + std::to_string(kMostActions) +
+           " forwards and backwards of a copy, got " + std::to_string(actions) +
+           ": take larger micro-batches or fewer stages";
+  return {};
+}
+
 /// Whether the scheme's steps end with a flush, which does not depend on sizes.
 bool hasFlush(const Scheme &scheme) {
   schedule::Request request;
@@ -126,21 +143,21 @@ private:
       return refuse(choice, wrong);
     if (question.batch % choice.width != 0)
       return refuse(choice, "expected copies that share a mini-batch of " +
-                                std::to_string(question.batch) + " equally");
+                                std::to_string(question.batch) +
+                                " equally, got " +
+                                std::to_string(question.machine.devices) +
+                                " devices over the workers of a copy: take "
+                                "another mini-batch or fewer devices");
     int64_t copy = question.batch / choice.width;
     for (int64_t b : divisorsOf(copy)) {
-      // A step of more actions is too large to compile, and so are the losses
-      // of more micro-batches.
-      constexpr int64_t kMostActions = int64_t{1} << 22;
-      if (copy / b > UINT16_MAX || copy / b * stages * 2 > kMostActions ||
-          b > INT32_MAX)
-        continue;
       choice.microBatchSize = static_cast<int32_t>(b);
       choice.microBatches = static_cast<int32_t>(copy / b);
       if (!allows(pins.microBatchSizes, choice.microBatchSize) ||
           !allows(pins.microBatches, choice.microBatches))
         continue;
-      if (const std::string &wrong = checkSize(b); !wrong.empty())
+      if (std::string wrong = checkLength(choice); !wrong.empty())
+        refuse(choice, wrong);
+      else if (const std::string &wrong = checkSize(b); !wrong.empty())
         refuse(choice, wrong);
       else
         addOptions(choice);
@@ -199,8 +216,10 @@ private:
   }
 
   void refuse(const Choice &choice, const std::string &reason) {
-    if (!refusal)
+    if (!refusal || choice.workers > refusedWorkers) {
       refusal = Refusal{nameOf(choice), reason};
+      refusedWorkers = choice.workers;
+    }
     reasons.insert(reason);
   }
 
@@ -210,7 +229,10 @@ private:
   std::map<int64_t, std::string> checkedSizes; ///< by micro-batch size
   std::vector<schedule::Options> allowed;      ///< of the present scheme
   std::set<std::string> reasons;               ///< of all refusals
-  std::optional<Refusal> refusal; ///< the first of the present scheme
+  /// The first with the most workers, of the present scheme: of few workers
+  /// most options are wrong.
+  std::optional<Refusal> refusal;
+  int32_t refusedWorkers = 0;
 };
 
 } // namespace

@@ -24,7 +24,7 @@ namespace chimera::plan {
 struct Question {
   Model model;
   Machine machine;
-  int64_t batch; ///< samples of a step, over all copies; at least 1
+  int64_t batch; ///< samples of a step, over all copies; 1 to 2^31 - 1
   Pins pins;
 };
 

@@ -88,11 +88,17 @@ public:
       auto isOfScheme = [&](const plan::Proposal &proposal) {
         return proposal.choice.scheme == best.choice.scheme;
       };
-      auto known = std::ranges::find_if(ranked, isOfScheme);
-      if (known != ranked.end())
-        all.push_back(*known);
-      else if (std::optional<plan::Proposal> fit = fastestLike(space, best))
-        all.push_back(std::move(*fit));
+      std::optional<plan::Proposal> fastest;
+      if (auto known = std::ranges::find_if(ranked, isOfScheme);
+          known != ranked.end())
+        fastest = *known;
+      // A faster one may be missing there, as alike another scheme's.
+      if (!fastest || plan::isFaster(best, *fastest))
+        if (std::optional<plan::Proposal> fit = fastestLike(space, best);
+            fit && (!fastest || plan::isFaster(*fit, *fastest)))
+          fastest = std::move(fit);
+      if (fastest)
+        all.push_back(std::move(*fastest));
     }
     std::ranges::stable_sort(all, plan::isFaster);
     return all;

@@ -130,6 +130,32 @@ TEST(SpaceOf, SaysWhyASettingIsImpossible) {
   EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
 }
 
+/// Of few workers most options are impossible for another reason.
+TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
+  Question question = someQuestion(4, 1 << 24, 4);
+  ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
+  Space space = spaceOf(question);
+  ASSERT_EQ(space.refusals.size(), 1u);
+  EXPECT_EQ(space.refusals[0].what, "chimera {pipelines = 3}, D=4, W=1, N=4, "
+                                    "B=1");
+}
+
+TEST(SpaceOf, SaysWhichStepsAreTooLong) {
+  Question question = someQuestion(1, 1 << 24, 1 << 17);
+  ASSERT_EQ(readSchemes("gpipe", question.pins.schemes), "");
+  question.pins.microBatchSizes = {1};
+  EXPECT_EQ(spaceOf(question).onlyReason,
+            "expected at most 65535 micro-batches of a copy, got 131072: take "
+            "larger ones");
+  question = {someModel(256, 1), someMachine(1, 1 << 24), 1 << 15, {}};
+  ASSERT_EQ(readSchemes("gpipe", question.pins.schemes), "");
+  question.pins.microBatchSizes = {1};
+  question.pins.stagesPerWorker = {128};
+  EXPECT_EQ(spaceOf(question).onlyReason,
+            "expected at most 4194304 forwards and backwards of a copy, got "
+            "8388608: take larger micro-batches or fewer stages");
+}
+
 TEST(SpaceOf, HasNoOnlyReasonOfSeveral) {
   Question question = someQuestion(4, 1 << 24, 4);
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");

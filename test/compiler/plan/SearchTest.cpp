@@ -100,7 +100,9 @@ TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
   EXPECT_TRUE(space.choices.empty());
   ASSERT_EQ(space.refusals.size(), 1u);
   EXPECT_EQ(space.refusals[0].reason,
-            "expected copies that share a mini-batch of 4 equally");
+            "expected copies that share a mini-batch of 4 equally, got 3 "
+            "devices over the workers of a copy: take another mini-batch or "
+            "fewer devices");
 }
 
 TEST(Evaluator, NoStepIsShorterThanItsBound) {
