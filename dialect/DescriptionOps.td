@@ -108,8 +108,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     half of a backward, which makes small micro-batches dear; updates take that in
     which it moves their bytes at `memory_bandwidth`, no time unless given. Or all
     of these take what runs on the machine measured, for micro-batches of one size
-    or of several: `profile` has the files of `chimera-run --profile`. A relative
-    path begins at the folder of the description.
+    or of several: `profile` has the files of `chimera-run --profile`, one for each
+    size, or two: with whole backwards and with split ones. A relative path begins at
+    the folder of the description.
 
     `link` is what messages between devices take, and `all_reduce` what the
     messages of sums do, the link's unless given. Sums over r replicas follow

@@ -8,6 +8,7 @@
 #include "passes/Described.h"
 
 #include "dialect/Spelling.h"
+#include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -24,6 +25,28 @@ std::string pathFrom(Operation *op, StringRef path) {
   SmallString<128> whole = llvm::sys::path::parent_path(place.getFilename());
   llvm::sys::path::append(whole, path);
   return whole.str().str();
+}
+
+StringRef inputAt(ModuleOp module, StringRef path) {
+  auto isAt = [&](StringRef file) {
+    return program::areSameFile(path.str(), file.str());
+  };
+  auto source = dyn_cast<FileLineColLoc>(module.getLoc());
+  if (source && isAt(source.getFilename()))
+    return "the input";
+  for (auto machine : module.getOps<MachineOp>())
+    if (ArrayAttr profiles = machine.getProfileAttr())
+      for (auto profile : profiles.getAsValueRange<StringAttr>())
+        if (isAt(pathFrom(machine, profile)))
+          return "a profile that is read";
+  for (auto model : module.getOps<ModelOp>())
+    if (std::optional<StringRef> package = model.getPackage()) {
+      SmallString<128> file(pathFrom(model, *package));
+      llvm::sys::path::append(file, program::kPackageFile);
+      if (isAt(file))
+        return "a package that is read";
+    }
+  return {};
 }
 
 FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {

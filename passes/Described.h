@@ -13,6 +13,8 @@
 #include "dialect/Chimera.h"
 #include "runtime/program/Layers.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +29,11 @@ mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 /// The path of a file that `op` names: a relative one begins at the folder of
 /// the description.
 std::string pathFrom(mlir::Operation *op, llvm::StringRef path);
+
+/// What the file at `path` is to who compiles the module, as an error calls it:
+/// the module's own file, a profile or a package that it names. Empty where it
+/// is none of them.
+llvm::StringRef inputAt(mlir::ModuleOp module, llvm::StringRef path);
 
 /// The op of the model that the pipeline names, null if it names none. Fails,
 /// with a diagnostic, where there is no such model.

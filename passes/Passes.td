@@ -63,7 +63,8 @@ def CostsFromPass : ChimeraPass<"chimera-costs-from"> {
   }];
   let options = [
     ListOption<"profiles", "profiles", "std::string",
-               "The files, one for each size of micro-batch that was measured">
+               "The files, one for each size of micro-batch that was measured, "
+               "or two: with whole backwards and with split ones">
   ];
 }
 

@@ -7,6 +7,7 @@
 
 #include "passes/Reporting.h"
 
+#include "passes/Described.h"
 #include "runtime/program/Output.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -28,10 +29,9 @@ FailureOr<SmallVector<PipelineOp>> pipelinesOf(ModuleOp module,
 LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
                             const std::string &text) {
   std::string error;
-  auto source = dyn_cast<FileLineColLoc>(module.getLoc());
-  if (source && program::areSameFile(path.str(), source.getFilename().str()))
+  if (StringRef input = inputAt(module, path); !input.empty())
     return module.emitError()
-           << pass << ": " << path << ": expected another file than the input";
+           << pass << ": " << path << ": expected another file than " << input;
   if (path != "-") {
     if (program::writeWhole(path.str(), {std::as_bytes(std::span(text))},
                             error))

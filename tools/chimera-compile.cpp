@@ -11,6 +11,7 @@
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "runtime/program/Output.h"
 #include "runtime/proof/ProvenFile.h"
@@ -78,6 +79,33 @@ static bool run(ModuleOp module, TimingScope &timing, StringRef name,
   return succeeded(manager.run(module));
 }
 
+/// Has the stages of the pipeline take what the profiles of --costs-from say.
+/// Prints an error and returns false where they do not come from profiles.
+static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
+  auto module = pipeline->getParentOfType<ModuleOp>();
+  if (chimera::Phase from = chimera::phaseOf(pipeline);
+      from != chimera::Phase::Described) {
+    module.emitError("expected a description for --costs-from, got the phase: ")
+        << chimera::nameOf(from);
+    return false;
+  }
+  const char *lacks = !pipeline.getModel() ? "none of a model: say `of` which"
+                      : !chimera::machineOf(pipeline)
+                          ? "none on a machine: say `on` which"
+                      : !pipeline.getBody().getOps<chimera::StageOp>().empty()
+                          ? "stages with costs of their own: leave them out"
+                          : nullptr;
+  if (lacks) {
+    pipeline.emitOpError("expected, for --costs-from, a pipeline that cuts a "
+                         "model for a machine, got ")
+        << lacks;
+    return false;
+  }
+  return run(module, timing, "costs", [](OpPassManager &manager) {
+    manager.addPass(chimera::createCostsFromPass({costsFrom}));
+  });
+}
+
 /// Takes the module to `Allocated` from the phase that it is in. What is not a
 /// description may have been written or edited by hand: it is verified at once,
 /// and at every boundary on the way.
@@ -102,16 +130,6 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   if (from != Phase::Described &&
       !run(module, timing, "verify", [&](OpPassManager &manager) {
         chimera::addBoundaryVerifier(manager, from);
-      }))
-    return false;
-  if (!costsFrom.empty() && from != Phase::Described) {
-    module.emitError("expected a description for --costs-from, got the phase: ")
-        << chimera::nameOf(from);
-    return false;
-  }
-  if (!costsFrom.empty() &&
-      !run(module, timing, "costs", [](OpPassManager &manager) {
-        manager.addPass(chimera::createCostsFromPass({costsFrom}));
       }))
     return false;
   if (from < Phase::Scheduled &&
@@ -157,6 +175,13 @@ static int compile(TimingScope &timing) {
   FailureOr<chimera::PipelineOp> pipeline = chimera::onlyPipelineOf(module);
   if (failed(pipeline))
     return 1;
+  if (!costsFrom.empty() && !takeCosts(*pipeline, timing))
+    return 1;
+  if (StringRef read = chimera::inputAt(module, output); !read.empty()) {
+    llvm::errs() << "chimera-compile: " << output
+                 << ": expected another file than " << read << "\n";
+    return 1;
+  }
   chimera::Phase from = chimera::phaseOf(*pipeline);
   if (!lower(module, from, timing))
     return 1;

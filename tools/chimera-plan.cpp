@@ -10,6 +10,7 @@
 #include "compiler/planner/AnswerJson.h"
 #include "compiler/planner/Assumptions.h"
 #include "compiler/planner/Planner.h"
+#include "passes/Described.h"
 #include "passes/Passes.h"
 #include "passes/PlanInputs.h"
 #include "runtime/program/Output.h"
@@ -123,14 +124,14 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
       subject->machine.getProfileAttr() && !settings.costsFrom.empty();
   if (!setProfiles(module, settings.costsFrom))
     return std::nullopt;
-  FailureOr<plan::Model> model = planModelOf(*subject);
+  FailureOr<plan::Model> described = planModelOf(*subject);
   FailureOr<plan::Machine> machine = planMachineOf(subject->machine);
-  if (failed(model) || failed(machine))
+  if (failed(described) || failed(machine))
     return std::nullopt;
-  Asked asked{
-      *subject,
-      {std::move(*model), std::move(*machine), settings.batch, settings.pins},
-      {}};
+  Asked asked{*subject,
+              {std::move(*described), std::move(*machine), settings.batch,
+               settings.pins},
+              {}};
   plan::Machine &used = asked.question.machine;
   const int64_t devices = settings.devices.value_or(used.devices);
   if (devices < 1 || devices > used.devices) {
@@ -141,7 +142,8 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   used.devices = static_cast<int32_t>(devices);
   // What is wrong with the smallest micro-batch is so with all, as where a
   // profile is of another model.
-  if (std::string fault = asked.question.model.check(1, 1, &used);
+  const plan::Model &model = asked.question.model;
+  if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
       !fault.empty()) {
     fail(program::printable(fault));
     return std::nullopt;
@@ -215,6 +217,9 @@ static int run(ModuleOp module, const PlanSettings &settings) {
   std::optional<Asked> asked = ask(module, settings);
   if (!asked)
     return 1;
+  for (const std::string &path : {settings.output, settings.json, settings.svg})
+    if (StringRef read = inputAt(module, path); !read.empty())
+      return fail(path + ": expected another file than " + read.str());
   // What goes to standard output goes there alone.
   const bool isTaken =
       settings.output == "-" || settings.json == "-" || settings.svg == "-";

@@ -33,12 +33,32 @@ int64_t Model::tokens() const {
   return model && !model->package ? model->context : 0;
 }
 
+int64_t Model::smallestMicroBatch() const {
+  if (!model || !model->package)
+    return 1;
+  const auto &graphs = program::kindOf(*model->package, 0).graphs;
+  return (*std::ranges::min_element(graphs, {},
+                                    &program::LayerGraphsT::samples))
+      ->samples;
+}
+
 /// The most that costs of a model may add up to: sums of them stay below 2^63.
 static constexpr int64_t kLargest = int64_t{1} << 60;
 
 static int64_t times(int64_t a, int64_t b) {
   int64_t product;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+std::string Model::checkProfiles(const Machine &machine) const {
+  for (const Profile &profile : machine.profiles) {
+    if (!model)
+      return profile.name + ": expected no profile of a bare model";
+    if (std::string problem = checkProfile(profile, *model, types, optimizer);
+        !problem.empty())
+      return problem;
+  }
+  return checkTogether(machine.profiles);
 }
 
 std::string Model::check(int64_t microBatchSize, int64_t parts,
@@ -54,13 +74,8 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
         !problem.empty())
       return problem;
   if (machine)
-    for (const Profile &profile : machine->profiles) {
-      if (!model)
-        return profile.name + ": expected no profile of a bare model";
-      if (std::string problem = checkProfile(profile, *model, types, optimizer);
-          !problem.empty())
-        return problem;
-    }
+    if (std::string problem = checkProfiles(*machine); !problem.empty())
+      return problem;
   int64_t total = 0, largest = 0, parameters = 0;
   for (const LayerCost &layer : table(microBatchSize, machine).layers) {
     total = program::saturatedSum({total, layer.forward, layer.recompute,
@@ -185,6 +200,18 @@ measuredLayers(const Profile &profile,
   return measured;
 }
 
+/// Takes from `layers`, of a second profile of a size, the kind of backwards
+/// that the first did not have.
+void addBackwards(const Profile &second, const std::vector<LayerCost> &layers,
+                  std::vector<LayerCost> &first) {
+  std::vector<Time> added = {&LayerCost::backward};
+  if (second.hasSplit())
+    added = {&LayerCost::inputGradient, &LayerCost::weightGradient};
+  for (size_t i = 0; i < layers.size(); ++i)
+    for (Time time : added)
+      first[i].*time = layers[i].*time;
+}
+
 /// A micro-batch size, and one or two that were measured.
 struct SizeOfTime {
   double size, below, above;
@@ -211,14 +238,18 @@ struct SizeOfTime {
 
 } // namespace
 
-void Model::setMeasured(LayerTable &table, int64_t microBatchSize,
-                        const std::vector<Profile> &profiles) const {
-  // By size, the first of several with one.
+/// Sets the times of `table`, which has operations, to what was measured.
+static void setMeasured(LayerTable &table, int64_t microBatchSize,
+                        const std::vector<Profile> &profiles) {
+  // By size. Operations say what part of a stage's time a layer has, which is
+  // the same for all sizes.
   std::map<int64_t, std::vector<LayerCost>> known;
-  for (const Profile &profile : profiles)
-    known.emplace(
-        profile.microBatchSize,
-        measuredLayers(profile, operations(profile.microBatchSize).layers));
+  for (const Profile &profile : profiles) {
+    std::vector<LayerCost> layers = measuredLayers(profile, table.layers);
+    auto [place, isNew] = known.try_emplace(profile.microBatchSize, layers);
+    if (!isNew)
+      addBackwards(profile, layers, place->second);
+  }
   // The sizes beside it, or the two nearest; one alone is both.
   auto above = known.lower_bound(microBatchSize);
   if (above == known.end())

@@ -70,6 +70,14 @@ public:
   /// Tokens of a sample, 0 where the model does not say.
   int64_t tokens() const;
 
+  /// The fewest samples that a micro-batch can have: a package is of given
+  /// ones.
+  int64_t smallestMicroBatch() const;
+
+  /// Empty if what was measured on the machine is of this model, else what is
+  /// wrong with it.
+  std::string checkProfiles(const Machine &machine) const;
+
   /// Empty if the model can be given micro-batches of so many samples, each in
   /// so many parts, on the machine, else what is wrong with that.
   std::string check(int64_t microBatchSize, int64_t parts,
@@ -85,8 +93,6 @@ public:
 private:
   /// With operations for times.
   LayerTable operations(int64_t microBatchSize) const;
-  void setMeasured(LayerTable &table, int64_t microBatchSize,
-                   const std::vector<Profile> &profiles) const;
 
   std::shared_ptr<const program::ModelT> model;
   std::vector<BareLayer> bare;

@@ -7,6 +7,9 @@
 
 #include "compiler/plan/Profile.h"
 
+#include "runtime/program/ModelSizes.h"
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace chimera::plan {
@@ -105,6 +108,11 @@ void read(const json &document, Profile &profile) {
     throw Fault{"expected the profile of a program that trains a model"};
   if (textOf(document, "unit") != "ns")
     throw Fault{"expected times in ns"};
+  if (document.value("computed_by", "") == "exact")
+    throw Fault{
+        "expected the profile of a run that computed the model, got one "
+        "with --stages exact"};
+  profile.device = document.value("device", "");
   profile.microBatchSize = countOf(
       memberOf(document, "micro_batch_size", "the number", &json::is_number),
       "micro_batch_size");
@@ -138,8 +146,15 @@ std::string readProfile(std::string_view name, std::string_view text,
                         Profile &profile) {
   profile = {};
   profile.name = name;
-  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded())
+  // What is deeper is no profile, and could overflow the stack that copies it.
+  constexpr int kDeepest = 8;
+  bool isTooDeep = false;
+  auto isKept = [&](int depth, json::parse_event_t, const json &) {
+    isTooDeep |= depth > kDeepest;
+    return !isTooDeep;
+  };
+  json document = json::parse(text, isKept, /*allow_exceptions=*/false);
+  if (isTooDeep || document.is_discarded())
     return profile.name + ": expected JSON, as chimera-run --profile writes it";
   try {
     read(document, profile);
@@ -150,18 +165,6 @@ std::string readProfile(std::string_view name, std::string_view text,
                           "writes it";
   }
   return {};
-}
-
-/// As a profile has it; an exported model has sizes of its own.
-static json sizesOf(const program::ModelT &model) {
-  return {{"architecture", model.architecture},
-          {"layers", model.layers},
-          {"heads", model.heads},
-          {"width", model.width},
-          {"context", model.context},
-          {"vocabulary", model.vocabulary},
-          {"dropout", model.dropout},
-          {"tied", model.tied}};
 }
 
 std::string checkProfile(const Profile &profile, const program::ModelT &model,
@@ -175,17 +178,47 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
   if (profile.layers != layers)
     return differs("a model whose layers, with embedding and head, are",
                    std::to_string(layers), std::to_string(profile.layers));
-  if (!model.package) {
-    json expected = sizesOf(model);
-    if (json got = json::parse(profile.model); got != expected)
-      return differs("the model", expected.dump(), got.dump());
-  }
+  json expected = json::parse(program::sizesOf(model));
+  if (json got = json::parse(profile.model); got != expected)
+    return differs("the model", expected.dump(), got.dump());
   std::string values = std::string(program::nameOf(types.weights)) + ", " +
                        program::nameOf(types.activations);
   if (profile.types != values)
     return differs("weights and activations of", values, profile.types);
   if (profile.optimizer != optimizer)
     return differs("the optimizer", std::string(optimizer), profile.optimizer);
+  return {};
+}
+
+bool Profile::hasWhole() const {
+  return std::ranges::all_of(
+      stages, [](const MeasuredStage &stage) { return stage.backward > 0; });
+}
+
+bool Profile::hasSplit() const {
+  return std::ranges::all_of(stages, [](const MeasuredStage &stage) {
+    return stage.inputGradient > 0;
+  });
+}
+
+std::string checkTogether(const std::vector<Profile> &profiles) {
+  for (auto other = profiles.begin(); other != profiles.end(); ++other)
+    for (auto one = profiles.begin(); one != other; ++one) {
+      if (!one->device.empty() && !other->device.empty() &&
+          one->device != other->device)
+        return other->name + ": expected a profile of the device " +
+               one->device + ", as " + one->name + " is, got one of " +
+               other->device;
+      const bool complement = one->hasWhole() != one->hasSplit() &&
+                              one->hasWhole() == other->hasSplit() &&
+                              one->hasSplit() == other->hasWhole();
+      if (one->microBatchSize == other->microBatchSize && !complement)
+        return other->name +
+               ": expected one profile for a size of micro-batch, "
+               "or one with whole backwards and one with split ones, got "
+               "another of " +
+               std::to_string(other->microBatchSize) + " beside " + one->name;
+    }
   return {};
 }
 

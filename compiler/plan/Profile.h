@@ -42,6 +42,7 @@ struct Profile {
   std::string types;     ///< "float32", "float32, bfloat16"
   std::string optimizer; ///< its name
   int64_t threads = 1;   ///< with which a rank computed
+  std::string device;    ///< on what, empty where the profile does not say
   /// Cores of a host for each of its ranks, where the profile says.
   std::optional<double> coresPerRank;
   std::vector<MeasuredStage> stages; ///< all layers, in order
@@ -51,6 +52,9 @@ struct Profile {
   bool hasSharedCores() const {
     return coresPerRank && *coresPerRank < static_cast<double>(threads);
   }
+  /// Whether all stages had whole backwards, and whether they had split ones.
+  bool hasWhole() const;
+  bool hasSplit() const;
 };
 
 /// Reads the profile `text` of the file `name`. Returns what is wrong where it
@@ -62,6 +66,10 @@ std::string readProfile(std::string_view name, std::string_view text,
 /// of these types.
 std::string checkProfile(const Profile &profile, const program::ModelT &model,
                          program::Types types, std::string_view optimizer);
+
+/// Empty, or why the profiles do not go together: of another device, or of one
+/// size of a micro-batch with the same kind of backwards.
+std::string checkTogether(const std::vector<Profile> &profiles);
 
 } // namespace chimera::plan
 

@@ -7,6 +7,8 @@
 
 #include "compiler/planner/Assumptions.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace chimera {
@@ -62,19 +64,26 @@ static void addProfiles(MachineOp machine,
   lines.push_back(
       "micro-batches of a size that no profile has take what a line "
       "through those of two says, or are in proportion to one");
-  bool hasWhole = false, hasSplit = false, lacksRecompute = false;
-  for (const plan::Profile &profile : profiles)
-    for (const plan::MeasuredStage &stage : profile.stages) {
-      (stage.inputGradient > 0 ? hasSplit : hasWhole) = true;
-      lacksRecompute |= stage.recompute == 0;
-    }
-  if (hasWhole)
+  auto haveAll = [&](bool (plan::Profile::*has)() const) {
+    return std::ranges::all_of(profiles, [&](const plan::Profile &profile) {
+      return std::ranges::any_of(profiles, [&](const plan::Profile &other) {
+        return other.microBatchSize == profile.microBatchSize && (other.*has)();
+      });
+    });
+  };
+  if (!haveAll(&plan::Profile::hasSplit))
     lines.push_back("the halves of a split backward share what a whole one "
                     "takes as their operations do (a profile has whole "
                     "backwards)");
-  if (hasSplit)
+  if (!haveAll(&plan::Profile::hasWhole))
     lines.push_back("a whole backward takes what its halves do (a profile has "
                     "split backwards)");
+  const bool lacksRecompute =
+      std::ranges::any_of(profiles, [](const plan::Profile &profile) {
+        return std::ranges::any_of(profile.stages, [](const auto &stage) {
+          return stage.recompute == 0;
+        });
+      });
   if (lacksRecompute)
     lines.push_back("a recompute takes what the forward does (a profile has no "
                     "recompute)");

@@ -7,6 +7,8 @@
 
 #include "runtime/interpreter/Profile.h"
 
+#include "runtime/program/ModelSizes.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -68,24 +70,6 @@ std::string nameOfTransfer(const Profile::Key &key) {
   return name;
 }
 
-/// A package has sizes of its own, and no name.
-ordered_json toJson(const program::ModelT &model) {
-  ordered_json json = {{"architecture", model.architecture}};
-  if (model.package) {
-    json["layers"] = model.package->layers.size();
-    json["producer"] = model.package->producer;
-    return json;
-  }
-  json["layers"] = model.layers;
-  json["heads"] = model.heads;
-  json["width"] = model.width;
-  json["context"] = model.context;
-  json["vocabulary"] = model.vocabulary;
-  json["dropout"] = model.dropout;
-  json["tied"] = model.tied;
-  return json;
-}
-
 ordered_json toJson(const program::OptimizerT &optimizer) {
   return {{"name", optimizer.name},
           {"learning_rate", optimizer.learning_rate},
@@ -104,7 +88,7 @@ void addProgram(ordered_json &document, const program::ProgramT &program) {
   document["micro_batches"] = program.micro_batches;
   document["micro_batch_size"] = program.micro_batch_size;
   if (program.model)
-    document["model"] = toJson(*program.model);
+    document["model"] = ordered_json::parse(program::sizesOf(*program.model));
   document["weight_type"] = program::nameOf(program.weight_type);
   document["activation_type"] = program::nameOf(program.activation_type);
   document["optimizer"] = toJson(*program.optimizer);
@@ -149,11 +133,11 @@ int64_t Durations::median() const {
 
 void Profile::add(const Instruction &instruction, const Instruction *posted,
                   int64_t nanoseconds) {
+  const Key key = keyOf(instruction, posted);
   // The label of an optimizer step names all micro-batches it was made from.
-  if (instruction.opcode() != Opcode::OptimizerStep)
+  if (key.group == Key::Action && key.opcode != Opcode::OptimizerStep)
     nanoseconds = nanoseconds * std::max<int64_t>(1, instruction.parts()) /
                   std::max<int64_t>(1, instruction.micro_batches());
-  const Key key = keyOf(instruction, posted);
   Durations &durations = times[key];
   if (!onlyOfFirstStep.empty() && onlyOfFirstStep.erase(key) > 0)
     durations = {};

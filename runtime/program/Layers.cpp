@@ -95,8 +95,8 @@ std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
   const std::string most =
       std::to_string(kindOf(package, 0).graphs[0]->samples);
   if (!graphsOf(package, 0, microBatchSize))
-    return expected("micro-batches", microBatchSize) +
-           ": give micro_batch_size(" + most + ")";
+    return expected("micro-batches", microBatchSize) + ": take " + most +
+           ", or export it for " + std::to_string(microBatchSize);
   if (!graphsOf(package, 0, microBatchSize / parts))
     return expected("parts of micro-batches", microBatchSize / parts) +
            ": export it with --parts " + std::to_string(parts) + " too";

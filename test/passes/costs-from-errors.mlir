@@ -1,6 +1,6 @@
 // What is wrong with profiles and the machines that have them.
 //
-// RUN: split-file %s %t && cp %S/Inputs/profile-1.json %t
+// RUN: rm -rf %t && split-file %s %t && cp %S/Inputs/profile-1.json %t
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: chimera-costs-from: expected profiles=FILE,…
 // RUN: not chimera-opt %t/alone.mlir --chimera-costs-from=profiles=%t/profile-1.json 2>&1 | FileCheck %s --check-prefix=MACHINE
@@ -18,6 +18,36 @@
 // RUN: chimera-opt %t/alone.mlir --chimera-to-scheduled -o %t/scheduled.mlir
 // RUN: not chimera-compile %t/scheduled.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PHASE
 // PHASE: error: expected a description for --costs-from, got the phase: scheduled
+//
+// Profiles that no stage would take its costs from.
+// RUN: not chimera-compile %t/alone.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=BARE
+// BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline that cuts a model for a machine, got none of a model: say `of` which
+// RUN: not chimera-compile %t/off.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=OFF
+// OFF: off.mlir:3:1: error: {{.*}} got none on a machine: say `on` which
+// RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
+// STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: leave them out
+//
+// Which of two profiles of one size would count?
+// RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: expected one profile for a size of micro-batch, or one with whole backwards and one with split ones, got another of 1 beside {{.*}}profile-1.json
+//
+// A profile of another model that happens to have as many layers.
+// RUN: cp -r %S/Inputs/exported %t/package
+// RUN: not chimera-compile %t/exported.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PACKAGE
+// PACKAGE: exported.mlir:3:1: error: {{.*}}profile-1.json: expected a profile of the model {"architecture":"exported",{{.*}}, got {"architecture":"gpt2",{{.*}}
+//
+// What is read is not written over.
+// RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/profile("none.json")/profile("profile-1.json")/' %t/missing.mlir > %t/named.mlir
+// RUN: not chimera-compile %t/named.mlir -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=KEPT
+// RUN: not chimera-opt %t/named.mlir --chimera-to-scheduled --chimera-report=output=%t/profile-1.json -o /dev/null 2>&1 | FileCheck %s --check-prefix=KEPT
+// RUN: not chimera-opt %t/two.mlir --chimera-costs-from=profiles=%t/profile-1.json -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not chimera-compile %t/exported.mlir -o %t/package/model.json 2>&1 | FileCheck %s --check-prefix=MODEL
+// KEPT: profile-1.json: expected another file than a profile that is read
+// OPTION: profile-1.json: expected another file than that of another option
+// MODEL: chimera-compile: {{.*}}model.json: expected another file than a package that is read
+// RUN: cmp %S/Inputs/profile-1.json %t/profile-1.json
+// RUN: cmp %S/Inputs/exported/model.json %t/package/model.json
 
 //--- machine.mlir
 chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")
@@ -39,6 +69,29 @@ chimera.pipeline @p of @m on @here stages(2) micro_batches(2) schedule("1f1b")
 chimera.machine @here devices(4) memory(1 GiB) profile("profile-1.json")
 chimera.model @m gpt2 layers(3) heads(2) width(16) context(8) vocabulary(32)
 chimera.pipeline @p of @m on @here stages(2) micro_batches(2) schedule("1f1b")
+
+//--- off.mlir
+chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("1f1b")
+
+//--- own.mlir
+chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @p of @m on @here stages(1) micro_batches(2) schedule("1f1b") time_unit(ns) {
+  chimera.stage 0 layers(0, 4) cost <forward = 1, backward = 2>
+      bytes <weights = 23040, optimizer = 46080, stash = 64, boundary = 512>
+}
+
+//--- two.mlir
+chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")
+chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
+chimera.pipeline @p of @m on @here stages(2) micro_batches(2) schedule("1f1b")
+
+//--- exported.mlir
+chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")
+chimera.model @m exported("package")
+chimera.pipeline @p of @m on @here stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(4)
 
 //--- neither.mlir
 chimera.machine @here devices(4) memory(1 GiB)

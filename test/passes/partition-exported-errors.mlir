@@ -8,7 +8,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_bat
 // -----
 
 chimera.model @m exported("Inputs/exported")
-// expected-error@below {{expected micro-batches of as many samples as the model was exported for (4, 2), got 3: give micro_batch_size(4)}}
+// expected-error@below {{expected micro-batches of as many samples as the model was exported for (4, 2), got 3: take 4, or export it for 3}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(3)
 
 // -----

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/plan/Model.h"
+#include "runtime/program/ModelSizes.h"
 #include "test/compiler/plan/Questions.h"
+#include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>
 
@@ -106,11 +108,21 @@ TEST(Profile, SaysWhatIsWrong) {
             "p.json: expected JSON, as chimera-run --profile writes it");
   EXPECT_EQ(readProfile("p.json", std::string(1 << 20, '['), profile),
             "p.json: expected JSON, as chimera-run --profile writes it");
+  EXPECT_EQ(readProfile("p.json",
+                        "{\"model\":" + std::string(1 << 20, '[') +
+                            std::string(1 << 20, ']') + "}",
+                        profile),
+            "p.json: expected JSON, as chimera-run --profile writes it");
   EXPECT_EQ(readProfile("p.json", "[]", profile), "p.json: expected an object");
   const std::pair<std::function<void(json &)>, const char *> cases[] = {
       {[](json &d) { d.erase("model"); },
        "expected the profile of a program that trains a model"},
       {[](json &d) { d["unit"] = "s"; }, "expected times in ns"},
+      {[](json &d) { d["computed_by"] = "exact"; },
+       "expected the profile of a run that computed the model, got one with "
+       "--stages exact"},
+      {[](json &d) { d["device"] = 1; },
+       "expected a profile, as chimera-run --profile writes it"},
       {[](json &d) { d.erase("unit"); }, "expected a text \"unit\""},
       {[](json &d) { d["micro_batch_size"] = 0; },
        "expected stages, and a micro-batch of at least one sample and less "
@@ -196,6 +208,77 @@ TEST(Profile, IsOfOneModel) {
       "bfloat16, got float32, float32");
   EXPECT_EQ(checkProfile(profile, smallModel(), kFloats, "adamw"),
             "p.json: expected a profile of the optimizer adamw, got sgd");
+}
+
+/// A package of three layers for 4 samples or 2, and a profile with 8.
+TEST(Profile, OfAPackageReachesOtherSizes) {
+  auto exported = std::make_shared<program::ModelT>();
+  exported->architecture = program::kExported;
+  exported->package = program::samplePackage();
+  constexpr program::Types kDoubles = {program::DataType::Float64,
+                                       program::DataType::Float64};
+  Model model(exported, kDoubles, "sgd");
+  EXPECT_EQ(model.smallestMicroBatch(), 2);
+  json document = smallProfile();
+  document["micro_batch_size"] = 8;
+  document["model"] = json::parse(program::sizesOf(*exported));
+  document["weight_type"] = document["activation_type"] = "float64";
+  Machine machine = someMachine(2, 1 << 30);
+  ASSERT_EQ(
+      readProfile("p.json", document.dump(), machine.profiles.emplace_back()),
+      "");
+  ASSERT_EQ(model.check(4, 1, &machine), "");
+  EXPECT_EQ(model.table(4, &machine).layers[2].forward, 250);
+  EXPECT_EQ(model.table(2, &machine).layers[2].forward, 125);
+  // Of a model with longer samples.
+  document["model"]["sample_bytes"] = 32;
+  ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
+  EXPECT_EQ(model.check(4, 1, &machine)
+                .find("p.json: expected a profile of the model"),
+            0u);
+}
+
+/// Each of another kind of backwards.
+TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
+  Machine machine = someMachine(2, 1 << 30);
+  json whole = smallProfile(), split = smallProfile();
+  json &first = whole["stages"][0];
+  first.erase("input_gradient");
+  first.erase("weight_gradient");
+  first["backward"] = mean(2100);
+  json &last = split["stages"][1];
+  last.erase("backward");
+  last["input_gradient"] = mean(300);
+  last["weight_gradient"] = mean(700);
+  last["forward"] = mean(600);
+  auto read = [&](const json &one, const json &other) {
+    machine.profiles.resize(2);
+    EXPECT_EQ(readProfile("a.json", one.dump(), machine.profiles[0]), "");
+    EXPECT_EQ(readProfile("b.json", other.dump(), machine.profiles[1]), "");
+    return checkTogether(machine.profiles);
+  };
+  const std::string twice =
+      "b.json: expected one profile for a size of micro-batch, or one with "
+      "whole backwards and one with split ones, got another of 2 beside a.json";
+  EXPECT_EQ(read(whole, whole), twice);
+  EXPECT_EQ(read(split, split), twice);
+  EXPECT_EQ(read(smallProfile(), split), twice); // some of both
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  for (bool isWholeFirst : {true, false}) {
+    EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
+    LayerCost head = model.table(2, &machine).layers[2];
+    EXPECT_EQ(head.backward, 900);
+    EXPECT_EQ(head.inputGradient, 300);
+    EXPECT_EQ(head.weightGradient, 700);
+    EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
+  }
+  split["micro_batch_size"] = 4;
+  EXPECT_EQ(read(split, whole), "");
+  whole["device"] = "host";
+  split["device"] = "cuda";
+  EXPECT_EQ(read(split, whole),
+            "b.json: expected a profile of the device cuda, "
+            "as a.json is, got one of host");
 }
 
 TEST(Profile, IsSharedByLayersAndAddsUp) {

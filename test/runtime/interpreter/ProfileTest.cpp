@@ -85,6 +85,15 @@ TEST(Profile, CountsActionsAsWholeMicroBatches) {
   EXPECT_EQ(median(Opcode::OptimizerStep), 80);
 }
 
+/// A post is of one message, whatever that has of a micro-batch.
+TEST(Profile, CountsPostsAsTheyAre) {
+  Profile profile;
+  profile.add(action(Opcode::PostSend, 0, 1, 2), nullptr, 200);
+  profile.add(action(Opcode::PostRecv, 1, 2, 1), nullptr, 150);
+  for (const auto &[key, durations] : profile.durations())
+    EXPECT_EQ(durations.total(), key.opcode == Opcode::PostSend ? 200 : 150);
+}
+
 /// The first step warms up; it counts for what no later one does.
 TEST(Profile, LeavesOutTheFirstStep) {
   Profile profile;

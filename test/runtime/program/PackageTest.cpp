@@ -288,7 +288,7 @@ TEST(PackageTest, isUsedAsItWasExported) {
             "was exported for (4, 2), got 1: export it with --parts 4 too");
   EXPECT_EQ(checkUse(model, types, 3, 1),
             "expected micro-batches of as many samples as the model was "
-            "exported for (4, 2), got 3: give micro_batch_size(4)");
+            "exported for (4, 2), got 3: take 4, or export it for 3");
   EXPECT_NE(checkUse(model, {DataType::Float32, DataType::Float32}, 4, 1)
                 .find("the type that the model was exported with, float64"),
             std::string::npos);
