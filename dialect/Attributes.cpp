@@ -164,7 +164,7 @@ Attribute LayerAttr::parse(AsmParser &parser, Type) {
                    {"parameters", &parameters},
                    {"stash", &stash, true, Dimension::Bytes},
                    {"weight_stash", &weightStash, false, Dimension::Bytes},
-                   {"boundary", &boundary, true, Dimension::Bytes}}))
+                   {"boundary", &boundary, false, Dimension::Bytes}}))
     return {};
   return parser.getChecked<LayerAttr>(at, parser.getContext(), forward,
                                       parameters, stash, boundary, count,
@@ -183,8 +183,9 @@ void LayerAttr::print(AsmPrinter &printer) const {
   if (getWeightStash() != 0)
     printer << ", weight_stash = "
             << quantityText(Dimension::Bytes, getWeightStash());
-  printer << ", boundary = " << quantityText(Dimension::Bytes, getBoundary())
-          << '>';
+  if (getBoundary() != 0)
+    printer << ", boundary = " << quantityText(Dimension::Bytes, getBoundary());
+  printer << '>';
 }
 
 LogicalResult LayerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -195,7 +196,7 @@ LogicalResult LayerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       {"count", count, 1},       {"forward", forward, 1},
       {"backward", backward, 0}, {"parameters", parameters, 1},
       {"stash", stash, 1},       {"weight_stash", weightStash, 0},
-      {"boundary", boundary, 1}};
+      {"boundary", boundary, 0}};
   for (auto [name, value, least] : all)
     if (value < least)
       return emitError() << "expected " << name << " of at least " << least

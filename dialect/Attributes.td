@@ -129,10 +129,10 @@ def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
     input and half for that of the weights. The forward keeps `stash` bytes for
     the backward; the input gradient of a split backward keeps `weight_stash`, as
     many as the stash unless given, for the weight gradient; the next layer gets
-    `boundary` bytes.
+    `boundary` bytes, which the last layer of a model need not say.
 
-    Invalid where `count`, `parameters`, `forward`, `stash` or `boundary` is not
-    positive, and where another is negative.
+    Invalid where `count`, `parameters`, `forward` or `stash` is not positive, and
+    where another is negative.
 
     Example: `<count = 48, forward = 3.4 GFLOP, parameters = 12596224, stash = 16
     MiB, boundary = 512 KiB>`
@@ -141,7 +141,7 @@ def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
     "int64_t":$forward,
     "int64_t":$parameters,
     "int64_t":$stash,
-    "int64_t":$boundary,
+    DefaultValuedParameter<"int64_t", "0">:$boundary,
     DefaultValuedParameter<"int64_t", "1">:$count,
     DefaultValuedParameter<"int64_t", "0">:$backward,
     DefaultValuedParameter<"int64_t", "0">:$weight_stash);

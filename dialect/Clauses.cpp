@@ -199,7 +199,8 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
       fields<Op, LinkAttr, &P::node_link>("node_link"),
       fields<Op, LinkAttr, &P::node_all_reduce>("node_all_reduce"),
       choice<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,
-             getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm")};
+             getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm"),
+      flag<Op, &P::blocking_all_reduce>("blocking_all_reduce")};
   return all;
 }
 

@@ -116,6 +116,16 @@ static LogicalResult verifyWhatIsGiven(ModelOp op) {
     return op.emitOpError(isBare ? "expected at least one layer of a bare model"
                                  : "expected no list of layers of a model that "
                                    "is not bare");
+  if (hasLayers)
+    for (auto layers = op.getBareLayersAttr().getValue(); !layers.empty();
+         layers = layers.drop_front()) {
+      auto layer = cast<LayerAttr>(layers.front());
+      const bool isLast = layers.size() == 1 && layer.getCount() == 1;
+      if (layer.getBoundary() == 0 && !isLast)
+        return op.emitOpError("expected a boundary of every layer that another "
+                              "one follows, found none in ")
+               << layer;
+    }
   const std::pair<const char *, bool> sizes[] = {
       {"layers", op.getLayers().has_value()},
       {"heads", op.getHeads().has_value()},

@@ -108,9 +108,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     half of a backward, which makes small micro-batches dear; updates take that in
     which it moves their bytes at `memory_bandwidth`, no time unless given. Or all
     of these take what runs on the machine measured, for micro-batches of one size
-    or of several: `profile` has the files of `chimera-run --profile`, one for each
-    size, or two: with whole backwards and with split ones. A relative path begins at
-    the folder of the description.
+    or of several: `profile` has the files of `chimera-run --profile`, of which
+    each adds to those of its size before it whole backwards, split ones or recomputes
+    that they have not. A relative path begins at the folder of the description.
 
     `link` is what messages between devices take, and `all_reduce` what the
     messages of sums do, the link's unless given. Sums over r replicas follow
@@ -118,6 +118,9 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     `all_reduce_algorithm` is `doubling`: log2(r) exchanges of all bytes. Then what
     occupies both ends, `send` and `receive` of the `all_reduce`, counts once for a
     sum, as where it is taken to the host and back. All times are in nanoseconds.
+    With `blocking_all_reduce` a sum goes on only while its workers wait for it, as
+    on hosts whose cores all compute: then none hides behind computation, however
+    eagerly it begins.
 
     With `node_devices` the devices are on nodes of so many, in the order of their
     numbers, and rank r runs on device r: worker w of copy d of a pipeline on
@@ -163,7 +166,8 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     OptionalAttr<Chimera_Link>:$node_link,
     OptionalAttr<Chimera_Link>:$node_all_reduce,
     DefaultValuedAttr<Chimera_AllReduceAlgorithm,
-        "::chimera::AllReduceAlgorithm::Rabenseifner">:$all_reduce_algorithm);
+        "::chimera::AllReduceAlgorithm::Rabenseifner">:$all_reduce_algorithm,
+    UnitAttr:$blocking_all_reduce);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{

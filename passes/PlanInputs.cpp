@@ -33,6 +33,9 @@ static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
          layer.getWeightStash() > 0 ? layer.getWeightStash() : layer.getStash(),
          layer.getBoundary()});
   }
+  // Nothing crosses behind the last layer, and a stage has some boundary.
+  int64_t &behind = all.back().boundaryBytes;
+  behind = std::max<int64_t>(behind, 1);
   return all;
 }
 
@@ -90,6 +93,7 @@ schedule::Network networkOf(MachineOp op) {
   schedule::Network network;
   if (op.getAllReduceAlgorithm() == AllReduceAlgorithm::Doubling)
     network.allReduceAlgorithm = schedule::AllReduceAlgorithm::Doubling;
+  network.blockingAllReduces = op.getBlockingAllReduce();
   if (LinkAttr link = op.getLinkAttr())
     network.link = linkOf(link);
   if (LinkAttr allReduce = op.getAllReduceAttr())

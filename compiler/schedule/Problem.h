@@ -160,6 +160,9 @@ struct Node {
 /// what the node says.
 struct Network : LinkClass {
   AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
+  /// Whether an all-reduce goes on only while its workers wait for it, so that
+  /// none hides behind computation.
+  bool blockingAllReduces = false;
   std::optional<Node> node; ///< none: all links are alike
 
   /// Both classes, or the one that there is.

@@ -51,8 +51,10 @@ TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
     allReduce.stage = reduce.stage;
     allReduce.workers = reduce.workers();
     for (const StageReduce::Part &part : reduce.parts) {
-      bool now = problem.policy == AllReducePolicy::Eager ||
-                 (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
+      const bool isEager =
+          problem.policy == AllReducePolicy::Eager ||
+          (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
+      const bool now = isEager && !problem.blockingAllReduces;
       auto last =
           static_cast<int32_t>(schedule.workers[part.worker].size()) - 1;
       allReduce.after.push_back(now ? part.last : last);

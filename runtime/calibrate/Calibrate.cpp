@@ -8,6 +8,7 @@
 #include "runtime/calibrate/Calibrate.h"
 
 #include "runtime/calibrate/MessageTimes.h"
+#include "runtime/calibrate/SumOverlap.h"
 #include "runtime/control/Messages.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
@@ -38,6 +39,9 @@ constexpr int kRounds = 48, kFewestRounds = 16;
 /// Rounds of messages that are longer are too long.
 constexpr int64_t kMostScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
+/// Of sums beside computation.
+constexpr uint64_t kOverlapBytes = 16 * kMiB;
+constexpr int kOverlapRounds = 15;
 /// Of each kind of computing.
 constexpr double kWindowMilliseconds = 2500;
 /// Of the model whose speed is measured, and how much of its memory a rank may
@@ -217,6 +221,12 @@ private:
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
+    // A device that executes later sums beside what it computes.
+    if (device.executesAtOnce())
+      found.hiddenSum =
+          hiddenPart(control, channels, groupOf(0, 0, control.ranks()),
+                     std::min(found.mostSumBytes, kOverlapBytes),
+                     kOverlapRounds, ahead, options.timeout);
   }
 
   /// The line of sums over `group`, which has as many ranks everywhere.

@@ -48,6 +48,9 @@ struct Calibration {
   /// same on all hosts at once; nothing where hosts have no links of their own.
   std::optional<LinkTimes> hostLinks;
   uint64_t mostBytes, mostSumBytes; ///< of those that were measured
+  /// Of an all-reduce over all ranks, the part that computation hides; nothing
+  /// where ranks compute on devices whose queues run beside each other.
+  std::optional<double> hiddenSum;
   /// Over all ranks, while all of them compute: where ranks share cores, each
   /// has its part of them.
   DeviceSpeed mean, least, most;

@@ -140,6 +140,17 @@ std::string sharingText(const Hosts &hosts) {
          number("%.3g", hosts.speedup()) +
          ", of a rank that computes while no others do.\n";
 }
+/// Whether computation hides less than half of a sum: a machine has a word for
+/// all of it, and for none.
+bool blocks(const Calibration &found) {
+  return found.hiddenSum && *found.hiddenSum < 0.5;
+}
+
+/// "7 % of an all-reduce: the machine says blocking_all_reduce".
+std::string hiddenText(const Calibration &found) {
+  return number("%.0f", *found.hiddenSum * 100) + " % of an all-reduce: the " +
+         "machine says " + (blocks(found) ? "" : "no ") + "blocking_all_reduce";
+}
 } // namespace
 
 std::string chimera::runtime::machineText(const Calibration &found,
@@ -174,6 +185,8 @@ std::string chimera::runtime::machineText(const Calibration &found,
       offText(found.links);
   if (found.hostLinks)
     text += "// Within hosts: " + offText(*found.hostLinks);
+  if (found.hiddenSum)
+    text += "// Computation hides " + hiddenText(found) + ".\n";
   if (found.clockError > 0)
     text += "// Clocks of the hosts were compared to " +
             number("%.1f", static_cast<double>(found.clockError) * 1e-3) +
@@ -191,6 +204,8 @@ std::string chimera::runtime::machineText(const Calibration &found,
     text += " node_cores(" + std::to_string(hosts.ranksWithCores) + ")";
   if (found.hostLinks)
     text += clausesOf(*found.hostLinks, "node_link", "node_all_reduce");
+  if (blocks(found))
+    text += "\n    blocking_all_reduce";
   return text + "\n";
 }
 
@@ -231,6 +246,8 @@ std::string chimera::runtime::machineTable(const Calibration &found) {
       found.most.flops, "FLOP");
   add("updates move         ", found.mean.bytes, found.least.bytes,
       found.most.bytes, "B");
+  if (found.hiddenSum)
+    table += "computation hides    " + hiddenText(found) + "\n";
   if (hosts.ranksWithCores > 0)
     table += "alone, a rank is     " + number("%.3g", hosts.speedup()) +
              " times as fast: " + std::to_string(hosts.ranksOnEach) +

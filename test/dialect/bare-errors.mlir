@@ -7,8 +7,18 @@ chimera.model @m bare []
 
 // -----
 
-// expected-error@below {{expected a field boundary}}
-chimera.model @m bare [<forward = 1, parameters = 1, stash = 1>]
+// expected-error@below {{expected a boundary of every layer that another one follows, found none in #chimera.layer<forward = 1, parameters = 1, stash = 1>}}
+chimera.model @m bare [<forward = 1, parameters = 1, stash = 1>, <forward = 1, parameters = 1, stash = 1>]
+
+// -----
+
+// expected-error@below {{expected a boundary of every layer that another one follows}}
+chimera.model @m bare [<count = 2, forward = 1, parameters = 1, stash = 1>]
+
+// -----
+
+// expected-error@below {{expected a field stash}}
+chimera.model @m bare [<forward = 1, parameters = 1>]
 
 // -----
 
@@ -37,8 +47,8 @@ chimera.model @m bare [<forward = 1, parameters = 1, stash = 0, boundary = 1>]
 
 // -----
 
-// expected-error@below {{expected boundary of at least 1, got 0}}
-chimera.model @m bare [<forward = 1, parameters = 1, stash = 1, boundary = 0>]
+// expected-error@below {{expected boundary of at least 0, got -1}}
+chimera.model @m bare [<forward = 1, parameters = 1, stash = 1, boundary = -1>]
 
 // -----
 

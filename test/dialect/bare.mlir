@@ -12,3 +12,9 @@ chimera.model @sketch bare [
   <parameters = 31e6, forward = 1000000, stash = 2 MiB, boundary = 512 KiB, count = 1>,
   <count = 48, forward = 3.4 GFLOP, backward = 7 GFLOP, parameters = 12.6e6, stash = 16 MiB,
    weight_stash = 17 MiB, boundary = 1 kB>]
+
+// Nothing crosses behind the last layer.
+// CHECK:      chimera.model @end bare [
+// CHECK-NEXT:   <forward = 1, parameters = 1, stash = 1, boundary = 1>,
+// CHECK-NEXT:   <forward = 1, parameters = 1, stash = 1>]
+chimera.model @end bare [<forward = 1, parameters = 1, stash = 1, boundary = 1>, <forward = 1, parameters = 1, stash = 1>]

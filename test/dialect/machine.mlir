@@ -31,6 +31,8 @@ chimera.machine @measured devices(1) memory(1000) profile("a.json", "b.json")
 
 // CHECK: chimera.machine @gloo devices(1) memory(1000) speed(1) all_reduce <per_mib = 1 ms, send_per_mib = 2 ms> all_reduce_algorithm(doubling)
 chimera.machine @gloo devices(1) memory(1000) speed(1) all_reduce_algorithm(doubling) all_reduce <send_per_mib = 2 ms, per_mib = 1 ms>
+// CHECK: chimera.machine @blocking devices(1) memory(1000) speed(1) blocking_all_reduce
+chimera.machine @blocking devices(1) memory(1000) blocking_all_reduce speed(1)
 // CHECK: chimera.machine @nodes devices(16) memory(1000) speed(1) link <latency = 8 us> node_devices(8) node_cores(4) node_link <latency = 3 us> node_all_reduce <latency = 2 us>
 chimera.machine @nodes devices(16) memory(1000) speed(1) node_all_reduce <latency = 2 us> node_cores(4) node_link <latency = 3 us> node_devices(8) link <latency = 8 us>
 // CHECK: chimera.machine @halves devices(1) memory(1000) speed(1){{$}}

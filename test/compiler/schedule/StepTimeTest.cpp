@@ -303,6 +303,18 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   EXPECT_FALSE(hasTail(c.problem));
 }
 
+/// A sum that blocks is behind all actions, however eager.
+TEST(StepTime, HidesNoSumThatBlocks) {
+  Case c = makeCase("chimera", 4, 4);
+  c.problem.width = 2;
+  c.problem.allReduceMessage = {7, 0, 1};
+  const double lazy = stepTime(c.problem, c.schedule).total;
+  c.problem.policy = AllReducePolicy::Eager;
+  EXPECT_LT(stepTime(c.problem, c.schedule).total, lazy);
+  c.problem.blockingAllReduces = true;
+  EXPECT_EQ(stepTime(c.problem, c.schedule).total, lazy);
+}
+
 /// Messages overlap, but not beyond what a link carries.
 TEST(StepTime, IsAtLeastThatOfMessages) {
   for (const char *name : {"gpipe", "pipedream-2bw"}) {

@@ -123,6 +123,9 @@ TEST(Calibrate, FindsWhatIsThere) {
     EXPECT_GT(found.mean.bytes, 0);
     EXPECT_EQ(found.hosts.memory, uint64_t(1) << 30);
     EXPECT_FALSE(found.hosts.shareCores);
+    ASSERT_TRUE(found.hiddenSum);
+    EXPECT_GE(*found.hiddenSum, 0);
+    EXPECT_LE(*found.hiddenSum, 1);
     const LinkTimes &links = found.links;
     EXPECT_GT(links.way.base + links.send.base + links.receive.base, 0);
     EXPECT_GT(links.sum.message.base, 0);
@@ -213,6 +216,28 @@ TEST(MachineText, SaysHowAndHowWell) {
   text = machineText(found, "a process each, over TCP, 1 thread each");
   EXPECT_NE(text.find("12.3 us at worst"), std::string::npos) << text;
   expectComments(text);
+}
+
+TEST(MachineText, HasAWordForSumsThatBlock) {
+  Calibration found = exampleCalibration();
+  EXPECT_EQ(machineText(found, "threads").find("blocking_all_reduce"),
+            std::string::npos);
+  for (double hidden : {0.07, 0.93}) {
+    found.hiddenSum = hidden;
+    const bool blocks = hidden < 0.5;
+    std::string text = machineText(found, "threads");
+    EXPECT_EQ(text.ends_with("per_mib = 209715 ns>\n    "
+                             "blocking_all_reduce\n"),
+              blocks)
+        << text;
+    EXPECT_NE(text.find(blocks ? "// Computation hides 7 % of an all-reduce: "
+                                 "the machine says blocking_all_reduce.\n"
+                               : "// Computation hides 93 % of an all-reduce: "
+                                 "the machine says no blocking_all_reduce.\n"),
+              std::string::npos)
+        << text;
+    expectComments(text);
+  }
 }
 
 // The simulator slows ranks that share cores down itself.
