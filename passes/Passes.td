@@ -63,8 +63,9 @@ def CostsFromPass : ChimeraPass<"chimera-costs-from"> {
   }];
   let options = [
     ListOption<"profiles", "profiles", "std::string",
-               "The files, one for each size of micro-batch that was measured, "
-               "or two: with whole backwards and with split ones">
+               "The files, of any sizes of micro-batches; of one size each "
+               "adds what those before it have not: whole backwards, split "
+               "ones, recomputes">
   ];
 }
 

@@ -194,7 +194,7 @@ static std::string faultOfFiles() {
   return {};
 }
 
-static std::string faultOfTable(const PlanSettings &settings) {
+static std::string faultOfTable() {
   constexpr uint32_t kMostShown = 1000;
   for (const cl::opt<uint32_t> *option : {&top, &pick})
     if (*option < 1 || *option > kMostShown)
@@ -206,10 +206,9 @@ static std::string faultOfTable(const PlanSettings &settings) {
   for (uint32_t number : compared)
     got += (got.empty() ? "" : ",") + std::to_string(number);
   if (compared.size() != 2 || llvm::any_of(compared, [&](uint32_t number) {
-        return number < 1 || number > settings.shown();
+        return number < 1 || number > kMostShown;
       }))
-    return "expected --explain of two of the table's " +
-           program::counted(settings.shown(), "plan") + ", such as 1,2, got " +
+    return "expected --explain of two of the table's plans, such as 1,2, got " +
            got;
   return {};
 }
@@ -272,7 +271,7 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   if (threads > 256)
     return "expected at most 256 --threads, got " + std::to_string(threads);
   for (const std::string &fault :
-       {faultOfTable(settings), faultOfFiles(), faultOfTypes()})
+       {faultOfTable(), faultOfFiles(), faultOfTypes()})
     if (!fault.empty())
       return fault;
   return readPins(settings.pins);

@@ -36,7 +36,12 @@ struct PlanSettings {
   uint32_t threads; ///< at least 1
 
   /// How many plans the table has.
-  uint32_t shown() const { return std::max(top, pick); }
+  uint32_t shown() const {
+    uint32_t most = std::max(top, pick);
+    for (uint32_t number : compared)
+      most = std::max(most, number);
+    return most;
+  }
 };
 
 /// Reads the command line. Ends the process where an option is not known, is

@@ -80,8 +80,11 @@ static void refuseWithoutEffect(const RunSettings &settings,
     if (settings.stages == kAuto)
       reason = isOfTensors(kind) ? "the program has a model"
                                  : "the program has no model";
-    throw std::invalid_argument(std::string(option) + " is for " + wanted +
-                                " stages, and " + reason);
+    throw std::invalid_argument(
+        std::string(option) + " is for " + wanted + " stages, and " + reason +
+        (settings.stages == kAuto && std::string_view(wanted) == kSynthetic
+             ? ": give --stages synthetic too"
+             : ""));
   };
   if (!isOfTensors(kind))
     for (const char *option :

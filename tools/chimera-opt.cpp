@@ -11,6 +11,7 @@
 #include "compiler/schedule/Registry.h"
 #include "dialect/Chimera.h"
 #include "tools/Arguments.h"
+#include "tools/DriverFiles.h"
 #include "tools/Help.h"
 #include "tools/Start.h"
 
@@ -43,7 +44,7 @@ int main(int argc, char **argv) {
   chimera::nameMadeOps(registry);
   registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
-  if (chimera::isOutputRead(arguments) || chimera::refusesSources(arguments))
+  if (chimera::refusesOutputs(arguments) || chimera::refusesSources(arguments))
     return 1;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),

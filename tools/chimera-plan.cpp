@@ -194,7 +194,7 @@ static int show(const Asked &asked, const PlannedAnswer &planned,
   }
   os << "\n" << plan::tableOf(question, ranked) << "\n";
   os << "The best of each schedule:\n"
-     << plan::tableOf(question, ofSchemes) << "\n";
+     << plan::tableOf(question, ofSchemes, /*isNumbered=*/false) << "\n";
   os << plan::talliesOf(question, space, answer);
   os.flush();
   if (std::string fault = faultOfNumbers(settings, ranked.size());
@@ -250,7 +250,8 @@ static bool checkOutputs(const PlanSettings &settings) {
     }
     std::string file = path == "-" ? "/dev/stdout" : path.str();
     for (const auto &[other, taken] : files)
-      if (file == taken || program::areSameFile(file, taken)) {
+      if ((file == taken && file == "/dev/stdout") ||
+          program::areSameFile(file, taken)) {
         fail(path + ": expected another file for " + name + " than " + other);
         return false;
       }

@@ -9,7 +9,7 @@
 #include "compiler/Reduce.h"
 #include "compiler/Source.h"
 #include "dialect/Chimera.h"
-#include "tools/Arguments.h"
+#include "tools/DriverFiles.h"
 #include "tools/Start.h"
 
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
   llvm::ArrayRef<char *> arguments(argv, argc);
-  if (chimera::isOutputRead(arguments) || chimera::refusesSources(arguments))
+  if (chimera::refusesOutputs(arguments) || chimera::refusesSources(arguments))
     return 1;
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));

@@ -13,6 +13,7 @@
 #include "runtime/program/File.h"
 #include "runtime/proof/ProvenFile.h"
 #include "tools/Arguments.h"
+#include "tools/DriverFiles.h"
 #include "tools/Help.h"
 #include "tools/Start.h"
 
@@ -88,7 +89,7 @@ int main(int argc, char **argv) {
   bool readsProgram = llvm::any_of(arguments, [](llvm::StringRef argument) {
     return argument.ltrim('-') == "program-to-json";
   });
-  if (chimera::isOutputRead(arguments) ||
+  if (chimera::refusesOutputs(arguments) ||
       (!readsProgram && chimera::refusesSources(arguments)))
     return 1;
   return failed(mlirTranslateMain(static_cast<int>(arguments.size()),

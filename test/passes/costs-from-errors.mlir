@@ -27,9 +27,9 @@
 // RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
 // STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: leave them out
 //
-// Which of two profiles of one size would count?
+// A profile that would count for nothing.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: expected one profile for a size of micro-batch, or one with whole backwards and one with split ones, got another of 1 beside {{.*}}profile-1.json
+// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: expected whole backwards, split ones or recomputes that no profile before it of micro-batches of 1 has, got none
 //
 // A profile of another model that happens to have as many layers.
 // RUN: cp -r %S/Inputs/exported %t/package
@@ -44,7 +44,10 @@
 // RUN: not chimera-opt %t/two.mlir --chimera-costs-from=profiles=%t/profile-1.json -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: not chimera-compile %t/exported.mlir -o %t/package/model.json 2>&1 | FileCheck %s --check-prefix=MODEL
 // KEPT: profile-1.json: expected another file than a profile that is read
-// OPTION: profile-1.json: expected another file than that of another option
+// RUN: not chimera-opt %t/two.mlir "--pass-pipeline=builtin.module(chimera-costs-from{profiles={%t/profile-1.json,%S/Inputs/profile-1.json}})" -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: cp %S/Inputs/profile-1.json "%t/a profile=1.json"
+// RUN: not chimera-opt %t/two.mlir --chimera-costs-from='profiles="%t/a profile=1.json"' -o "%t/a profile=1.json" 2>&1 | FileCheck %s --check-prefix=OPTION
+// OPTION: profile{{.}}1.json: expected another file than that of another option
 // MODEL: chimera-compile: {{.*}}model.json: expected another file than a package that is read
 // RUN: cmp %S/Inputs/profile-1.json %t/profile-1.json
 // RUN: cmp %S/Inputs/exported/model.json %t/package/model.json

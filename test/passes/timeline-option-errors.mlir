@@ -6,7 +6,14 @@
 // RUN: cp %s %t.mlir
 // RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-print-timeline=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
 // RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-report=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
-// SELF: error: chimera-{{.*}}.mlir: expected another file than the input
+// RUN: not chimera-opt --chimera-to-scheduled --chimera-report=output=%t.mlir < %t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
+// RUN: chimera-opt %t.mlir --chimera-to-scheduled --mlir-print-debuginfo -o %t.from.mlir
+// RUN: not chimera-opt %t.from.mlir --chimera-report=output=%t.from.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SELF
+// SELF: {{^}}chimera-opt: {{.*}}.mlir: expected another file than the input
+// Standard output may have both.
+// RUN: chimera-opt %t.mlir --chimera-to-scheduled --chimera-report=output=- -o - | FileCheck %s --check-prefix=OUT
+// OUT-DAG: makespan
+// OUT-DAG: chimera.pipeline
 // RUN: cmp %s %t.mlir
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-1" 2>&1 | FileCheck %s --check-prefix=LATENCY
 // LATENCY: error: chimera-print-timeline: expected p2p of at least 0, got -1
