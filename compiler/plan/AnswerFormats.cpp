@@ -48,7 +48,8 @@ const char *nameOf(schedule::AllReducePolicy policy) {
   return "";
 }
 
-std::string tableOf(const Question &question, std::span<const Detail> details) {
+std::string tableOf(const Question &question, std::span<const Detail> details,
+                    bool isNumbered) {
   Rows rows = {{"", "schedule", "limit", "D", "W", "N", "B", "stages",
                 "recomputed", "all-reduces", "step", rateName(question), "idle",
                 "all-reduce", "update", "peak bytes"}};
@@ -57,7 +58,7 @@ std::string tableOf(const Question &question, std::span<const Detail> details) {
     const Choice &choice = detail.proposal.choice;
     const Share *limit = detail.limit();
     rows.push_back(
-        {std::to_string(i + 1),
+        {isNumbered ? std::to_string(i + 1) : "",
          scheduleOf(choice) + (choice.split ? " split" : ""),
          limit
              ? limit->name + (" " + percent(limit->time / detail.proposal.step))

@@ -28,8 +28,10 @@ const char *nameOf(schedule::AllReducePolicy policy);
 /// A line for each plan, fastest first: what it is, what a step takes, how many
 /// tokens (samples, where the model has no tokens) it trains a second, what of
 /// the step is idle, un-overlapped all-reduce, what its largest worker holds
-/// and what takes most time of all that another plan could leave out.
-std::string tableOf(const Question &question, std::span<const Detail> details);
+/// and what takes most time of all that another plan could leave out. Numbered
+/// from 1, unless it is not the table that --pick and --explain mean.
+std::string tableOf(const Question &question, std::span<const Detail> details,
+                    bool isNumbered = true);
 
 /// A line for each scheme: how many plans there are, how many of them were
 /// simulated, ruled out by a bound, or do not fit into the memory, and why

@@ -7,12 +7,10 @@
 
 #include "compiler/plan/Model.h"
 
+#include "compiler/plan/MeasuredLayers.h"
 #include "runtime/program/Saturated.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <span>
 
 namespace chimera::plan {
 
@@ -131,149 +129,6 @@ LayerTable Model::operations(int64_t microBatchSize) const {
   return table;
 }
 
-namespace {
-
-using Time = int64_t LayerCost::*;
-constexpr Time kTimes[] = {
-    &LayerCost::forward,       &LayerCost::backward,
-    &LayerCost::inputGradient, &LayerCost::weightGradient,
-    &LayerCost::recompute,     &LayerCost::update};
-
-/// Shares out what a stage took over its layers, as `weight` of each says;
-/// alike where it says nothing.
-void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
-              std::span<LayerCost> layers, Time part) {
-  __extension__ using Wide = __int128;
-  auto weightOf = [&](size_t i) -> Wide {
-    return static_cast<Wide>(weights[i].*weight) + 1;
-  };
-  Wide all = 0, before = 0;
-  for (size_t i = 0; i < layers.size(); ++i)
-    all += weightOf(i);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    Wide behind = before + weightOf(i);
-    layers[i].*part =
-        static_cast<int64_t>(time * behind / all - time * before / all);
-    before = behind;
-  }
-}
-
-/// What the layers of a model took, of so many operations each, in a run.
-std::vector<LayerCost>
-measuredLayers(const Profile &profile,
-               const std::vector<LayerCost> &operations) {
-  std::vector<LayerCost> measured = operations;
-  for (const MeasuredStage &stage : profile.stages) {
-    auto count = static_cast<size_t>(stage.end - stage.first);
-    auto of = std::span(operations).subspan(stage.first, count);
-    auto to = std::span(measured).subspan(stage.first, count);
-    auto share = [&](int64_t time, Time weight, Time part) {
-      shareOut(time, of, weight, to, part);
-    };
-    share(stage.forward, &LayerCost::forward, &LayerCost::forward);
-    share(stage.recompute > 0 ? stage.recompute : stage.forward,
-          &LayerCost::forward, &LayerCost::recompute);
-    share(stage.update, &LayerCost::parameters, &LayerCost::update);
-    // Of a run with whole backwards or with split ones the other is not known.
-    bool isSplit = stage.inputGradient > 0;
-    share(stage.backward > 0 ? stage.backward
-                             : stage.inputGradient + stage.weightGradient,
-          &LayerCost::backward, &LayerCost::backward);
-    if (isSplit) {
-      share(stage.inputGradient, &LayerCost::inputGradient,
-            &LayerCost::inputGradient);
-      share(stage.weightGradient, &LayerCost::weightGradient,
-            &LayerCost::weightGradient);
-    }
-    for (size_t i = 0; !isSplit && i < count; ++i) {
-      // Half of it, as far as it is not the input's or the weights' alone.
-      __extension__ using Wide = __int128;
-      Wide all = static_cast<Wide>(of[i].inputGradient) + of[i].weightGradient;
-      to[i].inputGradient = static_cast<int64_t>(
-          all == 0 ? to[i].backward / 2
-                   : to[i].backward * Wide(of[i].inputGradient) / all);
-      to[i].weightGradient = to[i].backward - to[i].inputGradient;
-    }
-    // What is loaded is for the first layer, or for the last one's labels.
-    (stage.first == 0 ? to.front() : to.back()).forward += stage.load;
-  }
-  return measured;
-}
-
-/// Takes from `layers`, of a second profile of a size, the kind of backwards
-/// that the first did not have.
-void addBackwards(const Profile &second, const std::vector<LayerCost> &layers,
-                  std::vector<LayerCost> &first) {
-  std::vector<Time> added = {&LayerCost::backward};
-  if (second.hasSplit())
-    added = {&LayerCost::inputGradient, &LayerCost::weightGradient};
-  for (size_t i = 0; i < layers.size(); ++i)
-    for (Time time : added)
-      first[i].*time = layers[i].*time;
-}
-
-/// A micro-batch size, and one or two that were measured.
-struct SizeOfTime {
-  double size, below, above;
-
-  /// Of a time that is on a line between the two.
-  double fixed(double low, double high) const {
-    return below == above
-               ? low
-               : low + (high - low) *
-                           std::clamp((size - below) / (above - below), 0., 1.);
-  }
-  /// Of a time that grows with the size: on the line beyond both too, but not
-  /// where that makes samples of small micro-batches faster than any that were
-  /// measured, or a larger micro-batch faster than a smaller one.
-  double growing(double low, double high) const {
-    if (below == above)
-      return low * size / below;
-    const double line = low + (high - low) * (size - below) / (above - below);
-    if (size < below)
-      return std::clamp(line, low * size / below, low);
-    return size > above ? std::max(line, high) : line;
-  }
-};
-
-} // namespace
-
-/// Sets the times of `table`, which has operations, to what was measured.
-static void setMeasured(LayerTable &table, int64_t microBatchSize,
-                        const std::vector<Profile> &profiles) {
-  // By size. Operations say what part of a stage's time a layer has, which is
-  // the same for all sizes.
-  std::map<int64_t, std::vector<LayerCost>> known;
-  for (const Profile &profile : profiles) {
-    std::vector<LayerCost> layers = measuredLayers(profile, table.layers);
-    auto [place, isNew] = known.try_emplace(profile.microBatchSize, layers);
-    if (!isNew)
-      addBackwards(profile, layers, place->second);
-  }
-  // The sizes beside it, or the two nearest; one alone is both.
-  auto above = known.lower_bound(microBatchSize);
-  if (above == known.end())
-    --above;
-  auto below = above;
-  if (above->first != microBatchSize && known.size() > 1) {
-    if (below != known.begin())
-      --below;
-    else
-      ++above;
-  }
-  const SizeOfTime size{static_cast<double>(microBatchSize),
-                        static_cast<double>(below->first),
-                        static_cast<double>(above->first)};
-  for (size_t i = 0; i < table.layers.size(); ++i)
-    for (Time time : kTimes) {
-      auto low = static_cast<double>(below->second[i].*time);
-      auto high = static_cast<double>(above->second[i].*time);
-      double value = time == &LayerCost::update ? size.fixed(low, high)
-                                                : size.growing(low, high);
-      table.layers[i].*time = std::llround(std::clamp(value, 0.0, 0x1p60));
-    }
-}
-
 LayerTable Model::table(int64_t microBatchSize, const Machine *machine) const {
   LayerTable table = operations(microBatchSize);
   if (!machine)
@@ -283,8 +138,9 @@ LayerTable Model::table(int64_t microBatchSize, const Machine *machine) const {
     return table;
   }
   for (LayerCost &layer : table.layers) {
-    for (Time time : {&LayerCost::forward, &LayerCost::inputGradient,
-                      &LayerCost::weightGradient})
+    for (int64_t LayerCost::*time :
+         {&LayerCost::forward, &LayerCost::inputGradient,
+          &LayerCost::weightGradient})
       layer.*time =
           nanoseconds(layer.*time, machine->speed) + machine->layerOverhead;
     layer.backward = layer.inputGradient + layer.weightGradient;

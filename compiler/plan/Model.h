@@ -83,11 +83,9 @@ public:
   std::string check(int64_t microBatchSize, int64_t parts,
                     const Machine *machine) const;
 
-  /// Times are those of `machine`; operations where it is null. Where runs were
-  /// measured on it, a stage's time is shared by its layers as their operations
-  /// are; a micro-batch of a size that none had takes what follows on a line
-  /// from the two sizes that are nearest, or in proportion to the only one.
-  /// Requires that `check` finds nothing wrong.
+  /// Times are those of `machine`, by what runs on it measured where there are
+  /// profiles (MeasuredLayers.h); operations where it is null. Requires that
+  /// `check` finds nothing wrong.
   LayerTable table(int64_t microBatchSize, const Machine *machine) const;
 
 private:

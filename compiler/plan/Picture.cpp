@@ -54,13 +54,20 @@ public:
   Picture(const Question &question, const Answer &answer)
       : question(question), answer(answer) {
     least = most = answer.ranked.front().step;
-    bytes = static_cast<double>(question.machine.memory);
     for (const Proposal &proposal : answer.simulated)
       least = std::min(least, proposal.step);
     // Far slower plans would press the others together.
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= 2.5 * least)
         most = std::max(most, proposal.step);
+    // So would the memory of a device of which plans take little.
+    const auto memory = static_cast<double>(question.machine.memory);
+    double held = 0;
+    for (const Proposal &proposal : answer.simulated)
+      if (proposal.step <= most)
+        held = std::max(held, static_cast<double>(proposal.peakBytes));
+    hasLimit = held > memory / 2;
+    bytes = hasLimit ? memory : 1.1 * held;
     double room = std::max((most - least) * 0.03, least * 0.001);
     least -= room;
     most += room;
@@ -117,8 +124,9 @@ private:
       svg += line(kLeft, y(at), kLeft + kWidth, y(at), "#e2e8f0") +
              text(kLeft - 6, y(at) + 4, "end",
                   schedule::shortBytes(static_cast<int64_t>(at)));
-    svg += line(kLeft, y(bytes), kLeft + kWidth, y(bytes), "#c53030");
-    svg += text(kLeft + kWidth, y(bytes) - 5, "end", "memory of a device");
+    if (hasLimit)
+      svg += line(kLeft, y(bytes), kLeft + kWidth, y(bytes), "#c53030") +
+             text(kLeft + kWidth, y(bytes) - 5, "end", "memory of a device");
     svg += text(kLeft + kWidth / 2, kTop + kHeight + 38, "middle",
                 "time of a step");
     return svg;
@@ -190,7 +198,8 @@ private:
   const Question &question;
   const Answer &answer;
   double least, most; ///< steps, ns
-  double bytes;
+  double bytes;       ///< where their axis ends
+  bool hasLimit;      ///< whether that is the memory of a device
 };
 
 } // namespace

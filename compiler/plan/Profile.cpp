@@ -10,6 +10,7 @@
 #include "runtime/program/ModelSizes.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace chimera::plan {
@@ -190,36 +191,60 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
   return {};
 }
 
-bool Profile::hasWhole() const {
-  return std::ranges::all_of(
-      stages, [](const MeasuredStage &stage) { return stage.backward > 0; });
-}
+namespace {
+/// What is measured of each layer, by the size of a micro-batch.
+class KnownKinds {
+public:
+  /// Whether the profile has something that those before it have not.
+  bool add(const Profile &profile) {
+    std::vector<unsigned> &layers = bySize[profile.microBatchSize];
+    layers.resize(profile.layers);
+    bool isNew = false;
+    for (const MeasuredStage &stage : profile.stages)
+      for (int32_t i = stage.first; i < stage.end; ++i) {
+        isNew |= (stage.kinds() & ~layers[i]) != 0;
+        layers[i] |= stage.kinds();
+      }
+    return isNew;
+  }
 
-bool Profile::hasSplit() const {
-  return std::ranges::all_of(stages, [](const MeasuredStage &stage) {
-    return stage.inputGradient > 0;
-  });
-}
+  unsigned missing() const {
+    unsigned kinds = 0;
+    for (const auto &[size, layers] : bySize)
+      for (unsigned known : layers)
+        kinds |= ~known;
+    return kinds & (kBackward | kHalves | kRecompute);
+  }
+
+private:
+  std::map<int64_t, std::vector<unsigned>> bySize;
+};
+} // namespace
 
 std::string checkTogether(const std::vector<Profile> &profiles) {
-  for (auto other = profiles.begin(); other != profiles.end(); ++other)
-    for (auto one = profiles.begin(); one != other; ++one) {
-      if (!one->device.empty() && !other->device.empty() &&
-          one->device != other->device)
-        return other->name + ": expected a profile of the device " +
-               one->device + ", as " + one->name + " is, got one of " +
-               other->device;
-      const bool complement = one->hasWhole() != one->hasSplit() &&
-                              one->hasWhole() == other->hasSplit() &&
-                              one->hasSplit() == other->hasWhole();
-      if (one->microBatchSize == other->microBatchSize && !complement)
-        return other->name +
-               ": expected one profile for a size of micro-batch, "
-               "or one with whole backwards and one with split ones, got "
-               "another of " +
-               std::to_string(other->microBatchSize) + " beside " + one->name;
-    }
+  KnownKinds known;
+  const Profile *first = nullptr; // that names its device
+  for (const Profile &profile : profiles) {
+    if (!first && !profile.device.empty())
+      first = &profile;
+    if (first && !profile.device.empty() && profile.device != first->device)
+      return profile.name + ": expected a profile of the device " +
+             first->device + ", as " + first->name + " is, got one of " +
+             profile.device;
+    if (!known.add(profile))
+      return profile.name +
+             ": expected whole backwards, split ones or recomputes that no "
+             "profile before it of micro-batches of " +
+             std::to_string(profile.microBatchSize) + " has, got none";
+  }
   return {};
+}
+
+unsigned missingKinds(const std::vector<Profile> &profiles) {
+  KnownKinds known;
+  for (const Profile &profile : profiles)
+    known.add(profile);
+  return known.missing();
 }
 
 } // namespace chimera::plan

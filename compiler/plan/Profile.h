@@ -24,6 +24,9 @@
 
 namespace chimera::plan {
 
+/// What a run may have measured of a stage beside its forward: bits of a set.
+inline constexpr unsigned kBackward = 1, kHalves = 2, kRecompute = 4;
+
 /// What a stage's actions took for one whole micro-batch, in nanoseconds; 0
 /// where it had none. Means, since a step is a sum of many: medians leave out
 /// what some of them wait for the caches and cores that ranks share.
@@ -31,6 +34,12 @@ struct MeasuredStage {
   int32_t first, end; ///< its layers
   int64_t load, forward, backward, inputGradient, weightGradient, recompute,
       update;
+
+  /// Of kBackward, kHalves and kRecompute.
+  unsigned kinds() const {
+    return (backward > 0 ? kBackward : 0) | (inputGradient > 0 ? kHalves : 0) |
+           (recompute > 0 ? kRecompute : 0);
+  }
 };
 
 /// What one run measured.
@@ -52,9 +61,6 @@ struct Profile {
   bool hasSharedCores() const {
     return coresPerRank && *coresPerRank < static_cast<double>(threads);
   }
-  /// Whether all stages had whole backwards, and whether they had split ones.
-  bool hasWhole() const;
-  bool hasSplit() const;
 };
 
 /// Reads the profile `text` of the file `name`. Returns what is wrong where it
@@ -67,9 +73,13 @@ std::string readProfile(std::string_view name, std::string_view text,
 std::string checkProfile(const Profile &profile, const program::ModelT &model,
                          program::Types types, std::string_view optimizer);
 
-/// Empty, or why the profiles do not go together: of another device, or of one
-/// size of a micro-batch with the same kind of backwards.
+/// Empty, or why the profiles do not go together: they are of several devices,
+/// or one has nothing that is not in those before it of the same size.
 std::string checkTogether(const std::vector<Profile> &profiles);
+
+/// What is measured by no profile of a size, of any layer and any size that has
+/// a profile: kBackward, kHalves and kRecompute.
+unsigned missingKinds(const std::vector<Profile> &profiles);
 
 } // namespace chimera::plan
 

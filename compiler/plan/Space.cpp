@@ -149,19 +149,26 @@ private:
                                 " devices over the workers of a copy: take "
                                 "another mini-batch or fewer devices");
     int64_t copy = question.batch / choice.width;
+    bool isPossible = false;
+    std::optional<std::pair<Choice, std::string>> impossible; // the first
     for (int64_t b : divisorsOf(copy)) {
       choice.microBatchSize = static_cast<int32_t>(b);
       choice.microBatches = static_cast<int32_t>(copy / b);
       if (!allows(pins.microBatchSizes, choice.microBatchSize) ||
           !allows(pins.microBatches, choice.microBatches))
         continue;
-      if (std::string wrong = checkLength(choice); !wrong.empty())
-        refuse(choice, wrong);
-      else if (const std::string &wrong = checkSize(b); !wrong.empty())
-        refuse(choice, wrong);
-      else
+      std::string wrong = checkSize(b);
+      if (wrong.empty())
+        wrong = checkLength(choice);
+      if (wrong.empty())
         addOptions(choice);
+      else if (!impossible)
+        impossible.emplace(choice, wrong);
+      isPossible |= wrong.empty();
     }
+    // A size that cannot be is no reason where others can.
+    if (impossible && !isPossible)
+      refuse(impossible->first, impossible->second);
   }
 
   /// Empty, or what is wrong with micro-batches of so many samples.

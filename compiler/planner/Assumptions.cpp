@@ -7,8 +7,6 @@
 
 #include "compiler/planner/Assumptions.h"
 
-#include <algorithm>
-
 using namespace mlir;
 
 namespace chimera {
@@ -64,27 +62,15 @@ static void addProfiles(MachineOp machine,
   lines.push_back(
       "micro-batches of a size that no profile has take what a line "
       "through those of two says, or are in proportion to one");
-  auto haveAll = [&](bool (plan::Profile::*has)() const) {
-    return std::ranges::all_of(profiles, [&](const plan::Profile &profile) {
-      return std::ranges::any_of(profiles, [&](const plan::Profile &other) {
-        return other.microBatchSize == profile.microBatchSize && (other.*has)();
-      });
-    });
-  };
-  if (!haveAll(&plan::Profile::hasSplit))
+  const unsigned missing = plan::missingKinds(profiles);
+  if (missing & plan::kHalves)
     lines.push_back("the halves of a split backward share what a whole one "
                     "takes as their operations do (a profile has whole "
-                    "backwards)");
-  if (!haveAll(&plan::Profile::hasWhole))
+                    "backwards; one of split ones beside it says)");
+  if (missing & plan::kBackward)
     lines.push_back("a whole backward takes what its halves do (a profile has "
-                    "split backwards)");
-  const bool lacksRecompute =
-      std::ranges::any_of(profiles, [](const plan::Profile &profile) {
-        return std::ranges::any_of(profile.stages, [](const auto &stage) {
-          return stage.recompute == 0;
-        });
-      });
-  if (lacksRecompute)
+                    "split backwards; one of whole ones beside it says)");
+  if (missing & plan::kRecompute)
     lines.push_back("a recompute takes what the forward does (a profile has no "
                     "recompute)");
 }

@@ -92,14 +92,19 @@ std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
            " of as many samples as the model was exported for (" +
            samplesOf(package) + "), got " + std::to_string(samples);
   };
-  const std::string most =
-      std::to_string(kindOf(package, 0).graphs[0]->samples);
+  const uint32_t whole = kindOf(package, 0).graphs[0]->samples;
   if (!graphsOf(package, 0, microBatchSize))
-    return expected("micro-batches", microBatchSize) + ": take " + most +
-           ", or export it for " + std::to_string(microBatchSize);
-  if (!graphsOf(package, 0, microBatchSize / parts))
-    return expected("parts of micro-batches", microBatchSize / parts) +
-           ": export it with --parts " + std::to_string(parts) + " too";
+    return expected("micro-batches", microBatchSize) + ": take " +
+           std::to_string(whole) + ", or export it for " +
+           std::to_string(microBatchSize);
+  // The exporter's parts are of the whole.
+  const uint32_t part = microBatchSize / parts;
+  if (!graphsOf(package, 0, part))
+    return expected("parts of micro-batches", part) +
+           (part > 0 && whole % part == 0
+                ? ": export it with --parts " + std::to_string(whole / part) +
+                      " too"
+                : "");
   return "";
 }
 

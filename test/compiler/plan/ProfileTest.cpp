@@ -257,20 +257,33 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
     EXPECT_EQ(readProfile("b.json", other.dump(), machine.profiles[1]), "");
     return checkTogether(machine.profiles);
   };
-  const std::string twice =
-      "b.json: expected one profile for a size of micro-batch, or one with "
-      "whole backwards and one with split ones, got another of 2 beside a.json";
-  EXPECT_EQ(read(whole, whole), twice);
-  EXPECT_EQ(read(split, split), twice);
-  EXPECT_EQ(read(smallProfile(), split), twice); // some of both
+  const std::string nothing =
+      "b.json: expected whole backwards, split ones or recomputes that no "
+      "profile before it of micro-batches of 2 has, got none";
+  EXPECT_EQ(read(whole, whole), nothing);
+  EXPECT_EQ(read(split, split), nothing);
+  EXPECT_EQ(read(smallProfile(), split), ""); // the last stage's halves
+  EXPECT_EQ(missingKinds(machine.profiles), kBackward | kRecompute);
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     LayerCost head = model.table(2, &machine).layers[2];
-    EXPECT_EQ(head.backward, 900);
-    EXPECT_EQ(head.inputGradient, 300);
-    EXPECT_EQ(head.weightGradient, 700);
     EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
+    // The run whose forwards took longer was slower in all.
+    EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1080);
+    EXPECT_EQ(head.inputGradient, isWholeFirst ? 250 : 300);
+    EXPECT_EQ(head.weightGradient, isWholeFirst ? 583 : 700);
+    EXPECT_EQ(missingKinds(machine.profiles), kRecompute); // of the head
+  }
+  // A recompute counts, whichever profile has it.
+  last["recompute"] = mean(650);
+  whole["stages"][0].erase("recompute");
+  for (bool isWholeFirst : {true, false}) {
+    EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
+    EXPECT_EQ(missingKinds(machine.profiles), 0u);
+    std::vector<LayerCost> layers = model.table(2, &machine).layers;
+    EXPECT_EQ(layers[0].recompute + layers[1].recompute, 1100);
+    EXPECT_EQ(layers[2].recompute, isWholeFirst ? 542 : 650);
   }
   split["micro_batch_size"] = 4;
   EXPECT_EQ(read(split, whole), "");

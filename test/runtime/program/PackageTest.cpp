@@ -286,6 +286,7 @@ TEST(PackageTest, isUsedAsItWasExported) {
   EXPECT_EQ(checkUse(model, types, 4, 4),
             "expected parts of micro-batches of as many samples as the model "
             "was exported for (4, 2), got 1: export it with --parts 4 too");
+  EXPECT_EQ(checkUse(model, types, 2, 2), checkUse(model, types, 4, 4));
   EXPECT_EQ(checkUse(model, types, 3, 1),
             "expected micro-batches of as many samples as the model was "
             "exported for (4, 2), got 3: take 4, or export it for 3");
