@@ -119,8 +119,8 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     occupies both ends, `send` and `receive` of the `all_reduce`, counts once for a
     sum, as where it is taken to the host and back. All times are in nanoseconds.
     With `blocking_all_reduce` a sum goes on only while its workers wait for it, as
-    on hosts whose cores all compute: then none hides behind computation, however
-    eagerly it begins.
+    on hosts whose cores all compute: then none hides behind computation or
+    updates, however eagerly it begins.
 
     With `node_devices` the devices are on nodes of so many, in the order of their
     numbers, and rank r runs on device r: worker w of copy d of a pipeline on

@@ -106,21 +106,24 @@ struct Known {
       layers = measured;
       kinds.resize(layers.size());
     }
-    for (const MeasuredStage &stage : profile.stages) {
-      double here = 0, there = 0; // forwards
-      for (int32_t i = stage.first; i < stage.end; ++i) {
-        here += static_cast<double>(layers[i].forward);
-        there += static_cast<double>(measured[i].forward);
-      }
+    const double slower = forwards(layers) / forwards(measured);
+    for (const MeasuredStage &stage : profile.stages)
       for (int32_t i = stage.first; i < stage.end; ++i) {
         for (const auto &[kind, time] : kTimesOfKinds)
           if (stage.kinds() & ~kinds[i] & kind)
-            layers[i].*time = std::llround(
-                std::min(static_cast<double>(measured[i].*time) * here / there,
-                         0x1p60));
+            layers[i].*time = std::llround(std::min(
+                static_cast<double>(measured[i].*time) * slower, 0x1p60));
         kinds[i] |= stage.kinds();
       }
-    }
+  }
+
+private:
+  /// Of all layers; a stage's takes some time.
+  static double forwards(const std::vector<LayerCost> &layers) {
+    double sum = 0;
+    for (const LayerCost &layer : layers)
+      sum += static_cast<double>(layer.forward);
+    return sum;
   }
 };
 

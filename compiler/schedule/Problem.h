@@ -161,7 +161,7 @@ struct Node {
 struct Network : LinkClass {
   AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
   /// Whether an all-reduce goes on only while its workers wait for it, so that
-  /// none hides behind computation.
+  /// none hides behind computation or updates.
   bool blockingAllReduces = false;
   std::optional<Node> node; ///< none: all links are alike
 

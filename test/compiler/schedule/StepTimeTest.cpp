@@ -313,6 +313,15 @@ TEST(StepTime, HidesNoSumThatBlocks) {
   EXPECT_LT(stepTime(c.problem, c.schedule).total, lazy);
   c.problem.blockingAllReduces = true;
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, lazy);
+  // Nor beside an update: a worker sums and updates two stages in turns.
+  for (StageCost &cost : c.problem.stages)
+    cost.update = 5;
+  const StepTime time = stepTime(c.problem, c.schedule);
+  EXPECT_EQ(time.allReduce, 2 * 4 * 7);
+  EXPECT_EQ(time.update, 2 * 5);
+  c.problem.blockingAllReduces = false;
+  c.problem.policy = AllReducePolicy::Lazy;
+  EXPECT_EQ(stepTime(c.problem, c.schedule).update, 5);
 }
 
 /// Messages overlap, but not beyond what a link carries.
