@@ -44,8 +44,8 @@ public:
       addValues(argument, "output=", written);
       before = argument;
     }
-    if (inputs.empty())
-      inputs.push_back("/dev/stdin");
+    // What a driver reads where no argument is a file.
+    inputs.push_back("/dev/stdin");
   }
 
   /// Empty, or what is wrong with an output: that it is the input, or what

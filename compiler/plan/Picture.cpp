@@ -62,7 +62,7 @@ public:
         most = std::max(most, proposal.step);
     // So would the memory of a device of which plans take little.
     const auto memory = static_cast<double>(question.machine.memory);
-    double held = 0;
+    double held = 1;
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= most)
         held = std::max(held, static_cast<double>(proposal.peakBytes));

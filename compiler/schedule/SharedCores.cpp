@@ -46,7 +46,7 @@ public:
         workers(schedule.workers.size()),
         stepEnds(steps, std::vector<int64_t>(workers.size())),
         behind(updatesBehind(problem, schedule)),
-        devices(problem.node->devices) {
+        devices(problem.node->devices), sumsBlock(problem.blockingAllReduces) {
     for (const CoreGroup &group : coreGroups(problem))
       clocks.emplace_back(group.cores);
     turns.resize(clocks.size());
@@ -363,7 +363,7 @@ private:
     AllReduce &ended = allReduces[step][i];
     ended.hasEnded = true;
     for (int32_t worker : tail->allReduces[i].workers)
-      if (int32_t next = followers[worker][i]; next >= 0)
+      if (int32_t next = followers[worker][i]; next >= 0 && !sumsBlock)
         hear(next, step, now);
     for (int32_t worker : ended.waiting)
       wake(worker, now);
@@ -385,6 +385,9 @@ private:
     const TailOrder::Item &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
+      // One that blocks follows the updates before it, not the one before.
+      if (sumsBlock && worker.item > 0)
+        hear(static_cast<int32_t>(item.allReduce), worker.step, now);
       allReduce.waiting.push_back(w);
       return std::nullopt;
     }
@@ -412,6 +415,7 @@ private:
   /// What follows each action; empty where nothing does.
   std::vector<std::vector<UpdateBehind>> behind;
   int32_t devices; ///< of a node
+  bool sumsBlock;  ///< blockingAllReduces
   std::vector<SharedClock> clocks;
   std::vector<int64_t> turns; ///< of each clock: changes with what it has
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;

@@ -41,7 +41,7 @@ constexpr int64_t kMostScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// Of sums beside computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
-constexpr int kOverlapRounds = 15;
+constexpr double kOverlapMilliseconds = 1000;
 /// Of each kind of computing.
 constexpr double kWindowMilliseconds = 2500;
 /// Of the model whose speed is measured, and how much of its memory a rank may
@@ -218,6 +218,7 @@ private:
   void measureAllSums() {
     const uint32_t onEach = found.hosts.ranksOnEach;
     found.links.sum = measureSumsOf(groupOf(0, 0, control.ranks()));
+    const uint64_t mostOfAll = found.mostSumBytes;
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
@@ -225,8 +226,10 @@ private:
     if (device.executesAtOnce())
       found.hiddenSum =
           hiddenPart(control, channels, groupOf(0, 0, control.ranks()),
-                     std::min(found.mostSumBytes, kOverlapBytes),
-                     kOverlapRounds, ahead, options.timeout);
+                     std::min(mostOfAll, kOverlapBytes),
+                     std::chrono::milliseconds(static_cast<int64_t>(
+                         options.effort * kOverlapMilliseconds)),
+                     ahead, options.timeout);
   }
 
   /// The line of sums over `group`, which has as many ranks everywhere.

@@ -9,15 +9,17 @@
 
 #include "runtime/calibrate/MessageTimes.h"
 #include "runtime/control/Messages.h"
+#include "runtime/device/Block.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
 
 #include <algorithm>
-#include <vector>
 
 using namespace chimera::runtime;
 
 namespace {
+constexpr int kFewestRounds = 3, kMostRounds = 15;
+
 /// Some arithmetic that no compiler leaves out, and that needs no memory.
 void compute(int64_t turns) {
   volatile uint64_t sink = 1;
@@ -33,7 +35,10 @@ public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,
          uint64_t bytes, int64_t ahead, std::chrono::milliseconds timeout)
       : control(control), channels(channels), group(group),
-        values(bytes / sizeof(float)), ahead(ahead), timeout(timeout) {}
+        memory(makeBlock(bytes)), values(memory.get(), bytes), ahead(ahead),
+        timeout(timeout) {
+    std::ranges::fill(values, std::byte(0)); // stays so however often added
+  }
 
   /// What a round took the slowest rank, in nanoseconds, at all ranks: an
   /// all-reduce or none, and so many turns of arithmetic meanwhile.
@@ -42,16 +47,14 @@ public:
                ahead);
     const int64_t begin = steadyNanoseconds();
     std::unique_ptr<Request> request;
-    if (sums) {
-      const Bytes sum = std::as_writable_bytes(std::span(values));
-      request =
-          channels.startAllReduce(group, ElementType::Float32, {sum}, sum);
-    }
+    if (sums)
+      request = channels.startAllReduce(group, ElementType::Float32, {values},
+                                        values);
     channels.computing();
     compute(turns);
     if (request)
       channels.wait(hostQueue(), std::move(request), timeout);
-    int64_t most = steadyNanoseconds() - begin;
+    int64_t most = std::max<int64_t>(steadyNanoseconds() - begin, 1);
     for (int64_t other : gatherValues(control, 0, most, timeout))
       most = std::max(most, other);
     if (control.rank() > 0)
@@ -65,7 +68,8 @@ private:
   Control &control;
   Channels &channels;
   const ReduceGroup &group;
-  std::vector<float> values; ///< zeros, which stay so however often added
+  const Block memory;
+  const Bytes values;
   const int64_t ahead;
   const std::chrono::milliseconds timeout;
 };
@@ -73,22 +77,32 @@ private:
 
 double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     const ReduceGroup &group, uint64_t bytes,
-                                    int rounds, int64_t ahead,
+                                    std::chrono::milliseconds budget,
+                                    int64_t ahead,
                                     std::chrono::milliseconds timeout) {
   Rounds all(control, channels, group, bytes, ahead, timeout);
   all.run(/*sums=*/true, /*turns=*/0); // the first makes connections
   // Half as long again as the sum.
   constexpr int64_t kTurns = 1'000'000;
-  const auto sum = static_cast<double>(all.run(true, 0));
-  const auto some = static_cast<double>(all.run(false, kTurns));
-  const auto turns = static_cast<int64_t>(1.5 * sum / some * kTurns);
-  int64_t summed = INT64_MAX, computed = INT64_MAX, both = INT64_MAX;
-  for (int round = 0; round < rounds; ++round) {
-    summed = std::min(summed, all.run(true, 0));
+  int64_t sum = INT64_MAX, some = INT64_MAX;
+  for (int round = 0; round < kFewestRounds; ++round) {
+    sum = std::min(sum, all.run(true, 0));
+    some = std::min(some, all.run(false, kTurns));
+  }
+  const auto turns = static_cast<int64_t>(1.5 * static_cast<double>(sum) /
+                                          static_cast<double>(some) * kTurns);
+  // A round of each takes five times as long as the sum.
+  const int64_t rounds =
+      std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
+                 int64_t{kFewestRounds}, int64_t{kMostRounds});
+  int64_t computed = INT64_MAX, both = INT64_MAX;
+  for (int64_t round = 0; round < rounds; ++round) {
+    sum = std::min(sum, all.run(true, 0));
     computed = std::min(computed, all.run(false, turns));
     both = std::min(both, all.run(true, turns));
   }
-  return std::clamp(static_cast<double>(summed + computed - both) /
-                        static_cast<double>(std::max<int64_t>(summed, 1)),
+  // No more can be hidden than there is arithmetic.
+  return std::clamp(static_cast<double>(sum + computed - both) /
+                        static_cast<double>(std::min(sum, computed)),
                     0., 1.);
 }

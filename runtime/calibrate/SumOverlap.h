@@ -18,13 +18,15 @@ namespace chimera::runtime {
 /// The part of an all-reduce of so many bytes over `group`, of all ranks, that
 /// is hidden behind arithmetic which takes longer: 1 where both together take
 /// as long as the arithmetic alone, 0 where they take as long as one behind the
-/// other. The shortest of `rounds` of each decides, a round being as long as
-/// its slowest rank: what else the host does makes rounds longer, never
-/// shorter. Every rank calls it, with how many nanoseconds its clock shows more
-/// than rank 0's. For channels of the host's memory. Throws what waits throw.
+/// other. The shortest of several rounds of each decides, a round being as long
+/// as its slowest rank: what else the host does makes rounds longer, never
+/// shorter. There are as many as take about `budget`, but 3 at least. Every
+/// rank calls it, with how many nanoseconds its clock shows more than rank 0's.
+/// For channels of the host's memory. Throws what waits throw.
 double hiddenPart(Control &control, Channels &channels,
-                  const ReduceGroup &group, uint64_t bytes, int rounds,
-                  int64_t ahead, std::chrono::milliseconds timeout);
+                  const ReduceGroup &group, uint64_t bytes,
+                  std::chrono::milliseconds budget, int64_t ahead,
+                  std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime
 

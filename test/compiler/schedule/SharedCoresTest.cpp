@@ -201,6 +201,7 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
         if (c.problem.updates != Updates::Flush)
           continue;
         c.problem.policy = kPolicies[draw(2)].policy;
+        c.problem.blockingAllReduces = draw(1) == 1;
         c.problem.width = 2;
         c.problem.bytes.assign(c.problem.stages.size(), {16, 0, 0, 0, 8});
         c.problem.link = {{draw(5), draw(2), 4}, {draw(3)}, {draw(3)}};

@@ -12,6 +12,7 @@
 #include "runtime/control/InProcess.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/SyntheticStage.h"
+#include "test/runtime/calibrate/ForwardingChannels.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -21,33 +22,16 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Channels of one rank, which are busy for `kSlow` with each message to
-/// another host and each all-reduce of two hosts.
-class SlowBetweenHosts : public Channels {
+/// Which are busy for `kSlow` with each message to another host and each
+/// all-reduce of two hosts.
+class SlowBetweenHosts : public ForwardingChannels {
 public:
   SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
-      : channels(channels), hosts(hosts) {}
-  uint32_t rank() const override { return channels.rank(); }
-  uint32_t ranks() const override { return channels.ranks(); }
-  void prepare(const Communication &communication) override {
-    channels.prepare(communication);
-  }
-  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
-                                    Event after) override {
-    return channels.postSend(to, bytes, after);
-  }
-  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
-                                       Event after) override {
-    return channels.postReceive(from, bytes, after);
-  }
+      : ForwardingChannels(channels), hosts(hosts) {}
   std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
                                     Event after) override {
     sleepOnWayTo(to);
-    return channels.handOver(to, memory, size, after);
-  }
-  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory, uint64_t size,
-                                    Event after) override {
-    return channels.takeOver(from, memory, size, after);
+    return ForwardingChannels::handOver(to, memory, size, after);
   }
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
                                           ElementType type,
@@ -56,24 +40,18 @@ public:
     // The first and the last are on two hosts if any ranks of the group are.
     sleepOnWayTo(group.contributions.front());
     sleepOnWayTo(group.contributions.back());
-    return channels.startAllReduce(group, type, std::move(contributions), sum,
-                                   after);
+    return ForwardingChannels::startAllReduce(
+        group, type, std::move(contributions), sum, after);
   }
-  void wait(Queue &queue, std::unique_ptr<Request> request,
-            std::chrono::milliseconds timeout) override {
-    channels.wait(queue, std::move(request), timeout);
-  }
-  void abort(const std::string &reason) override { channels.abort(reason); }
 
   static constexpr std::chrono::milliseconds kSlow{2};
 
 private:
-  void sleepOnWayTo(uint32_t rank) const {
-    if (hosts[rank] != hosts[channels.rank()])
+  void sleepOnWayTo(uint32_t other) const {
+    if (hosts[other] != hosts[rank()])
       std::this_thread::sleep_for(kSlow);
   }
 
-  Channels &channels;
   const std::vector<uint32_t> &hosts;
 };
 
@@ -123,9 +101,7 @@ TEST(Calibrate, FindsWhatIsThere) {
     EXPECT_GT(found.mean.bytes, 0);
     EXPECT_EQ(found.hosts.memory, uint64_t(1) << 30);
     EXPECT_FALSE(found.hosts.shareCores);
-    ASSERT_TRUE(found.hiddenSum);
-    EXPECT_GE(*found.hiddenSum, 0);
-    EXPECT_LE(*found.hiddenSum, 1);
+    EXPECT_TRUE(found.hiddenSum);
     const LinkTimes &links = found.links;
     EXPECT_GT(links.way.base + links.send.base + links.receive.base, 0);
     EXPECT_GT(links.sum.message.base, 0);

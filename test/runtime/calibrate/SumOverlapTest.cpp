@@ -9,6 +9,7 @@
 
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
+#include "test/runtime/calibrate/ForwardingChannels.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -19,40 +20,19 @@ using namespace std::chrono_literals;
 namespace {
 constexpr std::chrono::milliseconds kSum{10};
 
-/// Channels of one rank whose all-reduces take at least kSum: from when they
-/// begin, or from when the rank waits for them.
-class SlowSums : public Channels {
+/// Whose all-reduces take at least kSum: from when they begin, or from when the
+/// rank waits for them.
+class SlowSums : public ForwardingChannels {
 public:
   SlowSums(Channels &channels, bool doBlock)
-      : channels(channels), doBlock(doBlock) {}
-  uint32_t rank() const override { return channels.rank(); }
-  uint32_t ranks() const override { return channels.ranks(); }
-  void prepare(const Communication &communication) override {
-    channels.prepare(communication);
-  }
-  std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
-                                    Event after) override {
-    return channels.postSend(to, bytes, after);
-  }
-  std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
-                                       Event after) override {
-    return channels.postReceive(from, bytes, after);
-  }
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
-                                    Event after) override {
-    return channels.handOver(to, memory, size, after);
-  }
-  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory, uint64_t size,
-                                    Event after) override {
-    return channels.takeOver(from, memory, size, after);
-  }
+      : ForwardingChannels(channels), doBlock(doBlock) {}
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
                                           ElementType type,
                                           std::vector<ConstBytes> contributions,
                                           Bytes sum, Event after) override {
     end = std::chrono::steady_clock::now() + kSum;
-    return channels.startAllReduce(group, type, std::move(contributions), sum,
-                                   after);
+    return ForwardingChannels::startAllReduce(
+        group, type, std::move(contributions), sum, after);
   }
   void wait(Queue &queue, std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override {
@@ -60,12 +40,10 @@ public:
       std::this_thread::sleep_for(kSum);
     else
       std::this_thread::sleep_until(end);
-    channels.wait(queue, std::move(request), timeout);
+    ForwardingChannels::wait(queue, std::move(request), timeout);
   }
-  void abort(const std::string &reason) override { channels.abort(reason); }
 
 private:
-  Channels &channels;
   const bool doBlock;
   std::chrono::steady_clock::time_point end;
 };
@@ -82,7 +60,7 @@ double hiddenPartOf(bool doBlock) {
       SlowSums slow(*channels[rank], doBlock);
       slow.prepare({.pairs = {}, .groups = {group}});
       double own = hiddenPart(*controls[rank], slow, group, /*bytes=*/64,
-                              /*rounds=*/5, /*ahead=*/0, 30s);
+                              /*budget=*/400ms, /*ahead=*/0, 30s);
       if (rank == 0)
         hidden = own;
     });
