@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-constexpr std::chrono::milliseconds kSum{10};
+constexpr std::chrono::milliseconds kSum{20};
 
 /// Whose all-reduces take at least kSum: from when they begin, or from when the
 /// rank waits for them.
@@ -60,7 +60,7 @@ double hiddenPartOf(bool doBlock) {
       SlowSums slow(*channels[rank], doBlock);
       slow.prepare({.pairs = {}, .groups = {group}});
       double own = hiddenPart(*controls[rank], slow, group, /*bytes=*/64,
-                              /*budget=*/400ms, /*ahead=*/0, 30s);
+                              /*budget=*/1s, /*ahead=*/0, 30s);
       if (rank == 0)
         hidden = own;
     });
@@ -70,10 +70,10 @@ double hiddenPartOf(bool doBlock) {
 }
 
 TEST(HiddenPart, IsNoneOfASumThatBlocks) {
-  EXPECT_LE(hiddenPartOf(/*doBlock=*/true), 0.3);
+  EXPECT_LT(hiddenPartOf(/*doBlock=*/true), 0.5);
 }
 
 TEST(HiddenPart, IsAllOfASumThatGoesOn) {
-  EXPECT_GE(hiddenPartOf(/*doBlock=*/false), 0.7);
+  EXPECT_GE(hiddenPartOf(/*doBlock=*/false), 0.5);
 }
 } // namespace
