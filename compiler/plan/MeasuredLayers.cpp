@@ -97,22 +97,22 @@ struct Known {
   std::vector<LayerCost> layers;
   std::vector<unsigned> kinds; ///< that were measured, of each layer
 
-  /// Takes what is not yet known from the profile, by which its layers took
-  /// `measured`: by as much faster or slower as its forwards are slower or
-  /// faster than those that are known, for a machine is not equally fast in all
-  /// runs.
+  /// Adds what is not yet known: times of the profile, by which its layers took
+  /// `measured`. The run of a profile may have been slower or faster than the
+  /// first one, so its times are multiplied by the first one's forwards over
+  /// its own.
   void add(const Profile &profile, const std::vector<LayerCost> &measured) {
     if (layers.empty()) {
       layers = measured;
       kinds.resize(layers.size());
     }
-    const double slower = forwards(layers) / forwards(measured);
+    const double ratio = forwards(layers) / forwards(measured);
     for (const MeasuredStage &stage : profile.stages)
       for (int32_t i = stage.first; i < stage.end; ++i) {
         for (const auto &[kind, time] : kTimesOfKinds)
           if (stage.kinds() & ~kinds[i] & kind)
             layers[i].*time = std::llround(std::min(
-                static_cast<double>(measured[i].*time) * slower, 0x1p60));
+                static_cast<double>(measured[i].*time) * ratio, 0x1p60));
         kinds[i] |= stage.kinds();
       }
   }

@@ -74,10 +74,6 @@ public:
   /// ones.
   int64_t smallestMicroBatch() const;
 
-  /// Empty if what was measured on the machine is of this model, else what is
-  /// wrong with it.
-  std::string checkProfiles(const Machine &machine) const;
-
   /// Empty if the model can be given micro-batches of so many samples, each in
   /// so many parts, on the machine, else what is wrong with that.
   std::string check(int64_t microBatchSize, int64_t parts,
@@ -89,6 +85,9 @@ public:
   LayerTable table(int64_t microBatchSize, const Machine *machine) const;
 
 private:
+  /// Empty if what was measured on the machine is of this model, else what is
+  /// wrong with it.
+  std::string checkProfiles(const Machine &machine) const;
   /// With operations for times.
   LayerTable operations(int64_t microBatchSize) const;
 

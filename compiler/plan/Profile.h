@@ -35,7 +35,7 @@ struct MeasuredStage {
   int64_t load, forward, backward, inputGradient, weightGradient, recompute,
       update;
 
-  /// Of kBackward, kHalves and kRecompute.
+  /// Those of kBackward, kHalves and kRecompute that it has.
   unsigned kinds() const {
     return (backward > 0 ? kBackward : 0) | (inputGradient > 0 ? kHalves : 0) |
            (recompute > 0 ? kRecompute : 0);

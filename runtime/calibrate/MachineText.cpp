@@ -142,14 +142,15 @@ std::string sharingText(const Hosts &hosts) {
 }
 /// Whether computation hides less than half of a sum: a machine has a word for
 /// all of it, and for none.
-bool blocks(const Calibration &found) {
+bool sumsBlock(const Calibration &found) {
   return found.hiddenSum && *found.hiddenSum < 0.5;
 }
 
 /// "7 % of an all-reduce: the machine says blocking_all_reduce".
 std::string hiddenText(const Calibration &found) {
   return number("%.0f", *found.hiddenSum * 100) + " % of an all-reduce: the " +
-         "machine says " + (blocks(found) ? "" : "no ") + "blocking_all_reduce";
+         "machine says " + (sumsBlock(found) ? "" : "no ") +
+         "blocking_all_reduce";
 }
 } // namespace
 
@@ -204,7 +205,7 @@ std::string chimera::runtime::machineText(const Calibration &found,
     text += " node_cores(" + std::to_string(hosts.ranksWithCores) + ")";
   if (found.hostLinks)
     text += clausesOf(*found.hostLinks, "node_link", "node_all_reduce");
-  if (blocks(found))
+  if (sumsBlock(found))
     text += "\n    blocking_all_reduce";
   return text + "\n";
 }

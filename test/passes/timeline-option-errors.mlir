@@ -7,6 +7,7 @@
 // RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-print-timeline=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
 // RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-report=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
 // RUN: not chimera-opt --chimera-to-scheduled --chimera-report=output=%t.mlir < %t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
+// RUN: not chimera-opt --pass-pipeline "builtin.module(chimera-report{output=%t.mlir})" < %t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
 // RUN: chimera-opt %t.mlir --chimera-to-scheduled --mlir-print-debuginfo -o %t.from.mlir
 // RUN: not chimera-opt %t.from.mlir --chimera-report=output=%t.from.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SELF
 // SELF: {{^}}chimera-opt: {{.*}}.mlir: expected another file than the input
