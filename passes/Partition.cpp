@@ -78,7 +78,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
     problem = model.check(batch, parts, machine);
   if (!problem.empty())
     return pipeline.emitOpError(problem);
-  plan::LayerTable table = model.table(batch, machine);
+  plan::LayerTable table = model.table(batch, parts, machine);
   for (auto [index, stage] :
        llvm::enumerate(plan::cutModel(table, static_cast<int32_t>(stages),
                                       recomputeOf(pipeline), parts))) {
@@ -305,7 +305,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
       parts = schedule::mostParts(plan->pipelines);
-      // No part of a backward takes no time.
+      // Each part of a backward takes time, and keeps values of its own.
       if (parts > 1 && failed(makeStages()))
         return failure();
     }

@@ -21,18 +21,21 @@ using schedule::Problem;
 using schedule::Recompute;
 using schedule::Schedule;
 
-Evaluator::Evaluator(const Question &question, const Space &space)
-    : question(question) {
-  for (const Choice &choice : space.choices)
-    if (!tables.contains(choice.microBatchSize))
-      tables.emplace(
-          choice.microBatchSize,
-          question.model.table(choice.microBatchSize, &question.machine));
+Evaluator::Evaluator(const Question &question) : question(question) {}
+
+const LayerTable &Evaluator::tableOf(const Choice &choice,
+                                     int64_t parts) const {
+  std::lock_guard lock(mutex);
+  auto [entry, isNew] = tables.try_emplace({choice.microBatchSize, parts});
+  if (isNew)
+    entry->second =
+        question.model.table(choice.microBatchSize, parts, &question.machine);
+  return entry->second;
 }
 
 double Evaluator::guess(const Choice &choice) const {
   double work = 0;
-  for (const LayerCost &layer : tables.at(choice.microBatchSize).layers)
+  for (const LayerCost &layer : tableOf(choice).layers)
     work += static_cast<double>(layer.forward + layer.backward);
   return work / choice.workers * (choice.microBatches + choice.workers - 1) /
          choice.microBatches;
@@ -61,12 +64,17 @@ static schedule::Request requestOf(const Question &question,
 }
 
 /// Empty, or why the parts of its backwards do not fit the choice.
-static std::string checkParts(const Choice &choice,
-                              const std::vector<CutStage> &stages,
+static std::string checkParts(const Question &question, const Choice &choice,
                               int64_t parts) {
   if (choice.microBatchSize % parts != 0)
     return "expected a micro-batch size that is a multiple of " +
            std::to_string(parts) + ", the parts of a backward";
+  return question.model.check(choice.microBatchSize, parts, &question.machine);
+}
+
+/// Empty, or which boundary has no such parts.
+static std::string checkBoundaries(const std::vector<CutStage> &stages,
+                                   int64_t parts) {
   for (const CutStage &stage : stages)
     if (stage.bytes.boundary % parts != 0)
       return "expected boundaries that are multiples of " +
@@ -76,19 +84,19 @@ static std::string checkParts(const Choice &choice,
 
 const std::vector<CutStage> &Evaluator::wholeCut(const Choice &choice,
                                                  int64_t parts) const {
+  const LayerTable &table = tableOf(choice, parts);
   std::lock_guard lock(mutex);
   auto [entry, isNew] =
       wholeCuts.try_emplace({choice.microBatchSize, choice.stages, parts});
   if (isNew)
-    entry->second =
-        cutModel(tables.at(choice.microBatchSize), choice.stages, {}, parts);
+    entry->second = cutModel(table, choice.stages, {}, parts);
   return entry->second;
 }
 
 Evaluator::Asked Evaluator::askFor(const Choice &choice,
                                    const std::vector<Recompute> &recompute,
                                    int64_t parts) const {
-  const LayerTable &table = tables.at(choice.microBatchSize);
+  const LayerTable &table = tableOf(choice, parts);
   Asked asked;
   asked.stages = recompute.empty()
                      ? wholeCut(choice, parts)
@@ -102,17 +110,14 @@ std::variant<Solution, Impossible>
 Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
                  const std::vector<Recompute> &recompute) const {
   int64_t parts = schedule::mostParts(plan.pipelines);
+  if (parts > 1)
+    if (std::string wrong = checkParts(question, choice, parts); !wrong.empty())
+      return Impossible{wrong};
   auto [stages, request] = askFor(choice, recompute, parts);
   if (request.tiedBytes > 0 && schedule::stepsOverlap(plan.updates))
     return Impossible{"expected a schedule with a flush for a tied model"};
-  if (parts > 1) {
-    std::string wrong = checkParts(choice, stages, parts);
-    if (wrong.empty())
-      wrong =
-          question.model.check(choice.microBatchSize, parts, &question.machine);
-    if (!wrong.empty())
-      return Impossible{wrong};
-  }
+  if (std::string wrong = checkBoundaries(stages, parts); !wrong.empty())
+    return Impossible{wrong};
   Solution solution;
   solution.stages = std::move(stages);
   solution.problem = problemOf(request, plan);
@@ -289,7 +294,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   if (held > memory)
     return TooLarge{held};
   // What is recomputed decides how the model is cut in the end.
-  double cut = cutBound(tables.at(choice.microBatchSize), placed);
+  double cut = cutBound(tableOf(choice), placed);
   if (isHopeless(cut, held))
     return Hopeless{cut};
   schedule::Made made = schedule::makePlan(*choice.scheme, request);

@@ -64,7 +64,7 @@ struct Solution {
 /// run on several threads at a time.
 class Evaluator {
 public:
-  Evaluator(const Question &question, const Space &space);
+  explicit Evaluator(const Question &question);
 
   /// The policy is the first of kPolicies that no other beats. Where the memory
   /// is too small and stages may be recomputed, workers that hold too much give
@@ -108,14 +108,17 @@ private:
   void setStep(Solution &solution, const IsHopeless &isHopeless,
                Proposal &proposal) const;
 
+  /// What the model takes for the choice's micro-batches in so many parts.
+  const LayerTable &tableOf(const Choice &choice, int64_t parts = 1) const;
   /// The choice's stages where none is recomputed. Many choices differ in
   /// nothing that matters to them.
   const std::vector<CutStage> &wholeCut(const Choice &choice,
                                         int64_t parts) const;
 
   const Question &question;
-  std::map<int32_t, LayerTable> tables; ///< by B
-  mutable std::mutex mutex;             ///< for `wholeCuts`
+  mutable std::mutex mutex; ///< for what follows
+  /// By B and the parts of a backward.
+  mutable std::map<std::pair<int32_t, int64_t>, LayerTable> tables;
   /// By B, the number of stages, and the parts of a backward.
   mutable std::map<std::tuple<int32_t, int32_t, int64_t>, std::vector<CutStage>>
       wholeCuts;

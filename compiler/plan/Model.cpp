@@ -75,7 +75,7 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
     if (std::string problem = checkProfiles(*machine); !problem.empty())
       return problem;
   int64_t total = 0, largest = 0, parameters = 0;
-  for (const LayerCost &layer : table(microBatchSize, machine).layers) {
+  for (const LayerCost &layer : table(microBatchSize, parts, machine).layers) {
     total = program::saturatedSum({total, layer.forward, layer.recompute,
                                    layer.backward, layer.inputGradient,
                                    layer.weightGradient, layer.update,
@@ -89,7 +89,7 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
   return {};
 }
 
-LayerTable Model::operations(int64_t microBatchSize) const {
+LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
   LayerTable table;
   table.types = types;
   table.optimizer = optimizer;
@@ -105,6 +105,15 @@ LayerTable Model::operations(int64_t microBatchSize) const {
       entry.weightGradient = cost.weightGradientFlops;
       entry.stash = cost.stashBytes;
       entry.weightStash = cost.weightStashBytes;
+      if (parts > 1 && microBatchSize % parts == 0) {
+        // Each part keeps its own, what does not grow with samples too.
+        program::LayerCost part = program::layerCost(
+            *model, types, static_cast<uint32_t>(microBatchSize / parts),
+            layer);
+        entry.stash = std::max(entry.stash, times(part.stashBytes, parts));
+        entry.weightStash =
+            std::max(entry.weightStash, times(part.weightStashBytes, parts));
+      }
       entry.boundary = program::boundaryBytes(*model, types, batch, layer);
       entry.parameters = program::parameterCount(*model, layer, 1);
       each = program::saturatedSum({each, entry.parameters});
@@ -129,8 +138,9 @@ LayerTable Model::operations(int64_t microBatchSize) const {
   return table;
 }
 
-LayerTable Model::table(int64_t microBatchSize, const Machine *machine) const {
-  LayerTable table = operations(microBatchSize);
+LayerTable Model::table(int64_t microBatchSize, int64_t parts,
+                        const Machine *machine) const {
+  LayerTable table = operations(microBatchSize, parts);
   if (!machine)
     return table;
   if (!machine->profiles.empty()) {

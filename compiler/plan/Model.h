@@ -79,17 +79,18 @@ public:
   std::string check(int64_t microBatchSize, int64_t parts,
                     const Machine *machine) const;
 
-  /// Times are those of `machine`, by what runs on it measured where there are
-  /// profiles (MeasuredLayers.h); operations where it is null. Requires that
-  /// `check` finds nothing wrong.
-  LayerTable table(int64_t microBatchSize, const Machine *machine) const;
+  /// For micro-batches in so many parts. Times are those of `machine`, by what
+  /// runs on it measured where there are profiles (MeasuredLayers.h);
+  /// operations where it is null. Requires that `check` finds nothing wrong.
+  LayerTable table(int64_t microBatchSize, int64_t parts,
+                   const Machine *machine) const;
 
 private:
   /// Empty if what was measured on the machine is of this model, else what is
   /// wrong with it.
   std::string checkProfiles(const Machine &machine) const;
   /// With operations for times.
-  LayerTable operations(int64_t microBatchSize) const;
+  LayerTable operations(int64_t microBatchSize, int64_t parts) const;
 
   std::shared_ptr<const program::ModelT> model;
   std::vector<BareLayer> bare;

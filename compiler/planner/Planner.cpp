@@ -155,19 +155,19 @@ private:
   }
 
   /// The fastest plan that fits of the scheme whose fastest is `best`, none
-  /// where that cannot be made to fit. Where it had to be changed, others of
-  /// the scheme may be faster than it is now.
+  /// where none of many can be made to fit. Where it had to be changed, others
+  /// of the scheme may be faster than it is now.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
     std::optional<plan::Proposal> fit = fitting.fit(best);
-    if (!fit || fit->step <= best.step)
+    if (fit && fit->step <= best.step)
       return fit;
     plan::Space ofScheme;
     for (const plan::Choice &choice : space.choices)
       if (choice.scheme == best.choice.scheme)
         ofScheme.choices.push_back(choice);
     plan::Answer answer;
-    std::vector<plan::Proposal> fits = fastest(ofScheme, 1, 1, answer);
+    std::vector<plan::Proposal> fits = fastest(ofScheme, 1, 0, answer);
     return fits.empty() ? fit : fits.front();
   }
 
@@ -190,7 +190,7 @@ PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
                        const PlannerSettings &settings) {
   PlannedAnswer planned;
   planned.space = plan::spaceOf(question);
-  plan::Evaluator evaluator(question, planned.space);
+  plan::Evaluator evaluator(question);
   FittingSearch search(question, subject, evaluator, settings);
   plan::Answer &answer = planned.answer;
   // A plan that was changed to fit may even be faster than it was, if another

@@ -68,10 +68,8 @@ def measure(checks, options, folder, name, description, *more):
     for rank, worker in zip(ranks, dump["workers"], strict=True):
         measured, stated = rank["stash_bytes"], stashes_of(worker)
         ratio = (rank["arena_bytes"] + measured) / rank["stated_peak_bytes"]
-        # Of a micro-batch in halves each has the one number that it divides by.
-        few = 64 if "halving" in name else 0
         checks.check(
-            0 <= measured - stated <= few < stated and 0.9 <= ratio <= 1.1,
+            measured == stated > 0 and 0.9 <= ratio <= 1.1,
             f"{name} rank {rank['rank']}: {measured} bytes of stashes, stated "
             f"{stated}; with the arena {ratio:.3f} of the stated peak",
         )

@@ -21,6 +21,8 @@ head multiplies by the token embedding, which first and last stage then both hol
 Each run is evaluated on held-out text too, by all ranks, between steps where these
 have a flush and at the end.
 
+No rank's values take more bytes than its program says.
+
 Weights and last-step gradients agree if per tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and
 exits non-zero if one fails.
@@ -156,6 +158,8 @@ class Training:
         # fmt: on
         self.losses = losses(log)
         self.held_out = losses(log, "held_out_loss")
+        summary = json.loads(log.read_text().splitlines()[-1])["summary"]
+        self.ranks = summary.get("ranks", [])  # of one device none
         self.every = options[options.index(EVERY) + 1] if EVERY in options else 0
 
 
@@ -194,6 +198,15 @@ def same_bits(checks, what, ours, theirs):
         checks.check(equal, f"{what}: {part} to the last bit")
     equal = (ours.losses, ours.held_out) == (theirs.losses, theirs.held_out)
     checks.check(equal, f"{what}: losses to the last bit")
+
+
+def check_peaks(checks, what, training):
+    """No rank's values take more than its program says."""
+    peaks = [(rank["peak_bytes"], rank["stated_peak_bytes"]) for rank in training.ranks]
+    over = [f"{peak} for {stated}" for peak, stated in peaks if peak > stated]
+    checks.check(
+        peaks and not over, f"{what}: bytes of {len(peaks)} ranks {'; '.join(over)}"
+    )
 
 
 def main():
@@ -296,6 +309,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         )
     checked = ("--check-replicas", *loaded)
     threads = Training(folder, f"{name}.threads", [], *common, *checked)
+    check_peaks(checks, case, threads)
     if kept:
         same_bits(checks, f"{case} against the same without", threads, kept)
     else:

@@ -14,8 +14,10 @@
 chimera.model @m exported("Inputs/exported")
 chimera.pipeline @two of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(4)
 
-// Parts for which there are graphs.
+// Parts for which there are graphs. Each has a head of its own, which keeps a scalar too.
 // CHECK-LABEL: chimera.pipeline @halves
+// CHECK: chimera.stage 1 layers(3, 4)
+// CHECK-SAME: stash = 328, {{.*}} weight_stash = 256>
 // CHECK: chimera.direction 0 down {{.*}} backward_parts 2
 chimera.pipeline @halves of @m stages(2) micro_batches(4)
     schedule("chimera", {concatenation = "halving"}) micro_batch_size(4)

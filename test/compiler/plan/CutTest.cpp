@@ -42,7 +42,7 @@ int64_t leastOf(const LayerTable &table,
 
 TEST(CutModel, CutsAsWellAsAnyOther) {
   for (uint32_t seed = 0; seed < 30; ++seed) {
-    LayerTable table = someModel(9, seed).table(2, nullptr);
+    LayerTable table = someModel(9, seed).table(2, 1, nullptr);
     for (int32_t stages = 1; stages <= 6; ++stages)
       for (uint32_t mask : {0u, 1u, 5u, 63u}) {
         std::vector<Recompute> recompute;
@@ -67,7 +67,7 @@ TEST(CutModel, CutsAsWellAsAnyOther) {
 
 TEST(CutModel, HoldsWhatItsLayersDo) {
   Machine machine = someMachine(2, 1 << 30);
-  LayerTable table = someModel(5, 3).table(4, &machine);
+  LayerTable table = someModel(5, 3).table(4, 1, &machine);
   std::vector<CutStage> cut = cutModel(table, 2, {});
   schedule::StageBytes sum;
   schedule::StageCost cost{0, 0, 0, 0, 0, 0};
@@ -102,7 +102,7 @@ TEST(CutModel, HoldsWhatItsLayersDo) {
 }
 
 TEST(CutModel, HoldsTiedParametersOnceWhereAStageHasBoth) {
-  LayerTable table = someModel(3, 1).table(1, nullptr);
+  LayerTable table = someModel(3, 1).table(1, 1, nullptr);
   table.tiedParameters = 7;
   EXPECT_EQ(cutModel(table, 1, {})[0].bytes.weights,
             4 * (table.layers[0].parameters + table.layers[1].parameters +
@@ -116,10 +116,26 @@ TEST(CutModel, HoldsTiedParametersOnceWhereAStageHasBoth) {
 TEST(CutModel, GivesEachPartOfABackwardTime) {
   Model model({{1, 1, 1, 1, 1, 1, 1}}, kFloats, program::kSgd);
   schedule::StageCost cost =
-      cutModel(model.table(1, nullptr), 1, {}, 4)[0].cost;
+      cutModel(model.table(1, 1, nullptr), 1, {}, 4)[0].cost;
   for (int64_t time :
        {cost.forward, cost.backward, cost.inputGradient, cost.weightGradient})
     EXPECT_EQ(time, 4);
+}
+
+TEST(Model, CountsWhatEachPartKeeps) {
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+              program::kSgd);
+  std::vector<LayerCost> whole = model.table(4, 1, nullptr).layers,
+                         halves = model.table(4, 2, nullptr).layers,
+                         half = model.table(2, 1, nullptr).layers;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(halves[i].stash, 2 * half[i].stash);
+    EXPECT_EQ(halves[i].weightStash, 2 * half[i].weightStash);
+    EXPECT_EQ(halves[i].boundary, whole[i].boundary);
+    EXPECT_EQ(halves[i].forward, whole[i].forward);
+  }
+  // The head's number that it divides by.
+  EXPECT_EQ(halves.back().stash, whole.back().stash + 4);
 }
 
 TEST(CheckCut, NeedsALayerForEachStage) {
@@ -136,7 +152,7 @@ TEST(Model, TakesTheMachinesTimePerLayer) {
   machine.speed = 2000000000;
   machine.layerOverhead = 5;
   Model model({{10, 20, 31, 1, 1, 1, 1}}, kFloats, program::kSgd);
-  LayerCost cost = model.table(3, &machine).layers[0];
+  LayerCost cost = model.table(3, 1, &machine).layers[0];
   EXPECT_EQ(cost.forward, 15 + 5);
   EXPECT_EQ(cost.inputGradient, 30 + 5);
   EXPECT_EQ(cost.weightGradient, 47 + 5); // rounded up

@@ -20,18 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Of a GPT-2 of one layer, with embedding and head.
-program::ModelT smallModel() {
-  program::ModelT model;
-  model.architecture = "gpt2";
-  model.layers = 1;
-  model.heads = 2;
-  model.width = 16;
-  model.context = 8;
-  model.vocabulary = 32;
-  return model;
-}
-
 json mean(int64_t time) {
   return {{"count", 3}, {"total", 3 * time + 1}, {"median", 1}};
 }
@@ -228,8 +216,8 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
       readProfile("p.json", document.dump(), machine.profiles.emplace_back()),
       "");
   ASSERT_EQ(model.check(4, 1, &machine), "");
-  EXPECT_EQ(model.table(4, &machine).layers[2].forward, 250);
-  EXPECT_EQ(model.table(2, &machine).layers[2].forward, 125);
+  EXPECT_EQ(model.table(4, 1, &machine).layers[2].forward, 250);
+  EXPECT_EQ(model.table(2, 1, &machine).layers[2].forward, 125);
   // Of a model with longer samples.
   document["model"]["sample_bytes"] = 32;
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
@@ -268,7 +256,7 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
-    LayerCost head = model.table(2, &machine).layers[2];
+    LayerCost head = model.table(2, 1, &machine).layers[2];
     EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
     // The run whose forwards took longer was slower in all.
     EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1079);
@@ -282,7 +270,7 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     EXPECT_EQ(missingKinds(machine.profiles), 0u);
-    std::vector<LayerCost> layers = model.table(2, &machine).layers;
+    std::vector<LayerCost> layers = model.table(2, 1, &machine).layers;
     EXPECT_EQ(layers[2].recompute, isWholeFirst ? 542 : 650);
   }
   split["micro_batch_size"] = 4;
@@ -301,7 +289,7 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
             "");
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   ASSERT_EQ(model.check(2, 1, &machine), "");
-  std::vector<LayerCost> layers = model.table(2, &machine).layers;
+  std::vector<LayerCost> layers = model.table(2, 1, &machine).layers;
   ASSERT_EQ(layers.size(), 3u);
   EXPECT_EQ(layers[0].forward + layers[1].forward, 1007);
   EXPECT_EQ(layers[0].recompute + layers[1].recompute, 1100);
@@ -329,7 +317,7 @@ TEST(Profile, ReachesOtherSizes) {
   }
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   auto forward = [&](int64_t size) {
-    return model.table(size, &machine).layers[2].forward;
+    return model.table(size, 1, &machine).layers[2].forward;
   };
   EXPECT_EQ(forward(4), 1000);
   EXPECT_EQ(forward(8), 2500);
@@ -338,8 +326,8 @@ TEST(Profile, ReachesOtherSizes) {
   // A line through both would be below 0.
   EXPECT_EQ(forward(2), 500);
   EXPECT_EQ(forward(1), 250);
-  EXPECT_EQ(model.table(1, &machine).layers[2].update,
-            model.table(16, &machine).layers[2].update);
+  EXPECT_EQ(model.table(1, 1, &machine).layers[2].update,
+            model.table(16, 1, &machine).layers[2].update);
   // A larger one that took less is no line to follow.
   machine.profiles.pop_back();
   Profile fast = machine.profiles.front();

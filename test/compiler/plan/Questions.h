@@ -14,6 +14,18 @@
 
 namespace chimera::plan {
 
+/// A GPT-2 of one layer, with embedding and head.
+inline program::ModelT smallModel() {
+  program::ModelT model;
+  model.architecture = "gpt2";
+  model.layers = 1;
+  model.heads = 2;
+  model.width = 16;
+  model.context = 8;
+  model.vocabulary = 32;
+  return model;
+}
+
 inline constexpr program::Types kFloats = {program::DataType::Float32,
                                            program::DataType::Float32};
 

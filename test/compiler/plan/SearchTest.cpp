@@ -23,7 +23,7 @@ bool never(double, int64_t) { return false; }
 struct Asked {
   explicit Asked(Question question)
       : question(std::move(question)), space(spaceOf(this->question)),
-        evaluator(this->question, space) {}
+        evaluator(this->question) {}
 
   Question question;
   Space space;
@@ -133,7 +133,7 @@ TEST(Evaluator, RecomputesWhereItMustAndOnlyThere) {
   Question free = asked.question;
   free.pins.recomputation = Recomputation::None;
   free.machine.memory = 1 << 30;
-  Evaluator without(free, asked.space);
+  Evaluator without(free);
   int64_t recomputed = 0, partly = 0;
   for (const Choice &choice : asked.space.choices) {
     Outcome outcome = asked.evaluator.evaluate(choice, never);
