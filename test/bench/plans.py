@@ -43,6 +43,7 @@ LAYERS = (
     'schedule("interleaved-1f1b") workers(2) micro_batch_size({size})\n'
 )
 MEDIAN, EACH, BYTES = 3, 5, 5  # limits, percent
+BETWEEN = 5  # plans, between two turns of what was profiled
 
 
 class Bench:
@@ -159,12 +160,13 @@ class Bench:
 
     def measure(self, drawn):
         """Lets all take turns in rounds: (the steps of each plan, by rounds; for each
-        size the profiled program's step, the median of the rounds), ns."""
+        size the profiled program's step, the median of all its turns), ns."""
         steps, profiled = [[] for _ in drawn], [[] for _ in self.layers]
         for _ in range(self.args.rounds):
-            for times, (_, profile) in zip(profiled, self.profile("now")):
-                times.append(profile["steps"]["later"]["median"])
             for index, (_, program, _) in enumerate(drawn):
+                if index % BETWEEN == 0:
+                    for times, (_, profile) in zip(profiled, self.profile("now")):
+                        times.append(profile["steps"]["later"]["median"])
                 steps[index].append(self.step(program))
         return steps, [statistics.median(times) for times in profiled]
 
