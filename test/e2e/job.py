@@ -120,9 +120,13 @@ def check(condition, message, report=""):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {message}\n{report}")
 
 
+# Where a report says that a rank is, before the opcode: in a step, or evaluating.
+INSTRUCTION = r"(?:step \d+|evaluating after \d+ steps), instruction \d+: "
+
+
 def lines_on(report, rank):
     """The report's lines on a rank that is at an instruction."""
     return re.findall(
-        rf"^  rank {rank} \(worker {rank}\): step \d+, instruction \d+: "
+        rf"^  rank {rank} \(worker {rank}\): {INSTRUCTION}"
         r"\w+.* since [\d.]+ s(?:; its process is stopped)?$", report,
         re.MULTILINE)

@@ -28,7 +28,7 @@ import subprocess
 import tempfile
 import time
 
-from job import Job, check, lines_on
+from job import INSTRUCTION, Job, check, lines_on
 
 # Actions of 2 and 4 ms for an hour: always in the middle of something.
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
@@ -41,8 +41,7 @@ def check_report(report, victim, pid, ranks):
     Returns its last opcode."""
     deaths = re.findall(
         rf"rank (\d+) \(worker \d+\), process {pid}, died; its last instruction was "
-        r"(?:step \d+|evaluating after \d+ steps), instruction \d+: (\w+).*, from "
-        r"\S+:\d+:\d+$", report, re.MULTILINE)
+        rf"{INSTRUCTION}(\w+).*, from \S+:\d+:\d+$", report, re.MULTILINE)
     check(len(deaths) == 1 and deaths[0][0] == str(victim),
           f"expected one report on the death of rank {victim}", report)
     check(report.count(ONE_REPORT) == 1, "expected one report", report)
