@@ -13,6 +13,7 @@
 #include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace chimera::plan {
 
@@ -273,15 +274,18 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
         std::ranges::count(pins.policies, policy.policy) > 0)
       policies.push_back(policy.policy);
   schedule::StepPeriods periods(solution.problem, solution.order);
-  // None beats the last, with which every sum starts as early as it can.
   proposal.policy = policies.back();
   proposal.step = periods.with(proposal.policy);
-  if (isHopeless(proposal.step, proposal.peakBytes))
+  // None beats the last, with which every sum starts as early as it can, but
+  // where workers share cores: what is late may be out of another's way.
+  if (!schedule::sharesCores(solution.problem) &&
+      isHopeless(proposal.step, proposal.peakBytes))
     return;
-  for (schedule::AllReducePolicy policy : policies)
-    if (policy != proposal.policy && periods.with(policy) <= proposal.step) {
+  policies.pop_back();
+  for (schedule::AllReducePolicy policy : std::views::reverse(policies))
+    if (double step = periods.with(policy); step <= proposal.step) {
       proposal.policy = policy;
-      return;
+      proposal.step = step;
     }
 }
 

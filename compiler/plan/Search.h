@@ -51,8 +51,9 @@ struct SearchSettings {
   std::function<void(size_t done, double best)> progress;
 };
 
-/// The answer depends on neither threads nor their speed, but for how many were
-/// simulated.
+/// The answer depends on neither threads nor their speed, but for what was
+/// simulated and the tallies: a bound may rule a choice out before it is known
+/// to be too large or impossible.
 Answer search(const Space &space, const Evaluator &evaluator,
               const SearchSettings &settings);
 

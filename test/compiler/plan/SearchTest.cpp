@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 
 namespace chimera::plan {
@@ -126,6 +127,34 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
       }
     }
   }
+}
+
+TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
+  std::set<schedule::AllReducePolicy> taken;
+  for (const Question &question : someQuestions()) {
+    Asked free(question);
+    std::deque<Asked> pinned;
+    for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
+      Question with = question;
+      with.pins.policies = {policy.policy};
+      pinned.emplace_back(std::move(with));
+    }
+    for (const Choice &choice : free.space.choices) {
+      Outcome outcome = free.evaluator.evaluate(choice, never);
+      const auto *proposal = std::get_if<Proposal>(&outcome);
+      if (!proposal)
+        continue;
+      std::optional<Proposal> first;
+      for (const Asked &asked : pinned) {
+        auto one = std::get<Proposal>(asked.evaluator.evaluate(choice, never));
+        if (!first || one.step < first->step)
+          first = std::move(one);
+      }
+      EXPECT_EQ(nameOf(*proposal), nameOf(*first));
+      taken.insert(proposal->policy);
+    }
+  }
+  EXPECT_EQ(taken.size(), std::size(schedule::kPolicies));
 }
 
 TEST(Evaluator, RecomputesWhereItMustAndOnlyThere) {
