@@ -73,7 +73,7 @@ static std::string checkParts(const Question &question, const Choice &choice,
   return question.model.check(choice.microBatchSize, parts, &question.machine);
 }
 
-/// Empty, or which boundary has no such parts.
+/// Empty, or that a boundary cannot be cut into so many parts of equal bytes.
 static std::string checkBoundaries(const std::vector<CutStage> &stages,
                                    int64_t parts) {
   for (const CutStage &stage : stages)
@@ -276,8 +276,8 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
   proposal.step = periods.with(proposal.policy);
-  // None beats the last, with which every sum starts as early as it can, but
-  // where workers share cores: what is late may be out of another's way.
+  // No policy beats the last, with which every sum starts as early as it can,
+  // unless workers share cores: one that is delayed leaves them to the others.
   if (!schedule::sharesCores(solution.problem) &&
       isHopeless(proposal.step, proposal.peakBytes))
     return;

@@ -106,7 +106,8 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       entry.stash = cost.stashBytes;
       entry.weightStash = cost.weightStashBytes;
       if (parts > 1 && microBatchSize % parts == 0) {
-        // Each part keeps its own, what does not grow with samples too.
+        // Each part keeps values of its own, and some of them are as large for
+        // few samples as for many.
         program::LayerCost part = program::layerCost(
             *model, types, static_cast<uint32_t>(microBatchSize / parts),
             layer);

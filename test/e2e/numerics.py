@@ -204,9 +204,8 @@ def check_peaks(checks, what, training):
     """No rank's values take more than its program says."""
     peaks = [(rank["peak_bytes"], rank["stated_peak_bytes"]) for rank in training.ranks]
     over = [f"{peak} for {stated}" for peak, stated in peaks if peak > stated]
-    checks.check(
-        peaks and not over, f"{what}: bytes of {len(peaks)} ranks {'; '.join(over)}"
-    )
+    found = "; ".join(over) or "as stated"
+    checks.check(peaks and not over, f"{what}: bytes of {len(peaks)} ranks {found}")
 
 
 def main():
