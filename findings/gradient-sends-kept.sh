@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# torch 2.15's pipelines keep every gradient that they send until the end of the
-# step, unless max_outstanding_sends is given.
+# torch 2.15's interleaved and zero-bubble pipelines keep every gradient that they
+# send until the end of the step, unless max_outstanding_sends is given.
 #
 # Version: torch 2.15.0 (Python 3.11, gloo).
 # Behaviour: The schedules that run from a list of actions (Interleaved1F1B,
 #   LoopedBFS, the zero-bubble ones) put all waits for sent gradients at the end
 #   of the list. Each of N micro-batches leaves one gradient alive per sending
 #   stage, whatever the depth of the pipeline. With max_outstanding_sends=1 the waits
-#   move forward. The option is off by default.
+#   move forward. The option is off by default, and torch 2.11, which also waits at
+#   the end, has none.
 # Seen on 2026-11-27 (two ranks, one stage each, N = 16, boundaries of 16 MiB; the
 #   peak is the resident memory of the rank that sends gradients):
 #   default: 16 sends unwaited, peak 1558 MiB

@@ -10,7 +10,7 @@
 # Seen on 2026-11-27 (two layers, [2 samples, 16 tokens]):
 #   without a mask: 184 calls, masks computed: 6
 #   with a mask: 175 calls, masks computed: 1
-#   only without:   cumsum diff eq ne sub
+#   only without: cumsum diff eq ne sub
 # Why it matters: The graph runs for every micro-batch, and each additional mask
 #   has [samples, tokens, tokens] elements: the cost grows with the square of the
 #   context. A mask of ones, which says nothing new, makes the graph faster.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# MLIR reads bytecode of a dialect that it does not know as other attributes than
-# were written, and calls the result valid.
+# MLIR reads bytecode of a dialect that it does not know with other attributes than
+# were written, from bytecode version 5 on, and calls the result valid.
 #
 # Versions: mlir-opt of Debian's mlir-19-tools 19.1.7 and jaxlib 0.10.2 (Python
 #   3.11), which is MLIR 23.0.0git.
@@ -10,10 +10,10 @@
 #   it finds for the index of a single attribute. Version 4 is read as it was
 #   written.
 # Seen on 2026-11-27 (func.func @f, read in a context without the dialect func):
-#   version 4: "func.func"() ({ ... }) {function_type = () -> (), sym_name = "f"}
-#   version 5: "func.func"() <"f.mlir"> ({ ... })      and verify() is True
-#   version 6: "func.func"() <"f.mlir"> ({ ... })      and verify() is True
-#   ("f.mlir" is the name of the source file; the name of the function is lost)
+#   version 4: "func.func"() ({ ... }) {function_type = () -> (), sym_name = "f"} …
+#   version 5: "func.func"() <"f.mlir"> ({ ... }) : () -> (), verify() is True
+#   version 6: "func.func"() <"f.mlir"> ({ ... }) : () -> (), verify() is True
+#   "f.mlir" is the name of the source file. The name of the function is lost.
 # Why it matters: allow_unregistered_dialects is how generic tools, viewers and
 #   Python scripts look at IR of dialects that they do not link. The text form is
 #   safe for them, and bytecode is not: they see wrong values without an error.

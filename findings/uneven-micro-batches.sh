@@ -13,8 +13,7 @@
 #   torch 2.15.0: 12 rows: 0 1 2 3 4 5 6 7 none 8 9 none
 # Why it matters: A mean over the result (a held-out loss, an accuracy) counts two
 #   rows too many. If results are matched to inputs by position, they are wrong from
-#   row 8 on. The last mini-batch of a data set is often the
-#   uneven one.
+#   row 8 on. The last mini-batch of a data set often is the uneven one.
 # What chimera does: The number of samples of a micro-batch is part of the program.
 #   Training and evaluation take only whole micro-batches of this size.
 set -euo pipefail
