@@ -85,16 +85,17 @@ Addresses resolve(const std::string &name, uint16_t port, int type) {
 std::string sourceTo(const std::string &name) try {
   constexpr uint16_t kAnyPort = 9;
   Addresses found = resolve(name, kAnyPort, SOCK_DGRAM);
-  Socket socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  // Sends nothing.
-  if (!socket ||
-      connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0)
-    return {};
-  sockaddr_storage own{};
-  socklen_t size = sizeof(own);
-  if (getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own), &size))
-    return {};
-  return numberOf(reinterpret_cast<sockaddr *>(&own));
+  for (const addrinfo *to = found.get(); to; to = to->ai_next) {
+    Socket socket(::socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage own{};
+    socklen_t size = sizeof(own);
+    // Sends nothing.
+    if (socket && connect(socket.number(), to->ai_addr, to->ai_addrlen) == 0 &&
+        getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own),
+                    &size) == 0)
+      return numberOf(reinterpret_cast<sockaddr *>(&own));
+  }
+  return {};
 } catch (const std::runtime_error &) {
   return {};
 }
@@ -162,15 +163,13 @@ void chimera::runtime::lookUp(const std::string &host) {
   resolve(host, /*port=*/0, SOCK_STREAM);
 }
 
-Socket chimera::runtime::connectTo(const std::string &address, uint16_t port,
-                                   milliseconds timeout) {
-  std::string what = address + " port " + std::to_string(port);
-  Addresses found = resolve(address, port, SOCK_STREAM);
-  Socket socket(::socket(found->ai_family,
-                         SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+static Socket connectToOne(const addrinfo &to, const std::string &what,
+                           milliseconds timeout) {
+  Socket socket(
+      ::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket)
     fail(what);
-  if (connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) {
+  if (connect(socket.number(), to.ai_addr, to.ai_addrlen) != 0) {
     if (errno != EINPROGRESS)
       fail(what);
     await(socket, POLLOUT, Clock::now() + timeout, what.c_str());
@@ -182,6 +181,22 @@ Socket chimera::runtime::connectTo(const std::string &address, uint16_t port,
   }
   makeImmediate(socket);
   return socket;
+}
+
+Socket chimera::runtime::connectTo(const std::string &address, uint16_t port,
+                                   milliseconds timeout) {
+  Addresses found = resolve(address, port, SOCK_STREAM);
+  std::string atPort = " port " + std::to_string(port), reasons;
+  for (const addrinfo *to = found.get(); to; to = to->ai_next)
+    try {
+      std::string number = numberOf(to->ai_addr);
+      std::string name =
+          number == address ? number : address + " (" + number + ")";
+      return connectToOne(*to, name + atPort, timeout);
+    } catch (const std::runtime_error &error) {
+      reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+    }
+  throw std::runtime_error(reasons);
 }
 
 void chimera::runtime::sendBytes(const Socket &socket,

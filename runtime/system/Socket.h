@@ -57,8 +57,9 @@ class UnknownHost : public std::runtime_error {
 /// there is a host of that name.
 void lookUp(const std::string &host);
 
-/// Connects to an address, a number or a name. Throws as lookUp does, and
-/// std::runtime_error, which says why not, after `timeout` at the latest.
+/// Connects to a number or a name. All addresses that a name has are tried in
+/// turn, each for `timeout` at most. Throws as lookUp does, and
+/// std::runtime_error, which says of each address why not.
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 
