@@ -14,9 +14,7 @@
 namespace chimera::runtime {
 
 /// Channels of memory of the host over a mesh, which outlives them and serves
-/// nothing else but control. The thread of the mesh moves messages and folds
-/// sums. An all-reduce is exchanged as over MPI: each member folds the chunk
-/// that it owns.
+/// nothing else but control.
 std::unique_ptr<Channels> makeTcpChannels(tcp::Mesh &mesh);
 
 } // namespace chimera::runtime

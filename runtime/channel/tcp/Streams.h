@@ -13,12 +13,14 @@
 namespace chimera::runtime::tcp {
 
 struct Streams {
-  static constexpr Mesh::Stream kMessages = 0, kControl = 1, kReceived = 2,
-                                kNews = 3, kAccounts = 4, kAnswers = 5;
+  static constexpr Mesh::Stream kControl = 1, kReceived = 2, kNews = 3,
+                                kAccounts = 4, kAnswers = 5,
+                                kMessages = Mesh::kFirstOfData;
 
   /// The two exchanges of all-reduce `number` of a group.
   static Mesh::Stream scatter(uint32_t group, uint64_t number) {
-    return (Mesh::Stream(group) << 32 | (number & 0x3FFFFFFF)) * 2 + 6;
+    return (Mesh::Stream(group) << 32 | (number & 0x3FFFFFFF)) * 2 + kMessages +
+           2;
   }
   static Mesh::Stream gather(uint32_t group, uint64_t number) {
     return scatter(group, number) + 1;

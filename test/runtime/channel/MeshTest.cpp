@@ -104,7 +104,7 @@ TEST_F(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
   EXPECT_TRUE(isClosed(stranger, 2s));
   // Half of what a rank would say.
   struct {
-    uint64_t magic = 0x324d454843, secret = 42, rank = 0;
+    uint64_t magic = 0x334d454843, secret = 42, rank = 0;
   } greeting;
   auto bytes = std::as_bytes(std::span(&greeting, 1));
   Socket half = knock(1);
@@ -129,7 +129,7 @@ TEST_F(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
 // A rank gives up waiting for one that is stopped, and tries again.
 TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   struct {
-    uint64_t magic = 0x324d454843, secret = 42, rank = 0;
+    uint64_t magic = 0x334d454843, secret = 42, rank = 0;
   } greeting;
   for (int i = 0; i < 5; ++i) {
     Socket givenUp = knock(1);
@@ -188,7 +188,7 @@ TEST_F(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
 TEST_F(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
   expectToHearWhy(*meshes[1], [&] {
     struct {
-      uint64_t magic = 0x324d454843, secret = 42, rank = 0;
+      uint64_t magic = 0x334d454843, secret = 42, rank = 0;
     } greeting, answer;
     struct {
       uint64_t kind = 0, stream = 7, bytes = 1;

@@ -1,0 +1,237 @@
+//===- AllReduce.cpp - An ordered all-reduce over TCP ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/tcp/AllReduce.h"
+
+#include "runtime/channel/tcp/Streams.h"
+#include "runtime/device/Fold.h"
+
+#include <algorithm>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::tcp;
+
+Block Slices::take() {
+  {
+    std::lock_guard lock(mutex);
+    if (!spare.empty()) {
+      Block slice = std::move(spare.back());
+      spare.pop_back();
+      return slice;
+    }
+  }
+  return makeBlock(kBytes);
+}
+
+void Slices::giveBack(Block slice) {
+  std::lock_guard lock(mutex);
+  spare.push_back(std::move(slice));
+}
+
+AllReduce::AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
+                     ElementType type, std::vector<ConstBytes> given, Bytes sum,
+                     std::shared_ptr<Slices> slices)
+    : mesh(mesh), type(type), givers(group.contributions),
+      members(membersOf(group)), given(std::move(given)), sum(sum),
+      scatter(Streams::scatter(group.id, number)),
+      gather(Streams::gather(group.id, number)), slices(std::move(slices)) {
+  place = static_cast<size_t>(std::ranges::lower_bound(members, mesh.rank()) -
+                              members.begin());
+  others = givers.size() - this->given.size();
+}
+
+AllReduce::~AllReduce() { freeStaging(); }
+
+void AllReduce::freeStaging() {
+  for (Block &slice : staging)
+    slices->giveBack(std::move(slice));
+  staging.clear();
+}
+
+/// Equal numbers of words, but for the last chunk.
+AllReduce::Range AllReduce::chunkOf(size_t member) const {
+  constexpr uint64_t kWord = 8;
+  uint64_t words = (sum.size() + kWord - 1) / kWord;
+  uint64_t each = (words + members.size() - 1) / members.size() * kWord;
+  uint64_t begin = std::min<uint64_t>(member * each, sum.size());
+  return {begin, std::min<uint64_t>(begin + each, sum.size())};
+}
+
+AllReduce::Range AllReduce::sliceOf(size_t member, uint64_t slice) const {
+  Range chunk = chunkOf(member);
+  uint64_t begin = chunk.begin + slice * Slices::kBytes;
+  return {begin, std::min(begin + Slices::kBytes, chunk.end)};
+}
+
+uint64_t AllReduce::slicesOf(size_t member) const {
+  return (chunkOf(member).size() + Slices::kBytes - 1) / Slices::kBytes;
+}
+
+/// Those that this rank posts and those that it folds.
+uint64_t AllReduce::operations() const {
+  // Each slice of the own chunk is folded and sent to the others; their
+  // contributions to it come before its fold.
+  uint64_t all = slicesOf(place) * members.size();
+  for (size_t member = 0; member < members.size(); ++member)
+    if (member != place)
+      all += slicesOf(member) * (given.size() + 1);
+  return all;
+}
+
+void AllReduce::start() try {
+  left.fetch_add(operations());
+  uint64_t own = slicesOf(place), most = 0;
+  for (size_t i = 0; i < others * std::min(own, kDepth); ++i)
+    staging.push_back(slices->take());
+  // All receives before the sends, so that the others need not wait for them.
+  // The sum may be a contribution too: a member sends its chunk of the sum when
+  // this rank's contribution to it has arrived there.
+  for (size_t member = 0; member < members.size(); ++member) {
+    most = std::max(most, slicesOf(member));
+    for (uint64_t i = 0; member != place && i < slicesOf(member); ++i) {
+      Range slice = sliceOf(member, i);
+      keep(mesh.receiveLater(members[member], gather,
+                             sum.subspan(slice.begin, slice.size()),
+                             countDown()));
+    }
+  }
+  for (uint64_t i = 0; i < std::min(own, kDepth); ++i)
+    receiveSlice(i);
+  mesh.announceReceives();
+  for (uint64_t i = 0; i < most; ++i)
+    for (size_t member = 0; member < members.size(); ++member) {
+      if (member == place || i >= slicesOf(member))
+        continue;
+      Range slice = sliceOf(member, i);
+      for (ConstBytes contribution : given)
+        keep(mesh.send(members[member], scatter,
+                       contribution.subspan(slice.begin, slice.size()),
+                       countDown()));
+    }
+  foldThoseThatAreHere(); // if all contributions are this rank's
+  countDown()();
+} catch (...) {
+  abandon();
+  throw;
+}
+
+std::byte *AllReduce::memoryOf(size_t other, uint64_t slice) const {
+  return staging[slice % kDepth * others + other].get();
+}
+
+/// Asks for the contributions of the others to a slice of the own chunk.
+void AllReduce::receiveSlice(uint64_t slice) {
+  {
+    std::lock_guard lock(mutex);
+    missing[slice % kDepth] = others;
+  }
+  size_t other = 0;
+  for (uint32_t giver : givers)
+    if (giver != mesh.rank())
+      keep(mesh.receiveLater(
+          giver, scatter,
+          {memoryOf(other++, slice), sliceOf(place, slice).size()},
+          [self = shared_from_this(), slice] { self->arrived(slice); }));
+}
+
+void AllReduce::arrived(uint64_t slice) {
+  {
+    std::lock_guard lock(mutex);
+    --missing[slice % kDepth];
+  }
+  foldThoseThatAreHere();
+}
+
+/// The right to fold, of one thread at a time.
+class AllReduce::Folding {
+public:
+  explicit Folding(AllReduce &owner) : owner(owner) {
+    std::lock_guard lock(owner.mutex);
+    isMine = !owner.isFolding && !owner.isAbandoned &&
+             owner.folded < owner.slicesOf(owner.place) &&
+             owner.missing[owner.folded % kDepth] == 0;
+    owner.isFolding |= isMine;
+  }
+  ~Folding() {
+    if (!isMine)
+      return;
+    std::lock_guard lock(owner.mutex);
+    owner.isFolding = false;
+    owner.foldEnded.notify_all();
+  }
+  Folding(const Folding &) = delete;
+  Folding &operator=(const Folding &) = delete;
+  explicit operator bool() const { return isMine; }
+
+private:
+  AllReduce &owner;
+  bool isMine;
+};
+
+void AllReduce::foldThoseThatAreHere() {
+  // Whoever folds looks again after it: others leave slices to it meanwhile.
+  while (Folding folding{*this}) {
+    uint64_t slice = folded;
+    foldSlice(slice);
+    {
+      std::lock_guard lock(mutex);
+      ++folded;
+    }
+    if (slice + kDepth < slicesOf(place)) {
+      receiveSlice(slice + kDepth);
+      mesh.announceReceives();
+    }
+    if (slice + 1 == slicesOf(place))
+      freeStaging();
+    sendSum(slice);
+    countDown()();
+  }
+}
+
+void AllReduce::foldSlice(uint64_t slice) {
+  Range range = sliceOf(place, slice);
+  std::vector<const std::byte *> summands;
+  size_t nextGiven = 0, nextOther = 0;
+  for (uint32_t giver : givers)
+    summands.push_back(giver == mesh.rank()
+                           ? given[nextGiven++].data() + range.begin
+                           : memoryOf(nextOther++, slice));
+  fold(type, summands, sum.data() + range.begin, range.size());
+}
+
+void AllReduce::sendSum(uint64_t slice) {
+  Range range = sliceOf(place, slice);
+  for (size_t member = 0; member < members.size(); ++member)
+    if (member != place)
+      keep(mesh.send(members[member], gather,
+                     sum.subspan(range.begin, range.size()), countDown()));
+}
+
+std::function<void()> AllReduce::countDown() {
+  return [self = shared_from_this()] {
+    self->left.fetch_sub(1, std::memory_order_acq_rel);
+  };
+}
+
+void AllReduce::keep(SharedOperation operation) {
+  std::lock_guard lock(mutex);
+  posted.push_back(std::move(operation));
+  if (isAbandoned)
+    mesh.abandon(posted.back());
+}
+
+void AllReduce::abandon() {
+  std::vector<SharedOperation> all;
+  {
+    std::unique_lock lock(mutex);
+    isAbandoned = true;
+    foldEnded.wait(lock, [this] { return !isFolding; });
+    all = std::move(posted);
+  }
+  for (const SharedOperation &operation : all)
+    mesh.abandon(operation);
+}

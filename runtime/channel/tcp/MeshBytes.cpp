@@ -1,0 +1,239 @@
+//===- MeshBytes.cpp - What travels on the connections of a mesh ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/tcp/Mesh.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::tcp;
+
+/// At most so much is moved for one connection before it is another's turn.
+static constexpr size_t kTurn = 256 << 10;
+
+/// Sends what the system takes.
+void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
+  while (!connection.frames.empty() && !connection.isBroken) {
+    Frame &frame = connection.frames.front();
+    ConstBytes payload =
+        frame.operation ? ConstBytes(frame.operation->bytes) : ConstBytes();
+    uint64_t size = sizeof(Header) + payload.size();
+    if (connection.sent < size) {
+      iovec parts[2];
+      int count = 0;
+      uint64_t inPayload = 0;
+      if (connection.sent < sizeof(Header))
+        parts[count++] = {reinterpret_cast<char *>(&frame.header) +
+                              connection.sent,
+                          sizeof(Header) - connection.sent};
+      else
+        inPayload = connection.sent - sizeof(Header);
+      if (inPayload < payload.size())
+        parts[count++] = {const_cast<std::byte *>(payload.data()) + inPayload,
+                          std::min<size_t>(kTurn, payload.size() - inPayload)};
+      msghdr message{};
+      message.msg_iov = parts;
+      message.msg_iovlen = static_cast<size_t>(count);
+      ssize_t sent =
+          sendmsg(connection.socket.number(), &message, MSG_NOSIGNAL);
+      if (sent < 0) {
+        if (errno == EAGAIN || errno == EINTR)
+          return;
+        return fail(connection, peer,
+                    std::string("has closed its connection (") +
+                        std::strerror(errno) + ")");
+      }
+      connection.sent += static_cast<uint64_t>(sent);
+      if (connection.sent < size)
+        continue;
+    }
+    if (frame.operation)
+      finish(*frame.operation, done);
+    connection.frames.pop_front();
+    connection.sent = 0;
+  }
+}
+
+/// Takes the credits that are there.
+void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
+  if (connection.isBroken)
+    return;
+  std::byte bytes[64 * sizeof(Credit)];
+  for (;;) {
+    ssize_t got = recv(connection.socket.number(), bytes, sizeof(bytes), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+      return;
+    if (got <= 0)
+      return fail(connection, peer,
+                  got == 0 ? "has closed its connection"
+                           : std::string("has closed its connection (") +
+                                 std::strerror(errno) + ")");
+    connection.part.insert(connection.part.end(), bytes, bytes + got);
+    ConstBytes left = connection.part;
+    for (; left.size() >= sizeof(Credit); left = left.subspan(sizeof(Credit))) {
+      Credit more{};
+      std::memcpy(&more, left.data(), sizeof(more));
+      credit(connection, more);
+    }
+    connection.part.erase(connection.part.begin(),
+                          connection.part.end() -
+                              static_cast<std::ptrdiff_t>(left.size()));
+    if (static_cast<size_t>(got) < sizeof(bytes))
+      return;
+  }
+}
+
+/// Sends the credits that the system takes.
+void Mesh::sendCredits(Incoming &connection) {
+  auto all = std::as_bytes(std::span(connection.credits));
+  while (connection.creditBytesSent < all.size()) {
+    ConstBytes left = all.subspan(connection.creditBytesSent);
+    ssize_t sent = ::send(connection.socket.number(), left.data(), left.size(),
+                          MSG_NOSIGNAL);
+    // That the other end is gone shows when it is read from.
+    if (sent < 0)
+      return;
+    connection.creditBytesSent += static_cast<uint64_t>(sent);
+  }
+  connection.credits.clear();
+  connection.creditBytesSent = 0;
+}
+
+/// After a header. False for a message that may not come.
+bool Mesh::beginPayload(Incoming &connection) {
+  connection.got = 0;
+  connection.inPayload = true;
+  auto inbox =
+      inboxes.try_emplace({*connection.from, connection.header.stream}).first;
+  uint64_t bytes = connection.header.bytes;
+  if (inbox->second.asked.empty()) {
+    // One that is sent ahead.
+    eraseIfIdle(inbox);
+    if (bytes > kUnasked)
+      return false;
+    connection.kept.resize(bytes);
+    return true;
+  }
+  Operation &asked = *inbox->second.asked.front();
+  asked.other = bytes;
+  asked.isWrongSize = asked.bytes.size() != bytes;
+  connection.isUnwanted = asked.isWrongSize || asked.isGivenUp;
+  connection.operation = std::move(inbox->second.asked.front());
+  inbox->second.asked.pop_front();
+  eraseIfIdle(inbox);
+  return true;
+}
+
+void Mesh::endPayload(Incoming &connection, Done &done) {
+  connection.inPayload = false;
+  connection.isUnwanted = false;
+  if (connection.operation)
+    return finish(*std::exchange(connection.operation, nullptr), done);
+  std::vector<std::byte> message = std::exchange(connection.kept, {});
+  // It may have been asked for meanwhile.
+  auto inbox =
+      inboxes.try_emplace({*connection.from, connection.header.stream}).first;
+  if (inbox->second.asked.empty()) {
+    inbox->second.kept.push_back(std::move(message));
+    return;
+  }
+  SharedOperation asked = std::move(inbox->second.asked.front());
+  inbox->second.asked.pop_front();
+  eraseIfIdle(inbox);
+  fill(*asked, message, done);
+}
+
+/// Where the next bytes of a connection go.
+Bytes Mesh::roomOf(Incoming &connection) {
+  if (!connection.from) {
+    connection.greeting.resize(sizeof(Greeting));
+    return Bytes(connection.greeting).subspan(connection.got);
+  }
+  if (!connection.inPayload) {
+    connection.head.resize(sizeof(Header));
+    return Bytes(connection.head).subspan(connection.got);
+  }
+  if (connection.isUnwanted) {
+    sink.resize(kUnasked);
+    return Bytes(sink).first(std::min<uint64_t>(
+        sink.size(), connection.header.bytes - connection.got));
+  }
+  return (connection.operation ? connection.operation->bytes
+                               : Bytes(connection.kept))
+      .subspan(connection.got);
+}
+
+/// After a greeting, a header or a payload. False where the other end is no
+/// rank of this run, or not of this program.
+bool Mesh::endPart(Incoming &connection, Done &done) {
+  if (!connection.from) {
+    if (!greet(connection))
+      return false;
+  } else if (connection.inPayload) {
+    endPayload(connection, done);
+  } else {
+    std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
+    if (!std::exchange(connection.isConfirmed, true)) {
+      // Receives that were posted before it connected.
+      for (auto &[key, inbox] : inboxes)
+        if (key.first == *connection.from && !inbox.asked.empty())
+          announce(key.first, key.second, inbox.asked.size());
+      sendCredits(connection);
+    }
+    if (connection.header.kind == Bye) {
+      departures.push_back(
+          {*connection.from, "has left the run", /*isLoss=*/false});
+      watched.erase(*connection.from);
+    }
+    if (connection.header.kind == Payload)
+      return beginPayload(connection);
+  }
+  connection.got = 0;
+  return true;
+}
+
+/// Takes what is there. False where the connection has ended.
+bool Mesh::readFrom(Incoming &connection, Done &done) {
+  for (size_t taken = 0; taken < kTurn;) {
+    Bytes room = roomOf(connection);
+    if (!room.empty()) {
+      room = room.first(std::min(room.size(), kTurn));
+      ssize_t got =
+          recv(connection.socket.number(), room.data(), room.size(), 0);
+      if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+      if (got <= 0) {
+        // The system resets the connections of a process that was killed.
+        if (connection.from && connection.isConfirmed)
+          lose(*connection.from,
+               got == 0 || errno == ECONNRESET
+                   ? "has ended (its connection was closed)"
+                   : std::string("is lost (") + std::strerror(errno) + ")");
+        return false;
+      }
+      connection.got += static_cast<uint64_t>(got);
+      taken += static_cast<size_t>(got);
+      if (connection.from)
+        if (auto found = watched.find(*connection.from); found != watched.end())
+          found->second = Deadline(silence);
+      if (static_cast<size_t>(got) < room.size())
+        return true;
+      if (!roomOf(connection).empty())
+        continue;
+    }
+    if (!endPart(connection, done)) {
+      if (connection.from && connection.isConfirmed)
+        lose(*connection.from, "has sent what was not asked for");
+      return false;
+    }
+  }
+  return true;
+}

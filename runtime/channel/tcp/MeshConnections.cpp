@@ -1,0 +1,220 @@
+//===- MeshConnections.cpp - How ranks connect, and lose each other -------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/tcp/Mesh.h"
+
+#include "runtime/system/WaitError.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <sys/socket.h>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::tcp;
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr milliseconds kDial = 5s;
+constexpr milliseconds kHearing = 500ms;
+template <typename T> std::span<const std::byte> bytesOf(const T &value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+} // namespace
+
+uint32_t Mesh::checked(uint32_t peer) const {
+  if (peer >= ranks())
+    throw std::invalid_argument("expected a rank below " +
+                                std::to_string(ranks()) + ", got " +
+                                std::to_string(peer));
+  return peer;
+}
+
+/// Tries all addresses of the rank, of which some may be another host's.
+Socket Mesh::dial(uint32_t peer, milliseconds connecting,
+                  milliseconds answering) const {
+  std::string reasons;
+  const Address &address = book.addresses[peer];
+  for (const std::string &host : address.hosts)
+    try {
+      Socket socket = connectTo(host, address.port, connecting);
+      // Only the first that takes a connection is waited for so long: it is the
+      // likeliest to be the rank's.
+      milliseconds patience = std::exchange(answering, connecting);
+      sendBytes(socket,
+                bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
+                connecting);
+      Greeting answer{};
+      receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
+                   patience);
+      if (answer.magic == kMagic && answer.secret == book.secrets[peer] &&
+          answer.rank == peer)
+        return socket;
+      throw std::runtime_error(host + " port " + std::to_string(address.port) +
+                               ": another program answers");
+    } catch (const std::runtime_error &error) {
+      reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+    }
+  throw std::runtime_error("cannot reach rank " + std::to_string(peer) + ": " +
+                           (reasons.empty() ? "it has no address" : reasons));
+}
+
+/// A rank that failed tells all others why before it ends, and that may come
+/// behind the end of the connection to it.
+Socket Mesh::dialOrHearWhy(uint32_t peer, milliseconds connecting,
+                           milliseconds answering) {
+  try {
+    return dial(peer, connecting, answering);
+  } catch (const std::runtime_error &) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, kHearing, [&] { return aborted.has_value(); });
+    throwIfAborted();
+    throw;
+  }
+}
+
+/// By a thread of the rank: the thread of the mesh must not wait for one rank.
+void Mesh::reach(uint32_t peer, milliseconds timeout) {
+  reach(peer, timeout, timeout);
+}
+
+/// A rank that is stopped has not failed, and answers when it goes on.
+void Mesh::reachForLong(uint32_t peer) { reach(peer, kDial, silence); }
+
+void Mesh::reach(uint32_t peer, milliseconds connecting,
+                 milliseconds answering) {
+  {
+    std::lock_guard lock(mutex);
+    if (outgoing.count(peer))
+      return;
+  }
+  Socket socket = dialOrHearWhy(peer, connecting, answering);
+  std::lock_guard lock(mutex);
+  Outgoing &connection = outgoing[peer];
+  if (connection.socket)
+    return; // another thread was faster
+  connection.socket = std::move(socket);
+  connection.frames.push_back({{SignOfLife, 0, 0}, nullptr}); // confirms it
+  Done none;
+  flush(connection, peer, none); // so that what is sent next leaves at once
+}
+
+bool Mesh::hasReached(uint32_t peer) const {
+  std::lock_guard lock(mutex);
+  return outgoing.count(peer) != 0;
+}
+
+bool Mesh::hasLost(uint32_t peer) const {
+  std::lock_guard lock(mutex);
+  return gone.count(peer) != 0;
+}
+
+void Mesh::watch(uint32_t peer) {
+  reachForLong(checked(peer));
+  std::lock_guard lock(mutex);
+  watched.try_emplace(peer, silence);
+  wake();
+}
+
+/// The connection by which a rank sends, if it has made one.
+Mesh::Incoming *Mesh::connectionFrom(uint32_t peer) {
+  auto found = std::ranges::find_if(incoming, [&](const Incoming &each) {
+    return each.from == peer && each.isConfirmed;
+  });
+  return found == incoming.end() ? nullptr : &*found;
+}
+
+void Mesh::lose(uint32_t peer, const std::string &how) {
+  if (isLeaving || gone.count(peer))
+    return;
+  departures.push_back({peer, how, /*isLoss=*/true});
+  watched.erase(peer);
+}
+
+/// Nothing more can be sent to a rank.
+void Mesh::fail(Outgoing &connection, uint32_t peer, const std::string &how) {
+  connection.isBroken = true;
+  connection.frames.clear();
+  // What it sent says how it ended, and may not be read yet.
+  if (!connectionFrom(peer))
+    lose(peer, how);
+}
+
+/// Answers who connects. False where it is not one of this run.
+bool Mesh::greet(Incoming &connection) {
+  Greeting greeting{};
+  std::memcpy(&greeting, connection.greeting.data(), sizeof(greeting));
+  if (greeting.magic != kMagic || greeting.rank >= ranks() ||
+      greeting.rank == book.rank ||
+      greeting.secret != book.secrets[greeting.rank])
+    return false;
+  connection.from = static_cast<uint32_t>(greeting.rank);
+  Greeting answer{kMagic, book.secrets[book.rank], book.rank};
+  // A connection that is new takes a few bytes at once.
+  return ::send(connection.socket.number(), &answer, sizeof(answer),
+                MSG_NOSIGNAL) == sizeof(answer);
+}
+
+/// Sends signs of life, and looks who is silent.
+void Mesh::keepAlive() {
+  auto now = std::chrono::steady_clock::now();
+  if (now >= nextSign) {
+    nextSign = now + std::clamp<milliseconds>(silence / 4, 10ms, 1s);
+    for (auto &[peer, deadline] : watched)
+      if (Outgoing &connection = outgoing[peer]; connection.frames.size() < 2)
+        connection.frames.push_back({{SignOfLife, 0, 0}, nullptr});
+    wake();
+  }
+  std::vector<uint32_t> silent;
+  for (auto &[peer, deadline] : watched)
+    if (deadline.passed())
+      silent.push_back(peer);
+  for (uint32_t peer : silent) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "was silent for %g s",
+                  static_cast<double>(silence.count()) / 1000);
+    lose(peer, text);
+  }
+}
+
+/// Takes new connections. Strangers who say nothing must not use up what the
+/// process may open: the oldest are shown out, but only those that could have
+/// said something, which are those of an earlier turn.
+void Mesh::accept() {
+  constexpr std::ptrdiff_t kMostStrangers = 64;
+  constexpr milliseconds kPause = 200ms;
+  auto isStranger = [](const Incoming &each) { return !each.from; };
+  std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
+  std::ptrdiff_t earlier = strangers;
+  auto showOut = [&] {
+    if (earlier == 0)
+      return false;
+    incoming.erase(std::ranges::find_if(incoming, isStranger));
+    --earlier, --strangers;
+    return true;
+  };
+  while (strangers < kMostStrangers || showOut()) {
+    Socket accepted(accept4(listener.socket.number(), nullptr, nullptr,
+                            SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!accepted) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+          errno == ENOMEM) {
+        while (showOut())
+          ;
+        nextAccept = std::chrono::steady_clock::now() + kPause;
+      }
+      return;
+    }
+    makeImmediate(accepted);
+    incoming.emplace_back().socket = std::move(accepted);
+    isStale = true;
+    ++strangers;
+  }
+}

@@ -1,0 +1,199 @@
+//===- MeshCreditTest.cpp - Messages that wait for their receives ---------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/channel/tcp/Channels.h"
+#include "runtime/device/Host.h"
+#include "runtime/system/WaitError.h"
+#include "test/runtime/channel/LocalBooks.h"
+
+#include <algorithm>
+#include <deque>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+using namespace std::chrono_literals;
+using tcp::Mesh;
+using tcp::SharedOperation;
+
+namespace {
+constexpr Mesh::Stream kData = Mesh::kFirstOfData, kOther = kData + 1,
+                       kLast = kData + 100000, kControl = 1;
+
+class MeshCredit : public testing::Test {
+protected:
+  MeshCredit() : books(2) {
+    for (uint32_t rank : {0, 1})
+      meshes.push_back(std::make_unique<Mesh>(
+          books.of(rank), std::move(books.listeners[rank]), 1h,
+          [this](uint32_t, const std::string &) { ++losses; }));
+  }
+  ~MeshCredit() override {
+    meshes.clear();
+    EXPECT_EQ(losses, 0);
+  }
+
+  /// Sends of so many bytes by rank 0, of which each has its number in it.
+  std::vector<SharedOperation> send(Mesh::Stream stream, size_t count,
+                                    uint64_t bytes) {
+    std::vector<SharedOperation> all;
+    for (size_t i = 0; i < count; ++i) {
+      sent.emplace_back(bytes, static_cast<std::byte>(i));
+      all.push_back(meshes[0]->send(1, stream, sent.back()));
+    }
+    return all;
+  }
+  /// Receives them at rank 1, in order.
+  void expectToReceive(Mesh::Stream stream, size_t count, uint64_t bytes) {
+    std::vector<std::byte> got(bytes);
+    for (size_t i = 0; i < count; ++i) {
+      meshes[1]->wait(meshes[1]->receive(0, stream, got), 10s);
+      EXPECT_EQ(got, std::vector<std::byte>(bytes, std::byte(i))) << i;
+    }
+  }
+  /// Counts those that are done after a while in which all could be.
+  static size_t countDone(const std::vector<SharedOperation> &all) {
+    std::this_thread::sleep_for(300ms);
+    return static_cast<size_t>(std::ranges::count_if(
+        all, [](const SharedOperation &each) { return each->isDone(); }));
+  }
+  void expectNoStreams() {
+    // Credits that nothing waits for are read with the next message.
+    std::vector<std::byte> out(1 << 20), in(1 << 20);
+    for (uint32_t from : {0, 1}) {
+      auto sending = meshes[from]->send(1 - from, kLast, out);
+      meshes[1 - from]->wait(meshes[1 - from]->receive(from, kLast, in), 10s);
+      meshes[from]->wait(sending, 10s);
+    }
+    for (auto &mesh : meshes)
+      EXPECT_EQ(mesh->countStreams(), 0u) << "rank " << mesh->rank();
+  }
+
+  LocalBooks books;
+  std::atomic<int> losses = 0;
+  std::deque<std::vector<std::byte>> sent;
+  std::vector<std::unique_ptr<Mesh>> meshes;
+};
+
+TEST_F(MeshCredit, ALongMessageWaitsForItsReceive) {
+  constexpr uint64_t kBytes = 1 << 20;
+  std::vector<SharedOperation> sends = send(kData, 3, kBytes);
+  EXPECT_EQ(countDone(sends), 0u);
+  expectToReceive(kData, 3, kBytes);
+  EXPECT_EQ(countDone(sends), 3u);
+}
+
+TEST_F(MeshCredit, ShortMessagesGoAheadUpToABound) {
+  constexpr uint64_t kBytes = 1000;
+  constexpr size_t kMost = Mesh::kUnasked / (kBytes + Mesh::kOverhead);
+  std::vector<SharedOperation> sends = send(kData, 2 * kMost, kBytes);
+  // Whatever streams they are of.
+  std::vector<SharedOperation> others = send(kOther, 2, kBytes);
+  EXPECT_EQ(countDone(sends), kMost);
+  EXPECT_EQ(countDone(others), 0u);
+  expectToReceive(kOther, 2, kBytes);
+  expectToReceive(kData, 2 * kMost, kBytes);
+  EXPECT_EQ(countDone(sends), 2 * kMost);
+}
+
+TEST_F(MeshCredit, EmptyMessagesCountToo) {
+  constexpr size_t kMost = Mesh::kUnasked / Mesh::kOverhead;
+  std::vector<SharedOperation> sends = send(kData, kMost + 10, 0);
+  EXPECT_EQ(countDone(sends), kMost);
+  expectToReceive(kData, kMost + 10, 0);
+}
+
+// The news of a failure, for example.
+TEST_F(MeshCredit, DataDoesNotHoldUpControl) {
+  send(kData, 3, 1 << 20);
+  send(kData, 100, 1000);
+  std::byte word{42}, heard{};
+  auto news = meshes[1]->receive(0, kControl, {&heard, 1});
+  meshes[0]->send(1, kControl, {&word, 1});
+  meshes[1]->wait(news, 10s);
+  EXPECT_EQ(heard, word);
+}
+
+TEST_F(MeshCredit, AMessageOfTheWrongSizeGoesNowhere) {
+  std::vector<std::byte> word(8);
+  auto receive = meshes[1]->receive(0, kData, word);
+  send(kData, 1, 8 << 20);
+  EXPECT_THROW(meshes[1]->wait(receive, 10s), std::invalid_argument);
+  EXPECT_EQ(Mesh::sizeOf(*receive), uint64_t(8) << 20);
+  send(kData, 1, 8);
+  expectToReceive(kData, 1, 8);
+}
+
+TEST_F(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
+  constexpr uint64_t kBytes = 4 << 20;
+  {
+    std::vector<std::byte> freed(kBytes);
+    meshes[1]->abandon(meshes[1]->receive(0, kData, freed));
+  }
+  EXPECT_EQ(countDone(send(kData, 1, kBytes)), 1u);
+  send(kData, 1, 100);
+  expectToReceive(kData, 1, 100);
+}
+
+// Nothing of it leaves: half of it would keep the receiver waiting.
+TEST_F(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
+  std::vector<SharedOperation> sends = send(kData, 2, 1 << 20);
+  meshes[0]->abandon(sends[0]);
+  std::vector<std::byte> got(1 << 20);
+  EXPECT_THROW(meshes[1]->wait(meshes[1]->receive(0, kData, got), 300ms),
+               WaitError);
+  EXPECT_EQ(countDone(sends), 0u);
+}
+
+TEST_F(MeshCredit, MessagesToItselfWaitToo) {
+  std::vector<std::byte> out(1 << 20, std::byte(7)), in(1 << 20);
+  auto sending = meshes[0]->send(0, kData, out);
+  EXPECT_FALSE(sending->isDone());
+  meshes[0]->wait(meshes[0]->receive(0, kData, in), 10s);
+  EXPECT_TRUE(sending->isDone());
+  EXPECT_EQ(in, out);
+}
+
+// Both ends forget what is done, whichever was there first.
+TEST_F(MeshCredit, StreamsThatAreDoneLeaveNothing) {
+  for (Mesh::Stream stream = kData; stream < kData + 50; ++stream) {
+    uint64_t bytes = stream % 3 ? 100 : 100000;
+    std::vector<std::byte> out(bytes), in(bytes);
+    auto sending = stream % 2 ? meshes[0]->send(1, stream, out) : nullptr;
+    auto receiving = meshes[1]->receive(0, stream, in);
+    if (!sending)
+      sending = meshes[0]->send(1, stream, out);
+    meshes[1]->wait(receiving, 10s);
+    meshes[0]->wait(sending, 10s);
+  }
+  expectNoStreams();
+}
+
+TEST_F(MeshCredit, AllReducesLeaveNothing) {
+  constexpr size_t kTimes = 100;
+  auto reduce = [&](uint32_t rank) {
+    auto channels = makeTcpChannels(*meshes[rank]);
+    std::unique_ptr<Device> device = makeHostDevice();
+    std::unique_ptr<Queue> queue = device->makeQueue("compute");
+    for (size_t i = 0; i < kTimes; ++i) {
+      std::vector<uint64_t> values(1 + i * 1000, 1), sum(values.size());
+      auto given = std::as_bytes(std::span(values));
+      channels->wait(
+          *queue,
+          channels->startAllReduce({0, {0, 1}}, ElementType::UInt64, {given},
+                                   std::as_writable_bytes(std::span(sum))),
+          30s);
+      ASSERT_EQ(sum, std::vector<uint64_t>(sum.size(), 2));
+    }
+  };
+  std::thread other([&] { reduce(1); });
+  reduce(0);
+  other.join();
+  expectNoStreams();
+}
+} // namespace
