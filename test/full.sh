@@ -89,12 +89,16 @@ hostile() {
   test/e2e/hostile.py --tools $bin --full --seeds 3
 }
 
+soak() {
+  test/e2e/soak.py --tools $bin --mpirun mpirun
+}
+
 plans() {
   test/e2e/calibrate.py --tools $bin --mpirun mpirun --over threads mpi tcp
   test/bench/plans.py --limit --attempts 3
 }
 
-parts=(proof numerics exported mutants kills hosts orders fuzz hostile plans)
+parts=(proof numerics exported mutants kills hosts orders fuzz hostile soak plans)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do
   [[ " ${parts[*]} " == *" $part "* ]] || {

@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -50,6 +51,17 @@ def rank_of(pid):
     except OSError:
         pass
     return None
+
+
+def tcp_environments(ranks):
+    """What a launcher tells each rank of a job over TCP on this host."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(ranks),
+                 LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
+                 MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            for rank in range(ranks)]
 
 
 class Job:

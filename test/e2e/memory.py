@@ -5,16 +5,24 @@
 states: stashes, whose tensors the allocator counts, to the byte, and all with the
 arena, which the runtime allocates whole, within 10 %. Under four schedules, in all types,
 with and without dropout, of the built-in GPT-2 and of exported models (with a Python
-that has torch); and that recomputation lowers what stashes take."""
+that has torch); and that recomputation lowers what stashes take.
+
+Holds what the processes of a run have resident at their peak, over each transport,
+against the stated peaks too: of GPipe with long messages to a rank that is slow to ask
+for them, beside the same with short ones."""
 
 import argparse
 import json
 import pathlib
+import subprocess
 
 from exporting import PYTHON, check_each, export, has
 from grid import run
+from job import ENVIRONMENT, tcp_environments
 from numerics import Checks
 
+# Of a process, once it has ended.
+PEAK = pathlib.Path(__file__).parents[1] / "bench/peak.py"
 HALVING = '"chimera", {concatenation = "halving"}'
 DESCRIPTION = """
 chimera.model @model {model}
@@ -38,6 +46,22 @@ EXPORTED = (
     ("llama", "layers=4 heads=4 groups=2 width=64 context=64"),
     ("convolution", "layers=4 width=64 context=64"),
 )
+
+# The second rank takes so long for a forward that the first could send all messages
+# of a step, 24 of them, before the second is there.
+SLOW = """
+chimera.pipeline @slow stages(2) micro_batches(24) schedule("gpipe") time_unit(ns)
+    receive_window(1) {{
+  chimera.stage 0 cost <forward = 1000, backward = 1000>
+    bytes <weights = 8, optimizer = 16, stash = 8, boundary = {boundary}>
+  chimera.stage 1 cost <forward = 40000000, backward = 1000>
+    bytes <weights = 8, optimizer = 16, stash = 8, boundary = {boundary}>
+}}
+"""
+SHORT, LONG = 4096, 16 << 20
+# What allocators, threads and the transport may take besides, in bytes for a process.
+# Open MPI's is most of it: over TCP a rank keeps 128 KiB for each other one.
+MORE = 16 << 20
 
 
 def stashes_of(worker):
@@ -110,15 +134,60 @@ def exported(options, folder, model, arguments):
     return checks.lines, checks.failed
 
 
+def resident(options, folder, transport, boundary):
+    """(what the processes of a run had resident at most, the stated peaks) in bytes,
+    for each process."""
+    source, program, log, peaks = (folder / f for f in ("s.mlir", "slow", "log", "peaks"))
+    source.write_text(SLOW.format(boundary=boundary))
+    run(options.tools / "chimera-compile", source, "-o", program)
+    # fmt: off
+    command = [PEAK, peaks, options.tools / "chimera-run", program, "--stages",
+               "synthetic", "--unit-ns", 1, "--steps", 2, "--quiet", "--log", log,
+               "--transport", transport]
+    # fmt: on
+    environments = [ENVIRONMENT]
+    if transport == "tcp":
+        environments = tcp_environments(2)
+    elif transport == "mpi":
+        command = [options.mpirun, "-n", 2, "--oversubscribe", *command]
+    command = [str(word) for word in command]
+    processes = [subprocess.Popen(command, env=each) for each in environments]
+    if any([process.wait() for process in processes]):
+        raise RuntimeError(f"{transport}: a run failed")
+    ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
+    stated = [rank["stated_peak_bytes"] for rank in ranks]
+    measured = sorted(map(int, peaks.read_text().split()))
+    peaks.unlink()
+    return measured, [sum(stated)] if len(measured) == 1 else sorted(stated)
+
+
+def over(options, folder, transport):
+    checks = Checks()
+    base, least = resident(options, folder, transport, SHORT)
+    measured, stated = resident(options, folder, transport, LONG)
+    for process in range(len(base)):
+        more = measured[process] - base[process]
+        allowed = stated[process] - least[process] + MORE
+        checks.check(
+            0 < more <= allowed,
+            f"{transport} process {process}: with long messages {more >> 20} MiB more "
+            f"resident, at most {allowed >> 20}",
+        )
+    return checks.lines, checks.failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--mpirun", help="its path, to measure over MPI too")
     options = parser.parse_args()
     cases = [(built_in, schedule) for schedule in SCHEDULES]
     if has(options.python, "torch"):
         cases += [(exported, *model) for model in EXPORTED]
+    for transport in ("in-process", *["mpi"] * bool(options.mpirun), "tcp"):
+        cases.append((over, transport))
     check_each(lambda folder, case: case[0](options, folder, *case[1:]), cases)
 
 

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A long run takes no more memory than a short one. Runs many short steps of exact
+stages in two directions, with all-reduces of several buckets, as threads, over MPI
+and over TCP, and compares what each rank's process has resident near the last step
+with what it had after the first thousand: at most 1 % more.
+
+The log is a pipe, so a run that is being measured waits until its next lines are
+read: the verdict depends on the number of steps and on nothing else.
+
+usage: soak.py --tools BIN [--mpirun MPIRUN] [--steps 20000]
+"""
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from job import ENVIRONMENT, rank_of, stat_of, tcp_environments
+
+RANKS = 4
+FIRST = 1000  # steps, after which memory is measured first
+# Lines that may be in the pipe: the run is at most so much further than read.
+PIPED = 100
+LIMIT = 1.01
+TWO_COPIES = 'schedule("chimera") all_reduce(eager_opt) bucket_bytes(2048)'
+STAGE = """  chimera.stage {} cost <forward = 1, backward = 2>
+    bytes <weights = 8192, optimizer = 16384, stash = 64, boundary = 4096>
+"""
+DESCRIPTION = (
+    f"chimera.pipeline @soak stages({RANKS}) micro_batches({RANKS}) {TWO_COPIES} {{\n"
+    + "".join(map(STAGE.format, range(RANKS)))
+    + "}\n"
+)
+
+
+def resident(pid):
+    """Bytes. The counter of /proc/PID/status is up to half a megabyte off."""
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(re.search(r"^Rss: +(\d+) kB$", text, re.MULTILINE)[1]) * 1024
+
+
+def children_of(launcher):
+    """The processes of mpirun's ranks, in their order."""
+    ranks = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        stat = stat_of(entry)
+        if stat and stat[1] == launcher and (rank := rank_of(int(entry))) is not None:
+            ranks[rank] = int(entry)
+    return [ranks[rank] for rank in sorted(ranks)]
+
+
+class Run:
+    """`chimera-run` over a transport, whose log this reads."""
+
+    def __init__(self, options, transport, program, folder):
+        self.log = folder / f"log-{transport}"
+        os.mkfifo(self.log)
+        # fmt: off
+        command = [options.tools / "chimera-run", program, "--stages", "exact",
+                   "--steps", options.steps, "--quiet", "--threads", 1,
+                   "--log", self.log]
+        # fmt: on
+        command = [str(word) for word in command]
+        if transport == "mpi":
+            launch = [options.mpirun, "-n", str(RANKS), "--oversubscribe"]
+            jobs = [([*launch, *command], ENVIRONMENT)]
+        elif transport == "tcp":
+            jobs = [
+                ([*command, "--transport", "tcp"], environment)
+                for environment in tcp_environments(RANKS)
+            ]
+        else:
+            jobs = [([*command, "--transport", "in-process"], ENVIRONMENT)]
+        self.transport = transport
+        self.processes = [
+            subprocess.Popen(job, env=environment, stdout=subprocess.DEVNULL)
+            for job, environment in jobs
+        ]
+
+    def __enter__(self):
+        # Not for writing, so that the end of the run ends the lines.
+        self.lines = self.log.open()
+        fcntl.fcntl(self.lines, fcntl.F_SETPIPE_SZ, 4096)
+        return self
+
+    def __exit__(self, *_):
+        self.lines.close()
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def read_to(self, step):
+        for line in self.lines:
+            if json.loads(line).get("step") == step:
+                return
+        sys.exit(f"soak.py: over {self.transport}: the run ended before step {step}")
+
+    def memory(self):
+        """What each process has resident."""
+        pids = [process.pid for process in self.processes]
+        if self.transport == "mpi":
+            pids = children_of(*pids)
+            if len(pids) != RANKS:
+                sys.exit(f"soak.py: found {len(pids)} ranks of mpirun")
+        return [resident(pid) for pid in pids]
+
+    def end(self):
+        for _ in self.lines:
+            pass
+        for process in self.processes:
+            if process.wait() != 0:
+                sys.exit(f"soak.py: over {self.transport}: status {process.returncode}")
+
+
+def soak(options, transport, program, folder):
+    """Whether memory stayed as it was."""
+    with Run(options, transport, program, folder) as run:
+        run.read_to(FIRST)
+        before = run.memory()
+        run.read_to(options.steps - PIPED)
+        after = run.memory()
+        run.end()
+    pairs = list(zip(before, after, strict=True))
+    texts = (f"{a / 2**20:.1f} -> {b / 2**20:.1f}" for a, b in pairs)
+    isFlat = all(b <= LIMIT * a for a, b in pairs)
+    print(
+        f"{transport}: {options.steps} steps, MiB after {FIRST} and at the end: "
+        f"{', '.join(texts)}{'' if isFlat else ': grows'}",
+        flush=True,
+    )
+    return isFlat
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--mpirun", help="its path, to run over MPI too")
+    parser.add_argument("--steps", type=int, default=20000)
+    options = parser.parse_args()
+    if options.steps < FIRST + 2 * PIPED:
+        parser.error(f"expected at least {FIRST + 2 * PIPED} steps")
+    transports = ["in-process", *["mpi"] * bool(options.mpirun), "tcp"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "soak.mlir").write_text(DESCRIPTION)
+        program = folder / "program"
+        subprocess.run(
+            [options.tools / "chimera-compile", folder / "soak.mlir", "-o", program],
+            check=True,
+        )
+        flat = [soak(options, each, program, folder) for each in transports]
+    sys.exit(0 if all(flat) else 1)
+
+
+if __name__ == "__main__":
+    main()
