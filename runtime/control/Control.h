@@ -50,6 +50,12 @@ public:
   virtual void receive(uint32_t from, Bytes bytes,
                        std::chrono::milliseconds timeout) = 0;
 
+  /// To be called by all ranks together: this rank exchanges messages with
+  /// `peers`, and they with it. A link to one of them that is cut ends the run,
+  /// like the link to rank 0, although nobody may be waiting for a message on
+  /// it. Throws std::runtime_error where a peer cannot be reached.
+  virtual void watch(const std::vector<uint32_t> &peers) { (void)peers; }
+
   /// Makes every wait of every rank that can be reached throw. Any thread may
   /// call it, more than once; the first reason counts.
   virtual void abort(const std::string &reason) = 0;

@@ -8,6 +8,7 @@
 #include "runtime/interpreter/Communication.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -38,4 +39,17 @@ chimera::runtime::communicationOf(const program::ProgramT &program) {
       all.pairs.push_back({copy * workers + all.pairs[i].from,
                            copy * workers + all.pairs[i].to});
   return all;
+}
+
+std::vector<uint32_t> chimera::runtime::peersOf(const Communication &all,
+                                                uint32_t rank) {
+  std::set<uint32_t> peers;
+  for (const Communication::Pair &pair : all.pairs)
+    if (pair.from == rank || pair.to == rank)
+      peers.insert({pair.from, pair.to});
+  for (const ReduceGroup &group : all.groups)
+    if (std::ranges::count(group.contributions, rank))
+      peers.insert(group.contributions.begin(), group.contributions.end());
+  peers.erase(rank);
+  return {peers.begin(), peers.end()};
 }

@@ -17,6 +17,9 @@ namespace chimera::runtime {
 /// of a process share it.
 Communication communicationOf(const program::ProgramT &program);
 
+/// The ranks that a rank exchanges messages or sums with, ascending.
+std::vector<uint32_t> peersOf(const Communication &all, uint32_t rank);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_INTERPRETER_COMMUNICATION_H

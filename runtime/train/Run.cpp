@@ -143,6 +143,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   {
     Watchdog limit(run.timeout, "all ranks to make their groups", fail);
     channels.prepare(communication);
+    control.watch(peersOf(communication, control.rank()));
     // A rank that frees memory of a GPU waits for what is under way there. Here
     // all have freed what they took to prepare, and no step has begun.
     meet(control, run.timeout, "all ranks to have made their groups");

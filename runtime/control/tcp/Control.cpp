@@ -33,8 +33,8 @@ struct Unread {
 
 struct TcpControl::State {
   State(const Book &book, Listener listener, std::chrono::milliseconds silence)
-      : unread(book.addresses.size()), news(book.addresses.size()),
-        accounts(mesh, book),
+      : leaders(book.leaders), unread(book.addresses.size()),
+        news(book.addresses.size()), accounts(mesh, book),
         mesh(book, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
                // The others cannot know, but for rank 0's loss.
@@ -90,6 +90,7 @@ struct TcpControl::State {
     mesh.send(to, stream, *held, [held] {});
   }
 
+  const std::vector<uint32_t> leaders; ///< by rank, see Book
   AbortNews aborted;
   std::atomic<bool> hasTold{false};
   std::vector<Unread> unread;                     ///< by rank
@@ -159,6 +160,14 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
     throw;
   }
   answer();
+}
+
+void TcpControl::watch(const std::vector<uint32_t> &peers) {
+  // Nothing cuts the links within a host, whose watchers see more.
+  const std::vector<uint32_t> &leaders = state->leaders;
+  for (uint32_t peer : peers)
+    if (!leaders.empty() && leaders[peer] != leaders[rank()])
+      state->mesh.watch(peer);
 }
 
 void TcpControl::abort(const std::string &reason) { state->tell(reason); }

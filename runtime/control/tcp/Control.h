@@ -7,7 +7,9 @@
 //
 // All ranks watch rank 0, and rank 0 watches all. So each rank learns within
 // moments that a process has ended, on whatever host, and within the timeout
-// that one is stopped or cut off: rank 0 tells the others.
+// that one is stopped or cut off: rank 0 tells the others. Two ranks of
+// different hosts that the program lets exchange messages watch each other too,
+// so that a cut between them is noticed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +36,7 @@ public:
             std::chrono::milliseconds timeout) override;
   void receive(uint32_t from, Bytes bytes,
                std::chrono::milliseconds timeout) override;
+  void watch(const std::vector<uint32_t> &peers) override;
   void abort(const std::string &reason) override;
   void onAbort(std::function<void(const std::string &)> handler) override;
   bool handIn(ConstBytes account, uint32_t ranks) override;
