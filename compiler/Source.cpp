@@ -107,7 +107,21 @@ private:
 
 } // namespace
 
+/// The mark that some editors put before a text, which the parser takes for an
+/// odd character; empty if there is none.
+static std::string faultOfMark(StringRef text) {
+  if (text.starts_with("\xef\xbb\xbf"))
+    return "expected no byte order mark, got that of UTF-8: save the file "
+           "without one (sed -i '1s/^\\xef\\xbb\\xbf//' FILE)";
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return "expected UTF-8, got the byte order mark of UTF-16: convert the "
+           "file (iconv -f UTF-16 -t UTF-8)";
+  return "";
+}
+
 std::string faultOfSource(StringRef text) {
+  if (std::string fault = faultOfMark(text); !fault.empty())
+    return "1:1: error: " + fault;
   return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
 }
 

@@ -8,7 +8,8 @@
 // MLIR's parser calls itself for each open bracket, so a few thousand of them
 // overflow its stack. Its time for a number grows with the square of the number
 // of digits. Diagnostics print lines of the module, and a terminal obeys the
-// control characters in them. So the tools check a module before they parse it.
+// control characters in them. A byte order mark is an error that does not name
+// it. So the tools check a module before they parse it.
 //
 //===----------------------------------------------------------------------===//
 
