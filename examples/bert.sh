@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Pre-trains a small BERT (examples/models/bert.py) on four ranks, by masked tokens and by
 # which sentence follows which, with a look at held-out text every 50 steps. Tokens are
-# bytes, and four more stand for [MASK], [CLS], [SEP] and [PAD]. Wants chimera built
+# bytes (--tokens bytes), and four more stand for [MASK], [CLS], [SEP] and [PAD]. Wants chimera built
 # (examples/quickstart.sh does) and Python's torch (tools/setup.sh --export).
 #
 #   examples/bert.sh              train on the texts of Debian's fortunes
@@ -30,7 +30,7 @@ chimera.pipeline @train of @bert with @adamw stages(4) micro_batches(4) schedule
 MLIR
 "$bin/chimera-compile" "$work/train.mlir" --timeline -o "$work/train.chimera"
 
-"$bin/chimera-run" "$work/train.chimera" --data "$text" --steps "${STEPS:-300}" \
+"$bin/chimera-run" "$work/train.chimera" --data "$text" --tokens bytes --steps "${STEPS:-300}" \
   --mask 256 --pairs 257,258,259 --document-end "$(printf '%d' "'%")" \
   --load "$work/package/values.safetensors" --evaluate-every 50 \
   --save "${SAVE:-$work/bert.safetensors}"

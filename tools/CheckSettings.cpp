@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 /// Refuses what a run that trains, or one that generates, does nothing with.
 static void checkGenerate(const RunSettings &settings) {
   const std::set<std::string> ofBoth = {"--load", "--names", "--tokens",
-                                        "--threads"};
+                                        "--trust-data", "--threads"};
   const std::set<std::string> own = {"--generate", "--prompt", "--temperature",
                                      "--generate-seed"};
   const bool generates = settings.given.contains("--generate");

@@ -27,9 +27,6 @@ constexpr uint64_t kMostPrompt = 1 << 24;
 
 std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
                                          const program::ProgramT &program) {
-  if (!program.model)
-    throw std::invalid_argument(
-        "--generate needs a program with a model, got one of bare stages");
   const auto values = std::make_shared<const SavedWeights>(
       program, settings.load, namesOf(settings, program));
   return program.model->package ? makeExportedPredictor(program, values)
@@ -49,8 +46,12 @@ void write(int64_t token, bool isByte) {
 
 void chimera::generateText(const RunSettings &settings,
                            const program::ProgramT &program) {
-  const std::unique_ptr<Tokens> prompt =
-      openTokens({settings.prompt}, formatOf(settings), kMostPrompt);
+  if (!program.model)
+    throw std::invalid_argument(
+        "--generate needs a program with a model, got one of bare stages");
+  TokenOptions options = tokenOptions(settings, program);
+  options.mostBytes = kMostPrompt;
+  const std::unique_ptr<Tokens> prompt = openTokens({settings.prompt}, options);
   const bool isOfBytes = prompt->bound() == 256;
   if (prompt->count() == 0 || prompt->count() > kMostPrompt)
     throw std::runtime_error("expected a prompt of 1 to " +

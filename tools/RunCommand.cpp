@@ -44,6 +44,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--device", digest(settings.device)},
       {"--all-reduce", digest(settings.allReduce)},
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
+      {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
       {"--names", load.names.digest()},
       // The program says which code; each host has it in a folder of its own.
@@ -142,11 +143,22 @@ Computed computedBy(const RunSettings &settings, const Workload &load,
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobUse> &job) {
+  const bool mustCheck = load.text && !settings.trustData;
+  if (mustCheck && !job)
+    if (std::string fault = load.text->check(findCores().usable);
+        !fault.empty())
+      throw std::runtime_error(fault);
   Signals signals;
   TrainingRun run = makeRun(settings, program, load, signals);
   HostUse use = hostUse(settings, load);
   // The root opens the log and prints; it may be any rank of a job.
   std::unique_ptr<Results> results;
+  if (mustCheck && job)
+    run.faultOfData = [&](uint32_t part, uint32_t parts) {
+      const Cores cores = findCores();
+      return load.text->check(std::clamp(cores.host / parts, 1u, cores.usable),
+                              part, parts);
+    };
   use.onReady = [&](const HostShare &share) {
     checkRoom(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,

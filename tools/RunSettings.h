@@ -23,7 +23,7 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kTcp = "tcp", *kOn = "on", *kOff = "off",
                             *kOrdered = "ordered", *kTransport = "transport",
-                            *kText = "text", *kUInt16 = "uint16",
+                            *kBytes = "bytes", *kUInt16 = "uint16",
                             *kUInt32 = "uint32", *kHost = "host",
                             *kCuda = "cuda", *kSimulated = "simulated";
 
@@ -38,7 +38,7 @@ inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExported, kExact, kSynthetic};
 }
 inline std::vector<std::string> tokenKinds() {
-  return {kAuto, kText, kUInt16, kUInt32};
+  return {kAuto, kBytes, kUInt16, kUInt32};
 }
 inline std::vector<std::string> transportKinds() {
   return {kAuto, kInProcess, kMpi, kTcp};
@@ -57,6 +57,7 @@ struct RunSettings {
   std::string stages = kAuto;
   std::vector<std::string> data;
   std::string tokens = kAuto;
+  bool trustData = false;
   uint64_t mask = 0;
   double maskRate = 0.15;
   std::vector<uint64_t> pairs; ///< [CLS], [SEP], [PAD]

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -34,9 +35,27 @@ inline size_t editDistance(const std::string &left, const std::string &right) {
   return row.back();
 }
 
+/// Which of `words` is most like `name`; empty if none is alike: if more than a
+/// third of the letters are others.
+inline std::string nearestTo(const std::string &name,
+                             const std::vector<std::string> &words) {
+  std::string nearest;
+  size_t least = name.size() / 3 + 1;
+  for (const std::string &word : words)
+    if (const size_t distance = editDistance(name, word); distance < least) {
+      least = distance;
+      nearest = word;
+    }
+  return nearest;
+}
+
 /// What to say of the first argument that `app`, which allows extras, has not
-/// taken; empty if it has taken all. Names the option that is most like it.
-inline std::string unknownArgument(const CLI::App &app) {
+/// taken; empty if it has taken all. Gives the `answer` to an unknown option
+/// or, if that is empty, names the option that is most like it.
+inline std::string unknownArgument(
+    const CLI::App &app,
+    const std::function<std::string(const std::string &)> &answer =
+        [](const std::string &) { return std::string(); }) {
   std::vector<std::string> extras = app.remaining();
   // After `--` nothing is an option.
   auto mark = std::ranges::find(extras, "--");
@@ -49,17 +68,16 @@ inline std::string unknownArgument(const CLI::App &app) {
     return extras.empty() ? "" : "unexpected argument '" + extras.front() + "'";
   }
   std::string name = option->substr(0, option->find('='));
-  std::string nearest;
-  // Beyond a third of the letters they are not alike.
-  size_t least = name.size() / 3 + 1;
-  for (const CLI::Option *known : app.get_options())
-    if (std::string candidate = "--" + known->get_single_name();
-        !known->get_positional() && editDistance(name, candidate) < least) {
-      least = editDistance(name, candidate);
-      nearest = candidate;
-    }
-  return "unknown option '" + name + "'" +
-         (nearest.empty() ? "" : ": did you mean '" + nearest + "'?");
+  std::string says = answer(name);
+  if (says.empty()) {
+    std::vector<std::string> known;
+    for (const CLI::Option *each : app.get_options())
+      if (!each->get_positional())
+        known.push_back("--" + each->get_single_name());
+    if (const std::string nearest = nearestTo(name, known); !nearest.empty())
+      says = "did you mean '" + nearest + "'?";
+  }
+  return "unknown option '" + name + "'" + (says.empty() ? "" : ": " + says);
 }
 
 } // namespace chimera

@@ -8,10 +8,13 @@
 #ifndef CHIMERA_TOOLS_WITHIN_H
 #define CHIMERA_TOOLS_WITHIN_H
 
+#include "tools/Unknown.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -62,14 +65,21 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
       "in " + range);
 }
 
-/// One of `words`.
-inline CLI::Validator oneOf(const std::vector<std::string> &words) {
+/// One of `words`. A refusal names the one that is meant by another word, as
+/// `meant` says, or that is most like it.
+inline CLI::Validator
+oneOf(const std::vector<std::string> &words,
+      const std::map<std::string, std::string> &meant = {}) {
   std::string list = CLI::detail::join(words, ", ");
   return CLI::Validator(
       [=](std::string &text) {
-        return std::ranges::find(words, text) != words.end()
-                   ? std::string()
-                   : "expected one of " + list + ", got " + text;
+        if (std::ranges::find(words, text) != words.end())
+          return std::string();
+        const auto other = meant.find(text);
+        const std::string nearest =
+            other != meant.end() ? other->second : nearestTo(text, words);
+        return "expected one of " + list + ", got " + text +
+               (nearest.empty() ? "" : ": did you mean " + nearest + "?");
       },
       "{" + CLI::detail::join(words, ",") + "}");
 }

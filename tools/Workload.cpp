@@ -7,6 +7,8 @@
 
 #include "tools/Workload.h"
 
+#include "runtime/interpreter/Scale.h"
+#include "runtime/program/Fields.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/ExactStage.h"
@@ -22,11 +24,15 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-TokenFormat chimera::formatOf(const RunSettings &settings) {
-  return settings.tokens == kUInt16   ? TokenFormat::UInt16
-         : settings.tokens == kUInt32 ? TokenFormat::UInt32
-         : settings.tokens == kText   ? TokenFormat::Text
-                                      : TokenFormat::Auto;
+TokenOptions chimera::tokenOptions(const RunSettings &settings,
+                                   const program::ProgramT &program) {
+  return {.format = settings.tokens == kUInt16   ? TokenFormat::UInt16
+                    : settings.tokens == kUInt32 ? TokenFormat::UInt32
+                    : settings.tokens == kBytes  ? TokenFormat::Bytes
+                                                 : TokenFormat::Auto,
+          .vocabulary = static_cast<uint64_t>(
+              program::vocabularyOf(*program.model).value_or(0)),
+          .areTrusted = settings.trustData};
 }
 
 WeightNames chimera::namesOf(const RunSettings &settings,
@@ -88,10 +94,10 @@ static void refuseWithoutEffect(const RunSettings &settings,
   };
   if (!isOfTensors(kind))
     for (const char *option :
-         {"--data", "--tokens", "--mask", "--mask-rate", "--pairs",
-          "--document-end", "--load", "--names", "--save", "--save-gradients",
-          "--hold-out", "--evaluate-batches", "--evaluate-every",
-          "--cuda-graphs"})
+         {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
+          "--pairs", "--document-end", "--load", "--names", "--save",
+          "--save-gradients", "--hold-out", "--evaluate-batches",
+          "--evaluate-every", "--cuda-graphs"})
       refuse(option, "transformer and exported");
   if (kind != kExported)
     refuse("--allow-native-code", kExported);
@@ -214,8 +220,8 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         load.kind + " stages need text to train on: give --data FILE, or "
                     "--stages exact or synthetic to run without");
   auto text = std::make_unique<TextData>(
-      openTokens(settings.data, formatOf(settings), TextData::kMostBytes),
-      program, settings.holdOut, formOf(settings, program));
+      openTokens(settings.data, tokenOptions(settings, program)), program,
+      settings.holdOut, formOf(settings, program));
   load.text = text.get();
   addHeldOut(load, settings, program);
   load.data = load.kind == kExported ? withWeights(program, std::move(text))

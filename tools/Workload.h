@@ -42,8 +42,9 @@ struct Workload {
   std::string noGraphs; ///< why there are none, if they were asked for
 };
 
-/// What files of tokens hold, by --tokens.
-runtime::TokenFormat formatOf(const RunSettings &settings);
+/// How files of tokens for the program's model are opened. Requires one.
+runtime::TokenOptions tokenOptions(const RunSettings &settings,
+                                   const program::ProgramT &program);
 
 /// What --names says of the program's parameters. Throws std::runtime_error as
 /// WeightNames does.

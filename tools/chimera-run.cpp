@@ -79,18 +79,26 @@ static int run(int argc, char **argv) {
       ->check(oneOf(stageKinds()))
       ->capture_default_str();
   app.add_option("--data", settings.data,
-                 "Text to train on, one token a byte: a file or a pipe of at "
-                 "most 4 GiB; or a file of tokens. Give --data again for each "
-                 "further file of tokens")
+                 "A file of tokens to train on; or a text for a model of 256 "
+                 "tokens, one a byte: a file or a pipe of at most 4 GiB. Give "
+                 "--data again for each further file of tokens")
       ->type_name("FILE")
       ->check(fileName())
       ->allow_extra_args(false);
   app.add_option("--tokens", settings.tokens,
-                 "What --data holds: text; or tokens as uint16 or uint32 "
-                 "(nanoGPT's files, and llm.c's); auto: what llm.c's header "
-                 "says, else text")
-      ->check(oneOf(tokenKinds()))
+                 "What --data holds: bytes, each a token; or tokens as uint16 "
+                 "or uint32 (nanoGPT's files, and llm.c's); auto: what llm.c's "
+                 "header or the .idx beside Megatron's .bin says, else a text "
+                 "if the model has 256 tokens")
+      ->check(oneOf(tokenKinds(), {{"text", kBytes},
+                                   {"uint8", kBytes},
+                                   {"int16", kUInt16},
+                                   {"int32", kUInt32}}))
       ->capture_default_str();
+  app.add_flag("--trust-data", settings.trustData,
+               "Do not look at all tokens before the first step. One that the "
+               "model does not have then ends the run in the step that draws "
+               "it");
   app.add_option("--mask", settings.mask,
                  "Train to predict masked tokens, as BERT does: this token "
                  "stands for them, and all other labels are -100")
@@ -222,7 +230,7 @@ static int run(int argc, char **argv) {
          "(one thread runs all ranks on devices that execute later, in "
          "an order that a seed decides, and reports uses of memory "
          "that nothing orders)")
-      ->check(oneOf(deviceKinds()))
+      ->check(oneOf(deviceKinds(), {{"gpu", kCuda}, {"cpu", kHost}}))
       ->capture_default_str();
   app.add_flag("--cuda-graphs", settings.cudaGraphs,
                "With --device cuda: capture each action of a stage as a CUDA "

@@ -6,7 +6,7 @@ loss is the mean over all masked tokens and the mean over all pairs, however the
 on micro-batches.
 
     tools/export/chimera-export examples/models/bert.py layers=4 -o bert
-    chimera-run program --data TEXT --pairs 257,258,259 --mask 256 \\
+    chimera-run program --data TEXT --tokens bytes --pairs 257,258,259 --mask 256 \\
         --load bert/values.safetensors
 
 Here tokens from 256 on stand for what a text's bytes are not: [MASK], [CLS], [SEP]

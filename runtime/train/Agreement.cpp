@@ -34,3 +34,22 @@ void chimera::runtime::checkAgreement(Control &control,
                                  "the same files and options");
   }
 }
+
+void chimera::runtime::checkFaults(Control &control, const std::string &fault,
+                                   std::chrono::milliseconds timeout) {
+  if (control.rank() != 0) {
+    sendValue<uint64_t>(control, 0, fault.size(), timeout);
+    sendAll(control, 0, std::as_bytes(std::span(fault)), timeout);
+    return;
+  }
+  std::string first = fault;
+  for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
+    std::string given(receiveValue<uint64_t>(control, rank, timeout), '\0');
+    receiveAll(control, rank, std::as_writable_bytes(std::span(given)),
+               timeout);
+    if (first.empty())
+      first = std::move(given);
+  }
+  if (!first.empty())
+    throw std::runtime_error(first);
+}

@@ -33,6 +33,12 @@ struct Shared {
 void checkAgreement(Control &control, const std::vector<Shared> &shared,
                     std::chrono::milliseconds timeout);
 
+/// To be called by all ranks, each with what it found wrong, empty if nothing.
+/// Throws std::runtime_error at rank 0 with the fault of the lowest rank that
+/// has one.
+void checkFaults(Control &control, const std::string &fault,
+                 std::chrono::milliseconds timeout);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_TRAIN_AGREEMENT_H

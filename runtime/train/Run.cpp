@@ -175,6 +175,18 @@ void runRank(const TrainingRun &run, const Communication &communication,
   endRank(run, control, status, fail);
 }
 
+/// Has the ranks of each host look at the host's copy of the data, a part each.
+void checkData(const TrainingRun &run, Control &control,
+               const std::vector<uint32_t> &hostRanks) {
+  if (!run.faultOfData)
+    return;
+  const auto own = std::ranges::find(hostRanks, control.rank());
+  checkFaults(control,
+              run.faultOfData(static_cast<uint32_t>(own - hostRanks.begin()),
+                              static_cast<uint32_t>(hostRanks.size())),
+              run.timeout);
+}
+
 /// Says, at the lowest of `hostRanks`, which of them are not watched.
 void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
                         const std::vector<uint32_t> &watched) {
@@ -247,6 +259,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   bool oneHost = watched.size() == control.ranks();
   try {
     checkAgreement(control, sharedOf(run), run.timeout);
+    checkData(run, control, hostRanks);
     runRank(
         run, communication, control, device, channels, page.of(control.rank()),
         [&](uint64_t step) {

@@ -89,6 +89,10 @@ struct TrainingRun {
   bool ownAllReduce = false;
   /// Called on each rank's thread first.
   std::function<void()> onThread = {};
+  /// Says what is wrong with the `part`-th of `parts` equal parts of the data;
+  /// empty if nothing is. The ranks of a host of a job share its parts, before
+  /// the first step. Where ranks are threads, the caller has asked.
+  std::function<std::string(uint32_t part, uint32_t parts)> faultOfData = {};
   /// All are called at the root only, the first on its thread, the others on
   /// another, after onThread; what they throw fails the run. The second hears
   /// of the result before the model is evaluated after its last step: whatever

@@ -58,8 +58,8 @@ class Bench:
 
     def train(self, program, steps, *options):
         self.tool(
-            "chimera-run", program, "--data", self.text, "--steps", steps,
-            "--threads", 1, "--quiet", *options,
+            "chimera-run", program, "--data", self.text, "--tokens", "bytes",
+            "--steps", steps, "--threads", 1, "--quiet", *options,
         )  # fmt: skip
 
     def calibrate(self):

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import unittest
@@ -17,15 +16,6 @@ from runs import CHIMERA_RUN, MPIRUN, Runs
 
 
 class Test(Runs):
-    def log_of(self, *arguments, ranks=0):
-        log = self.path("log.jsonl")
-        result = self.run_it(*arguments, "--log", log, ranks=ranks)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        with open(log) as lines:
-            *steps, last = [json.loads(line) for line in lines]
-        self.assertFalse(os.path.exists(log + ".part"))
-        return [step["loss"] for step in steps], last["summary"]
-
     def test_pipeline_equals_sequential(self):
         for options in ([], ["--bidirectional", "--split"],
                         ["--data-parallel", "2", "--micro-batches", "4"]):
@@ -89,23 +79,6 @@ class Test(Runs):
         self.assertEqual(status, 1)
         self.assertRegex(output, r"cannot meet the other ranks at 127.0.0.1|"
                                  r"timed out .* all ranks to start")
-
-    def over_tcp(self, ranks, *arguments, only=None):
-        """Status and output of each of some processes, of so many ranks."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        processes = [
-            subprocess.Popen([CHIMERA_RUN, *arguments], text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             env={**ENVIRONMENT, "RANK": str(rank),
-                                  "WORLD_SIZE": str(ranks),
-                                  "MASTER_ADDR": "127.0.0.1",
-                                  "MASTER_PORT": port})
-            for rank in only or range(ranks)]
-        outputs = [process.communicate(timeout=60)[0] for process in processes]
-        return [(process.returncode, output)
-                for process, output in zip(processes, outputs)]
 
     def test_what_simulated_devices_do_not_have(self):
         for options, needle in (

@@ -70,7 +70,7 @@ def check(options, folder, case):
         + MODELS[model],
         "--type", name, "--parts", 2,
     )  # fmt: skip
-    loaded = ["--load", package / "values.safetensors"]
+    loaded = ["--load", package / "values.safetensors", "--tokens", "bytes"]
     if model == "bert":
         loaded += ["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
 

@@ -176,7 +176,7 @@ def check(options, folder, case):
         run(options.tools / "chimera-compile", folder / "m.mlir", "-o", program)
         run(
             options.tools / "chimera-run", program, "--data", options.data,
-            "--sequential", "--steps", STEPS, "--threads", 1, "--quiet",
+            "--tokens", "bytes", "--sequential", "--steps", STEPS, "--threads", 1, "--quiet",
             "--evaluate-batches", 0, "--load", package / "values.safetensors",
             "--save-gradients", folder / "g", "--log", folder / "log", *mask,
         )  # fmt: skip

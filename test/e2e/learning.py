@@ -71,7 +71,8 @@ def check(options, folder, model):
         )  # fmt: skip
         compile_to(options.tools, description, program)
         run(
-            options.tools / "chimera-run", program, "--data", data, "--steps", steps,
+            options.tools / "chimera-run", program, "--data", data, "--tokens", "bytes",
+            "--steps", steps,
             "--threads", 1, "--quiet", "--evaluate-batches", 128, "--log", log,
             "--load", package / "values.safetensors",
             *(["--mask", MASK, "--mask-rate", 0.3] if model == "bert" else []),

@@ -129,7 +129,7 @@ class Training:
         log = folder / "log"
         run(
             *launcher, options.tools / "chimera-run", program, "--data", options.data,
-            "--steps", STEPS, "--threads", 1, "--evaluate-batches", 1, "--timeout", 60,
+            "--tokens", "bytes", "--steps", STEPS, "--threads", 1, "--evaluate-batches", 1, "--timeout", 60,
             "--load", folder / "package/values.safetensors", "--log", log,
             "--save-gradients", folder / "gradients", *more,
         )  # fmt: skip
@@ -229,7 +229,7 @@ def check_refused(options, folder, checks, native):
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    given = ("--data", options.data, *native)
+    given = ("--data", options.data, "--tokens", "bytes", *native)
     refuses("expected the file that the program names by its SHA-256", *given)
     shutil.rmtree(native[1])
     refuses("cannot open the native code of the program's model", *given)

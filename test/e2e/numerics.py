@@ -297,6 +297,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     common = (args.tools, program, args.data)
     values = args.package and args.package / "values.safetensors"
     loaded = ("--load", values) if values and values.exists() else ()
+    loaded += ("--tokens", "bytes") if args.package else ()
     for option in ("mask", "pairs"):
         if value := getattr(args, option):
             loaded += (f"--{option}", value)

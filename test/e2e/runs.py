@@ -4,7 +4,9 @@ what it prints, writes and refuses.
 Such a test takes CHIMERA_RUN WRITE_SAMPLE [MPIRUN]. It needs no compiler:
 WRITE_SAMPLE makes the programs. Without MPIRUN what runs over MPI is skipped.
 """
+import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,18 +40,45 @@ class Runs(unittest.TestCase):
         return [self.sample("--model"), "--data", text, "--steps", "2",
                 "--threads", "1", *arguments]
 
-    def run_it(self, *arguments, ranks=0):
+    def run_it(self, *arguments, ranks=0, environment={}):
         command = [CHIMERA_RUN, *arguments]
         if ranks:
             command = [MPIRUN, "-n", str(ranks), "--oversubscribe", *command]
         return subprocess.run(command, capture_output=True, text=True,
-                              timeout=60, env=ENVIRONMENT, cwd=self.folder)
+                              timeout=60, env=ENVIRONMENT | environment,
+                              cwd=self.folder)
 
     def expect_error(self, text, *arguments, ranks=0):
         result = self.run_it(*arguments, ranks=ranks)
         self.assertNotEqual(result.returncode, 0, result.stdout)
         self.assertIn(text, result.stderr)
         self.assertEqual(result.stderr.count(text), 1, "told more than once")
+
+    def log_of(self, *arguments, ranks=0):
+        log = self.path("log.jsonl")
+        result = self.run_it(*arguments, "--log", log, ranks=ranks)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(log) as lines:
+            *steps, last = [json.loads(line) for line in lines]
+        self.assertFalse(os.path.exists(log + ".part"))
+        return [step["loss"] for step in steps], last["summary"]
+
+    def over_tcp(self, ranks, *arguments, only=None):
+        """Status and output of each of some processes, of so many ranks."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        processes = [
+            subprocess.Popen([CHIMERA_RUN, *arguments], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             env={**ENVIRONMENT, "RANK": str(rank),
+                                  "WORLD_SIZE": str(ranks),
+                                  "MASTER_ADDR": "127.0.0.1",
+                                  "MASTER_PORT": port})
+            for rank in only or range(ranks)]
+        outputs = [process.communicate(timeout=60)[0] for process in processes]
+        return [(process.returncode, output)
+                for process, output in zip(processes, outputs)]
 
     def shell(self, command, *arguments):
         return subprocess.run(["bash", "-c", command, CHIMERA_RUN, *arguments],

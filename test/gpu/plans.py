@@ -37,8 +37,8 @@ def measure(options, cases):
             profile = pathlib.Path(name) / "profile"
             # fmt: off
             execute(options.run, options.programs / case["program"], "--device",
-                    options.device, "--data", options.programs / "text", "--steps",
-                    options.steps, "--evaluate-batches", 0, "--quiet", "--timeout",
+                    options.device, "--data", options.programs / "text", "--tokens",
+                    "bytes", "--steps", options.steps, "--evaluate-batches", 0, "--quiet", "--timeout",
                     120, "--profile", profile)
             # fmt: on
             case["profile"] = json.loads(profile.read_text())

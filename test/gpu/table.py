@@ -157,7 +157,8 @@ def train(options, program, *more):
         more = [word for word in more if word != "profile"]
         # fmt: off
         execute(options.bin / "chimera-run", program, "--data",
-                options.programs / "text", "--device", options.device, "--steps",
+                options.programs / "text", "--tokens", "bytes", "--device",
+                options.device, "--steps",
                 options.steps, "--evaluate-batches", 0, "--quiet", "--log", log,
                 "--timeout", 120, *wanted, *more)
         # fmt: on

@@ -9,6 +9,7 @@
 
 #include "runtime/program/Package.h"
 #include "runtime/stage/torch/Random.h"
+#include "runtime/stage/torch/TokenCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,8 +119,9 @@ bool has(const std::vector<program::Field> &fields, const char *name) {
 
 TextData::TextData(const std::string &path, const program::ProgramT &program,
                    double holdOut, uint64_t mostBytes)
-    : TextData(openTokens({path}, TokenFormat::Text, mostBytes), program,
-               holdOut) {}
+    : TextData(openTokens({path}, {.format = TokenFormat::Bytes,
+                                   .mostBytes = mostBytes}),
+               program, holdOut) {}
 
 TextData::TextData(std::unique_ptr<Tokens> given,
                    const program::ProgramT &program, double holdOut,
@@ -152,10 +154,10 @@ TextData::TextData(std::unique_ptr<Tokens> given,
         "sentences, or it would see what is padding");
   samples = std::make_unique<TokenSamples>(
       [this](uint64_t first, std::span<int64_t> into) { read(first, into); },
-      context, form, seed);
+      [this](uint64_t token) { return tokens->documentEnd(token); }, context,
+      form, seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
-  // A text may have any byte. Of token files those tokens are checked that are
-  // read.
+  // A text may have any byte.
   if (!model.package && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
@@ -165,7 +167,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     if (vocabulary > 0 && static_cast<uint64_t>(mark) >= vocabulary)
       throw std::runtime_error("expected tokens of the model's vocabulary of " +
                                std::to_string(vocabulary) +
-                               " as marks (--mask, --pairs), got " +
+                               " as marks (--mask, --pairs, "
+                               "--document-end), got " +
                                std::to_string(mark));
   };
   if (form.masking)
@@ -174,6 +177,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     for (int64_t mark : {form.pairing->classification, form.pairing->separator,
                          form.pairing->padding})
       checkMark(mark);
+  if (form.documentEnd)
+    checkMark(*form.documentEnd);
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
@@ -196,16 +201,18 @@ uint64_t TextData::digest() const {
   return mix({tokens->digest(), static_cast<uint64_t>(training)});
 }
 
+std::string TextData::check(uint32_t threads, uint32_t part,
+                            uint32_t parts) const {
+  return checkTokens(*tokens, vocabulary, threads, part, parts);
+}
+
 void TextData::read(uint64_t first, std::span<int64_t> into) const {
   tokens->read(first, into);
-  if (vocabulary == 0)
-    return;
+  const uint64_t limit = limitOf(*tokens, vocabulary);
   for (size_t i = 0; i < into.size(); ++i)
-    if (static_cast<uint64_t>(into[i]) >= vocabulary)
-      throw std::runtime_error("expected tokens of the model's vocabulary of " +
-                               std::to_string(vocabulary) + ", got " +
-                               std::to_string(into[i]) + " as token " +
-                               std::to_string(first + i) + " of the data");
+    if (static_cast<uint64_t>(into[i]) >= limit)
+      throw std::runtime_error(
+          faultOf(*tokens, vocabulary, first + i, into[i]));
 }
 
 Sample TextData::trainingSample(uint64_t step, uint64_t number) const {

@@ -42,10 +42,14 @@ public:
            double holdOut, const SampleForm &form = {});
   /// The text at `path`.
   TextData(const std::string &path, const program::ProgramT &program,
-           double holdOut = 0.1, uint64_t mostBytes = kMostBytes);
+           double holdOut = 0.1, uint64_t mostBytes = kMostTextBytes);
 
-  /// Every rank has the whole of a text in memory: 4 GiB.
-  static constexpr uint64_t kMostBytes = uint64_t(1) << 32;
+  /// Looks at all tokens of the `part`-th of `parts` equal parts, by `threads`
+  /// threads. Returns what is wrong with the first that the model does not
+  /// have, and where it is; empty if there is none. Throws std::runtime_error
+  /// if they cannot be read.
+  std::string check(uint32_t threads, uint32_t part = 0,
+                    uint32_t parts = 1) const;
 
   /// Row r of a micro-batch is the sample that begins with the training part's
   /// token mix(seed, 3, step, sample) mod (training tokens - context) (see

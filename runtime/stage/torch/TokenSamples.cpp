@@ -24,10 +24,10 @@ constexpr size_t kMarks = 3;
 constexpr int64_t kMark = -1;
 } // namespace
 
-TokenSamples::TokenSamples(Read read, int64_t context, const SampleForm &form,
-                           uint64_t seed)
-    : read(std::move(read)), context(static_cast<size_t>(context)), form(form),
-      seed(seed) {
+TokenSamples::TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
+                           const SampleForm &form, uint64_t seed)
+    : read(std::move(read)), documentEnd(std::move(documentEnd)),
+      context(static_cast<size_t>(context)), form(form), seed(seed) {
   if (!form.pairing)
     return;
   if (context < static_cast<int64_t>(kMarks) + 2)
@@ -67,11 +67,12 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const size_t ofFirst = 1 + draw(2) % (length - 1);
 
   std::vector<int64_t> text(context);
-  // The document that goes on at `from` in the text: at most `count` tokens of
-  // it.
-  const auto sentence = [&](size_t from, size_t count) {
+  // At most `count` tokens of a document from `from` on in the text, of which
+  // only `known` are of that document as far as the files say.
+  const auto sentence = [&](size_t from, size_t count, size_t known) {
+    const size_t last = std::max(from, std::min(from + count, known));
     const auto begin = text.begin() + static_cast<ptrdiff_t>(from);
-    auto end = begin + static_cast<ptrdiff_t>(std::min(count, context - from));
+    auto end = text.begin() + static_cast<ptrdiff_t>(last);
     if (form.documentEnd)
       end = std::find(begin, end, *form.documentEnd);
     return std::span<const int64_t>(begin, end);
@@ -98,18 +99,27 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const auto addMark = [&](int64_t token, int64_t segment) {
     add({&token, 1}, segment, /*areMarks=*/true);
   };
+  // How much of the text from token `place` on is of the document at `from`.
+  const auto knownOf = [&](uint64_t place, size_t from) {
+    return from == context
+               ? context
+               : std::min<uint64_t>(context, documentEnd(place + from) - place);
+  };
   read(first, text);
   const size_t from = begin();
-  const std::span<const int64_t> left = sentence(from, ofFirst);
+  const size_t known = knownOf(first, from);
+  const std::span<const int64_t> left = sentence(from, ofFirst, known);
   addMark(form.pairing->classification, 0);
   add(left, 0, /*areMarks=*/false);
   addMark(form.pairing->separator, 0);
   std::span<const int64_t> right =
-      sentence(from + left.size(), length - ofFirst);
+      sentence(from + left.size(), length - ofFirst, known);
   if (draw(3) % 2 != 0 || right.empty()) {
     sample.nextSentence = 1;
-    read(part.first + draw(4) % (part.count - context), text);
-    right = sentence(begin(), length - ofFirst);
+    const uint64_t place = part.first + draw(4) % (part.count - context);
+    read(place, text);
+    const size_t at = begin();
+    right = sentence(at, length - ofFirst, knownOf(place, at));
   }
   add(right, 1, /*areMarks=*/false);
   addMark(form.pairing->separator, 1);

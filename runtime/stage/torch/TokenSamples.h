@@ -44,7 +44,8 @@ struct Pairing {
 struct SampleForm {
   std::optional<Masking> masking = std::nullopt;
   std::optional<Pairing> pairing = std::nullopt;
-  /// Ends a document: no sentence of a pair goes beyond it.
+  /// Ends a document: no sentence of a pair goes beyond it, nor beyond an end
+  /// that the files say.
   std::optional<int64_t> documentEnd = std::nullopt;
 };
 
@@ -64,11 +65,13 @@ class TokenSamples {
 public:
   /// Fills the span with the tokens from a number on.
   using Read = std::function<void(uint64_t, std::span<int64_t>)>;
+  /// How many tokens come before the end of the document that has a token.
+  using DocumentEnd = std::function<uint64_t(uint64_t)>;
 
   /// Throws std::invalid_argument where pairs are asked for and the context has
   /// no room for two tokens, or no masking comes with them.
-  TokenSamples(Read read, int64_t context, const SampleForm &form,
-               uint64_t seed);
+  TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
+               const SampleForm &form, uint64_t seed);
 
   /// The sample of `part`, of more than context tokens, that begins at token
   /// `first`, which has context more behind it there. What is drawn for it is a
@@ -82,6 +85,7 @@ private:
   void mask(Sample &sample, uint64_t key) const;
 
   Read read;
+  DocumentEnd documentEnd;
   size_t context;
   SampleForm form;
   uint64_t seed;

@@ -163,6 +163,10 @@ public:
     std::filesystem::resize_file(path / name, size);
   }
 
+  void remove(const std::string &name) const {
+    std::filesystem::remove(path / name);
+  }
+
 private:
   std::filesystem::path path;
 };

@@ -16,16 +16,17 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// What rank 0 says if rank r gives `shared[r]`.
-std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
-  auto ranks = static_cast<uint32_t>(shared.size());
+/// What rank 0 says if each of `ranks` calls `check`.
+std::string
+faultOfRanks(uint32_t ranks,
+             const std::function<void(Control &, uint32_t)> &check) {
   std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
   std::vector<std::string> faults(ranks);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        checkAgreement(*controls[rank], shared[rank], 10s);
+        check(*controls[rank], rank);
       } catch (const WaitError &) {
         // Rank 0 takes no more after the first that differs.
       } catch (const std::exception &error) {
@@ -38,6 +39,28 @@ std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
   for (uint32_t rank = 1; rank < ranks; ++rank)
     EXPECT_EQ(faults[rank], "") << "rank " << rank;
   return faults[0];
+}
+
+/// What rank 0 says if rank r gives `shared[r]`.
+std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
+  return faultOfRanks(static_cast<uint32_t>(shared.size()),
+                      [&](Control &control, uint32_t rank) {
+                        checkAgreement(control, shared[rank], 10s);
+                      });
+}
+
+TEST(Faults, ThatOfTheLowestRankIsTold) {
+  auto told = [](const std::vector<std::string> &faults) {
+    return faultOfRanks(static_cast<uint32_t>(faults.size()),
+                        [&](Control &control, uint32_t rank) {
+                          checkFaults(control, faults[rank], 10s);
+                        });
+  };
+  EXPECT_EQ(told({"", "", ""}), "");
+  EXPECT_EQ(told({""}), "");
+  EXPECT_EQ(told({"", "second", "third"}), "second");
+  EXPECT_EQ(told({"first", "", "third"}), "first");
+  EXPECT_EQ(told({"", std::string(1 << 20, 'x')}), std::string(1 << 20, 'x'));
 }
 
 TEST(Agreement, IsThereWhereAllGiveTheSame) {

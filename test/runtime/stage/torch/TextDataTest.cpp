@@ -42,7 +42,7 @@ protected:
     write(text);
   }
   std::string refusal(double holdOut = 0.1,
-                      uint64_t mostBytes = TextData::kMostBytes) {
+                      uint64_t mostBytes = kMostTextBytes) {
     try {
       TextData(path, program, holdOut, mostBytes);
     } catch (const std::exception &error) {
@@ -277,7 +277,10 @@ constexpr SampleForm kPairs = {.masking = Masking{.token = 300, .rate = 0},
 TEST_F(TextDataTest, makesPairsOfSentences) {
   writeRamp(250);
   const program::ProgramT ofPairs = programOfPairs();
-  auto text = [&] { return openTokens({path}, TokenFormat::Text, 1000); };
+  auto text = [&] {
+    return openTokens({path},
+                      {.format = TokenFormat::Bytes, .mostBytes = 1000});
+  };
   TextData data(text(), ofPairs, 0.1, kPairs);
   EXPECT_FALSE(data.predictsTokensAlone());
   constexpr size_t kRows = 1000;
@@ -330,7 +333,9 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
   const program::ProgramT ofPairs = programOfPairs();
   SampleForm form = kPairs;
   form.documentEnd = '\n';
-  TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0, form);
+  TextData data(
+      openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
+      ofPairs, 0, form);
   std::vector<std::byte> in(size_t{200} * 8 * 13);
   data.load(program::ValueKind::Tokens, {}, in);
   const auto *tokens = reinterpret_cast<const int64_t *>(in.data());
@@ -342,12 +347,45 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
   }
 }
 
+// Megatron's index says it in place of a token.
+TEST_F(TextDataTest, noSentenceGoesBeyondADocumentOfAnIndex) {
+  constexpr uint64_t kDocuments = 60;
+  std::string text, index("MMIDIDX\0\0", 9);
+  const auto add = [&](auto number) {
+    index.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  };
+  for (uint64_t i = 0; i < kDocuments; ++i)
+    text += "abc";
+  add(uint64_t{1}), add(uint8_t{1}), add(kDocuments), add(kDocuments + 1);
+  for (uint64_t i = 0; i < kDocuments; ++i)
+    add(int32_t{3});
+  for (uint64_t i = 0; i < kDocuments; ++i)
+    add(3 * i);
+  for (uint64_t i = 0; i <= kDocuments; ++i)
+    add(i);
+  const std::string name = path + "-documents";
+  std::ofstream(name + ".bin", std::ios::binary) << text;
+  std::ofstream(name + ".idx", std::ios::binary) << index;
+  TextData data(openTokens({name + ".bin"}, {}), programOfPairs(), 0, kPairs);
+  std::vector<std::byte> in(size_t{200} * 8 * 13);
+  data.load(program::ValueKind::Tokens, {}, in);
+  const auto *tokens = reinterpret_cast<const int64_t *>(in.data());
+  for (size_t i = 0; i < size_t{200} * 8; ++i)
+    if (i % 8 > 0 && tokens[i] < 256 && tokens[i - 1] < 256) {
+      EXPECT_EQ(tokens[i], tokens[i - 1] + 1);
+    }
+  std::filesystem::remove(name + ".bin");
+  std::filesystem::remove(name + ".idx");
+}
+
 TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   auto refusalOf = [&](const SampleForm &form) -> std::string {
     try {
-      TextData(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0, form);
+      TextData(
+          openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
+          ofPairs, 0, form);
     } catch (const std::exception &error) {
       return error.what();
     }
@@ -364,8 +402,13 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   program::PackageT &package = *ofPairs.model->package;
   int64_t &vocabulary = package.kinds[0]->parameters[0]->shape[0];
   vocabulary = 303;
-  expectRefusal(kPairs, "of 303 as marks (--mask, --pairs), got 303");
+  expectRefusal(kPairs,
+                "of 303 as marks (--mask, --pairs, --document-end), got 303");
   vocabulary = 304;
+  SampleForm documents = kPairs;
+  documents.documentEnd = 304;
+  expectRefusal(documents, "of 304 as marks (--mask, --pairs, --document-end), "
+                           "got 304");
   package.inputs[2] = "pixels";
   expectRefusal(kPairs, "got one with 'pixels' of 8 boolean a sample");
   package.inputs.pop_back();
@@ -382,8 +425,9 @@ TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
   program::PackageT &package = *ofPairs.model->package;
   package.labels = {program::kNextSentenceLabel};
   package.kinds[2]->graphs[0]->labels.resize(1);
-  TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0,
-                {.pairing = kPairs.pairing});
+  TextData data(
+      openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
+      ofPairs, 0, {.pairing = kPairs.pairing});
   EXPECT_FALSE(data.predictsTokensAlone());
   std::vector<int64_t> follows(100, -1);
   data.load(program::ValueKind::Labels, {}, bytesOf(follows));
@@ -399,7 +443,9 @@ TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
   SampleForm form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};
-  TextData data(openTokens({path}, TokenFormat::Text, 1000), ofPairs, 0, form);
+  TextData data(
+      openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
+      ofPairs, 0, form);
   std::vector<std::byte> in(size_t{100} * 8 * 13);
   try {
     data.load(program::ValueKind::Tokens, {}, in);
@@ -409,6 +455,28 @@ TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
                   .find("expected tokens of the model's vocabulary of 200"),
               std::string::npos)
         << error.what();
+  }
+}
+
+TEST_F(TextDataTest, looksAtAllTokensBefore) {
+  writeRamp(250);
+  program::ProgramT ofPairs = programOfPairs();
+  int64_t &vocabulary =
+      ofPairs.model->package->kinds[0]->parameters[0]->shape[0];
+  SampleForm form = kPairs;
+  form.masking->token = 0;
+  form.pairing = Pairing{1, 2, 3};
+  for (int64_t bound : {200, 249, 250}) {
+    vocabulary = bound;
+    const TextData data(openTokens({path}, {.format = TokenFormat::Bytes}),
+                        ofPairs, 0.1, form);
+    const std::string fault = data.check(2);
+    const std::string at = std::to_string(bound);
+    EXPECT_EQ(fault, bound == 250
+                         ? ""
+                         : "expected tokens of the model's vocabulary of " +
+                               at + ", got " + at + " as byte " + at + " of '" +
+                               path + "'");
   }
 }
 

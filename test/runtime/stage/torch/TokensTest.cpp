@@ -7,13 +7,9 @@
 
 #include "runtime/stage/torch/TextData.h"
 #include "test/runtime/program/SamplePackages.h"
+#include "test/runtime/stage/torch/DataFolder.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <numeric>
 #include <optional>
 
 namespace chimera::runtime {
@@ -21,58 +17,13 @@ namespace {
 
 using namespace test;
 
-class TokensTest : public testing::Test {
-protected:
-  TokensTest() {
-    folder = std::filesystem::temp_directory_path() /
-             ("chimera-tokens-" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder);
-  }
-  ~TokensTest() override { std::filesystem::remove_all(folder); }
-
-  // Tokens first, first + 1, … , behind llm.c's header if there is a `magic`.
-  template <typename T>
-  std::string write(const std::string &name, uint32_t first, uint32_t count,
-                    int32_t magic = 0, int32_t version = 1) {
-    const std::string path = (folder / name).string();
-    std::ofstream file(path, std::ios::binary);
-    std::vector<int32_t> header(256);
-    header[0] = magic;
-    header[1] = version;
-    header[2] = static_cast<int32_t>(count);
-    if (magic)
-      file.write(reinterpret_cast<char *>(header.data()), 1024);
-    std::vector<T> tokens(count);
-    std::iota(tokens.begin(), tokens.end(), static_cast<T>(first));
-    file.write(reinterpret_cast<char *>(tokens.data()),
-               static_cast<std::streamsize>(count * sizeof(T)));
-    return path;
-  }
-
-  std::vector<int64_t> read(const Tokens &tokens, uint64_t first,
-                            size_t count) {
-    std::vector<int64_t> values(count);
-    tokens.read(first, values);
-    return values;
-  }
-  std::string refusal(const std::vector<std::string> &files,
-                      TokenFormat format) {
-    try {
-      openTokens(files, format, 1000);
-    } catch (const std::runtime_error &error) {
-      return error.what();
-    }
-    return "(accepted)";
-  }
-
-  std::filesystem::path folder;
-};
+class TokensTest : public DataFolder {};
 
 TEST_F(TokensTest, severalFilesAreOneSequence) {
   const auto a = write<uint16_t>("a", 1000, 5),
              b = write<uint16_t>("b", 1005, 1),
              c = write<uint16_t>("c", 1006, 10);
-  auto tokens = openTokens({a, b, c}, TokenFormat::UInt16, 0);
+  auto tokens = openTokens({a, b, c}, {.format = TokenFormat::UInt16});
   EXPECT_EQ(tokens->count(), 16u);
   EXPECT_EQ(tokens->bound(), 65536u);
   for (uint64_t first = 0; first < 16; ++first)
@@ -86,29 +37,27 @@ TEST_F(TokensTest, severalFilesAreOneSequence) {
 
 TEST_F(TokensTest, largeNumbersAreNotSigned) {
   auto tokens = openTokens({write<uint32_t>("a", 4000000000u, 3)},
-                           TokenFormat::UInt32, 0);
+                           {.format = TokenFormat::UInt32});
   EXPECT_EQ(read(*tokens, 1, 2),
             (std::vector<int64_t>{4000000001, 4000000002}));
 }
 
 TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
-  auto narrow = openTokens({write<uint16_t>("a", 7, 600, 20240520)},
-                           TokenFormat::Auto, 0);
+  auto narrow = openTokens({write<uint16_t>("a", 7, 600, 20240520)}, {});
   EXPECT_EQ(narrow->count(), 600u);
   EXPECT_EQ(read(*narrow, 0, 2), (std::vector<int64_t>{7, 8}));
-  auto wide = openTokens({write<uint32_t>("b", 70000, 9, 20240801, 7)},
-                         TokenFormat::Auto, 0);
+  auto wide = openTokens({write<uint32_t>("b", 70000, 9, 20240801, 7)}, {});
   EXPECT_EQ(read(*wide, 8, 1), (std::vector<int64_t>{70008}));
   // What has no header is a text.
   EXPECT_EQ(
-      openTokens({write<uint8_t>("c", 65, 3)}, TokenFormat::Auto, 10)->bound(),
+      openTokens({write<uint8_t>("c", 65, 3)}, {.vocabulary = 256})->bound(),
       256u);
 }
 
 TEST_F(TokensTest, digestsTellTokensApart) {
   auto digest = [&](uint32_t first, uint32_t count) {
-    return openTokens({write<uint16_t>("a", first, count)}, TokenFormat::UInt16,
-                      0)
+    return openTokens({write<uint16_t>("a", first, count)},
+                      {.format = TokenFormat::UInt16})
         ->digest();
   };
   EXPECT_EQ(digest(1, 50), digest(1, 50));
@@ -145,14 +94,72 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
   EXPECT_NE(refusal({text, text}, TokenFormat::Auto)
                 .find("expected one text to train on"),
             std::string::npos);
-  EXPECT_NE(refusal({write<uint8_t>("long", 0, 1001)}, TokenFormat::Text)
+  EXPECT_NE(refusal({write<uint8_t>("long", 0, 1001)}, TokenFormat::Bytes)
                 .find("expected at most 1000 bytes"),
             std::string::npos);
 }
 
+// A model of other than 256 tokens learns nothing from bytes that nobody meant.
+TEST_F(TokensTest, bytesAreTokensOf256OrBecauseSomebodySaysSo) {
+  const auto text = write<uint8_t>("text", 65, 26);
+  EXPECT_EQ(refusal({text}, TokenFormat::Auto, 256), "(accepted)");
+  for (uint64_t vocabulary : {255, 257, 512, 0}) {
+    const std::string reason = refusal({text}, TokenFormat::Auto, vocabulary);
+    for (const char *part :
+         {vocabulary ? "with a vocabulary of " : "does not say its vocabulary",
+          "--tokens uint16 or uint32", "chimera-tokens", "--tokens bytes"})
+      EXPECT_NE(reason.find(part), std::string::npos) << reason;
+    EXPECT_EQ(refusal({text}, TokenFormat::Bytes, vocabulary), "(accepted)");
+  }
+  // Of two it is the first that says nothing.
+  EXPECT_NE(refusal({text, text}, TokenFormat::Auto, 512)
+                .find("with a vocabulary of 512"),
+            std::string::npos);
+}
+
+TEST_F(TokensTest, textHasFewZeros) {
+  const std::string line(99, 'x');
+  const auto few = writeBytes("few", line + '\0'),
+             many = writeBytes("many", line + std::string(2, '\0')),
+             zeros = writeBytes("zeros", std::string(300, '\0'));
+  EXPECT_EQ(refusal({few}, TokenFormat::Auto), "(accepted)");
+  EXPECT_NE(refusal({many}, TokenFormat::Auto)
+                .find("got bytes of which 2 of 101 are 0: give --tokens"),
+            std::string::npos);
+  EXPECT_NE(refusal({zeros}, TokenFormat::Auto).find("300 of 300 are 0"),
+            std::string::npos);
+  EXPECT_EQ(refusal({zeros}, TokenFormat::Bytes), "(accepted)");
+}
+
+TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
+  const auto wide = write<uint32_t>("wide", 1, 200),
+             widest = write<uint64_t>("widest", 1, 200);
+  EXPECT_NE(refusal({wide}, TokenFormat::UInt16)
+                .find("upper half of one of 32 bits: give --tokens uint32"),
+            std::string::npos);
+  EXPECT_EQ(refusal({wide}, TokenFormat::UInt32), "(accepted)");
+  EXPECT_NE(refusal({widest}, TokenFormat::UInt32)
+                .find("upper half of one of 64 bits: write it as uint32"),
+            std::string::npos);
+  // Beyond 16 bits the upper halves are not all 0, but small.
+  const auto large = write<uint32_t>("large", 65000, 2000);
+  EXPECT_NE(refusal({large}, TokenFormat::UInt16, 128'000)
+                .find("upper half of one of 32 bits"),
+            std::string::npos);
+  EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
+  // Whoever has such tokens can say so; few may be so by chance.
+  EXPECT_NO_THROW(
+      openTokens({wide}, {.format = TokenFormat::UInt16, .areTrusted = true}));
+  EXPECT_EQ(refusal({write<uint32_t>("short", 1, 31)}, TokenFormat::UInt16),
+            "(accepted)");
+  EXPECT_EQ(refusal({writeBytes("zeros", std::string(800, '\0'))},
+                    TokenFormat::UInt16),
+            "(accepted)");
+}
+
 TEST_F(TokensTest, aFileThatBecomesShorterIsAnError) {
   const auto path = write<uint16_t>("a", 0, 100);
-  auto tokens = openTokens({path}, TokenFormat::UInt16, 0);
+  auto tokens = openTokens({path}, {.format = TokenFormat::UInt16});
   std::filesystem::resize_file(path, 100);
   EXPECT_EQ(read(*tokens, 49, 1), std::vector<int64_t>{49});
   EXPECT_THROW(read(*tokens, 49, 2), std::runtime_error);
@@ -184,8 +191,8 @@ TEST_F(TokensTest, masksAsBertDoes) {
   program::ProgramT program =
       smallProgram({.context = 8, .vocabulary = 5000}, {4});
   const auto path = write<uint16_t>("a", 0, 4000);
-  TextData data(openTokens({path}, TokenFormat::UInt16, 0), program, 0.1,
-                {.masking = Masking{.token = 4999, .rate = 0.25}});
+  TextData data(openTokens({path}, {.format = TokenFormat::UInt16}), program,
+                0.1, {.masking = Masking{.token = 4999, .rate = 0.25}});
   int chosen = 0, masked = 0, kept = 0, others = 0;
   constexpr int kSamples = 4000;
   std::vector<int64_t> tokens(8), labels(8), again(8);
@@ -227,7 +234,9 @@ TEST_F(TokensTest, windowsAreOfTokens) {
   program::ProgramT program =
       smallProgram({.context = 8, .vocabulary = 1100}, {4});
   const auto path = write<uint16_t>("a", 1000, 100);
-  auto open = [&] { return openTokens({path}, TokenFormat::UInt16, 0); };
+  auto open = [&] {
+    return openTokens({path}, {.format = TokenFormat::UInt16});
+  };
   TextData data(open(), program, 0.2);
   EXPECT_EQ(data.trainingTokens(), 80);
   std::vector<int64_t> tokens(16), labels(16);
@@ -263,7 +272,8 @@ TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   for (const auto &graphs : program.model->package->kinds[0]->graphs)
     graphs->forward->calls[0]->operator_ = "aten::index_select";
   const auto path = write<uint32_t>("a", 4'000'000'000u, 100);
-  TextData data(openTokens({path}, TokenFormat::UInt32, 0), program, 0.2);
+  TextData data(openTokens({path}, {.format = TokenFormat::UInt32}), program,
+                0.2);
   EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 4'000'000'100.0)),
               1e-12);
 }

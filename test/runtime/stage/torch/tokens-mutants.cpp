@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes token files and texts at random, and reads tokens and training data
-// of those that are accepted. Tokens must be what the files' bytes are. See
-// Mutants.h.
+// Changes token files, their indexes and texts at random, and reads tokens and
+// training data of those that are accepted. Tokens must be what the files'
+// bytes are. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/TextData.h"
+#include "runtime/stage/torch/TokenCheck.h"
 #include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/Mutants.h"
 #include "test/runtime/stage/torch/SmallModel.h"
@@ -30,17 +31,40 @@ constexpr size_t kHeaderBytes = 1024;
 constexpr int32_t kMagic16 = 20240520, kMagic32 = 20240801;
 
 /// Kinds of files.
-enum Kind { OfText, Raw16, Raw32, Header16, Header32, kKinds };
+enum Kind {
+  OfText,
+  Raw16,
+  Raw32,
+  Header16,
+  Header32,
+  Index8,
+  Index16,
+  Index32,
+  kKinds
+};
+
+size_t widthOf(Kind kind) {
+  switch (kind) {
+  case OfText:
+  case Index8:
+    return 1;
+  case Raw16:
+  case Header16:
+  case Index16:
+    return 2;
+  default:
+    return 4;
+  }
+}
 
 struct File {
   std::string bytes;
   uint64_t size; ///< zeros follow the bytes
+  bool hasIndex = false;
 };
 
 File fileOf(Kind kind, Random &random) {
-  const size_t width = kind == OfText                      ? 1
-                       : kind == Raw16 || kind == Header16 ? 2
-                                                           : 4;
+  const size_t width = widthOf(kind);
   const uint32_t count = static_cast<uint32_t>(1 + below(random, 2000));
   std::string bytes;
   if (kind == Header16 || kind == Header32) {
@@ -57,6 +81,60 @@ File fileOf(Kind kind, Random &random) {
     bytes.append(reinterpret_cast<const char *>(&token), width);
   }
   return {bytes, bytes.size()};
+}
+
+/// Megatron's index of a file of `tokens` tokens, of some sequences.
+std::string indexOf(Kind kind, uint64_t tokens, Random &random) {
+  const auto width = static_cast<int64_t>(widthOf(kind));
+  static const uint8_t narrow[] = {8, 3};
+  const uint8_t code = kind == Index8    ? 1
+                       : kind == Index16 ? oneOf(narrow, random)
+                                         : 4;
+  std::vector<int32_t> lengths;
+  while (tokens > 0) {
+    lengths.push_back(static_cast<int32_t>(
+        1 + below(random, std::min<uint64_t>(tokens, 1 << 30))));
+    tokens -= static_cast<uint64_t>(lengths.back());
+  }
+  std::string bytes("MMIDIDX\0\0", 9);
+  const auto add = [&](auto number) {
+    bytes.append(reinterpret_cast<const char *>(&number), sizeof number);
+  };
+  add(uint64_t{1});
+  add(code);
+  add(uint64_t{lengths.size()});
+  add(uint64_t{lengths.size() + 1});
+  for (int32_t length : lengths)
+    add(length);
+  int64_t begin = 0;
+  for (int32_t length : lengths) {
+    add(begin);
+    begin += width * length;
+  }
+  for (size_t document = 0; document <= lengths.size(); ++document)
+    add(static_cast<int64_t>(document));
+  return bytes;
+}
+
+/// Changes one of an index's numbers.
+void changeIndex(std::string &bytes, Random &random) {
+  static const uint64_t numbers[] = {0,
+                                     1,
+                                     2,
+                                     4,
+                                     8,
+                                     1u << 31,
+                                     UINT64_MAX,
+                                     uint64_t{1} << 63,
+                                     uint64_t{1} << 61};
+  if (below(random, 2) == 0)
+    return change(bytes, random);
+  static const size_t places[] = {9, 17, 18, 26, 34, 38, 42};
+  const size_t at =
+      below(random, 3) ? oneOf(places, random) : below(random, bytes.size());
+  const uint64_t number = oneOf(numbers, random);
+  const size_t size = std::min<size_t>(at == 17 ? 1 : 8, bytes.size() - at);
+  std::memcpy(&bytes[at], &number, size);
 }
 
 /// Changes one of the header's first numbers.
@@ -116,10 +194,10 @@ class Expected {
 public:
   explicit Expected(const Opened &opened) {
     const uint64_t bound = opened.tokens->bound();
-    width = bound == 256 ? 1 : bound == 65536 ? 2 : 4;
+    width = bound == 256 ? 1 : bound <= 65536 ? 2 : 4;
     for (const File &file : opened.files) {
-      const bool is16 = beginsWith(file, kMagic16, 1);
-      const bool is32 = beginsWith(file, kMagic32, 7);
+      const bool is16 = !file.hasIndex && beginsWith(file, kMagic16, 1);
+      const bool is32 = !file.hasIndex && beginsWith(file, kMagic32, 7);
       size_t header = 0;
       if (width > 1 && (is16 || is32)) {
         if (width != (is16 ? 2 : 4))
@@ -177,20 +255,33 @@ Opened openMutant(const Folder &folder, Random &random) {
         random));
     for (uint64_t j = below(random, 3); j > 0; --j)
       changeFile(opened.files.back(), random);
-    const File &file = opened.files.back();
-    opened.paths.push_back(
-        folder.write(std::to_string(i), file.bytes, file.size));
+    File &file = opened.files.back();
+    const std::string name = std::to_string(i);
+    folder.remove(name + ".idx");
+    if (kind >= Index8) {
+      std::string index = indexOf(
+          kind, file.size / widthOf(kind) + below(random, 50) / 49, random);
+      if (below(random, 2))
+        changeIndex(index, random);
+      file.hasIndex = index.starts_with(std::string("MMIDIDX\0\0", 9));
+      folder.write(name + ".idx", index, index.size());
+    }
+    opened.paths.push_back(folder.write(name + ".bin", file.bytes, file.size));
   }
-  TokenFormat format = kind == OfText  ? TokenFormat::Text
+  TokenFormat format = kind == OfText  ? TokenFormat::Bytes
                        : kind == Raw16 ? TokenFormat::UInt16
                        : kind == Raw32 ? TokenFormat::UInt32
                                        : TokenFormat::Auto;
-  static const TokenFormat formats[] = {TokenFormat::Auto, TokenFormat::Text,
+  static const TokenFormat formats[] = {TokenFormat::Auto, TokenFormat::Bytes,
                                         TokenFormat::UInt16,
                                         TokenFormat::UInt32};
   if (below(random, 8) == 0)
     format = oneOf(formats, random);
-  opened.tokens = openTokens(opened.paths, format, kMostBytes);
+  opened.tokens =
+      openTokens(opened.paths, {.format = format,
+                                .vocabulary = 256,
+                                .mostBytes = kMostBytes,
+                                .areTrusted = below(random, 2) > 0});
   return opened;
 }
 
@@ -254,6 +345,23 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
     fault("expected a finite loss");
 }
 
+/// The first token that is not below a limit, by blocks and one by one.
+void findFirst(const Tokens &tokens, const Expected &expected, Random &random) {
+  static const uint64_t limits[] = {1, 200, 256, 30'000, 65'536, 1u << 31};
+  const uint64_t limit = oneOf(limits, random);
+  const std::optional<uint64_t> found =
+      tokens.findBeyond(limit, 0, expected.count());
+  const uint64_t end = found.value_or(expected.count());
+  for (uint64_t token = 0; token < end; ++token)
+    if (static_cast<uint64_t>(expected[token]) >= limit)
+      fault("expected token " + std::to_string(token) + " to be found");
+  if (found && static_cast<uint64_t>(expected[*found]) < limit)
+    fault("expected a token beyond the limit");
+  if (checkTokens(tokens, limit, 1 + below(random, 2)).empty() !=
+      !tokens.findBeyond(limitOf(tokens, limit), 0, expected.count()))
+    fault("expected a fault if there is such a token");
+}
+
 void use(Opened opened, const Folder &folder, Random &random) {
   const Expected expected(opened);
   const Tokens &tokens = *opened.tokens;
@@ -263,7 +371,7 @@ void use(Opened opened, const Folder &folder, Random &random) {
   // Sometimes a file becomes shorter now, or longer.
   if (below(random, 16) == 0) {
     const File &file = opened.files.back();
-    folder.resize(std::to_string(opened.files.size() - 1),
+    folder.resize(std::to_string(opened.files.size() - 1) + ".bin",
                   below(random, file.size + 100));
   }
   const uint64_t count = expected.count();
@@ -286,6 +394,14 @@ void use(Opened opened, const Folder &folder, Random &random) {
         fault("expected the file's number as token " +
               std::to_string(token - 1));
   }
+  if (count > 0) {
+    const uint64_t token = below(random, count);
+    const uint64_t end = tokens.documentEnd(token);
+    if (end <= token || end > count)
+      fault("expected a document that ends after its token");
+  }
+  if (count < kMostBytes)
+    findFirst(tokens, expected, random);
   train(std::move(opened.tokens), expected, random);
 }
 

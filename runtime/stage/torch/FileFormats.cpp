@@ -1,0 +1,163 @@
+//===- FileFormats.cpp - Files that are no text and no tokens -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/FileFormats.h"
+
+#include <cstring>
+#include <string_view>
+
+using namespace chimera::runtime;
+using namespace std::string_view_literals;
+
+namespace {
+
+struct File {
+  std::string_view head;
+  char last;
+  uint64_t size;
+
+  bool has(std::string_view bytes, size_t at = 0) const {
+    return head.size() >= at && head.substr(at).starts_with(bytes);
+  }
+  unsigned byte(size_t at) const {
+    return at < head.size() ? static_cast<unsigned char>(head[at]) : 256;
+  }
+  /// A number of the file; 0 if it ends before.
+  template <typename T> T number(size_t at) const {
+    T value = 0;
+    if (at + sizeof(value) <= head.size())
+      std::memcpy(&value, head.data() + at, sizeof(value));
+    return value;
+  }
+};
+
+/// The first three bytes, flags that exist, and an operating system that does
+/// (RFC 1952).
+bool isGzip(const File &file) {
+  return file.has("\x1f\x8b\x08"sv) && file.byte(3) < 32 &&
+         (file.byte(9) < 14 || file.byte(9) == 255);
+}
+
+/// The header's length, then the header, a JSON object.
+bool isSafetensors(const File &file) {
+  const auto header = file.number<uint64_t>(0);
+  return header >= 2 && file.size >= 8 && header <= file.size - 8 &&
+         file.has("{\""sv, 8);
+}
+
+/// A stream of messages, each after a mark and its length; the first one is a
+/// schema, which begins with the place of its root.
+bool isArrowStream(const File &file) {
+  const auto length = file.number<uint32_t>(4);
+  return file.has("\xff\xff\xff\xff"sv) && length > 0 && length % 8 == 0 &&
+         length < file.size && file.number<uint32_t>(8) == 16;
+}
+
+/// Protocols 2 to 5, and the last instruction, which stops.
+bool isPickle(const File &file) {
+  return file.byte(0) == 0x80 && file.byte(1) >= 2 && file.byte(1) <= 5 &&
+         file.last == '.';
+}
+
+constexpr char kWriteNumbers[] =
+    "write its numbers alone (in Python array.astype('uint16').tofile("
+    "'tokens.bin'), or 'uint32') and give that with --tokens uint16 or uint32";
+constexpr char kDecompress[] = "decompress it first";
+constexpr char kExtract[] = "extract the text or the tokens first";
+constexpr char kWriteText[] =
+    "write its texts to a file first, or its tokens as numbers alone";
+
+struct Format {
+  const char *name;
+  bool (*is)(const File &);
+  const char *advice;
+  /// Whether chance makes tokens look so in less than one of 2^31 files.
+  bool isSure = true;
+};
+
+constexpr Format kFormats[] = {
+    {"a NumPy array (.npy)",
+     [](const File &file) { return file.has("\x93NUMPY"sv); }, kWriteNumbers},
+    {"a zip archive (like .npz and PyTorch's .pt)",
+     [](const File &file) {
+       return file.has("PK\x03\x04"sv) || file.has("PK\x05\x06"sv);
+     },
+     kExtract},
+    {"a file of weights (safetensors)", isSafetensors,
+     "give it to --load, and a text or tokens here"},
+    {"the index of a Megatron data set (.idx)",
+     [](const File &file) {
+       return file.has("MMIDIDX\0\0"sv) || file.has("TNTIDX\0\0"sv);
+     },
+     "give the .bin file beside it, whose index is read by itself"},
+    {"compressed by gzip", isGzip, kDecompress},
+    {"compressed by xz",
+     [](const File &file) {
+       return file.has("\xfd"
+                       "7zXZ\0"sv);
+     },
+     kDecompress},
+    {"compressed by zstd",
+     [](const File &file) { return file.has("\x28\xb5\x2f\xfd"sv); },
+     kDecompress},
+    {"compressed by bzip2",
+     [](const File &file) {
+       return file.has("BZh"sv) && file.has("1AY&SY"sv, 4);
+     },
+     kDecompress},
+    {"compressed by lz4",
+     [](const File &file) { return file.has("\x04\x22\x4d\x18"sv); },
+     kDecompress},
+    {"a tar archive", [](const File &file) { return file.has("ustar"sv, 257); },
+     kExtract},
+    {"HDF5", [](const File &file) { return file.has("\x89HDF\r\n\x1a\n"sv); },
+     kWriteNumbers},
+    {"Parquet", [](const File &file) { return file.has("PAR1"sv); },
+     kWriteText},
+    {"Arrow",
+     [](const File &file) {
+       return file.has("ARROW1\0\0"sv) || isArrowStream(file);
+     },
+     kWriteText},
+    {"an SQLite database",
+     [](const File &file) { return file.has("SQLite format 3\0"sv); },
+     kWriteText},
+    {"a file of weights (GGUF)",
+     [](const File &file) { return file.has("GGUF"sv); },
+     "give a text or tokens"},
+    {"a program for processors (ELF)",
+     [](const File &file) {
+       return file.has("\x7f"
+                       "ELF"sv);
+     },
+     "give a text or tokens"},
+    {"a compiled program (chimera-compile)",
+     [](const File &file) { return file.has("CHIMERA\n"sv); },
+     "give a text or tokens"},
+    {"a PDF document", [](const File &file) { return file.has("%PDF-"sv); },
+     kExtract},
+    {"a pickle of Python (like old .pt files)", isPickle, kWriteNumbers, false},
+    {"text in UTF-16",
+     [](const File &file) {
+       return file.has("\xff\xfe"sv) || file.has("\xfe\xff"sv);
+     },
+     "convert it (iconv -f UTF-16 -t UTF-8)", false},
+};
+
+} // namespace
+
+std::string chimera::runtime::knownFormat(std::span<const std::byte> head,
+                                          std::byte last, uint64_t size,
+                                          TakenFor takenFor) {
+  const File file{{reinterpret_cast<const char *>(head.data()), head.size()},
+                  static_cast<char>(last),
+                  size};
+  for (const Format &format : kFormats)
+    if ((format.isSure || takenFor == TakenFor::Text) && format.is(file))
+      return std::string(format.name) + ": " + format.advice;
+  return {};
+}

@@ -1,0 +1,68 @@
+//===- MegatronIndex.h - What an .idx says of its .bin ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Megatron-LM writes tokens as plain numbers to NAME.bin, and to NAME.idx what
+// they are:
+//
+//   offset 0   9 bytes   "MMIDIDX\0\0"
+//   offset 9   u64       version, 1
+//   offset 17  u8        type: 1 uint8, 2 int8, 3 int16, 4 int32, 5 int64,
+//                        6 float64, 7 float32, 8 uint16
+//   offset 18  u64       S, sequences
+//   offset 26  u64       D, numbers in the last table
+//   offset 34  S × i32   the tokens of each sequence
+//              S × i64   where each begins in NAME.bin, in bytes
+//              D × i64   with which sequence each document begins
+//
+// All numbers are little-endian. Sequences follow one another in NAME.bin.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_MEGATRONINDEX_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_MEGATRONINDEX_H
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace chimera::runtime {
+
+/// An index, which may be large: of its tables only some bytes are read, when
+/// they are asked for.
+class MegatronIndex {
+public:
+  /// The index beside `path`, if that is called NAME.bin and NAME.idx is one;
+  /// else there is none. Throws std::runtime_error if the index has a type that
+  /// no token has, or it contradicts itself.
+  static std::optional<MegatronIndex> beside(const std::string &path);
+  MegatronIndex(MegatronIndex &&) noexcept;
+  MegatronIndex &operator=(MegatronIndex &&) noexcept;
+  ~MegatronIndex();
+
+  const std::string &path() const;
+  const char *type() const; ///< "int32"
+  uint32_t width() const;   ///< bytes of a token: 1, 2 or 4
+  bool isSigned() const;    ///< then a token below 0 is wrong
+  uint64_t tokens() const;  ///< of all sequences
+
+  /// How many tokens come before the end of the document that has `token`.
+  /// Requires token < tokens(). Throws std::runtime_error if the index
+  /// contradicts itself.
+  uint64_t documentEnd(uint64_t token) const;
+
+private:
+  struct File;
+  explicit MegatronIndex(std::unique_ptr<File> file);
+  uint64_t beginOf(uint64_t sequence) const;
+
+  std::unique_ptr<File> file;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_MEGATRONINDEX_H

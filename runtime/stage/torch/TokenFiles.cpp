@@ -1,0 +1,365 @@
+//===- TokenFiles.cpp - Tokens as plain numbers ---------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/TokenFiles.h"
+
+#include "runtime/program/File.h"
+#include "runtime/stage/Mix.h"
+#include "runtime/stage/torch/MegatronIndex.h"
+#include "runtime/system/ReadAt.h"
+#include "runtime/system/VectorWidths.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <limits>
+#include <stdexcept>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+void chimera::runtime::failToRead(const char *kind, const std::string &path,
+                                  const std::string &why) {
+  throw std::runtime_error(std::string("cannot read the ") + kind + " '" +
+                           path + "': " + why);
+}
+
+struct stat chimera::runtime::statusOfData(const std::string &path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0)
+    failToRead("text file", path, std::strerror(errno));
+  if (S_ISDIR(status.st_mode))
+    failToRead("text file", path, std::strerror(EISDIR));
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+    failToRead("text file", path, "expected a file or a pipe, got a device");
+  return status;
+}
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are read as files hold them");
+
+[[noreturn]] void fail(const std::string &path, const std::string &why) {
+  failToRead("token file", path, why);
+}
+
+/// A file that is open for reading.
+class OpenFile {
+public:
+  explicit OpenFile(const std::string &path, const char *kind = "token file")
+      : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (file < 0)
+      failToRead(kind, path, std::strerror(errno));
+  }
+  ~OpenFile() {
+    if (file >= 0)
+      ::close(file);
+  }
+  OpenFile(OpenFile &&other) noexcept
+      : path(std::move(other.path)), file(std::exchange(other.file, -1)) {}
+
+  /// Returns how many bytes were there.
+  size_t read(uint64_t offset, std::span<std::byte> bytes) const {
+    const ssize_t count = readAt(file, offset, bytes);
+    if (count < 0)
+      fail(path, std::strerror(errno));
+    return static_cast<size_t>(count);
+  }
+
+private:
+  std::string path;
+  int file;
+};
+
+/// llm.c's files begin with these: a number that tells them, the version of the
+/// format, and how many tokens follow.
+struct Header {
+  int32_t magic, version;
+  uint32_t tokens;
+};
+constexpr uint64_t kHeaderBytes = 256 * sizeof(int32_t);
+
+/// The bytes of a token by the header; 0 if it is none. Throws
+/// std::runtime_error for one of another version.
+uint32_t widthOf(const Header &header, const std::string &path) {
+  if (header.magic == 20240520 && header.version == 1)
+    return 2;
+  if (header.magic == 20240801 && header.version == 7)
+    return 4;
+  if (header.magic == 20240520 || header.magic == 20240801)
+    fail(path, "expected llm.c's version 1 (16 bits) or 7 (32 bits), got "
+               "version " +
+                   std::to_string(header.version));
+  return 0;
+}
+
+Header headerOf(const OpenFile &file) {
+  Header header{};
+  file.read(0, std::as_writable_bytes(std::span(&header, 1)));
+  return header;
+}
+
+CHIMERA_VECTOR_WIDTHS uint8_t largest(const uint8_t *tokens, size_t count) {
+  uint8_t most = 0;
+  for (size_t i = 0; i < count; ++i)
+    most = std::max(most, tokens[i]);
+  return most;
+}
+CHIMERA_VECTOR_WIDTHS uint16_t largest(const uint16_t *tokens, size_t count) {
+  uint16_t most = 0;
+  for (size_t i = 0; i < count; ++i)
+    most = std::max(most, tokens[i]);
+  return most;
+}
+CHIMERA_VECTOR_WIDTHS uint32_t largest(const uint32_t *tokens, size_t count) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < count; ++i)
+    most = std::max(most, tokens[i]);
+  return most;
+}
+
+/// Whether numbers look like halves of wider ones, below `vocabulary`: every
+/// second one is no larger than such a token's upper half.
+template <typename T>
+bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
+  constexpr size_t kFewest = 64; // fewer may look so by chance
+  const uint64_t upper =
+      (std::max<uint64_t>(vocabulary, 1) - 1) >> (8 * sizeof(T));
+  bool haveLower = false;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i % 2 == 1 && numbers[i] > upper)
+      return false;
+    haveLower |= i % 2 == 0 && numbers[i] > upper;
+  }
+  return haveLower && numbers.size() >= kFewest;
+}
+
+/// Files of numbers of T's size.
+template <typename T> class TokenFiles : public Tokens {
+public:
+  TokenFiles(const std::vector<std::string> &paths, const TokenOptions &options)
+      : options(options) {
+    for (const std::string &path : paths)
+      add(path);
+  }
+
+  uint64_t count() const override { return total; }
+
+  void read(uint64_t first, std::span<int64_t> tokens) const override {
+    std::vector<T> block;
+    for (auto part = partOf(first); !tokens.empty(); ++part) {
+      const uint64_t size =
+          std::min<uint64_t>(tokens.size(), part->first + part->count - first);
+      block.resize(size);
+      readPart(*part, first - part->first, block);
+      std::copy(block.begin(), block.end(), tokens.begin());
+      tokens = tokens.subspan(size);
+      first += size;
+    }
+  }
+
+  uint64_t digest() const override {
+    constexpr uint64_t kBlocks = 256;
+    uint64_t state = mix({sizeof(T), parts.size()});
+    std::vector<T> block;
+    for (const Part &part : parts) {
+      state = mix({state, part.count, part.index ? 1u : 0u});
+      for (uint64_t i = 0; i < kBlocks; ++i) {
+        block.resize(std::min<uint64_t>(part.count, 1024));
+        readPart(part, (part.count - block.size()) / kBlocks * i, block);
+        state =
+            mix({state, program::checksum(std::as_bytes(std::span(block)))});
+      }
+    }
+    return state;
+  }
+
+  std::string where() const override {
+    std::string first = "'" + parts.front().path + "'";
+    return parts.size() == 1
+               ? first
+               : first + " and " + std::to_string(parts.size() - 1) + " more";
+  }
+  std::string placeOf(uint64_t token) const override {
+    const auto part = partOf(token);
+    return "token " + std::to_string(token - part->first) + " of '" +
+           part->path + "'";
+  }
+  uint64_t bound() const override { return largestBound; }
+
+  uint64_t documentEnd(uint64_t token) const override {
+    const auto part = partOf(token);
+    return part->index
+               ? part->first + part->index->documentEnd(token - part->first)
+               : count();
+  }
+
+  std::optional<uint64_t> findBeyond(uint64_t limit, uint64_t first,
+                                     uint64_t count) const override {
+    if (limit > std::numeric_limits<T>::max())
+      return std::nullopt;
+    constexpr uint64_t kBlock = (uint64_t{1} << 18) / sizeof(T);
+    std::vector<T> block;
+    for (auto part = partOf(first); count > 0; ++part) {
+      const uint64_t last = std::min(first + count, part->first + part->count);
+      while (first < last) {
+        block.resize(std::min(kBlock, last - first));
+        readPart(*part, first - part->first, block);
+        if (largest(block.data(), block.size()) >= limit)
+          return first + static_cast<uint64_t>(
+                             std::ranges::find_if(
+                                 block, [&](T each) { return each >= limit; }) -
+                             block.begin());
+        first += block.size();
+        count -= block.size();
+      }
+    }
+    return std::nullopt;
+  }
+
+private:
+  struct Part {
+    std::string path;
+    OpenFile file;
+    std::optional<MegatronIndex> index = std::nullopt;
+    uint64_t offset = 0; ///< bytes before its first token
+    uint64_t first = 0;  ///< number of that one in the sequence
+    uint64_t count = 0;
+  };
+
+  /// The part with the token; the last one for the number after all.
+  auto partOf(uint64_t token) const {
+    return std::prev(std::upper_bound(
+        parts.begin(), parts.end(), token,
+        [](uint64_t each, const Part &part) { return each < part.first; }));
+  }
+
+  void add(const std::string &path) {
+    const struct stat status = statusOfData(path);
+    if (!S_ISREG(status.st_mode))
+      fail(path, "expected a file, got a pipe");
+    Part part{.path = path, .file = OpenFile(path), .first = total};
+    const auto size = static_cast<uint64_t>(status.st_size);
+    part.index = MegatronIndex::beside(path);
+    const std::optional<MegatronIndex> &index = part.index;
+    const Header header = headerOf(part.file);
+    const uint32_t said = index ? 0 : widthOf(header, path);
+    if (said != 0 && said != sizeof(T))
+      fail(path, "expected numbers of " + std::to_string(8 * sizeof(T)) +
+                     " bits, its header says others");
+    if (index && index->width() != sizeof(T))
+      fail(path, "expected numbers of " + std::to_string(8 * sizeof(T)) +
+                     " bits, its index '" + index->path() + "' says " +
+                     index->type() + ": leave out --tokens");
+    if (said != 0) {
+      if (size < kHeaderBytes)
+        fail(path, "expected a header of " + std::to_string(kHeaderBytes) +
+                       " bytes, got a file of " + std::to_string(size));
+      part.offset = kHeaderBytes;
+    }
+    if (!index && said == 0)
+      refuseKnownFormat(path, TakenFor::Tokens);
+    const uint64_t bytes = size - part.offset;
+    if (bytes % sizeof(T) != 0)
+      fail(path, "expected a whole number of tokens of " +
+                     std::to_string(sizeof(T)) + " bytes, got " +
+                     std::to_string(bytes) + " bytes");
+    part.count = bytes / sizeof(T);
+    if (said != 0 && header.tokens != part.count)
+      fail(path, "expected the " + std::to_string(header.tokens) +
+                     " tokens that its header says, got " +
+                     std::to_string(part.count));
+    if (index && index->tokens() != part.count)
+      fail(path, "expected the " + std::to_string(index->tokens()) +
+                     " tokens that its index '" + index->path() +
+                     "' says, got " + std::to_string(part.count));
+    if (part.count == 0)
+      fail(path, "expected a token or more, got none");
+    if (index && index->isSigned())
+      largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
+    if (!index && said == 0 && !options.areTrusted)
+      refuseHalves(part);
+    total += part.count;
+    parts.push_back(std::move(part));
+  }
+
+  void refuseHalves(const Part &part) const {
+    std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
+    readPart(part, 0, numbers);
+    if (!areHalves(std::span<const T>(numbers), options.vocabulary))
+      return;
+    const std::string wider = std::to_string(16 * sizeof(T));
+    fail(part.path,
+         "expected tokens of " + std::to_string(8 * sizeof(T)) +
+             " bits, but every second of its numbers is as small as the upper "
+             "half of one of " +
+             wider + " bits: " +
+             (sizeof(T) == 4 ? "write it as uint32 (in Python "
+                               "numpy.fromfile(…, 'int64').astype('uint32'))"
+                             : "give --tokens uint" + wider) +
+             ", or --trust-data if that is right");
+  }
+
+  void readPart(const Part &part, uint64_t first, std::span<T> tokens) const {
+    if (part.file.read(part.offset + first * sizeof(T),
+                       std::as_writable_bytes(tokens)) < tokens.size_bytes())
+      fail(part.path, "it has become shorter");
+  }
+
+  const TokenOptions options;
+  std::vector<Part> parts;
+  uint64_t total = 0;
+  uint64_t largestBound = uint64_t{1} << (8 * sizeof(T));
+};
+
+} // namespace
+
+void chimera::runtime::refuseKnownFormat(const std::string &path,
+                                         TakenFor takenFor) {
+  const bool isText = takenFor == TakenFor::Text;
+  const char *kind = isText ? "text file" : "token file";
+  const auto size = static_cast<uint64_t>(statusOfData(path).st_size);
+  const OpenFile file(path, kind);
+  std::array<std::byte, kHeadBytes> head;
+  const size_t count = file.read(0, head);
+  std::byte last{};
+  if (size > 0)
+    file.read(size - 1, {&last, 1});
+  const std::string format =
+      knownFormat(std::span(head).first(count), last, size, takenFor);
+  if (!format.empty())
+    failToRead(
+        kind, path,
+        std::string(isText ? "expected text" : "expected plain numbers") +
+            ", got " + format);
+}
+
+uint32_t chimera::runtime::widthSaidBy(const std::string &path) {
+  if (!S_ISREG(statusOfData(path).st_mode))
+    return 0;
+  if (const std::optional<MegatronIndex> index = MegatronIndex::beside(path))
+    return index->width();
+  return widthOf(headerOf(OpenFile(path, "text file")), path);
+}
+
+std::unique_ptr<Tokens>
+chimera::runtime::openTokenFiles(const std::vector<std::string> &files,
+                                 uint32_t width, const TokenOptions &options) {
+  switch (width) {
+  case 1:
+    return std::make_unique<TokenFiles<uint8_t>>(files, options);
+  case 2:
+    return std::make_unique<TokenFiles<uint16_t>>(files, options);
+  default:
+    return std::make_unique<TokenFiles<uint32_t>>(files, options);
+  }
+}
