@@ -197,6 +197,21 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   load.heldOut = load.text->heldOut(load.windows);
   if (load.kind == kExported)
     load.heldOut = withWeights(program, std::move(load.heldOut), load.passes);
+  double weight = 0;
+  for (uint64_t pass = 0; pass < load.passes; ++pass)
+    weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
+                          program.micro_batches);
+  if (weight > 0)
+    return;
+  // There is no mean over nothing.
+  if (settings.given.contains("--evaluate-every"))
+    throw std::invalid_argument(
+        "--evaluate-every needs held-out text in which labels count, and those "
+        "of its windows do not: give more of them (--evaluate-batches)");
+  load.heldOut.reset();
+  load.passes = load.windows = 0;
+  load.noEvaluation = "no label of the held-out windows counts: the model is "
+                      "not evaluated, give more of them (--evaluate-batches)";
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,

@@ -33,8 +33,9 @@ struct Workload {
   runtime::TextData *text = nullptr; ///< in `data`, if it is text
   /// What is evaluated on, null where nothing is.
   std::unique_ptr<runtime::DataSource> heldOut;
-  uint64_t passes = 0;  ///< of an evaluation (Interpreter.h)
-  uint64_t windows = 0; ///< of held-out text, that these have
+  uint64_t passes = 0;      ///< of an evaluation (Interpreter.h)
+  uint64_t windows = 0;     ///< of held-out text, that these have
+  std::string noEvaluation; ///< why there is none, if text was held out for it
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< of tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda

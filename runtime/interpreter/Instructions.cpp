@@ -241,6 +241,8 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   // own.
   if (out[0] != in[0])
     compute->copy(bytesOf(in[0]), bytesOf(out[0]));
+  if (scale == 0)
+    return;
   ConstBytes gradient = bytesOf(in[2]);
   Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
   uint64_t number = program::updateOf(program, instruction, step);

@@ -56,9 +56,9 @@ double chimera::runtime::meanOf(double sum, double weight) {
 
 Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
                                 double weight) {
-  if (!(weight > 0))
-    throw std::runtime_error("expected a step with labels that count, they "
-                             "weigh " +
+  if (!(weight >= 0))
+    throw std::runtime_error("expected a step whose labels weigh something or "
+                             "nothing, they weigh " +
                              std::to_string(weight));
   uint64_t bits = 0;
   std::memcpy(&bits, sum.data(), std::min(sum.size(), sizeof(bits)));
@@ -74,5 +74,7 @@ Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
     total = static_cast<double>(bits);
     break;
   }
+  if (weight == 0)
+    return {bits, 0, /*counts=*/false};
   return {bits, total / weight};
 }

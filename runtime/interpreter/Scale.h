@@ -17,8 +17,9 @@ namespace chimera::runtime {
 double totalWeight(const program::ProgramT &program, DataSource &data,
                    uint64_t step, uint32_t first, uint32_t count);
 
-/// By what the gradients of these are multiplied: one by their weight, or 0
-/// where nothing counts in them.
+/// By what the gradients of these are multiplied: one by their weight, or 0 if
+/// nothing counts in them. An update by 0 is left out: weights and optimizer
+/// state stay as they are. Every rank knows that without asking.
 double gradientScale(const program::ProgramT &program, DataSource &data,
                      uint64_t step, uint32_t first, uint32_t count);
 
@@ -31,10 +32,11 @@ void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 struct Loss {
   uint64_t sum;
   double mean;
+  bool counts = true; ///< whether anything does in the step; else the mean is 0
 };
 
 /// Reads a sum of losses, which weigh as much together. Throws
-/// std::runtime_error where that is nothing: there is no mean.
+/// std::runtime_error if that is less than nothing, or no number.
 Loss readLoss(ConstBytes sum, ElementType type, double weight);
 
 /// The mean of the losses of an evaluation. Throws std::runtime_error likewise.

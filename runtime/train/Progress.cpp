@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -29,6 +30,14 @@ void Progress::step(const StepEvent &event) {
   double took = event.seconds - lastSeconds;
   lastSeconds = event.seconds;
   bool last = event.step + 1 == options.steps;
+  if (event.loss && !event.loss->counts && !options.quiet &&
+      !std::exchange(hasToldOfNothing, true)) {
+    endLine();
+    std::printf("no label of step %llu counts: its loss is 0, and it changes "
+                "no weight (further such steps are not told)\n",
+                static_cast<unsigned long long>(event.step + 1));
+    std::fflush(stdout);
+  }
   if (!options.quiet &&
       (last || event.seconds - lastShown >= (terminal ? 0.1 : 5))) {
     lastShown = event.seconds;

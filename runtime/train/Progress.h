@@ -16,7 +16,8 @@
 namespace chimera::runtime {
 
 /// The progress line on standard output (one line rewritten on a terminal, else
-/// a line now and then, and none where nobody reads them) and the log: a JSON
+/// a line now and then, and none where nobody reads them), once that a step has
+/// no label that counts, and the log: a JSON
 /// object a line for each step and each evaluation, at the end one with the key
 /// "summary". Steps
 /// count from 1. Numbers are logged so that they read back to the last bit.
@@ -53,6 +54,7 @@ private:
   Options options;
   bool terminal;
   bool isLineOpen = false;
+  bool hasToldOfNothing = false; ///< that counts in a step
   std::optional<LogFile> log;
   double lastSeconds = 0;
   double lastShown = -1e9;

@@ -220,8 +220,9 @@ SequentialResult chimera::runtime::trainSequentially(
     reduceTied(program, stages.front()->weightType(), memory);
     for (size_t s = 0; s < count; ++s) {
       StageMemory &own = memory[s];
-      stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
-                               own.optimizer);
+      if (scale != 0)
+        stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
+                                 own.optimizer);
       if (!flushes)
         older[s].keep(own.weights);
     }

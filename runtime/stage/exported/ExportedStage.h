@@ -61,8 +61,9 @@ makeExportedPredictor(const program::ProgramT &program,
 
 /// `data` with the weights that the package of the program, which must outlive
 /// it, gives its labels. Where the loss has several terms, micro-batches weigh
-/// alike, and the labels get their last field: the number of micro-batches by
-/// what the term's labels weigh in all of them. All: those of `together` steps.
+/// alike, nothing if all terms are empty, and the labels get their last field:
+/// the number of micro-batches by what the term's labels weigh in all of them.
+/// All: those of `together` steps.
 std::unique_ptr<DataSource> withWeights(const program::ProgramT &program,
                                         std::unique_ptr<DataSource> data,
                                         uint64_t together = 1);

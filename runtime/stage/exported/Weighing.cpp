@@ -18,6 +18,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -127,7 +128,10 @@ public:
 
   double weight(MicroBatch microBatch) override {
     if (terms > 1)
-      return 1;
+      return std::ranges::any_of(scalesOf(microBatch.step),
+                                 [](double scale) { return scale > 0; })
+                 ? 1
+                 : 0;
     std::lock_guard lock(mutex);
     return weightsOf(microBatch.step, microBatch.index)[0];
   }

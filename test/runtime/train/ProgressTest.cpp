@@ -62,6 +62,20 @@ TEST(Progress, GivesUpALogThatFailsAndShowsOn) {
   EXPECT_NE(shown.find("step 2/2 "), std::string::npos) << shown;
 }
 
+TEST(Progress, SaysOnceThatNoLabelCounts) {
+  testing::internal::CaptureStdout();
+  Progress progress({9, 1000, false, ""});
+  for (uint64_t step = 2; step < 5; ++step)
+    progress.step({step, Loss{0, 0, step == 2}, 1});
+  Progress({9, 1000, true, ""}).step({1, Loss{0, 0, false}, 1});
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("no label of step 4 counts: its loss is 0, and it "
+                       "changes no weight"),
+            std::string::npos)
+      << shown;
+  EXPECT_EQ(shown.find("no label"), shown.rfind("no label"));
+}
+
 TEST(Progress, ShowsStepLossSpeedAndRemainingTime) {
   testing::internal::CaptureStdout();
   Progress progress({4, 1000, false, ""});

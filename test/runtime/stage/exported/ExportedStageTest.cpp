@@ -246,7 +246,6 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   CountedLabels::asked = 0;
   auto data = withWeights(program, std::make_unique<CountedLabels>(),
                           /*together=*/2);
-  EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
   std::vector<double> loaded(8 + 4 * 2);
   data->load(program::ValueKind::Labels, {.step = 1, .index = 0},
              bytesOf(loaded));
@@ -262,6 +261,31 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
              {.step = 0, .index = 0, .part = 1, .parts = 2}, bytesOf(ofPart));
   EXPECT_EQ(ofPart[4], 4 / 32.);
   EXPECT_EQ(ofPart[7], 4 / all);
+  // Micro-batches weigh alike.
+  EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
+}
+
+/// Labels that weigh nothing but in the second of two micro-batches of a step.
+class NoLabels : public DataSource {
+public:
+  void load(program::ValueKind, MicroBatch microBatch, Bytes output) override {
+    std::ranges::fill(output, std::byte());
+    output[0] = std::byte(microBatch.step == 1 && microBatch.index == 1);
+  }
+};
+
+TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
+  program::ProgramT program = sampleProgram({3});
+  program.model->package = program::packageOfTwoTerms();
+  program.micro_batches = 2;
+  // Both terms count what labels are together.
+  for (auto &graphs : program.model->package->kinds[2]->graphs)
+    graphs->weight->outputs[0].mutate_value(1);
+  auto data = withWeights(program, std::make_unique<NoLabels>());
+  for (uint64_t index : {0, 1}) {
+    EXPECT_EQ(data->weight({.step = 0, .index = index}), 0);
+    EXPECT_EQ(data->weight({.step = 1, .index = index}), 1);
+  }
 }
 
 TEST_F(ExportedStageTest, drawsItsParameters) {
