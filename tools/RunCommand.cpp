@@ -12,9 +12,12 @@
 
 #include "tools/RunCommand.h"
 
+#include "runtime/calibrate/DeviceSpeed.h"
+#include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
+#include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
 #include "tools/Calibrate.h"
@@ -140,6 +143,27 @@ Computed computedBy(const RunSettings &settings, const Workload &load,
   return computed;
 }
 
+/// Says how slow the model's type of activations is on this host, if it is.
+/// `takeThreads` gives this thread those that a rank computes with.
+void tellOfSlowType(const RunSettings &settings,
+                    const program::ProgramT &program, const Workload &load,
+                    const std::function<void()> &takeThreads) {
+  const program::DataType type = program::typesOf(program).activations;
+  if (load.kind != kTransformer || settings.device == kCuda || settings.quiet ||
+      settings.steps == 0 || type != program::DataType::BFloat16)
+    return;
+  takeThreads();
+  const std::string note = noteOfSlowType(
+      type, slownessOfType(program,
+                           [](const program::ProgramT &block, uint32_t stage) {
+                             return makeTransformerStage(block, stage);
+                           }));
+  if (note.empty())
+    return;
+  std::printf("%s\n", note.c_str());
+  std::fflush(stdout);
+}
+
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobUse> &job) {
@@ -166,6 +190,12 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (!settings.sequential)
       announce(settings, program, load, whereRanksAre(settings, job, share),
                share);
+    if (!load.noEvaluation.empty() && !settings.quiet)
+      std::printf("%s\n", load.noEvaluation.c_str());
+    tellOfSlowType(settings, program, load, [&] {
+      if (use.setThreads)
+        use.setThreads(share.threads.computing);
+    });
   };
   run.onStep = [&](const StepEvent &event) { results->onStep(event); };
   run.evaluation.onLoss = [&](uint64_t step, double loss) {

@@ -8,11 +8,18 @@
 #include "runtime/calibrate/DeviceSpeed.h"
 
 #include "runtime/calibrate/MessageTimes.h"
+#include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
 #include "runtime/program/Layers.h"
+#include "runtime/system/Deadline.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <deque>
+#include <limits>
+#include <memory>
 #include <stdexcept>
 
 using namespace chimera;
@@ -23,12 +30,19 @@ namespace {
 /// first of them.
 constexpr size_t kMostAhead = 2;
 
-/// Writes numbers that are no zeros, which might be faster.
-void fill(Queue &queue, Bytes bytes, double frequency) {
+/// Writes numbers of the type that are no zeros, which might be faster.
+void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
   queue.load(bytes, [&](Bytes host) {
-    auto *values = reinterpret_cast<float *>(host.data());
-    for (uint64_t i = 0; i < host.size() / sizeof(float); ++i)
-      values[i] = std::sin(static_cast<float>(frequency * double(i)));
+    const bool isHalf = type == program::DataType::BFloat16;
+    const uint64_t width = isHalf ? 2 : sizeof(float);
+    for (uint64_t i = 0; i < host.size() / width; ++i) {
+      const float value = std::sin(static_cast<float>(frequency * double(i)));
+      // The upper half of a float32 is one of bfloat16.
+      std::memcpy(host.data() + i * width,
+                  reinterpret_cast<const std::byte *>(&value) + sizeof(value) -
+                      width,
+                  width);
+    }
   });
 }
 
@@ -62,9 +76,11 @@ double rateOf(Control &control, Device &device, Queue &queue,
 }
 } // namespace
 
-program::ProgramT chimera::runtime::programToMeasure(uint32_t blocks,
-                                                     const BlockSizes &sizes) {
+program::ProgramT
+chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
+                                   program::DataType activations) {
   program::ProgramT program;
+  program.activation_type = activations;
   program.model = std::make_unique<program::ModelT>();
   program::ModelT &model = *program.model;
   model.architecture = program::kArchitectures[0];
@@ -89,8 +105,11 @@ program::ProgramT chimera::runtime::programToMeasure(uint32_t blocks,
       program::boundaryBytes(model, types, sizes.samples, 0));
   uint32_t first = 0;
   for (uint32_t count : {1u, blocks, 1u}) {
-    const auto bytes = static_cast<uint64_t>(program::parameterBytes(
-        types, program::parameterCount(model, first, count)));
+    const int64_t elements = program::parameterCount(model, first, count);
+    const auto bytes =
+        static_cast<uint64_t>(program::parameterBytes(types, elements));
+    const auto copy =
+        static_cast<uint64_t>(program::copyBytes(types, elements));
     int64_t forward = 0, input = 0, weight = 0;
     for (uint32_t layer = first; layer < first + count; ++layer) {
       const program::LayerCost cost =
@@ -102,9 +121,9 @@ program::ProgramT chimera::runtime::programToMeasure(uint32_t blocks,
     const uint64_t state = static_cast<uint64_t>(program::optimizerBytes(
         program.optimizer->name, static_cast<int64_t>(bytes)));
     program.stages.emplace_back(first, count, forward, input + weight, input,
-                                weight, forward, /*update=*/0, bytes, state,
-                                /*stash=*/0, /*weight stash=*/0, boundary,
-                                /*copy=*/0);
+                                weight, forward, /*update=*/0, bytes + copy,
+                                state, /*stash=*/0, /*weight stash=*/0,
+                                boundary, copy);
     first += count;
   }
   return program;
@@ -119,6 +138,79 @@ uint64_t chimera::runtime::bytesToMeasure(uint32_t blocks,
   return 2 * (2 * stage.weights_bytes() + stage.optimizer_bytes());
 }
 
+namespace {
+/// The blocks of a program to measure with memory of a device, which they take
+/// once: of weights, gradients, activations and what goes with them.
+class MeasuredBlocks {
+public:
+  MeasuredBlocks(Device &device, const program::ProgramT &program, Stage &stage)
+      : device(device), stage(stage) {
+    const program::Stage &sizes = program.stages.at(1);
+    auto allocate = [&](uint64_t bytes) {
+      blocks.push_back(device.allocate(bytes));
+      return Bytes(blocks.back().get(), bytes);
+    };
+    weights = allocate(sizes.weights_bytes());
+    state = allocate(sizes.optimizer_bytes());
+    gradient = allocate(program::gradientBytes(sizes));
+    input = allocate(sizes.boundary_bytes());
+    output = allocate(sizes.boundary_bytes());
+    incoming = allocate(sizes.boundary_bytes());
+    outgoing = allocate(sizes.boundary_bytes());
+    queue = device.makeQueue("compute");
+    for (Bytes bytes : {weights, state, gradient, output, outgoing})
+      queue->zero(bytes);
+    queue->launch({updates(weights), updates(state)},
+                  [this](const AddressMap &at) {
+                    this->stage.initialize(at(weights), at(state));
+                  });
+    const program::DataType type = program::typesOf(program).activations;
+    fill(*queue, input, type, 0.7);
+    fill(*queue, incoming, type, 0.3);
+  }
+
+  /// Puts a forward and its backward on the queue.
+  void compute() {
+    const MicroBatch microBatch{0, 0};
+    queue->launch({reads(input), reads(weights), writes(output)},
+                  [=, this](const AddressMap &at) {
+                    stash = stage.forward(microBatch, at(input), {},
+                                          at(weights), at(output));
+                  });
+    queue->launch(
+        {reads(incoming), reads(weights), writes(gradient), writes(outgoing)},
+        [=, this](const AddressMap &at) {
+          stage.backward(microBatch, std::move(stash), at(incoming),
+                         at(weights), at(gradient), at(outgoing), Sum::Begin);
+        });
+  }
+
+  void update() {
+    queue->launch({reads(gradient), updates(weights), updates(state)},
+                  [this, step = step++](const AddressMap &at) {
+                    stage.optimizerStep(step, /*scale=*/1, at(gradient),
+                                        at(weights), at(state));
+                  });
+  }
+
+  void wait(std::chrono::milliseconds timeout) {
+    device.waitFor(queue->record(), timeout);
+  }
+
+  Queue &work() { return *queue; }
+
+private:
+  Device &device;
+  Stage &stage;
+  std::vector<Block> blocks;
+  Bytes weights, state, gradient, input, output, incoming, outgoing;
+  std::unique_ptr<Stash> stash;
+  uint64_t step = 0;
+  // Ends first: what is on it uses all of these.
+  std::unique_ptr<Queue> queue;
+};
+} // namespace
+
 DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
                                            const program::ProgramT &program,
                                            Stage &stage,
@@ -126,56 +218,72 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
                                            int64_t ahead,
                                            std::chrono::milliseconds timeout) {
   const program::Stage &sizes = program.stages.at(1);
-  std::vector<Block> blocks;
-  auto allocate = [&](uint64_t bytes) {
-    blocks.push_back(device.allocate(bytes));
-    return Bytes(blocks.back().get(), bytes);
-  };
-  const Bytes weights = allocate(sizes.weights_bytes()),
-              state = allocate(sizes.optimizer_bytes()),
-              gradient = allocate(sizes.weights_bytes()),
-              input = allocate(sizes.boundary_bytes()),
-              output = allocate(sizes.boundary_bytes()),
-              incoming = allocate(sizes.boundary_bytes()),
-              outgoing = allocate(sizes.boundary_bytes());
-  std::unique_ptr<Stash> stash;
-  // Ends first: what is on it uses all of these.
-  const std::unique_ptr<Queue> queue = device.makeQueue("compute");
-  for (Bytes bytes : {weights, state, gradient, output, outgoing})
-    queue->zero(bytes);
-  queue->launch({updates(weights), updates(state)}, [&](const AddressMap &at) {
-    stage.initialize(at(weights), at(state));
-  });
-  fill(*queue, input, 0.7);
-  fill(*queue, incoming, 0.3);
-  const MicroBatch microBatch{0, 0};
-  const double layersRate =
-      rateOf(control, device, *queue, window, ahead, timeout, [&] {
-        queue->launch({reads(input), reads(weights), writes(output)},
-                      [&](const AddressMap &at) {
-                        stash = stage.forward(microBatch, at(input), {},
-                                              at(weights), at(output));
-                      });
-        queue->launch({reads(incoming), reads(weights), writes(gradient),
-                       writes(outgoing)},
-                      [&](const AddressMap &at) {
-                        stage.backward(microBatch, std::move(stash),
-                                       at(incoming), at(weights), at(gradient),
-                                       at(outgoing), Sum::Begin);
-                      });
-      });
-  uint64_t step = 0;
-  const double updatesRate =
-      rateOf(control, device, *queue, window, ahead, timeout, [&] {
-        queue->launch({reads(gradient), updates(weights), updates(state)},
-                      [&, step = step++](const AddressMap &at) {
-                        stage.optimizerStep(step, /*scale=*/1, at(gradient),
-                                            at(weights), at(state));
-                      });
-      });
+  MeasuredBlocks blocks(device, program, stage);
+  const double layersRate = rateOf(control, device, blocks.work(), window,
+                                   ahead, timeout, [&] { blocks.compute(); });
+  const double updatesRate = rateOf(control, device, blocks.work(), window,
+                                    ahead, timeout, [&] { blocks.update(); });
   // Read: gradient, weights, optimizer state; written: the latter two.
   const uint64_t moved = sizes.weights_bytes() +
                          2 * (sizes.weights_bytes() + sizes.optimizer_bytes());
   return {layersRate * static_cast<double>(sizes.forward() + sizes.backward()),
           updatesRate * static_cast<double>(moved)};
+}
+
+double chimera::runtime::slownessOfType(const program::ProgramT &program,
+                                        const StageFactory &stages) {
+  // Large enough for what long products reach; larger ones take seconds.
+  constexpr uint32_t kMostWidth = 256, kMostContext = 128;
+  const program::ModelT &model = *program.model;
+  const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
+  const auto heads = static_cast<uint32_t>(
+      std::min<int64_t>(model.heads, std::max(1u, kMostWidth / ofHead)));
+  const BlockSizes sizes{
+      heads * ofHead, heads,
+      static_cast<uint32_t>(std::min<int64_t>(model.context, kMostContext)), 1};
+  const std::unique_ptr<Device> device = makeHostDevice();
+  struct Case {
+    program::ProgramT program;
+    std::unique_ptr<Stage> stage;
+    MeasuredBlocks blocks;
+    double least = std::numeric_limits<double>::infinity();
+
+    Case(Device &device, const BlockSizes &sizes, program::DataType type,
+         const StageFactory &stages)
+        : program(programToMeasure(1, sizes, type)), stage(stages(program, 1)),
+          blocks(device, program, *stage) {}
+  };
+  Case plain(*device, sizes, program::DataType::Float32, stages),
+      asked(*device, sizes, program::typesOf(program).activations, stages);
+  // In turns, as the machine may have other work. The first takes memory and
+  // wakes threads.
+  constexpr int kRounds = 6;
+  constexpr int64_t kEnough = 400'000'000; // ns
+  const int64_t begin = steadyNanoseconds();
+  for (int round = 0;
+       round < kRounds && (round < 2 || steadyNanoseconds() < begin + kEnough);
+       ++round)
+    for (Case *each : {&plain, &asked}) {
+      const int64_t start = steadyNanoseconds();
+      each->blocks.compute();
+      each->blocks.wait(kForever);
+      each->least = std::min(each->least,
+                             static_cast<double>(steadyNanoseconds() - start));
+    }
+  return asked.least / plain.least;
+}
+
+std::string chimera::runtime::noteOfSlowType(program::DataType type,
+                                             double slowness) {
+  // Below that it may be other work of the machine.
+  constexpr double kMuch = 2;
+  if (!(slowness > kMuch))
+    return {};
+  char times[32];
+  std::snprintf(times, sizeof(times), "%.1f", slowness);
+  return std::string("in ") + program::nameOf(type) +
+         " a block of the model takes " + times + " times as long here as in " +
+         program::nameOf(program::DataType::Float32) +
+         ": this processor computes slowly with it, leave out activation_type "
+         "unless memory needs it";
 }

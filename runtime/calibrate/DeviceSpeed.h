@@ -30,11 +30,12 @@ inline constexpr BlockSizes kSizesOnHosts{512, 8, 128, 2};
 inline constexpr BlockSizes kSizesOnDevices[] = {
     {2048, 16, 1024, 4}, {1024, 16, 512, 2}, kSizesOnHosts};
 
-/// A program of a GPT-2 of so many blocks, in float32 by AdamW, the blocks
-/// being its stage 1: what layers do most of their time, and weights that fit
-/// into no cache. It has no workers and is not to be run.
-program::ProgramT programToMeasure(uint32_t blocks,
-                                   const BlockSizes &sizes = kSizesOnHosts);
+/// A program of a GPT-2 of so many blocks, with weights in float32 by AdamW,
+/// the blocks being its stage 1: what layers do most of their time, and weights
+/// that fit into no cache. It has no workers and is not to be run.
+program::ProgramT
+programToMeasure(uint32_t blocks, const BlockSizes &sizes = kSizesOnHosts,
+                 program::DataType activations = program::DataType::Float32);
 
 /// What a rank needs to measure that, about.
 uint64_t bytesToMeasure(uint32_t blocks,
@@ -49,6 +50,16 @@ DeviceSpeed measureSpeed(Control &control, Device &device,
                          const program::ProgramT &program, Stage &stage,
                          std::chrono::milliseconds window, int64_t ahead,
                          std::chrono::milliseconds timeout);
+
+/// How many times as long as in float32 a block of the model, made smaller if
+/// it is large, takes with the program's type of activations on the host: by
+/// this thread and those that it computes with, in some tenths of a second.
+/// Throws what the stages throw.
+double slownessOfType(const program::ProgramT &program,
+                      const StageFactory &stages);
+
+/// What to say of that slowness; empty if the type is not much slower.
+std::string noteOfSlowType(program::DataType type, double slowness);
 
 } // namespace chimera::runtime
 

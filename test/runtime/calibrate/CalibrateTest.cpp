@@ -292,4 +292,27 @@ TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
       << text;
   expectComments(text);
 }
+TEST(SlownessOfType, IsBesideFloat32) {
+  const program::ProgramT program =
+      programToMeasure(2, kSizesOnHosts, program::DataType::BFloat16);
+  // Layers that sleep three times as long in bfloat16.
+  const StageFactory stages = [](const program::ProgramT &block,
+                                 uint32_t stage) {
+    const bool isSlow =
+        program::typesOf(block).activations == program::DataType::BFloat16;
+    return makeSyntheticStages(isSlow ? 3e-2 : 1e-2)(block, stage);
+  };
+  const double slowness = slownessOfType(program, stages);
+  EXPECT_GT(slowness, 2);
+  EXPECT_LT(slowness, 4);
+}
+
+TEST(SlownessOfType, IsToldIfItIsLarge) {
+  EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 0.6), "");
+  EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 1.9), "");
+  EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 7.94)
+                .find("in bfloat16 a block of the model takes 7.9 times as "
+                      "long here as in float32"),
+            0u);
+}
 } // namespace
