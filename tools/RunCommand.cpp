@@ -227,11 +227,21 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   }
   return results ? results->exitStatus() : 0;
 }
+
+/// The job of which this process is a rank. What starts one process alone, like
+/// `srun --pty bash`, has made none: all ranks are in this process then, unless
+/// a transport between processes is asked for.
+std::optional<Job> jobOf(const RunSettings &settings) {
+  std::optional<Job> job = findJob();
+  const bool isAlone = job && job->ranks == 1 && settings.transport != kMpi &&
+                       settings.transport != kTcp;
+  return isAlone ? std::nullopt : job;
+}
 } // namespace
 
 int chimera::runCommand(const RunSettings &settings) {
   checkSettings(settings);
-  std::optional<Job> job = findJob();
+  std::optional<Job> job = jobOf(settings);
   if (!settings.calibrate.empty()) {
     calibrateMachine(settings, job);
     return 0;

@@ -278,6 +278,41 @@ class Test(Runs):
         self.expect_error("--transport in-process needs one process, got 4",
                           self.sample(), "--transport", "in-process", ranks=4)
 
+    def test_a_launcher_of_one_process_leaves_all_ranks_to_it(self):
+        """As in the shell of `srun --pty bash`."""
+        slurm = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0",
+                 "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1",
+                 "SLURM_NTASKS_PER_NODE": "1", "SLURM_LOCALID": "0",
+                 "SLURM_STEP_ID": "0", "SLURM_PTY_PORT": "40000"}
+        by_hand = {"RANK": "0", "WORLD_SIZE": "1"}
+        program = self.sample()
+        _, alone = self.log_of(program, "--steps", "2", "--sequential")
+        for environment in (slurm, {"PMI_RANK": "0", "PMI_SIZE": "1"}, by_hand,
+                            {**by_hand, "TORCHELASTIC_RUN_ID": "7"}):
+            for more in ([], ["--transport", "in-process"], ["--sequential"],
+                         ["--device", "simulated"]):
+                log = self.path("log.jsonl")
+                result = self.run_it(program, "--steps", "2", "--log", log,
+                                     *more, environment=environment)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                with open(log) as lines:
+                    summary = json.loads(lines.readlines()[-1])["summary"]
+                self.assertEqual(summary["weights_digest"],
+                                 alone["weights_digest"])
+        # The ranks of a calibration too.
+        result = self.run_it("--calibrate", "here.mlir", "--ranks", "2",
+                             "--stages", "synthetic", "--unit-ns", "1",
+                             environment=slurm)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("2 ranks, threads of one process", result.stdout)
+        # Processes that are asked for, and a job of other ranks, are refused.
+        result = self.run_it(program, "--transport", "mpi", environment=slurm)
+        self.assertIn("program expects 4 ranks (4 workers x 1 copy), got 1 "
+                      "from srun", result.stderr)
+        result = self.run_it(program,
+                             environment={**slurm, "SLURM_STEP_NUM_TASKS": "3"})
+        self.assertIn("got 3 from srun", result.stderr)
+
     def test_transformer_needs_a_model_and_data(self):
         program = self.sample()
         self.expect_error("transformer stages need a program with a model",
