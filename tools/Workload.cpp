@@ -151,10 +151,6 @@ static void addModel(Workload &load, const RunSettings &settings,
   if (load.accelerator)
     place = {.isCuda = true, .kernels = &load.accelerator->kernels()};
   if (load.kind == kExported) {
-    if (load.accelerator)
-      throw std::invalid_argument(
-          "--device cuda is for models of the runtime's own: an exported one "
-          "runs on hosts so far");
     if (!settings.allowNativeCode.empty())
       load.native =
           std::make_shared<NativeCode>(program, settings.allowNativeCode);
@@ -219,6 +215,11 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   Workload load;
   load.kind = kindOf(settings, program);
   refuseWithoutEffect(settings, load.kind);
+  // Before a GPU is looked for.
+  if (load.kind == kExported && settings.device == kCuda)
+    throw std::invalid_argument(
+        "--device cuda is for models of the runtime's own: an exported one "
+        "runs on hosts so far, leave it out");
   if (settings.device == kCuda)
     load.accelerator =
         loadCuda({.stagesOnHost = !isOfTensors(load.kind),

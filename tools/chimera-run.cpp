@@ -8,6 +8,7 @@
 #include "runtime/train/RunAsRank.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
+#include "tools/NotYet.h"
 #include "tools/RunCommand.h"
 #include "tools/Start.h"
 #include "tools/Unknown.h"
@@ -258,13 +259,13 @@ static int run(int argc, char **argv) {
 
   app.allow_extras();
   app.failure_message([](const CLI::App *app, const CLI::Error &error) {
-    std::string unknown = unknownArgument(*app);
+    std::string unknown = unknownArgument(*app, answerTo);
     return "chimera-run: " + (unknown.empty() ? error.what() : unknown) +
            "\nRun with --help for more information.\n";
   });
   try {
     app.parse(argc, argv);
-    if (!unknownArgument(app).empty())
+    if (!unknownArgument(app, answerTo).empty())
       throw CLI::ExtrasError(app.get_name(), app.remaining());
     for (const CLI::Option *option : app.get_options())
       if (option->count() > 0)

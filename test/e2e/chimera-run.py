@@ -313,6 +313,30 @@ class Test(Runs):
                              environment={**slurm, "SLURM_STEP_NUM_TASKS": "3"})
         self.assertIn("got 3 from srun", result.stderr)
 
+    def test_options_that_others_have(self):
+        for option, needle in (
+                ("--warmup", "warms up is not supported yet"),
+                ("--warmup-steps=7", "warms up is not supported yet"),
+                ("--lr-scheduler", "schedule of the learning rate is not "
+                                   "supported yet"),
+                ("--clip", "clipping gradients is not supported yet"),
+                ("--max-grad-norm", "clipping gradients is not supported yet"),
+                ("--resume", "going on with a run is not supported yet: --load"),
+                ("--checkpoint-every", "checkpoints are not supported yet: "
+                                       "--save"),
+                ("--lr", "it is learning_rate(…) of chimera.training"),
+                ("--epochs", "the length of a run is that of --steps")):
+            self.expect_error(f"unknown option '{option.split('=')[0]}': ",
+                              self.sample(), option, "7")
+            self.expect_error(needle, self.sample(), option, "7")
+        for option, word, meant in (("--device", "gpu", "cuda"),
+                                    ("--device", "cpu", "host"),
+                                    ("--tokens", "text", "bytes"),
+                                    ("--tokens", "int32", "uint32"),
+                                    ("--stages", "transfomer", "transformer")):
+            self.expect_error(f"got {word}: did you mean {meant}?",
+                              self.sample(), option, word)
+
     def test_transformer_needs_a_model_and_data(self):
         program = self.sample()
         self.expect_error("transformer stages need a program with a model",
