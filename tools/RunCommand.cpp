@@ -164,10 +164,29 @@ void tellOfSlowType(const RunSettings &settings,
   std::fflush(stdout);
 }
 
+/// Says that so many tokens are looked at that it takes a second or more. Only
+/// the root says it.
+void announceCheck(const RunSettings &settings,
+                   const program::ProgramT &program, const Workload &load,
+                   const std::optional<JobUse> &job) {
+  const int64_t tokens =
+      load.text->trainingTokens() + load.text->heldOutTokens();
+  constexpr int64_t kMany = int64_t{1} << 29;
+  if (settings.quiet || tokens < kMany ||
+      (job && job->job && job->job->rank != rootOf(program)))
+    return;
+  std::printf("looking at all %lld tokens before the first step (--trust-data "
+              "leaves that out)\n",
+              static_cast<long long>(tokens));
+  std::fflush(stdout);
+}
+
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobUse> &job) {
   const bool mustCheck = load.text && !settings.trustData;
+  if (mustCheck)
+    announceCheck(settings, program, load, job);
   if (mustCheck && !job)
     if (std::string fault = load.text->check(findCores().usable);
         !fault.empty())

@@ -110,5 +110,20 @@ class Test(Runs):
         self.assertNotIn("token 60001 of", result.stdout)
         self.assertIn("step ", result.stdout + result.stderr)
 
+    def test_says_that_it_looks_at_many_tokens(self):
+        tokens = 2**29 + 3
+        data = self.path("tokens")
+        with open(data, "wb") as file:
+            file.truncate(2 * tokens)
+            file.seek(2 * tokens - 2)
+            file.write(b"\0\1")
+        result = self.run_it(self.sample("--model"), "--data", data, "--tokens",
+                             "uint16")
+        self.assertEqual(result.stdout,
+                         f"looking at all {tokens} tokens before the first step "
+                         "(--trust-data leaves that out)\n")
+        self.assertIn(f"got 256 as token {tokens - 1} of '{data}'",
+                      result.stderr)
+
 
 unittest.main(argv=sys.argv[:1], verbosity=2)
