@@ -8,7 +8,7 @@
 #include "runtime/train/RunAsRank.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
-#include "tools/NotYet.h"
+#include "tools/MissingOptions.h"
 #include "tools/RunCommand.h"
 #include "tools/Start.h"
 #include "tools/Unknown.h"

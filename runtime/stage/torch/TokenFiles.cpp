@@ -22,6 +22,7 @@
 #include <limits>
 #include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 using namespace chimera;
 using namespace chimera::runtime;

@@ -1,4 +1,4 @@
-//===- NotYet.h - Options that people look for ------------------*- C++ -*-===//
+//===- MissingOptions.h - Options that people look for ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TOOLS_NOTYET_H
-#define CHIMERA_TOOLS_NOTYET_H
+#ifndef CHIMERA_TOOLS_MISSINGOPTIONS_H
+#define CHIMERA_TOOLS_MISSINGOPTIONS_H
 
 #include <algorithm>
 #include <string>
@@ -63,4 +63,4 @@ inline std::string answerTo(std::string_view name) {
 
 } // namespace chimera
 
-#endif // CHIMERA_TOOLS_NOTYET_H
+#endif // CHIMERA_TOOLS_MISSINGOPTIONS_H
