@@ -8,6 +8,7 @@
 #include "compiler/schedule/DeviceOrder.h"
 
 #include "compiler/schedule/Messages.h"
+#include "compiler/schedule/Steps.h"
 
 #include <algorithm>
 #include <functional>
@@ -23,8 +24,9 @@ namespace {
 /// happens as soon as all of these times have passed.
 class Events {
 public:
-  int32_t add() {
-    times.push_back(0);
+  /// An event that does not happen before `least`.
+  int32_t add(int64_t least = 0) {
+    times.push_back(least);
     return static_cast<int32_t>(times.size() - 1);
   }
   void happensAfter(int32_t event, int32_t other, int64_t time) {
@@ -83,25 +85,24 @@ struct Operation {
 /// Messages as chimera-communicate and chimera-place-messages place them.
 class Device {
 public:
-  Device(const Problem &problem, const Schedule &schedule)
-      : problem(problem), schedule(schedule), ids(problem),
-        transferOf(ids.count(), -1), workers(schedule.workers.size()) {}
+  Device(const Problem &problem, const Schedule &schedule, const Timing &timing)
+      : problem(problem), schedule(schedule), timing(timing), ids(problem),
+        behind(updatesBehind(problem, schedule)), transferOf(ids.count(), -1),
+        workers(schedule.workers.size()) {}
 
-  int64_t run(const Timing &timing) {
+  int64_t run() {
     // Messages are posted where the actions that make them have ended.
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     auto postUntil = [&](int64_t time) {
       for (; !ready.empty() && ready.top().time <= time; ready.pop())
-        post(ready.top().worker, actionAt(ready.top()));
+        post({ready.top().worker, ready.top().index});
     };
-    for (auto [worker, index] : inOrderOfStarts(timing)) {
-      int64_t start = timing.starts[worker][index];
-      postUntil(start);
-      endRun(worker);
-      const Action &action = schedule.workers[worker][index];
-      act(worker, action);
-      if (sentBy(problem, ids, action))
-        ready.push({start + problem.cost(action), worker, index});
+    for (Turn turn : inOrderOfStarts(timing)) {
+      postUntil(at(timing.starts, turn));
+      endRun(turn.worker);
+      act(turn);
+      if (sentBy(problem, ids, at(schedule.workers, turn)))
+        ready.push({at(timing.ends, turn), turn.worker, turn.index});
     }
     postUntil(std::numeric_limits<int64_t>::max());
     for (size_t w = 0; w < workers.size(); ++w)
@@ -132,6 +133,7 @@ private:
   struct Worker {
     int32_t last = -1;      ///< the end of its last action
     int32_t free = -1;      ///< when what that sends no longer occupies it
+    int64_t update = 0;     ///< the time of an update after that
     int32_t operation = -1; ///< its last
     std::vector<Post> run;  ///< the posts since its last action
   };
@@ -147,8 +149,9 @@ private:
     auto operator<=>(const Ready &) const = default;
   };
 
-  const Action &actionAt(const Ready &ready) const {
-    return schedule.workers[ready.worker][ready.index];
+  template <typename T>
+  static const T &at(const std::vector<std::vector<T>> &rows, Turn turn) {
+    return rows[turn.worker][turn.index];
   }
 
   const Link &linkTo(int32_t worker, const Message &message) const {
@@ -160,28 +163,57 @@ private:
     return problem.transfer(of, message.stage, action);
   }
 
-  void act(int32_t w, const Action &action) {
-    Worker &worker = workers[w];
-    Start start{events.add(), 0};
+  //===--------------------------------------------------------------------===//
+  // What takes longer if workers share cores
+  //===--------------------------------------------------------------------===//
+
+  bool sharesCores() const { return !timing.receiveBegins.empty(); }
+
+  int64_t receiveTime(Turn turn, const Message &message) const {
+    return sharesCores()
+               ? at(timing.starts, turn) - at(timing.receiveBegins, turn)
+               : time(linkTo(turn.worker, message).receive, message,
+                      at(schedule.workers, turn));
+  }
+  int64_t sendTime(Turn turn, const Message &message) const {
+    return sharesCores() ? at(timing.sendEnds, turn) - at(timing.ends, turn)
+                         : time(linkTo(turn.worker, message).send, message,
+                                at(schedule.workers, turn));
+  }
+  int64_t updateTime(Turn turn) const {
+    if (behind.empty())
+      return 0;
+    return sharesCores()
+               ? at(timing.updateEnds, turn) - at(timing.sendEnds, turn)
+               : at(behind, turn).time();
+  }
+
+  void act(Turn turn) {
+    Worker &worker = workers[turn.worker];
+    const Action &action = at(schedule.workers, turn);
+    Start start{events.add(at(timing.starts, turn)), 0};
     if (std::optional<Message> message = awaitedBy(problem, ids, action)) {
-      start.receive = time(linkTo(w, *message).receive, *message, action);
+      start.receive = receiveTime(turn, *message);
       awaited.emplace_back(start, transferOf[message->maker]);
     }
     if (worker.free >= 0)
-      events.happensAfter(start.event, worker.free, start.receive);
+      events.happensAfter(start.event, worker.free,
+                          worker.update + start.receive);
     worker.last = worker.free = events.add();
-    events.happensAfter(worker.last, start.event, problem.cost(action));
+    worker.update = updateTime(turn);
+    events.happensAfter(worker.last, start.event,
+                        at(timing.ends, turn) - at(timing.starts, turn));
   }
 
-  void post(int32_t w, const Action &action) {
-    Worker &worker = workers[w];
+  void post(Turn turn) {
+    Worker &worker = workers[turn.worker];
+    const Action &action = at(schedule.workers, turn);
     std::optional<Message> sent = sentBy(problem, ids, action);
-    const Link &link = linkTo(w, *sent);
     worker.free = events.add();
-    events.happensAfter(worker.free, worker.last,
-                        time(link.send, *sent, action));
+    events.happensAfter(worker.free, worker.last, sendTime(turn, *sent));
     auto transfer = static_cast<int32_t>(transfers.size());
-    transfers.push_back({time(link, *sent, action), worker.free});
+    transfers.push_back(
+        {time(linkTo(turn.worker, *sent), *sent, action), worker.free});
     transferOf[sent->maker] = transfer;
     worker.run.push_back({transfer, true});
     workers[sent->peer].run.push_back({transfer, false});
@@ -215,7 +247,10 @@ private:
 
   const Problem &problem;
   const Schedule &schedule;
+  const Timing &timing;
   ActionIds ids;
+  /// What follows each action; empty if nothing does.
+  std::vector<std::vector<UpdateBehind>> behind;
   Events events;
   std::vector<int32_t> transferOf; ///< by the number of the action
   std::vector<Transfer> transfers;
@@ -228,7 +263,7 @@ private:
 
 int64_t makespanInDeviceOrder(const Problem &problem, const Schedule &schedule,
                               const Timing &timing) {
-  return Device(problem, schedule).run(timing);
+  return Device(problem, schedule, timing).run();
 }
 
 } // namespace chimera::schedule

@@ -30,10 +30,13 @@
 
 namespace chimera::schedule {
 
-/// When the last action ends where the messages of a worker take effect in one
+/// When the last action ends if the messages of a worker take effect in one
 /// order. At least the makespan of `timing`, which is that of the schedule
-/// without this rule. Linear but for sorting. Requires a valid schedule and a
-/// complete timing of it.
+/// without this rule: nothing happens sooner than there. If workers share
+/// cores, actions, updates and both ends of messages take as long as there; a
+/// worker that this rule holds up would in truth leave its share to others.
+/// Linear but for sorting. Requires a valid schedule and a complete timing of
+/// it.
 int64_t makespanInDeviceOrder(const Problem &problem, const Schedule &schedule,
                               const Timing &timing);
 

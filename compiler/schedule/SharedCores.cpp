@@ -54,7 +54,8 @@ public:
       received.resize(numbers->windows.size());
     for (const std::vector<Action> &order : schedule.workers)
       timing.starts.emplace_back(order.size(), -1);
-    timing.ends = timing.receiveBegins = timing.sendEnds = timing.starts;
+    timing.ends = timing.receiveBegins = timing.sendEnds = timing.updateEnds =
+        timing.starts;
     if (tail)
       prepareAllReduces();
   }
@@ -248,6 +249,7 @@ private:
       worker.phase = Phase::Update;
       return behind.empty() ? 0 : behind[w][worker.next].update;
     case Phase::Update:
+      note(timing.updateEnds, w, now);
       if (worker.step == 0)
         count(w, tick(now));
       worker.phase = Phase::Wait;

@@ -31,10 +31,10 @@ struct Timing {
   /// The end of each that starts. Between both the action takes its cost, or
   /// longer where its worker shares cores.
   std::vector<std::vector<int64_t>> ends;
-  /// Where workers share cores, when each began to receive for an action, and
-  /// when what that sends had left it; empty where messages occupy workers for
-  /// the times that the problem says.
-  std::vector<std::vector<int64_t>> receiveBegins, sendEnds;
+  /// If workers share cores, when each began to receive for an action, when
+  /// what that sends had left it, and when an update after it had ended; empty
+  /// if all of these take the times that the problem says.
+  std::vector<std::vector<int64_t>> receiveBegins, sendEnds, updateEnds;
   /// From time 0 to the end of the last action.
   int64_t makespan = 0;
   /// Time in which each worker runs something, and the rest of the makespan.

@@ -7,9 +7,12 @@
 
 #include "compiler/schedule/DeviceOrder.h"
 
+#include "compiler/schedule/SharedCores.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 namespace chimera::schedule {
 namespace {
@@ -68,6 +71,65 @@ TEST(DeviceOrder, IsNeverFaster) {
                     timing.makespan)
               << scheme << " " << workers << " " << microBatches;
         }
+}
+
+/// The drawing of SharedCores.h: no message meets another, so all actions take
+/// as long as without this rule.
+TEST(DeviceOrder, TakesTheTimesOfSharedCores) {
+  Case c = makeCase("gpipe", 2, 2, {2, 4, 1, 1});
+  c.problem.node = {.devices = 2, .cores = 1};
+  EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 24);
+  EXPECT_EQ(inDeviceOrder(c), 24);
+}
+
+/// An update after an action holds up the next one, here as there.
+TEST(DeviceOrder, CountsUpdatesAmongActions) {
+  Case c = makeCase("pipedream", 1, 2, {1, 2});
+  c.problem.stages[0].update = 7;
+  EXPECT_EQ(inDeviceOrder(c), simulate(c.problem, c.schedule).makespan);
+}
+
+/// Whatever shares cores, is split, updated or sent.
+TEST(DeviceOrder, IsNeverFasterWhereWorkersShareCores) {
+  std::mt19937 random(3);
+  auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random() % (most - least + 1));
+  };
+  int32_t shared = 0, later = 0;
+  for (const Scheme &scheme : schemes())
+    for (int32_t round = 0; round < 40; ++round) {
+      const auto d = static_cast<int32_t>(draw(1, 9));
+      const auto n = static_cast<int32_t>(draw(1, 3 * d));
+      const std::vector<Choice> all = choices(scheme, d);
+      if (all.empty())
+        continue;
+      const Choice &choice = all[draw(0, std::ssize(all) - 1)];
+      if (!canDo(scheme, d, n, choice))
+        continue;
+      Case c = makeCase(scheme.name, d, n, {}, draw(0, 1) == 1, choice);
+      for (StageCost &cost : c.problem.stages)
+        cost = {draw(8, 20), draw(8, 40), draw(8, 20),
+                draw(8, 20), draw(8, 20), draw(0, 9)};
+      c.problem.bytes.assign(c.problem.stages.size(), {8, 0, 1, 1, 8});
+      c.problem.link = {{draw(0, 9), draw(0, 2), 4},
+                        {draw(0, 3), draw(0, 2), 4},
+                        {draw(0, 9), draw(0, 2), 4}};
+      c.problem.width = static_cast<int32_t>(draw(1, 3));
+      c.problem.allReduceMessage = {draw(0, 5), 0, 1};
+      const auto devices = static_cast<int32_t>(draw(1, d * c.problem.width));
+      c.problem.node = {.devices = devices,
+                        .within = c.problem,
+                        .cores = static_cast<int32_t>(draw(1, devices))};
+      shared += sharesCores(c.problem);
+      Timing timing = simulate(c.problem, c.schedule);
+      ASSERT_TRUE(timing.complete);
+      const int64_t inOrder =
+          makespanInDeviceOrder(c.problem, c.schedule, timing);
+      EXPECT_GE(inOrder, timing.makespan) << nameOf(scheme, d, n, choice);
+      later += inOrder > timing.makespan;
+    }
+  EXPECT_GT(shared, 100);
+  EXPECT_GT(later, 100);
 }
 
 } // namespace
