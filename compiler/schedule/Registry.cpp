@@ -10,6 +10,8 @@
 #include "compiler/schedule/Best.h"
 #include "compiler/schedule/families/Families.h"
 
+#include <cctype>
+
 namespace chimera::schedule {
 
 std::span<const Scheme> schemes() {
@@ -31,6 +33,65 @@ std::string schemeNames() {
   for (const Scheme &scheme : schemes())
     names += (names.empty() ? "" : ", ") + std::string(scheme.name);
   return names;
+}
+
+/// "ScheduleInterleaved1F1B" and "interleaved-1f1b" are "interleaved1f1b".
+static std::string plainName(std::string_view name) {
+  std::string plain;
+  for (char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view kPyTorch = "schedule";
+  if (plain.starts_with(kPyTorch))
+    plain.erase(0, kPyTorch.size());
+  return plain;
+}
+
+namespace {
+
+/// A name that papers or other tools use.
+struct OtherName {
+  std::string_view plain;  ///< as plainName gives it
+  std::string_view scheme; ///< which it is here; empty if there is none yet
+};
+
+} // namespace
+
+static constexpr OtherName kOtherNames[] = {{"dapple", "1f1b"},
+                                            {"pipedreamflush", "1f1b"},
+                                            {"interleaved", "interleaved-1f1b"},
+                                            {"zbvzerobubble", "zb-v"},
+                                            {"2bw", "pipedream-2bw"},
+                                            {"zbh1", ""},
+                                            {"zbh2", ""},
+                                            {"zb1p", ""},
+                                            {"zb2p", ""},
+                                            {"interleavedzerobubble", ""},
+                                            {"vhalf", ""},
+                                            {"vmin", ""},
+                                            {"dualpipe", ""},
+                                            {"dualpipev", ""},
+                                            {"bfs", ""},
+                                            {"loopedbfs", ""},
+                                            {"hanayo", ""},
+                                            {"mixpipe", ""},
+                                            {"bpipe", ""},
+                                            {"bitpipe", ""},
+                                            {"seq1f1b", ""},
+                                            {"slimpipe", ""}};
+
+std::string hintForUnknownScheme(std::string_view name) {
+  const std::string plain = plainName(name);
+  for (const Scheme &scheme : schemes())
+    if (plainName(scheme.name) == plain)
+      return ": did you mean " + std::string(scheme.name) + "?";
+  for (const OtherName &other : kOtherNames)
+    if (other.plain == plain)
+      return other.scheme.empty()
+                 ? ", which is not supported yet: give its placement and its "
+                   "order (chimera.direction, chimera.order)"
+                 : ": did you mean " + std::string(other.scheme) + "?";
+  return {};
 }
 
 std::string schemeHelp() {

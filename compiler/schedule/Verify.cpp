@@ -24,13 +24,14 @@ public:
 
   std::vector<Violation> run() {
     checkActions();
-    if (required < ids.required())
-      checkMissing();
     Stuck stuck = walk();
     if (stuck.any || stuck.passedOver)
       checkOrder();
     if (stuck.any)
       reportDeadlock(stuck);
+    // Last of these: there may be many.
+    if (required < ids.required())
+      checkMissing();
     if (schedule.hasSlots())
       checkSlots();
     checkMemory();
@@ -71,11 +72,12 @@ private:
       return ids.find(other).has_value();
     };
     if (action.kind == Kind::Backward && has(Kind::InputGradient))
-      return ", in which this backward is an input and a weight gradient";
+      return ", in which this backward is split: write I (its input gradient) "
+             "in its place, and W (its weight gradient) there or later";
     if ((action.kind == Kind::InputGradient ||
          action.kind == Kind::WeightGradient) &&
         has(Kind::Backward))
-      return ", in which this backward is whole";
+      return ", in which this backward is whole: write B";
     if (action.kind == Kind::Recompute &&
         (has(Kind::Backward) || has(Kind::InputGradient)))
       return ", which does not recompute this stage";
@@ -200,16 +202,57 @@ private:
     return stuck;
   }
 
+  /// The worker for which a stuck worker waits. It is stuck too, before that
+  /// action.
+  size_t awaitedBy(const Stuck &stuck, size_t worker) const {
+    return workerAt(positionOf[stuck.waitsFor[worker]]);
+  }
+
+  /// The cycles of workers that wait for each other: the shortest first, each
+  /// from its first worker on. As a worker waits for one other, no two cycles
+  /// share a worker.
+  std::vector<std::vector<size_t>> findCycles(const Stuck &stuck) const {
+    constexpr size_t kNobody = SIZE_MAX;
+    std::vector<std::vector<size_t>> cycles;
+    std::vector<size_t> visitedFrom(schedule.workers.size(), kNobody);
+    for (size_t w = 0; w < visitedFrom.size(); ++w) {
+      if (stuck.waitsFor[w] == kNoAction)
+        continue;
+      size_t v = w;
+      for (; visitedFrom[v] == kNobody; v = awaitedBy(stuck, v))
+        visitedFrom[v] = w;
+      if (visitedFrom[v] != w)
+        continue; // the way ends in an earlier one
+      std::vector<size_t> &cycle = cycles.emplace_back();
+      for (size_t u = v; cycle.empty() || u != v; u = awaitedBy(stuck, u))
+        cycle.push_back(u);
+      std::ranges::rotate(cycle, std::ranges::min_element(cycle));
+    }
+    std::ranges::sort(cycles, {}, [](const std::vector<size_t> &cycle) {
+      return std::pair(cycle.size(), cycle.front());
+    });
+    return cycles;
+  }
+
+  /// Reports every cycle whole, and counts the workers that wait for those.
   void reportDeadlock(const Stuck &stuck) {
-    for (size_t w = 0; w < schedule.workers.size(); ++w)
-      if (int64_t need = stuck.waitsFor[w]; need != kNoAction)
+    int64_t others = std::ssize(stuck.waitsFor) -
+                     std::ranges::count(stuck.waitsFor, kNoAction);
+    for (const std::vector<size_t> &cycle : findCycles(stuck))
+      for (size_t w : cycle) {
+        --others;
         report(Constraint::Deadlock,
                first[w] + static_cast<int64_t>(stuck.next[w]),
                "worker " + std::to_string(w) + " never gets to " +
                    describe(schedule.workers[w][stuck.next[w]]) +
-                   ": it needs " + describeId(need) + ", which worker " +
-                   std::to_string(workerAt(positionOf[need])) +
+                   ": it needs " + describeId(stuck.waitsFor[w]) +
+                   ", which worker " + std::to_string(awaitedBy(stuck, w)) +
                    " never gets to");
+      }
+    if (others > 0)
+      report(Constraint::Deadlock,
+             "expected every worker to get to its end, got " +
+                 std::to_string(others) + " more that wait for these");
   }
 
   /// Slots ascend on each worker and a dependency never points to its own or a

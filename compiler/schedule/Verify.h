@@ -39,8 +39,10 @@ const char *nameOf(Violation::Constraint constraint);
 /// Everything that is wrong with `schedule` as a schedule of `problem`, empty
 /// if nothing is. Each constraint is looked at on its own: a deadlock is one
 /// that would remain if missing actions were done, unknown and repeated ones
-/// gone, and each pair that the order violates left out. Linear in the number
-/// of actions. Requires check(problem).empty().
+/// gone, and each pair that the order violates left out. Of a deadlock every
+/// cycle of waits is reported, the shortest first, and the other workers that
+/// wait are counted. Linear in the number of actions. Requires
+/// check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

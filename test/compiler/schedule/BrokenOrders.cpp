@@ -116,9 +116,9 @@ const Broken kBroken[] = {
        return c;
      },
      {"unknown-action: worker 0: I0.0 is no action of the problem, in which "
-      "this backward is whole",
+      "this backward is whole: write B",
       "unknown-action: worker 0: W0.0 is no action of the problem, in which "
-      "this backward is whole",
+      "this backward is whole: write B",
       "missing: B0.0 is missing"}},
     {"WholeWhereSplit",
      [] {
@@ -127,7 +127,8 @@ const Broken kBroken[] = {
        return c;
      },
      {"unknown-action: worker 0: B0.0 is no action of the problem, in which "
-      "this backward is an input and a weight gradient",
+      "this backward is split: write I (its input gradient) in its place, and "
+      "W (its weight gradient) there or later",
       "missing: I0.0 is missing", "missing: W0.0 is missing"}},
     {"WorkersSwapped",
      [] {
@@ -191,11 +192,11 @@ const Broken kBroken[] = {
        c.schedule.workers[1].pop_back();
        return c;
      },
-     {"missing: B1.1 is missing",
-      "deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
+     {"deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
       "never gets to",
       "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
-      "never gets to"}},
+      "never gets to",
+      "missing: B1.1 is missing"}},
     {"SlotsOutOfOrder",
      [] {
        Case c = makeCase("chimera", 2, 2);

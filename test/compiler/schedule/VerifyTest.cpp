@@ -39,8 +39,10 @@ TEST(Verify, UnknownAction) {
             "worker 0: " + describe(action) + " is no action of the problem"));
   }
   for (auto [kind, why] :
-       {std::pair(Kind::InputGradient, ", in which this backward is whole"),
-        std::pair(Kind::WeightGradient, ", in which this backward is whole"),
+       {std::pair(Kind::InputGradient,
+                  ", in which this backward is whole: write B"),
+        std::pair(Kind::WeightGradient,
+                  ", in which this backward is whole: write B"),
         std::pair(Kind::Recompute, ", which does not recompute this stage")}) {
     Case c = makeCase("chimera", 4, 4);
     Action &action = c.schedule.workers[0][0] = {kind, 0, 0, 0};
@@ -148,6 +150,65 @@ TEST(Verify, Deadlock) {
                   "worker 1 never gets to forward of pipeline 0, stage 1, "
                   "micro-batch 1: it needs forward of pipeline 0, stage 0, "
                   "micro-batch 1, which worker 0 never gets to"));
+}
+
+/// In a pipeline of 64 workers two neighbours wait for each other, and all
+/// others for them: the two come first, whatever else is wrong.
+TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
+  Case c = makeCase("1f1b", 64, 64);
+  std::vector<Action> &order = c.schedule.workers[40];
+  // The first backward right after the first forward: worker 41 has to run
+  // many more forwards before that backward.
+  auto first = std::ranges::find(order, Kind::Backward, &Action::kind);
+  std::rotate(order.begin() + 1, first, first + 1);
+  c.schedule.workers[63].pop_back(); // and one action is missing
+  const std::vector<Violation> all = verify(c.problem, c.schedule);
+  ASSERT_EQ(all.size(), 4u) << messages(all);
+  for (int32_t k : {0, 1}) {
+    EXPECT_EQ(all[k].constraint, Constraint::Deadlock);
+    EXPECT_EQ(all[k].worker, 40 + k);
+    EXPECT_NE(all[k].message.find("which worker " + std::to_string(41 - k) +
+                                  " never gets to"),
+              std::string::npos)
+        << all[k].message;
+  }
+  EXPECT_EQ(all[2].message, "expected every worker to get to its end, got 62 "
+                            "more that wait for these");
+  EXPECT_EQ(all[3].constraint, Constraint::Missing);
+}
+
+/// Two cycles, of two and of three workers, on a placement of our own: in each
+/// the first worker runs the forward of a later stage before that of its first.
+TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
+  Case c;
+  c.problem.workers = 5;
+  c.problem.stages.resize(6);
+  c.problem.pipelines = {{false, {0, 1, 2, 0, 1, 2}, {0}},
+                         {false, {3, 4, 3, 4, 3, 4}, {1}}};
+  c.schedule.workers.resize(5);
+  auto add = [&](int32_t worker, Kind kind, std::vector<int32_t> stages) {
+    for (int32_t stage : stages)
+      c.schedule.workers[worker].push_back(
+          {kind, worker / 3, stage, worker / 3});
+  };
+  add(0, Kind::Forward, {3, 0});
+  add(1, Kind::Forward, {1, 4});
+  add(2, Kind::Forward, {2, 5});
+  add(3, Kind::Forward, {2, 0, 4});
+  add(4, Kind::Forward, {1, 3, 5});
+  add(0, Kind::Backward, {3, 0});
+  add(1, Kind::Backward, {4, 1});
+  add(2, Kind::Backward, {5, 2});
+  add(3, Kind::Backward, {4, 2, 0});
+  add(4, Kind::Backward, {5, 3, 1});
+  ASSERT_EQ(check(c.problem), "");
+  std::vector<int32_t> workers;
+  for (const Violation &violation : verify(c.problem, c.schedule)) {
+    EXPECT_EQ(violation.constraint, Constraint::Deadlock);
+    workers.push_back(violation.worker);
+  }
+  // Worker 0 waits for 2, which waits for 1, which waits for 0.
+  EXPECT_EQ(workers, (std::vector<int32_t>{3, 4, 0, 2, 1}));
 }
 
 TEST(Verify, SlotsAscendOnAWorker) {
