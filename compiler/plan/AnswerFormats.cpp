@@ -77,6 +77,22 @@ std::string tableOf(const Question &question, std::span<const Detail> details,
   return textTable(rows, 3);
 }
 
+/// A line for each reason, with the names of all plans that it holds for.
+static std::string linesByReason(const std::string &what,
+                                 const std::vector<Refusal> &refusals) {
+  std::vector<Refusal> lines;
+  for (const Refusal &refusal : refusals)
+    if (auto same = std::ranges::find(lines, refusal.reason, &Refusal::reason);
+        same != lines.end())
+      same->what += "; " + refusal.what;
+    else
+      lines.push_back(refusal);
+  std::string text;
+  for (const Refusal &line : lines)
+    text += what + ": " + line.what + ": " + line.reason + "\n";
+  return text;
+}
+
 std::string talliesOf(const Question &question, const Space &space,
                       const Answer &answer) {
   Rows rows = {{"schedule", "plans", "simulated", "ruled out by a bound",
@@ -87,6 +103,7 @@ std::string talliesOf(const Question &question, const Space &space,
          std::to_string(tally.simulated), std::to_string(tally.hopeless),
          std::to_string(tally.tooLarge), std::to_string(tally.impossible)});
   std::string text = textTable(rows, 1);
+  std::vector<Refusal> impossible;
   for (const Tally &tally : answer.tallies) {
     if (tally.smallest && tally.simulated + tally.hopeless == 0)
       text += "no plan of " + std::string(tally.scheme->name) + " fits into " +
@@ -94,12 +111,11 @@ std::string talliesOf(const Question &question, const Space &space,
               ": a worker holds at least " +
               shortBytes(tally.smallest->peakBytes) + ", with " +
               tally.smallestName + "\n";
-    if (!tally.reason.empty())
-      text += "impossible: " + tally.reason + "\n";
+    if (tally.refusal)
+      impossible.push_back(*tally.refusal);
   }
-  for (const Refusal &refusal : space.refusals)
-    text += "not considered: " + refusal.what + ": " + refusal.reason + "\n";
-  return text;
+  return text + linesByReason("impossible", impossible) +
+         linesByReason("not considered", space.refusals);
 }
 
 std::string explain(const Detail &one, const Detail &other) {

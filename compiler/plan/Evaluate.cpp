@@ -69,7 +69,8 @@ static std::string checkParts(const Question &question, const Choice &choice,
                               int64_t parts) {
   if (choice.microBatchSize % parts != 0)
     return "expected a micro-batch size that is a multiple of " +
-           std::to_string(parts) + ", the parts of a backward";
+           std::to_string(parts) + ", the parts of a backward, got " +
+           std::to_string(choice.microBatchSize);
   return question.model.check(choice.microBatchSize, parts, &question.machine);
 }
 

@@ -31,13 +31,18 @@ int64_t Model::tokens() const {
   return model && !model->package ? model->context : 0;
 }
 
+std::vector<int64_t> Model::microBatchSizes() const {
+  std::vector<int64_t> sizes;
+  if (model && model->package)
+    for (const auto &graph : program::kindOf(*model->package, 0).graphs)
+      sizes.push_back(graph->samples);
+  std::ranges::sort(sizes);
+  return sizes;
+}
+
 int64_t Model::smallestMicroBatch() const {
-  if (!model || !model->package)
-    return 1;
-  const auto &graphs = program::kindOf(*model->package, 0).graphs;
-  return (*std::ranges::min_element(graphs, {},
-                                    &program::LayerGraphsT::samples))
-      ->samples;
+  const std::vector<int64_t> sizes = microBatchSizes();
+  return sizes.empty() ? 1 : sizes.front();
 }
 
 /// The most that costs of a model may add up to: sums of them stay below 2^63.

@@ -70,8 +70,10 @@ public:
   /// Tokens of a sample, 0 where the model does not say.
   int64_t tokens() const;
 
-  /// The fewest samples that a micro-batch can have: a package is of given
-  /// ones.
+  /// The numbers of samples that a micro-batch can have, ascending: those that
+  /// a package was exported for. Empty if any number is possible.
+  std::vector<int64_t> microBatchSizes() const;
+  /// The fewest samples that a micro-batch can have.
   int64_t smallestMicroBatch() const;
 
   /// Empty if the model can be given micro-batches of so many samples, each in

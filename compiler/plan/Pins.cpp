@@ -34,7 +34,8 @@ public:
       const schedule::Scheme *scheme = schedule::findScheme(name);
       if (!scheme)
         return "expected one of the schedules " + schedule::schemeNames() +
-               ", got \"" + std::string(name) + "\"";
+               ", got \"" + std::string(name) + "\"" +
+               schedule::hintForUnknownScheme(name);
       PinnedScheme pinned = withAnyOptions(*scheme);
       // Pipelines have a comma before the options.
       hasComma = take(',');

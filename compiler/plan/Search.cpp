@@ -107,9 +107,9 @@ void count(Tally &tally, const Choice &choice, const Outcome &outcome) {
     }
   } else {
     ++tally.impossible;
-    if (tally.reason.empty())
-      tally.reason =
-          nameOf(choice) + ": " + std::get<Impossible>(outcome).reason;
+    if (!tally.refusal)
+      tally.refusal =
+          Refusal{nameOf(choice), std::get<Impossible>(outcome).reason};
   }
 }
 

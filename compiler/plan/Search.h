@@ -23,7 +23,7 @@ struct Tally {
   /// Of those that are too large, what the smallest needs, and which it is.
   std::optional<TooLarge> smallest;
   std::string smallestName;
-  std::string reason; ///< why one is impossible, the first of several
+  std::optional<Refusal> refusal; ///< of the first that is impossible
 };
 
 /// Whether `a` comes before `b` in a ranking: of equal steps the smaller first.

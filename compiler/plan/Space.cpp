@@ -101,6 +101,8 @@ public:
     for (const Scheme &scheme : schedule::schemes())
       if (!mustFlush || hasFlush(scheme))
         addScheme(scheme);
+    if (unequalWidth)
+      reasons.insert(whyUnequal(*unequalWidth));
     if (space.choices.empty() && reasons.size() == 1)
       space.onlyReason = *reasons.begin();
     return std::move(space);
@@ -141,13 +143,12 @@ private:
     if (std::string wrong = checkCut(question.model.layerCount(), stages);
         !wrong.empty())
       return refuse(choice, wrong);
-    if (question.batch % choice.width != 0)
-      return refuse(choice, "expected copies that share a mini-batch of " +
-                                std::to_string(question.batch) +
-                                " equally, got " +
-                                std::to_string(question.machine.devices) +
-                                " devices over the workers of a copy: take "
-                                "another mini-batch or fewer devices");
+    if (std::string wrong = whyUnequal(choice.width); !wrong.empty()) {
+      note(choice, wrong);
+      unequalWidth =
+          std::min(unequalWidth.value_or(choice.width), choice.width);
+      return;
+    }
     int64_t copy = question.batch / choice.width;
     bool isPossible = false;
     std::optional<std::pair<Choice, std::string>> impossible; // the first
@@ -169,6 +170,37 @@ private:
     // A size that cannot be is no reason where others can.
     if (impossible && !isPossible)
       refuse(impossible->first, impossible->second);
+  }
+
+  /// Empty, or why copies and micro-batches cannot share the mini-batch
+  /// equally, and the nearest mini-batches that they can share.
+  std::string whyUnequal(int64_t width) const {
+    std::vector<int64_t> sizes(pins.microBatchSizes.begin(),
+                               pins.microBatchSizes.end());
+    if (sizes.empty())
+      sizes = question.model.microBatchSizes();
+    if (sizes.empty())
+      sizes = {1};
+    const int64_t batch = question.batch;
+    int64_t fewer = 0, more = INT64_MAX, least = INT64_MAX;
+    for (int64_t size : sizes) {
+      const int64_t unit = width * size, below = batch / unit * unit;
+      if (below == batch)
+        return {};
+      fewer = std::max(fewer, below);
+      more = std::min(more, below + unit);
+      least = std::min(least, size);
+    }
+    std::string text = "expected a mini-batch that is a multiple of " +
+                       std::to_string(width * least) + " (";
+    if (width > 1)
+      text += std::to_string(width) + " copies of the model";
+    if (least > 1)
+      text += (width > 1 ? ", micro-batches of " : "micro-batches of ") +
+              std::to_string(least) + " samples";
+    return text + "), got " + std::to_string(batch) + ": take " +
+           (fewer > 0 ? std::to_string(fewer) + " or " : "") +
+           std::to_string(more);
   }
 
   /// Empty, or what is wrong with micro-batches of so many samples.
@@ -223,11 +255,15 @@ private:
   }
 
   void refuse(const Choice &choice, const std::string &reason) {
-    if (!refusal || choice.workers > refusedWorkers) {
-      refusal = Refusal{nameOf(choice), reason};
-      refusedWorkers = choice.workers;
-    }
+    note(choice, reason);
     reasons.insert(reason);
+  }
+
+  void note(const Choice &choice, const std::string &reason) {
+    if (refusal && choice.workers <= refusedWorkers)
+      return;
+    refusal = Refusal{nameOf(choice), reason};
+    refusedWorkers = choice.workers;
   }
 
   const Question &question;
@@ -235,7 +271,9 @@ private:
   Space space;
   std::map<int64_t, std::string> checkedSizes; ///< by micro-batch size
   std::vector<schedule::Options> allowed;      ///< of the present scheme
-  std::set<std::string> reasons;               ///< of all refusals
+  /// Of all refusals, but for copies that cannot share the mini-batch equally.
+  std::set<std::string> reasons;
+  std::optional<int32_t> unequalWidth; ///< the fewest such copies
   /// The first with the most workers, of the present scheme: of few workers
   /// most options are wrong.
   std::optional<Refusal> refusal;

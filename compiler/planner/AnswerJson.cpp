@@ -92,8 +92,8 @@ static ordered_json scheduleOf(const plan::Tally &tally) {
   if (tally.smallest)
     smallest = {{"plan", tally.smallestName},
                 {"peak_bytes", tally.smallest->peakBytes}};
-  if (!tally.reason.empty())
-    reason = tally.reason;
+  if (tally.refusal)
+    reason = tally.refusal->what + ": " + tally.refusal->reason;
   return {{"schedule", tally.scheme->name}, {"plans", tally.choices},
           {"simulated", tally.simulated},   {"ruled_out", tally.hopeless},
           {"too_large", tally.tooLarge},    {"smallest_too_large", smallest},

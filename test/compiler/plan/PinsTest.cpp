@@ -61,9 +61,11 @@ TEST(ReadSchemes, SaysWhatItExpects) {
   EXPECT_EQ(faultOf("1f1b,"), faultOf(""));
   EXPECT_EQ(faultOf("1f1b gpipe"),
             "expected a comma between schedules, got \"gpipe\"");
-  EXPECT_EQ(faultOf("1f1b, dapple"), "expected one of the schedules " +
-                                         schedule::schemeNames() +
-                                         ", got \"dapple\"");
+  EXPECT_EQ(faultOf("1f1b, dapple"),
+            "expected one of the schedules " + schedule::schemeNames() +
+                ", got \"dapple\": did you mean 1f1b?");
+  EXPECT_NE(faultOf("zb-h1").find("got \"zb-h1\", which is not supported yet"),
+            std::string::npos);
   EXPECT_EQ(faultOf("chimera {width = 3}"),
             "schedule chimera: expected one of the options pipelines, "
             "concatenation, got \"width\"");

@@ -101,9 +101,30 @@ TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
   EXPECT_TRUE(space.choices.empty());
   ASSERT_EQ(space.refusals.size(), 1u);
   EXPECT_EQ(space.refusals[0].reason,
-            "expected copies that share a mini-batch of 4 equally, got 3 "
-            "devices over the workers of a copy: take another mini-batch or "
-            "fewer devices");
+            "expected a mini-batch that is a multiple of 3 (3 copies of the "
+            "model), got 4: take 3 or 6");
+}
+
+/// The reason is that of the fewest copies, whatever the numbers of workers;
+/// with the nearest mini-batches that are possible, of which a package of
+/// given micro-batches has fewer.
+TEST(SpaceOf, NamesTheNearestMiniBatches) {
+  Question question = someQuestion(8, 1 << 24, 513);
+  question.pins.workers = {1, 2, 4};
+  Space space = spaceOf(question);
+  EXPECT_TRUE(space.choices.empty());
+  EXPECT_GT(space.refusals.size(), 2u);
+  EXPECT_EQ(space.onlyReason,
+            "expected a mini-batch that is a multiple of 2 (2 copies of the "
+            "model), got 513: take 512 or 514");
+  question.pins.microBatchSizes = {4};
+  EXPECT_EQ(spaceOf(question).onlyReason,
+            "expected a mini-batch that is a multiple of 8 (2 copies of the "
+            "model, micro-batches of 4 samples), got 513: take 512 or 520");
+  question.batch = 3;
+  EXPECT_EQ(spaceOf(question).onlyReason,
+            "expected a mini-batch that is a multiple of 8 (2 copies of the "
+            "model, micro-batches of 4 samples), got 3: take 8");
 }
 
 TEST(Evaluator, NoStepIsShorterThanItsBound) {
