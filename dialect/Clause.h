@@ -240,13 +240,14 @@ constexpr Clause<Op> fields(llvm::StringRef name) {
 }
 
 /// Reads the clauses of an op: those that must be there in their order, then
-/// others in any. `misplaced` says of a word where it would be a clause, or
-/// nothing.
+/// others in any. `refusalOf` says what is wrong with a word that is no clause
+/// of this op but of another one, or of none yet; it is empty for any other
+/// word.
 template <typename Op>
-mlir::ParseResult
-parseClauses(mlir::OpAsmParser &parser, llvm::ArrayRef<Clause<Op>> clauses,
-             typename Op::Properties &properties,
-             llvm::StringRef (*misplaced)(llvm::StringRef word) = nullptr) {
+mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
+                               llvm::ArrayRef<Clause<Op>> clauses,
+                               typename Op::Properties &properties,
+                               std::string (*refusalOf)(llvm::StringRef word)) {
   llvm::SmallVector<llvm::StringRef> left;
   llvm::SmallVector<llvm::StringRef> given;
   for (const Clause<Op> &clause : clauses)
@@ -262,10 +263,9 @@ parseClauses(mlir::OpAsmParser &parser, llvm::ArrayRef<Clause<Op>> clauses,
     if (llvm::is_contained(given, next))
       return parser.emitError(parser.getCurrentLocation(), "expected ")
              << next << " once";
-    if (llvm::StringRef place = misplaced ? misplaced(next) : "";
-        !place.empty())
-      return parser.emitError(parser.getCurrentLocation(), "expected ")
-             << next << " in " << place;
+    if (!llvm::is_contained(left, next))
+      if (std::string refusal = refusalOf(next); !refusal.empty())
+        return parser.emitError(parser.getCurrentLocation(), refusal);
     llvm::StringRef word;
     mlir::OptionalParseResult read =
         parseOptionalWordOf(parser, "one of the clauses", left, word);

@@ -218,14 +218,51 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
   return all;
 }
 
+namespace {
+
+/// What many look for that there is not yet.
+struct NotSupported {
+  StringRef part; ///< of the words by which it is asked for
+  StringRef instead;
+};
+
+} // namespace
+
+static constexpr NotSupported kNotSupported[] = {
+    {"warmup", "the learning rate is constant"},
+    {"scheduler", "the learning rate is constant"},
+    {"cosine", "the learning rate is constant"},
+    {"clip", "gradients are not clipped"},
+    {"grad_norm", "gradients are not clipped"},
+    {"momentum", "the optimizers are adamw and plain sgd"},
+    {"resume", "chimera-run --load begins a new run from saved weights"},
+    {"checkpoint", "a run saves its weights at its end, and recompute is what "
+                   "others call activation checkpointing"},
+    {"tensor_parallel", "a stage is on one worker"},
+    {"sequence_parallel", "a stage is on one worker"},
+    {"context_parallel", "a stage is on one worker"},
+    {"zero", "every replica has all weights and the optimizer's state"},
+    {"shard", "every replica has all weights and the optimizer's state"},
+    {"offload", "what a worker holds stays on its device"}};
+
+/// Empty, or that there is no such thing yet, in no op.
+static std::string notSupported(StringRef word) {
+  for (const NotSupported &one : kNotSupported)
+    if (word.contains(one.part) && !word.contains('.'))
+      return (word + " is not supported yet: " + one.instead).str();
+  return {};
+}
+
 /// A pipeline has no clauses of its training, which it names.
-static StringRef placeOfTrainingClause(StringRef word) {
-  return llvm::any_of(clausesOf(TrainingOp()),
-                      [&](const Clause<TrainingOp> &clause) {
-                        return clause.name == word;
-                      })
-             ? "a chimera.training, which a pipeline names behind `with`"
-             : "";
+static std::string refusalInPipeline(StringRef word) {
+  if (llvm::any_of(clausesOf(TrainingOp()),
+                   [&](const Clause<TrainingOp> &clause) {
+                     return clause.name == word;
+                   }))
+    return ("expected " + word +
+            " in a chimera.training, which a pipeline names after `with`")
+        .str();
+  return notSupported(word);
 }
 
 /// Attributes that have no clause must not be written as if they had.
@@ -289,9 +326,9 @@ ParseResult ModelOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   properties.architecture = parser.getBuilder().getStringAttr(architecture);
   if (architecture == kExportedModel ? parsePackage(parser, properties)
-      : architecture == kBareModel
-          ? parseBareLayers(parser, properties)
-          : parseClauses(parser, clausesOf(ModelOp()), properties))
+      : architecture == kBareModel   ? parseBareLayers(parser, properties)
+                                   : parseClauses(parser, clausesOf(ModelOp()),
+                                                  properties, notSupported))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
@@ -317,7 +354,7 @@ template <typename Op>
 static ParseResult parseNamed(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<typename Op::Properties>();
   if (parser.parseSymbolName(properties.sym_name) ||
-      parseClauses(parser, clausesOf(Op()), properties))
+      parseClauses(parser, clausesOf(Op()), properties, notSupported))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||
@@ -357,7 +394,7 @@ ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseAttribute(properties.machine))
     return failure();
   if (parseClauses(parser, clausesOf(PipelineOp()), properties,
-                   placeOfTrainingClause))
+                   refusalInPipeline))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||

@@ -212,14 +212,16 @@ StringRef bareWordAt(AsmParser &parser) {
 
 StringRef nearestOf(ArrayRef<StringRef> words, StringRef got) {
   StringRef nearest;
-  // A slip gets about a third of the letters wrong.
-  unsigned least = (got.size() + 1) / 3 + 1;
-  for (StringRef word : words)
-    if (unsigned distance = got.edit_distance_insensitive(word);
-        distance < least) {
+  unsigned least = got.size() + 1;
+  for (StringRef word : words) {
+    // A slip gets about a third of the letters wrong, of both words.
+    const size_t letters = (got.size() + word.size()) / 2;
+    unsigned distance = got.edit_distance_insensitive(word);
+    if (distance < least && distance <= (letters + 1) / 3) {
       least = distance;
       nearest = word;
     }
+  }
   return nearest;
 }
 

@@ -207,6 +207,10 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
         pipeline.emitOpError("expected one of the schedules ")
         << schedule::schemeNames() << ", got \"" << program::printable(name)
         << "\"";
+    if (std::string hint =
+            schedule::hintForUnknownScheme(std::string_view(name));
+        !hint.empty())
+      return error << hint;
     SmallVector<StringRef> names;
     for (const schedule::Scheme &scheme : schedule::schemes())
       names.push_back(scheme.name);

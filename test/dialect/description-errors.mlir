@@ -384,5 +384,5 @@ chimera.pipeline @p with @t stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected learning_rate in a chimera.training, which a pipeline names behind `with`}}
+// expected-error@below {{expected learning_rate in a chimera.training, which a pipeline names after `with`}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") learning_rate(1e-3)

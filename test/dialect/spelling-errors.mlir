@@ -13,6 +13,37 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") wrokers(1)
 
 // -----
 
+// What many look for that there is not yet, by name, in any op.
+// expected-error@below {{warmup_steps is not supported yet: the learning rate is constant}}
+chimera.training @t warmup_steps(100)
+
+// -----
+
+// expected-error@below {{warmup is not supported yet: the learning rate is constant}}
+chimera.training @t learning_rate(1e-3) warmup(100)
+
+// -----
+
+// expected-error@below {{clip is not supported yet: gradients are not clipped}}
+chimera.training @t clip(1.0)
+
+// -----
+
+// expected-error@below {{max_grad_norm is not supported yet: gradients are not clipped}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") max_grad_norm(1.0)
+
+// -----
+
+// expected-error@below {{resume is not supported yet: chimera-run --load begins a new run from saved weights}}
+chimera.training @t resume("run.safetensors")
+
+// -----
+
+// expected-error@below {{tensor_parallel is not supported yet: a stage is on one worker}}
+chimera.machine @m devices(1) memory(1 GiB) tensor_parallel(2)
+
+// -----
+
 // No slip.
 // expected-error@below {{weight_type, activation_type, got "zzz"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") zzz {

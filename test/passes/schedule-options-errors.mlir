@@ -3,8 +3,37 @@
 // RUN: chimera-opt %s --chimera-partition --split-input-file --verify-diagnostics
 
 // A scheme that nobody knows.
-// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "dapple"}}
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "typhon"}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("typhon")
+
+// -----
+
+// Another name of one that there is.
+// expected-error@below {{pipedream-2bw, got "dapple": did you mean 1f1b?}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("dapple")
+
+// -----
+
+// expected-error@below {{pipedream-2bw, got "ScheduleInterleaved1F1B": did you mean interleaved-1f1b?}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("ScheduleInterleaved1F1B")
+
+// -----
+
+// A slip.
+// expected-error@below {{pipedream-2bw, got "chimaera": did you mean chimera?}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
+
+// -----
+
+// One that papers have is no slip.
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-h1", which is not supported yet: give its placement and its order (chimera.direction, chimera.order)}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-h1")
+
+// -----
+
+// Nor is one that is only a little like another.
+// expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-x9"}}
+chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-x9")
 
 // -----
 
