@@ -115,7 +115,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward that is whole and split.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, in which this backward is an input and a weight gradient
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, in which this backward is split: write I (its input gradient) in its place, and W (its weight gradient) there or later
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 I0 W0 B1"
