@@ -156,8 +156,11 @@ registerPipeline(const Twine &name, const Twine &summary,
           return fail("--" + argument + " takes no options, got '" + text +
                       "': give them to a pass of it");
         Options options;
-        if (failed(options.parseFromString(text)))
-          return failure();
+        std::string known, message;
+        llvm::raw_string_ostream showKnown(known), showMessage(message);
+        options.print(showKnown);
+        if (failed(options.parseFromString(text, showMessage)))
+          return fail("--" + optionFault(argument, known, text, message));
         build(manager, options);
         return success();
       },

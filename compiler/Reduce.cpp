@@ -16,10 +16,10 @@
 #include "compiler/Reduce.h"
 
 #include "dialect/Chimera.h"
+#include "passes/OptionFaults.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Pass/Pass.h"
 #include "mlir/Reducer/Tester.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
@@ -238,7 +238,7 @@ private:
   llvm::DenseSet<uint64_t> seen; ///< digests of their texts
 };
 
-struct ReducePass : PassWrapper<ReducePass, OperationPass<ModuleOp>> {
+struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReducePass)
 
   ReducePass() = default;

@@ -11,6 +11,7 @@
 #include "compiler/schedule/Memory.h"
 #include "dialect/Chimera.h"
 #include "passes/MessageModels.h"
+#include "passes/OptionFaults.h"
 #include "passes/Workers.h"
 #include "runtime/proof/Verify.h"
 
@@ -78,8 +79,7 @@ LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
 
 namespace {
 
-struct VerifyProgramPass
-    : PassWrapper<VerifyProgramPass, OperationPass<ModuleOp>> {
+struct VerifyProgramPass : PassWrapper<VerifyProgramPass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyProgramPass)
 
   VerifyProgramPass() = default;

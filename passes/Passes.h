@@ -11,6 +11,7 @@
 #include "dialect/Chimera.h"
 #include "passes/DecimalOption.h"
 #include "passes/MessageModels.h"
+#include "passes/OptionFaults.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -10,12 +10,14 @@
 
 include "mlir/Pass/PassBase.td"
 
-class ChimeraPass<string name> : Pass<name, "::mlir::ModuleOp"> {
+class ChimeraPass<string name>
+    : PassBase<name, "::chimera::PassOn<::mlir::ModuleOp>"> {
   let dependentDialects = ["::chimera::ChimeraDialect"];
 }
 
 /// On each worker of a projected pipeline by itself.
-class WorkerPass<string name> : Pass<name, "::chimera::WorkerOp"> {
+class WorkerPass<string name>
+    : PassBase<name, "::chimera::PassOn<::chimera::WorkerOp>"> {
   let dependentDialects = ["::chimera::ChimeraDialect"];
 }
 

@@ -171,8 +171,9 @@ private:
       return pipeline.emitOpError()
              << "expected times that are durations beside measured, got unit "
              << (timeline.slots ? "slot" : unit.name)
-             << ": give costs=stages where time_unit is a duration, or forward "
-                "and unit";
+             << ": give costs=stages for stages whose time_unit is a duration, "
+                "as it is on a chimera.machine with a profile (chimera-run "
+                "--profile) or a speed, or give forward and unit";
     std::optional<schedule::ClockedStep> clocked =
         schedule::clocked(timeline, begins);
     if (!clocked)

@@ -14,8 +14,10 @@
 #define CHIMERA_PASSES_REPORTING_H
 
 #include "dialect/Chimera.h"
+#include "dialect/Spelling.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <span>
 #include <string>
@@ -49,14 +51,18 @@ template <typename Entry>
 const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
                     llvm::StringRef option, std::span<const Entry> table,
                     llvm::StringRef name) {
-  std::string names;
+  llvm::SmallVector<llvm::StringRef> names;
   for (const Entry &entry : table) {
     if (name == entry.name)
       return &entry;
-    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    names.push_back(entry.name);
   }
-  module.emitError() << pass << ": expected " << option << " to be one of "
-                     << names << ", got \"" << name << "\"";
+  mlir::InFlightDiagnostic error =
+      module.emitError() << pass << ": expected " << option << " to be one of "
+                         << llvm::join(names, ", ") << ", got \"" << name
+                         << "\"";
+  if (llvm::StringRef nearest = nearestOf(names, name); !nearest.empty())
+    error << ": did you mean " << nearest << "?";
   return nullptr;
 }
 

@@ -26,7 +26,7 @@
 // Times that are no durations: slots, and costs without a unit.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: error: 'chimera.pipeline' op expected times that are durations beside measured, got unit none: give costs=stages where time_unit is a duration, or forward and unit
+// NONE: error: 'chimera.pipeline' op expected times that are durations beside measured, got unit none: give costs=stages for stages whose time_unit is a duration, as it is on a chimera.machine with a profile (chimera-run --profile) or a speed, or give forward and unit
 // RUN: sed 's/"1f1b"/"chimera"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=SLOT
 // SLOT: expected times that are durations beside measured, got unit slot: give
 // RUN: sed 's/time_unit(us)/time_unit(flop)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FLOP

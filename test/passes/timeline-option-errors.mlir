@@ -64,6 +64,28 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
 // FULL: error: chimera-print-timeline: /dev/full: cannot write: No space left on device
 
+// A format that is only misspelt.
+// RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=chrome_trace 2>&1 | FileCheck %s --check-prefix=NEAR
+// NEAR: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "chrome_trace": did you mean chrome-trace?
+
+// Options that no pass has, and values that an option does not take.
+// RUN: not chimera-opt %s --chimera-schedule=nosuch=1 2>&1 | FileCheck %s --check-prefix=NO-OPTIONS --implicit-check-not=Parser
+// RUN: not chimera-opt %s --pass-pipeline="builtin.module(chimera-schedule{nosuch=1})" 2>&1 | FileCheck %s --check-prefix=NO-OPTIONS --implicit-check-not=Parser
+// NO-OPTIONS: error: chimera-schedule: expected no options, got "nosuch"
+// RUN: not chimera-opt %s --chimera-print-timeline=forwrd=1 2>&1 | FileCheck %s --check-prefix=OPTION --implicit-check-not=Parser
+// OPTION: error: chimera-print-timeline: expected one of the options backward, copy, costs, format, forward, {{.*}}, got "forwrd": did you mean forward?
+// RUN: not chimera-opt %s --chimera-communicate=message=buffered 2>&1 | FileCheck %s --check-prefix=MESSAGES --implicit-check-not=Parser
+// MESSAGES: error: chimera-communicate: expected one of the options messages, got "message": did you mean messages?
+// RUN: not chimera-opt %s --chimera-place-messages=message=buffered 2>&1 | FileCheck %s --check-prefix=PIPELINE --implicit-check-not=Parser
+// PIPELINE: error: --chimera-place-messages: expected one of the options messages, got "message": did you mean messages?
+// RUN: not chimera-opt %s --chimera-verify-program=nosuch 2>&1 | FileCheck %s --check-prefix=VERIFY --implicit-check-not=Parser
+// VERIFY: error: chimera-verify-program: expected one of the options messages, got "nosuch"
+// RUN: not chimera-opt %s --chimera-print-timeline=copy=abc 2>&1 | FileCheck %s --check-prefix=VALUE
+// VALUE: 'abc' value invalid
+// VALUE: error: chimera-print-timeline: cannot take the options 'copy=abc'
+// RUN: not chimera-opt %s --pass-pipeline="builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages{nosuch=1})))" 2>&1 | FileCheck %s --check-prefix=WORKER --implicit-check-not=Parser
+// WORKER: error: chimera-place-worker-messages: expected one of the options messages, got "nosuch"
+
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=one 2>&1 | FileCheck %s --check-prefix=WORD
 // WORD: expected a number such as 2, 0.5 or 1e3, got 'one'
 // RUN: echo 'module {}' | not chimera-opt --chimera-print-timeline 2>&1 | FileCheck %s --check-prefix=NONE
