@@ -25,6 +25,25 @@ inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
   return arguments;
 }
 
+/// The arguments with version 4 of MLIR's bytecode where they ask for bytecode
+/// and for no version. It has the properties of ops as attributes, so tools
+/// without our dialect read it; those of later versions are in a form that only
+/// the dialect knows.
+inline llvm::SmallVector<char *>
+readableBytecode(llvm::SmallVector<char *> arguments) {
+  static char version[] = "--emit-bytecode-version=4";
+  bool isAskedFor = false;
+  for (llvm::StringRef argument : arguments) {
+    llvm::StringRef name = argument.ltrim('-');
+    if (name.starts_with("emit-bytecode-version"))
+      return arguments;
+    isAskedFor |= name == "emit-bytecode" || name == "emit-bytecode=true";
+  }
+  if (isAskedFor)
+    arguments.insert(arguments.begin() + 1, version);
+  return arguments;
+}
+
 } // namespace chimera
 
 #endif // CHIMERA_TOOLS_ARGUMENTS_H

@@ -43,12 +43,17 @@ int main(int argc, char **argv) {
   registry.insert<chimera::ChimeraDialect>();
   chimera::nameMadeOps(registry);
   registerOptions(registry);
-  llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
+  llvm::SmallVector<char *> arguments =
+      chimera::readableBytecode(chimera::quietDiagnostics(argc, argv));
   if (chimera::refusesOutputs(arguments) || chimera::refusesSources(arguments))
     return 1;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),
-                        "chimera optimizer driver\n\nSchedules:\n" +
+                        "chimera optimizer driver\n\nBytecode "
+                        "(--emit-bytecode) is of version 4, which tools "
+                        "without this dialect read too; "
+                        "--emit-bytecode-version=N writes another\n\n"
+                        "Schedules:\n" +
                             chimera::schedule::schemeHelp(),
                         registry));
 }
