@@ -25,3 +25,9 @@ config.substitutions.append(
      if "limits" in config.chimera_features else ""))
 for feature in config.chimera_features:
     config.available_features.add(feature)
+# Where setup.sh --full has put it.
+xdsl = os.path.join(config.test_source_root, "..", "build", "venv", "bin",
+                    "xdsl-opt")
+if os.path.exists(xdsl):
+    config.available_features.add("xdsl")
+config.substitutions.append(("%xdsl-opt", xdsl))

@@ -7,8 +7,8 @@
 #   tools/setup.sh --export       light, and what exports PyTorch models: Python's
 #                                 torch, and Hugging Face's models and weights
 #   tools/setup.sh --full         and what only tests need: that too, clang, which
-#                                 fuzzes, and Slurm, which starts jobs on hosts of
-#                                 namespaces
+#                                 fuzzes, Slurm, which starts jobs on hosts of
+#                                 namespaces, and xDSL, which reads our IR
 #   tools/setup.sh --cuda         light, and what runs on GPUs need: the libraries
 #                                 of CUDA and NCCL that LibTorch was built with
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
@@ -20,6 +20,7 @@ cd "$(dirname "$0")/.."
 
 torch_version=2.11.0
 transformers_version=5.24.0
+xdsl_version=0.74.0
 light_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
               nvidia-cuda-cupti==13.0.85)
 common=(g++ cmake ninja-build ccache git python3 python3-venv
@@ -96,11 +97,20 @@ if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
 fi
 
 venv=build/venv
+# Another reader of MLIR, for a test.
+install_xdsl() {
+  if [ $full = yes ] && [ ! -x "$venv/bin/xdsl-opt" ]; then
+    echo "setup: installing xDSL $xdsl_version in $venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check \
+      "xdsl==$xdsl_version"
+  fi
+}
 # A stamp is written last, so an interrupted installation is taken up again.
 installed() { grep -qsx "torch==$torch_version $1" "$venv/.installed"; }
 if installed export || { [ $export = no ] && installed cuda; } ||
   { [ $export$cuda = nono ] && installed light; }; then
   echo "setup: LibTorch $torch_version is in $venv"
+  install_xdsl
   exit 0
 fi
 [ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv"
@@ -122,3 +132,4 @@ else
     "${light_wheels[@]}"
   echo "torch==$torch_version light" >"$venv/.installed"
 fi
+install_xdsl
