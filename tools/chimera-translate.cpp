@@ -77,7 +77,9 @@ int main(int argc, char **argv) {
         registry.insert<chimera::ChimeraDialect>();
       });
   TranslateRegistration toJson(
-      "program-to-json", "print a program file as JSON",
+      "program-to-json",
+      "print a view of a program file in JSON, for people and scripts: flatc "
+      "does not read it",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
          MLIRContext *context) { return dumpProgram(*sources, os, context); });
   registerAsmPrinterCLOptions();
