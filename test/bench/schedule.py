@@ -156,6 +156,7 @@ def print_comparison(library, pytorch):
         "micro-batch's forward before\nits gradients, all on one rank, and "
         "simulates in steps of equal length the order with\nsends and receives "
         "in it (putting them there is not counted), which finds deadlocks.\n"
+        "Each send, receive and (since 2.15) wait is a step there.\n"
         "chimera verifies every constraint (nothing missing, twice or "
         "misplaced, order, deadlock,\nmemory caps) and simulates costs and "
         "message times, with peaks and critical path."
