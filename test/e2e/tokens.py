@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds what chimera-tokens writes against the tokens of the whole text, for tokenizers
+whose files remember how single inputs of a model were prepared, and for texts with the
+line ends, marks and bytes that files have. Also the memory that a large text takes.
+Exits non-zero if one fails. Needs a Python with tokenizers: the one of build/venv,
+unless it is run by another."""
+
+import argparse
+import array
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from exporting import PYTHON, ROOT, has
+
+COMMAND = ROOT / "tools/export/chimera-tokens"
+TEXT = (ROOT / "LICENSE").read_text()
+
+
+class Bench:
+    """A folder with tokenizers and texts, and how many comparisons failed."""
+
+    def __init__(self, folder):
+        self.folder, self.failed = folder, 0
+
+    def check(self, good, what, output=""):
+        print(f"ok   {what}" if good else f"FAIL {what}\n{output}", flush=True)
+        self.failed += not good
+
+    def run(self, tokenizer, texts, *options):
+        """The status, the tokens that were written and what was printed."""
+        tokenizer.save(str(self.folder / "tokenizer.json"))
+        paths = []
+        for number, content in enumerate(texts):
+            paths.append(self.folder / f"{number}.txt")
+            paths[-1].write_bytes(content)
+        output = self.folder / "tokens.bin"
+        output.unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, COMMAND, *paths, "--tokenizer",
+             self.folder / "tokenizer.json", "-o", output, *options],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        raw = output.read_bytes() if output.exists() else b""
+        head = array.array("i", raw[:12])
+        numbers = array.array("H", raw[1024:]).tolist() if raw else None
+        if raw and (head[0] != 20240520 or head[2] != len(numbers)):
+            numbers = None
+        assert not list(self.folder.glob("*.part"))
+        return done.returncode, numbers, done.stdout + done.stderr
+
+
+def make(**model):
+    """A byte-level tokenizer as GPT-2's."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE(**model))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<|end|>"], show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    made.train_from_iterator([TEXT], trainer)
+    return made
+
+
+def whole(tokenizer, text):
+    return tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def remembered_settings(bench):
+    """Each of what a file may remember changes nothing, and is named."""
+    from tokenizers import processors
+
+    expected = whole(make(), TEXT)
+
+    def truncation(tokenizer):
+        tokenizer.enable_truncation(128)
+
+    def padding(tokenizer):
+        tokenizer.enable_padding(length=1 << 17, pad_id=0, pad_token="<|end|>")
+
+    def pad_to_multiple(tokenizer):
+        tokenizer.enable_padding(pad_to_multiple_of=1000, direction="left")
+
+    def dropout(tokenizer):
+        tokenizer.model.dropout = 0.5
+
+    def template(tokenizer):
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<|end|> $A <|end|>", special_tokens=[("<|end|>", 0)]
+        )
+
+    for change, named in (
+        (truncation, "its truncation to 128 tokens is switched off"),
+        (padding, "its padding is switched off"),
+        (pad_to_multiple, "its padding is switched off"),
+        (dropout, "its dropout of 0.5 of the merges is switched off"),
+        (template, "the special tokens that it adds to an input, 2 to each"),
+    ):
+        tokenizer = make()
+        change(tokenizer)
+        status, ids, output = bench.run(tokenizer, [TEXT.encode()])
+        good = status == 0 and ids == expected and named in output
+        bench.check(good, f"a file that remembers {change.__name__}", output)
+    status, _, output = bench.run(make(), [TEXT.encode()])
+    bench.check(output.count("\n") == 1, "one that remembers nothing: one line", output)
+
+
+def texts(bench):
+    made = make()
+    for what, content, expected in (
+        ("CR LF is kept", b"one\r\ntwo\rthree\n\r\n", "one\r\ntwo\rthree\n\r\n"),
+        ("no byte order mark is a token", b"\xef\xbb\xbfone", "one"),
+        ("a mark inside is text", b"one\xef\xbb\xbf", "one\ufeff"),
+    ):
+        status, ids, output = bench.run(made, [content])
+        bench.check(status == 0 and ids == whole(made, expected), what, output)
+    end = made.token_to_id("<|end|>")
+    status, ids, output = bench.run(
+        made, [b"\xef\xbb\xbfone\r\n", b"\xef\xbb\xbftwo"], "--between", "<|end|>"
+    )
+    expected = [*whole(made, "one\r\n"), end, *whole(made, "two")]
+    bench.check(ids == expected, "several texts, a token between", output)
+    for what, content, expected in (
+        ("UTF-16", "one".encode("utf-16"), "byte order mark of UTF-16"),
+        ("UTF-32", "one".encode("utf-32"), "byte order mark of UTF-32"),
+        ("other bytes", TEXT.encode() + b"\nab\xff", f"0xff in line {TEXT.count(chr(10)) + 2}"),
+        ("no text", b"", "expected 1 to 2^32 tokens, got 0"),
+    ):
+        status, ids, output = bench.run(made, [content])
+        good = status != 0 and ids is None and expected in output
+        bench.check(good and "Traceback" not in output, f"refused: {what}", output)
+
+
+def losses(bench):
+    """What a tokenizer does not know is counted."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"one": 0, "?": 1}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    status, ids, output = bench.run(words, [b"one two one two"])
+    good = ids == [0, 1, 0, 1] and "2 of these are '?'" in output
+    bench.check(good, "unknown words", output)
+    pieces = Tokenizer(models.Unigram([("?", 0.0), ("a", -1.0)], unk_id=0))
+    status, ids, output = bench.run(pieces, ["aéa".encode()])
+    bench.check("1 of these are '?'" in output, "unknown pieces", output)
+    few = Tokenizer(models.BPE({"a": 0, "b": 1}, []))
+    status, ids, output = bench.run(few, ["aéb é\n".encode()])
+    good = ids == [0, 1] and "4 characters are lost" in output and "'é'" in output
+    bench.check(good, "characters without a token", output)
+
+
+def large(bench):
+    """A text in pieces has the tokens of the whole, whatever its lines."""
+    from tokenizers import pre_tokenizers
+
+    # Long runs of line breaks and spaces, which are tokens of their own.
+    text = "".join(
+        TEXT[i * 997 % 9000 :][:1500] + "\n" * (i % 7) + " " * (i % 5) for i in range(400)
+    )
+    made = make()
+    status, ids, output = bench.run(made, [text.encode()])
+    bench.check(ids == whole(made, text), "a text of several pieces", output)
+    # It begins every text with a space, so pieces of it would differ.
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    status, ids, output = bench.run(made, [text.encode()])
+    bench.check(ids == whole(made, text), "a text that has no pieces", output)
+
+    peaks = []
+    for times in (4, 40):
+        make().save(str(bench.folder / "tokenizer.json"))
+        (bench.folder / "large.txt").write_text(text * times)
+        child = os.fork()
+        if child == 0:
+            with open(os.devnull, "w") as nothing:
+                os.dup2(nothing.fileno(), 1)
+            os.execv(
+                sys.executable,
+                [sys.executable, COMMAND, bench.folder / "large.txt", "--tokenizer",
+                 bench.folder / "tokenizer.json", "-o", bench.folder / "large.bin"],
+            )  # fmt: skip
+        _, status, usage = os.wait4(child, 0)
+        assert status == 0
+        peaks.append(usage.ru_maxrss / 1024)
+    size = len(text) * 36 / 2**20
+    bench.check(
+        peaks[1] - peaks[0] < 20 * size,
+        f"{size:.0f} MiB more of text take {peaks[1] - peaks[0]:.0f} MiB more of memory",
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.inside:
+        if has(options.python, "tokenizers"):
+            os.execv(options.python, [str(options.python), __file__, "--inside"])
+        return
+    with tempfile.TemporaryDirectory() as name:
+        bench = Bench(pathlib.Path(name))
+        for part in (remembered_settings, texts, losses, large):
+            part(bench)
+    sys.exit(f"{bench.failed} comparisons failed" if bench.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Texts as tokens of a training corpus: every character counts, and nothing else.
+
+A tokenizer file also remembers how its last user prepared single inputs of a model:
+truncation, padding, dropout of merges. None of these is part of a corpus, so they are
+switched off. What the tokenizer does to characters (normalizer, added tokens) stays.
+
+Encoding takes some 180 bytes of memory for each byte of text, so a text is encoded in
+pieces. A piece ends after a line break, where the tokenizer makes the same tokens of
+both sides alone as of both together. A tokenizer that begins every text with a space
+has no such place: its texts are encoded whole.
+"""
+
+import codecs
+import collections
+import itertools
+import json
+
+import tokenizers
+
+PIECE = 1 << 17  # characters
+PIECES = 8  # encoded at once, on all cores
+AROUND = 2000  # characters on each side of a cut that are encoded to try it
+CUTS = 30  # that are tried
+OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32LE", codecs.BOM_UTF32_BE: "UTF-32BE",
+    codecs.BOM_UTF16_LE: "UTF-16LE", codecs.BOM_UTF16_BE: "UTF-16BE",
+}  # fmt: skip
+
+
+def without_inputs_settings(tokenizer):
+    """Switches off what does not belong to a corpus. Returns a line for each."""
+    lines = []
+    if tokenizer.truncation:
+        lines.append(
+            f"its truncation to {tokenizer.truncation['max_length']} tokens is switched "
+            "off: texts are read whole"
+        )
+        tokenizer.no_truncation()
+    if tokenizer.padding:
+        lines.append("its padding is switched off: a corpus has none")
+        tokenizer.no_padding()
+    if getattr(tokenizer.model, "dropout", None):
+        lines.append(
+            f"its dropout of {tokenizer.model.dropout:g} of the merges is switched off: "
+            "a file has each text once"
+        )
+        tokenizer.model.dropout = None
+    if count := tokenizer.num_special_tokens_to_add(False):
+        lines.append(
+            f"the special tokens that it adds to an input, {count} to each, are left "
+            "out: --between TOKEN puts one between texts"
+        )
+    return lines
+
+
+def open_text(path):
+    """The file, to be read with its line ends as they are, without a byte order mark.
+    Throws ValueError if its mark says that it is no UTF-8."""
+    with open(path, "rb") as file:
+        first = file.read(4)
+    for mark, name in OTHER_MARKS.items():
+        if first.startswith(mark):
+            raise ValueError(
+                f"expected UTF-8, got the byte order mark of {name}: convert it with "
+                f"iconv -f {name.removesuffix('LE').removesuffix('BE')} -t UTF-8"
+            )
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+def bad_line(path, error):
+    """What a UnicodeDecodeError of the file is, and in which line."""
+    number = 0
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                break
+    return (
+        f"expected UTF-8, got the byte {error.object[error.start]:#04x} in line {number}: "
+        f"{error.reason}"
+    )
+
+
+class Encoder:
+    """Turns texts into the numbers of their tokens, and counts what gets lost."""
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+        self.vocabulary = tokenizer.get_vocab()
+        self.seen = collections.Counter()  # characters
+        self.unknown = 0
+        self.unknown_id = self.vocabulary.get(getattr(tokenizer.model, "unk_token", None))
+        if isinstance(tokenizer.model, tokenizers.models.Unigram):  # which does not tell
+            self.unknown_id = json.loads(tokenizer.to_str())["model"]["unk_id"]
+
+    def encode(self, file):
+        """Gives lists of token numbers, in order."""
+        pieces = self._pieces(file)
+        while some := list(itertools.islice(pieces, PIECES)):
+            for piece in some:
+                self.seen.update(piece)
+            for ids in self._ids(some):
+                self.unknown += ids.count(self.unknown_id)
+                yield ids
+
+    def _ids(self, texts):
+        encoded = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [each.ids for each in encoded]
+
+    def _pieces(self, file):
+        text, size = "", PIECE
+        while more := file.read(size):
+            text += more
+            if (cut := self._cut(text)) is None:
+                size = len(text)
+                continue
+            yield text[:cut]
+            text, size = text[cut:], PIECE
+        if text:
+            yield text
+
+    def _cut(self, text):
+        """A place at which `text` may be cut, or None."""
+        end = len(text) - AROUND
+        for _ in range(CUTS):
+            cut = text.rfind("\n", 0, max(end, 0)) + 1
+            if cut == 0:
+                return None
+            left, right = text[max(cut - AROUND, 0) : cut], text[cut : cut + AROUND]
+            both, alone, after = self._ids([left + right, left, right])
+            if both == alone + after:
+                return cut
+            end = cut - 1
+        return None
+
+    def losses(self):
+        """A line for each way in which tokens do not say what the texts do."""
+        lines = []
+        if self.unknown:
+            token = self.tokenizer.id_to_token(self.unknown_id)
+            lines.append(f"{self.unknown:,} of these are '{token}', for what it does not know")
+        if lost := [c for c in self.seen if self._is_lost(c)]:
+            lost.sort(key=self.seen.get, reverse=True)
+            named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
+            lines.append(
+                f"{sum(map(self.seen.get, lost)):,} characters are lost, for which it has "
+                f"no token: {named}"
+            )
+        return lines
+
+    def _is_lost(self, character):
+        """Whether byte-pair encoding, without a token for what it does not know, drops
+        the character or a part of it."""
+        model = self.tokenizer.model
+        if (
+            not isinstance(model, tokenizers.models.BPE)
+            or model.unk_token
+            or model.byte_fallback
+            or model.continuing_subword_prefix
+            or model.end_of_word_suffix
+        ):
+            return False
+        parts = [(character, None)]
+        if self.tokenizer.normalizer:
+            parts = [(self.tokenizer.normalizer.normalize_str(character), None)]
+        if self.tokenizer.pre_tokenizer:
+            parts = self.tokenizer.pre_tokenizer.pre_tokenize_str(parts[0][0])
+        return any(symbol not in self.vocabulary for part, _ in parts for symbol in part)
