@@ -13,7 +13,7 @@ import re
 import sys
 
 from exporting import PYTHON, ROOT, check_each, has
-from modules import CASES, EVAL, EXACT, GOOD, START
+from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, START
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -75,7 +75,7 @@ def check(command, seen, folder, case):
         # Without memory for its values it has the same layers.
         status, more = export(command, folder, "--no-values")
         output += more
-    is_exported = name == OPERATORS or wanted.startswith((GOOD, EVAL, EXACT))
+    is_exported = name == OPERATORS or wanted.startswith((GOOD, EVAL, EXACT, CHECKPOINTED))
     good = (
         wanted in output
         and "Traceback" not in output

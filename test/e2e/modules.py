@@ -6,6 +6,7 @@
 GOOD = "--check: "
 EXACT = "autograd's, bit by bit"
 EVAL = "exported as it runs in eval mode"
+CHECKPOINTED = "exported as if it checkpointed no activations"
 WITH_VALUES = "--check: the"  # what has to have values
 START = """
 import torch
@@ -272,4 +273,49 @@ def make(): return model(Net(Twice))
         GOOD,
     ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
+    *[
+        (
+            f"activation checkpointing, {what}",
+            f"""
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+class Checkpointed(Block):
+    def forward(self, x): return {call}
+class Sequence(Net):
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        return self.head(checkpoint_sequential(list(self.blocks), 2, x, use_reentrant=False))
+def make(): return model({made})
+""",
+            CHECKPOINTED,
+        )
+        for what, call, made in (
+            ("reentrant", "checkpoint(super().forward, x, use_reentrant=True)",
+             "Net(Checkpointed)"),
+            ("not reentrant", "checkpoint(super().forward, x, use_reentrant=False)",
+             "Net(Checkpointed)"),
+            ("by the module's name",
+             "torch.utils.checkpoint.checkpoint(lambda y: super(Checkpointed, self)"
+             ".forward(y), x, use_reentrant=False, preserve_rng_state=False)",
+             "Net(Checkpointed)"),
+            ("of a sequence", "x", "Sequence()"),
+            ("by a wrapper", "x", "Net(lambda: checkpoint_wrapper(Block()))"),
+        )
+    ],
+    (
+        "dropout of everything",
+        """
+class Drop(Block):
+    def forward(self, x): return super().forward(x) + F.dropout(self.line(x), 1.0)
+def make(): return model(Net(Drop))
+""",
+        GOOD,
+    ),
+    (
+        "a compiled module",
+        """
+def make(): return model(torch.compile(Net()))
+""",
+        GOOD,
+    ),
 ]

@@ -156,7 +156,8 @@ class NoGrad(Block):
         return super().forward(x) / scale
 def make(): return model(Net(NoGrad))
 """,
-        "expected a forward without regions like torch.no_grad()",
+        "expected a forward without regions like torch.no_grad(), got one in 'blocks.0', "
+        "source.py:39: scale = x.abs().mean(): detach() cuts gradients too",
     ),
     (
         "a loss that is a dictionary",
@@ -271,6 +272,160 @@ def make(): return model(Net(Twice))
         "def make(): return model(Net())",
         "source.py: got an unexpected keyword argument 'layers'",
         "layers=2",
+    ),
+    *[
+        (
+            f"an embedding with {argument}",
+            f"""
+class Embeds(Net):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(16, C, {argument})
+def make(): return model(Embeds())
+""",
+            answer,
+        )
+        for argument, answer in (
+            ("scale_grad_by_freq=True",
+             "got scale_grad_by_freq=True in 'embedding', source.py:23: "
+             "x = self.embedding(tokens): leave it out"),
+            ("sparse=True", "got sparse=True in 'embedding', source.py:23: "),
+            ("max_norm=1.0", "an embedding with max_norm changes its own weight"),
+        )
+    ],
+    (
+        "complex numbers",
+        """
+class Rotate(Block):
+    def forward(self, x):
+        z = torch.view_as_complex(x.view(B, T, C // 2, 2))
+        return super().forward(torch.view_as_real(z * 1j).flatten(2))
+def make(): return model(Net(Rotate))
+""",
+        "got complex ones in 'blocks.0', source.py:38: z = torch.view_as_complex(x.view(B, "
+        "T, C // 2, 2)): packages have none. Compute with both parts",
+    ),
+    (
+        "complex numbers between layers",
+        """
+class Spectrum(Net):
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        z = torch.fft.rfft(x, dim=1)
+        for block in self.blocks: x = block(x) + z.real[:, :1]
+        return self.head(x)
+def make(): return model(Spectrum())
+""",
+        "got complex ones in source.py:39: z = torch.fft.rfft(x, dim=1)",
+    ),
+    (
+        "an operator in a loss",
+        """
+def penalty(logits):
+    return torch.linalg.inv(logits[0, :T, :T] + 9 * torch.eye(T)).sum()
+def make(): return model(Net(), lambda o, l: cross_entropy(o, l) + penalty(o))
+""",
+        "got aten::linalg_inv_ex in the loss, source.py:37: return torch.linalg.inv(",
+    ),
+    (
+        "an operator in a loss that is a module",
+        """
+class Loss(nn.Module):
+    def forward(self, logits, labels):
+        return cross_entropy(logits, labels) + logits.kthvalue(2).values.sum()
+def make(): return model(Net(), Loss())
+""",
+        "got aten::kthvalue in the loss, source.py:38: return cross_entropy(",
+    ),
+    (
+        "a sum of embeddings",
+        """
+class Bag(Block):
+    def forward(self, x):
+        return x + F.embedding_bag(torch.arange(C).view(1, C), self.line.weight)
+def make(): return model(Net(Bag))
+""",
+        "got aten::_embedding_bag in 'blocks.0', source.py:38: return x + F.embedding_bag("
+        "torch.arange(C).view(1, C), self.line.weight): F.embedding and a sum",
+    ),
+    (
+        "a boundary that does not grow with the samples",
+        """
+class Places(Net):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Parameter(torch.randn(1, 2 * T, C))
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        places = self.places[:, :T]
+        for block in self.blocks: x = block(x + places)
+        return self.head(x)
+def make(): return model(Places())
+""",
+        "to grow with the samples (--parts), got one of the shape [1, 4, 8] for 4 samples and "
+        "[1, 4, 8] for 2 in source.py:42: places = self.places[:, :T]: give it a dimension",
+        "--parts=2",
+    ),
+    (
+        "a tensor that is too large for a run",
+        """
+class Wide(Block):
+    def forward(self, x):
+        return super().forward(x) + (x.mean() * torch.ones(3_000_000)).mean()
+def make(): return model(Net(Wide))
+""",
+        "got a tensor of 24,000,000 bytes in 'blocks.0', source.py:38: return super()",
+    ),
+    (
+        "a parameter without elements",
+        """
+class Empty(Block):
+    def __init__(self):
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(0))
+    def forward(self, x): return super().forward(x) + self.nothing.sum()
+def make(): return model(Net(Empty))
+""",
+        "expected tensors with elements, got a parameter",
+    ),
+    *[
+        (
+            f"mixed precision {where}",
+            f"""
+class Mixed(Block):
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16, enabled={module}):
+            return super().forward(x)
+def loss(logits, labels):
+    with torch.autocast("cpu", torch.bfloat16, enabled=True):
+        return cross_entropy(logits @ logits.mT @ logits, labels)
+def make(): return model(Net({block}), {loss})
+""",
+            answer,
+        )
+        for where, module, block, loss, answer in (
+            ("in a module", True, "Mixed", "cross_entropy",
+             "expected a forward without torch.autocast(), got one in 'blocks.0.line', "
+             "source.py:14: return x + torch.tanh(self.line(x)): leave it out, for exported"),
+            ("in a loss", False, "Block", "loss",
+             "expected a forward without torch.autocast(), got one in the loss, source.py:"),
+        )
+    ],
+    (
+        "checkpointing by another library",
+        """
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def backward(ctx, g): return g * 2
+class Custom(Block):
+    def forward(self, x):
+        return Checkpoint.apply(super().forward(x))
+def make(): return model(Net(Custom))
+""",
+        "source.Checkpoint in source.py:43: return Checkpoint.apply(super().forward(x)), an "
+        "autograd function whose own backward would not run: switch it off, for recompute",
     ),
     ("no function", "nothing = 0", "expected a function 'make', found none"),
     ("something else", "def make(): return Net()", "expected a chimera_export.Model"),

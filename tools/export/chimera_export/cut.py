@@ -28,7 +28,7 @@ from torch.utils import _pytree as pytree
 
 from . import dropout, inplace, refusals
 from .model import SCALES, Refused, WithLossAndLogits
-from .traced import PREFIX, ancestors, attribute, own_name
+from .traced import PREFIX, ancestors, attribute, lines_of_users, own_name, where
 
 aten = torch.ops.aten
 
@@ -44,6 +44,7 @@ class Layer:
 
     module: fx.GraphModule
     inputs: list  # fake tensors, one for each that comes in
+    made_in: list  # of the inputs, the user's line that makes it, for people
     differentiable: list  # of the inputs, whether a gradient flows back
     labels: list  # fake tensors
     prefix: str
@@ -81,6 +82,7 @@ def trace(model):
     with (
         refusals.nothing_custom(),
         refusals.nothing_in_place(whole),
+        lines_of_users(),
         warnings.catch_warnings(),
     ):
         # Recurrent layers keep a list of their own parameters.
@@ -271,6 +273,7 @@ def cut(model):
             Layer(
                 module=module,
                 inputs=[n.meta["val"] for n in crossing_in],
+                made_in=[where(n) for n in crossing_in],
                 differentiable=[
                     n in learned and n.meta["val"].is_floating_point()
                     for n in crossing_in

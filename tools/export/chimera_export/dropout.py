@@ -15,25 +15,14 @@ import operator
 import torch
 
 from .model import Refused
-from .traced import where
+from .traced import arguments_of, where
 
 aten = torch.ops.aten
 
 
-def _arguments(node, names):
-    """The arguments of a call by name, with the schema's defaults."""
-    found = {}
-    for i, argument in enumerate(node.target._schema.arguments):
-        if i < len(node.args):
-            found[argument.name] = node.args[i]
-        elif argument.name in node.kwargs:
-            found[argument.name] = node.kwargs[argument.name]
-        else:
-            found[argument.name] = argument.default_value
-    return [found[name] for name in names]
-
-
 def _drop(graph, x, probability):
+    if probability >= 1:  # of all elements, so nothing is drawn
+        return graph.call_function(aten.mul.Tensor, (x, 0.0))
     pair = graph.call_function(aten.native_dropout.default, (x, probability, True))
     return graph.call_function(operator.getitem, (pair, 0))
 
@@ -64,7 +53,7 @@ DROPOUTS = {
 
 def _write_out_attention(graph, node):
     """Attention as products, a softmax and dropout between them."""
-    q, k, v, mask, probability, causal, scale, grouped = _arguments(
+    q, k, v, mask, probability, causal, scale, grouped = arguments_of(
         node,
         ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale",
          "enable_gqa"],
@@ -126,7 +115,7 @@ def make_ours(graph, samples):
                 with graph.inserting_before(node):
                     made = DROPOUTS[node.target](graph, x, probability)
         elif node.target is aten.scaled_dot_product_attention.default:
-            if not _arguments(node, ["dropout_p"])[0]:
+            if not arguments_of(node, ["dropout_p"])[0]:
                 continue
             rows.append(_rows(node, node.meta["val"].shape, samples))
             with graph.inserting_before(node):

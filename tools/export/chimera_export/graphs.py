@@ -7,6 +7,7 @@ import operator
 
 import torch
 
+from . import operators
 from .model import Refused
 from .traced import where
 
@@ -32,6 +33,11 @@ def type_name(dtype):
 
 
 def shape_of(value):
+    if value.numel() == 0:
+        raise Refused(
+            f"expected tensors with elements, got a parameter, a constant or a value "
+            f"that is kept or handed on of the shape {list(value.shape)}"
+        )
     return {"type": type_name(value.dtype), "shape": [int(n) for n in value.shape]}
 
 
@@ -132,7 +138,8 @@ def encode(function, allowed):
         if schema.name not in allowed:
             raise Refused(
                 f"expected one of the operators that packages may call "
-                f"(operators.txt), got {schema.name}{where(node)}"
+                f"(operators.txt), got {schema.name}{where(node)}: "
+                f"{operators.advice_of(node.target)}"
             )
         known = numbers
         for source in _to_convert(node):

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import math
 import pathlib
 
 import safetensors.torch
@@ -14,24 +13,13 @@ import torch
 from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
-from . import check, cut, graphs, joint, refusals
+from . import check, checkpointing, cut, graphs, joint, operators, refusals, sizes
 from .model import SCALES, Refused, WithLoss
+from .sizes import bytes_of
 
 VERSION = 1
 FLOATS = {torch.float32: "Float32", torch.float64: "Float64"}
 LARGEST_CONSTANT = 1 << 20  # bytes
-
-
-def allowed_operators():
-    """Those that the runtime runs, from its own list."""
-    root = pathlib.Path(__file__).resolve().parents[3]
-    text = (root / "runtime/stage/exported/operators.txt").read_text()
-    return {line.strip() for line in text.splitlines()
-            if line.strip() and not line.startswith("#")}  # fmt: skip
-
-
-def bytes_of(value):
-    return value.numel() * value.element_size()
 
 
 def _products_of_attention(query, key):
@@ -89,10 +77,12 @@ def start_of(owner, leaf, value):
 class Exporter:
     def __init__(self, model):
         self.model = model
-        self.allowed = allowed_operators()
+        self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
         # What entries of graphs were written of, by their identities.
         self.traced = {}
+        self.heaviest = {}  # likewise, the node that makes the largest tensor
+        self.notes = []  # for people
         # Which name a parameter has that is used under several.
         self.names = {id(p): name for name, p in model.named_parameters()}
         self.owners = {
@@ -114,11 +104,22 @@ class Exporter:
     def export(self, samples):
         """`samples`: how many samples a call of a graph may have, the most first.
         Returns the package."""
+        with checkpointing.switched_off() as calls:
+            made = self._export(samples)
+        if calls:
+            self.notes.append(
+                f"exported as if it checkpointed no activations: {checkpointing.ADVICE}"
+            )
+        return made
+
+    def _export(self, samples):
         types = {p.dtype for _, p in self.model.named_parameters()}
         if len(types) != 1 or not types <= FLOATS.keys():
             raise Refused(
                 "expected parameters of one type, float32 or float64, got "
-                + ", ".join(map(str, types))
+                f"{', '.join(sorted(map(str, types)))}: --type float32 converts them. "
+                "Exported models compute in float32 or float64; there are no types of "
+                "16 bits for them yet"
             )
         if self.has_values:
             refusals.check_buffers(self.model)
@@ -128,6 +129,7 @@ class Exporter:
                 "expected dropout of tensors whose first dimension grows with the "
                 "samples, but with other numbers of them (--parts) it does not"
             )
+        sizes.check_growth(by_samples, samples)
         layers, names = [], []
         for layer in zip(*by_samples):
             entry, full = self._layer(layer, samples)
@@ -142,6 +144,11 @@ class Exporter:
             "kinds": self.kinds,
             "layers": layers,
         }
+        self.notes = sizes.check(
+            self.kinds,
+            [[self.heaviest[id(e)] for e in kind["graphs"]] for kind in self.kinds],
+            package["type"],
+        )
         if len(by_samples[0][-1].labels) > len(self.model.labels):
             package["labels"].append(SCALES)
         self._check_parts(package)
@@ -264,7 +271,7 @@ class Exporter:
         parameters = [
             {
                 "name": name.removeprefix(path),
-                "shape": list(p.shape),
+                "shape": graphs.shape_of(p)["shape"],
                 **(
                     {"start": "Given"}
                     if self.has_values
@@ -382,6 +389,7 @@ class Exporter:
             "weight_gradient_flops": max(whole - inputs, 0),
         }
         self.traced[id(entry)] = (entry, made, forward_numbers, numbers)
+        self.heaviest[id(entry)] = sizes.heaviest((made.forward, made.backward))
         return entry
 
     def _logits(self, layer, parameters, buffers):

@@ -8,8 +8,23 @@ import contextlib
 import torch
 from torch import fx
 
+from . import checkpointing, operators
 from .model import Refused, WithLoss
-from .traced import attribute, own_name, where
+from .traced import attribute, here, own_name, where
+
+# Regions of a forward, by the operator that stands for them in a trace: what they are
+# called, and what to do without.
+REGIONS = {
+    "wrap_with_set_grad_enabled": (
+        "regions like torch.no_grad()",
+        "detach() cuts gradients too",
+    ),
+    "wrap_with_autocast": (
+        "torch.autocast()",
+        "leave it out, for exported models compute in the type of their parameters, "
+        "float32 or, with --type, float64, and have no mixed precision yet",
+    ),
+}
 
 
 def check_module(whole):
@@ -56,10 +71,13 @@ def nothing_custom():
     apply = torch.autograd.Function.__dict__["apply"]
 
     def refuse(cls, *_, **__):
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        advice = ""
+        if "checkpoint" in name.lower():
+            advice = f": switch it off, for {checkpointing.ADVICE}"
         raise Refused(
-            f"expected operations that PyTorch differentiates, got "
-            f"{cls.__module__}.{cls.__qualname__}, an autograd function whose own "
-            f"backward would not run"
+            f"expected operations that PyTorch differentiates, got {name}{here()}, an "
+            f"autograd function whose own backward would not run{advice}"
         )
 
     torch.autograd.Function.apply = classmethod(refuse)
@@ -89,24 +107,31 @@ def check_graph(whole):
         if node.op == "get_attr" and isinstance(
             attribute(whole, node.target), fx.GraphModule
         ):
-            raise Refused(
-                "expected a forward without regions like torch.no_grad() or "
-                f"torch.autocast(), got one{_around(node)}: detach() cuts gradients "
-                "too"
-            )
-        if (
-            node.op == "call_function"
-            and isinstance(node.target, torch._ops.OpOverload)
-            and node.target._schema.is_mutable
-        ):
+            _refuse_region(whole, node)
+        if node.op != "call_function":
+            continue
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             raise Refused(
                 f"expected operations that change nothing in place, got "
-                f"{node.target.name()}{where(node)}: write it without"
+                f"{node.target.name()}{where(node)}: {operators.advice_of(node.target)}"
             )
+        operators.check_call(node)
 
 
-def _around(node):
-    return next((where(user) for user in node.users), "")
+def _refuse_region(whole, node):
+    names = {user.target.name() for user in node.users if user.op == "call_function"}
+    what, advice = next(
+        (REGIONS[name] for name in names if name in REGIONS),
+        ("control flow of PyTorch (torch.cond and others)", "write it without"),
+    )
+    raise Refused(f"expected a forward without {what}, got one{_inside(whole, node)}: {advice}")
+
+
+def _inside(whole, node):
+    """The user's line of what runs first in a region."""
+    region = attribute(whole, node.target)
+    lines = (where(each) for each in region.graph.nodes if each.op == "call_function")
+    return next(filter(None, lines), "")
 
 
 def _listed(names):

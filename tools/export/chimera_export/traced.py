@@ -2,6 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Questions about a traced graph."""
 
+import contextlib
+import pathlib
+import re
+import traceback
+from unittest import mock
+
+import torch
+from torch import fx
+
 # The user's module is this one's child: model.WithLoss is what is traced.
 PREFIX = "model."
 
@@ -11,6 +20,19 @@ def attribute(root, path):
     for name in path.split("."):
         root = getattr(root, name)
     return root
+
+
+def arguments_of(node, names):
+    """The arguments of a call by name, with the schema's defaults."""
+    found = {}
+    for i, argument in enumerate(node.target._schema.arguments):
+        if i < len(node.args):
+            found[argument.name] = node.args[i]
+        elif argument.name in node.kwargs:
+            found[argument.name] = node.kwargs[argument.name]
+        else:
+            found[argument.name] = argument.default_value
+    return [found[name] for name in names]
 
 
 def ancestors(nodes):
@@ -24,16 +46,70 @@ def ancestors(nodes):
     return seen
 
 
-def where(node):
-    """The module and the function that made a node, for people."""
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    parts = [f"'{own_name(stack[-1][0])}'"] if stack else []
-    trace = (node.meta.get("stack_trace") or "").strip().splitlines()
-    if trace:
-        parts.append(trace[-1].strip())
+_OWN = str(pathlib.Path(__file__).parent)
+_TORCH = str(pathlib.Path(torch.__file__).parent)
+_FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)(?:\n +(.*))?')
+_FUNCTIONS_OF_USERS = ("made", "loss_of", "_logits")  # of WithLoss
+
+
+def _of_users(frames):
+    """Of the frames of a traced model, those of the user's code: the last one says
+    where. If it has none, that of PyTorch. The first tells apart module and loss."""
+    entries = [
+        i
+        for i, f in enumerate(frames)
+        if f.filename.startswith(_OWN) and f.name in _FUNCTIONS_OF_USERS
+    ]
+    if not entries:
+        return []
+    inner = frames[entries[0] + 1 :]
+    own = [f for f in inner if not f.filename.startswith((_OWN, _TORCH))]
+    return [frames[entries[0]], *(own or inner[-1:])]
+
+
+@contextlib.contextmanager
+def lines_of_users():
+    """While it lasts, what is traced remembers the user's lines, whatever the names of
+    their functions. PyTorch keeps those of functions named forward alone."""
+    name = "_filter_traceback_frames"
+    theirs = getattr(fx.proxy.TracerBase, name, None)
+    if theirs is None:
+        yield
+        return
+
+    def frames(tracer, summary):
+        own = _of_users(summary)
+        return traceback.StackSummary.from_list(own) if own else theirs(tracer, summary)
+
+    with mock.patch.object(fx.proxy.TracerBase, name, frames):
+        yield
+
+
+def _line(trace, path):
+    """What is said of the last frame of a trace."""
+    frames = _FRAME.findall(trace)
+    parts = [f"'{own_name(path)}'"] if path.startswith(PREFIX) else []
+    if frames and frames[0][0].startswith(_OWN) and frames[0][2] == "loss_of":
+        parts = ["the loss"]
+    if frames and not frames[-1][0].startswith(_OWN):
+        file, line, _, code = frames[-1]
+        parts.append(f"{pathlib.Path(file).name}:{line}: {code.strip()}".rstrip(": "))
     return " in " + ", ".join(parts) if parts else ""
 
 
+def where(node):
+    """The module and the user's line that made a node, for people."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    path = list(stack.values())[-1][0] if stack else ""
+    return _line(node.meta.get("stack_trace") or "", path)
+
+
+def here():
+    """The user's line that runs now, while the model is traced."""
+    return _line("".join(traceback.format_list(_of_users(traceback.extract_stack()))), "")
+
+
 def own_name(path):
-    """A path as the user's module has it."""
-    return path.removeprefix(PREFIX)
+    """A path as the user's module has it. A wrapper that checkpoints a module, of
+    torch.distributed, has no name of its own."""
+    return path.removeprefix(PREFIX).replace("_checkpoint_wrapped_module.", "")

@@ -1,0 +1,38 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Activation checkpointing of modules, which a run does not need: the pipeline of a
+description says what is computed again (recompute)."""
+
+import contextlib
+from unittest import mock
+
+from torch.utils import checkpoint
+
+ADVICE = "recompute(all) in a description's pipeline computes forwards again"
+
+
+@contextlib.contextmanager
+def switched_off():
+    """While it lasts, torch.utils.checkpoint calls functions as they are, however a
+    module has imported it: what its function calls is replaced, not the function.
+    Yields a list that gets each checkpointed function."""
+    calls = []
+
+    class Plain:
+        @staticmethod
+        def apply(function, _, *arguments):
+            calls.append(function)
+            return function(*arguments)
+
+    def around(function, *_, **__):
+        calls.append(function)
+        yield  # before the function; after it there is nothing to do
+
+    with contextlib.ExitStack() as stack:
+        for name, plain in (
+            ("CheckpointFunction", Plain),
+            ("_checkpoint_without_reentrant_generator", around),
+        ):
+            if hasattr(checkpoint, name):
+                stack.enter_context(mock.patch.object(checkpoint, name, plain))
+        yield calls

@@ -1,0 +1,69 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a run takes of an operator and what it does not, said while a model is exported.
+
+The runtime has a list of operators (operators.txt), and looks at some arguments before
+it calls one: Executable.cpp, Checks.cpp and CheckPackage.cpp in the runtime. A model that
+they would refuse is refused here, with the line of the user that calls it."""
+
+import pathlib
+
+import torch
+
+from .model import Refused
+from .traced import arguments_of, where
+
+aten = torch.ops.aten
+# By the beginning of an operator's name, how to do without.
+ADVICE = {
+    "aten::embedding_renorm_": "an embedding with max_norm changes its own weight; scale "
+    "what it returns",
+    "aten::_embedding_bag": "F.embedding and a sum or a mean do the same",
+    "aten::_sparse": "packages have no sparse tensors",
+    "aten::_fft": "packages have no complex numbers",
+    "aten::_grouped_mm": "transformers' experts_implementation='batched_mm' has a form "
+    "that can be exported",
+    "aten::as_strided_scatter": "view(), select() and slices say which elements are meant",
+}
+
+
+def allowed():
+    """The operators that the runtime runs, from its own list."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    text = (root / "runtime/stage/exported/operators.txt").read_text()
+    return {line.strip() for line in text.splitlines()
+            if line.strip() and not line.startswith("#")}  # fmt: skip
+
+
+def advice_of(target):
+    """How to do without an operator."""
+    name = target.name()
+    return next((text for start, text in ADVICE.items() if name.startswith(start)),
+                "write it without")  # fmt: skip
+
+
+def _is_complex(node):
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
+def check_call(node):
+    """Refuses a call that a run would refuse, or whose gradient it would."""
+    if _is_complex(node) or any(_is_complex(source) for source in node.all_input_nodes):
+        raise Refused(
+            f"expected tensors of real numbers, got complex ones{where(node)}: packages "
+            "have none. Compute with both parts: a rotation is a product with cosines "
+            "and one with sines"
+        )
+    if node.target is aten.embedding.default:
+        scales, sparse = arguments_of(node, ["scale_grad_by_freq", "sparse"])
+        if scales:
+            raise Refused(
+                f"expected an embedding whose gradient is not scaled by how often a token "
+                f"occurs, got scale_grad_by_freq=True{where(node)}: leave it out"
+            )
+        if sparse:
+            raise Refused(
+                f"expected an embedding with a dense gradient, got sparse=True"
+                f"{where(node)}: leave it out, the values are the same"
+            )

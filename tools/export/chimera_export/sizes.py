@@ -1,0 +1,87 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How large tensors are that a layer makes, and how large a run lets them be.
+
+The proof of a program counts the tensors whose sizes a package states. A run therefore
+refuses a layer that makes one of more than 64 times the largest of these, and 16 MiB
+(ExportedStage.cpp). Boundaries grow with the samples (CheckPackage.cpp)."""
+
+import math
+
+import torch
+
+from . import graphs, joint
+from .model import Refused
+from .traced import where
+
+WORKSPACE, INTERMEDIATES = 1 << 24, 64
+
+
+def bytes_of(value):
+    return value.numel() * value.element_size()
+
+
+def limit_of(kind, type_of_parameters):
+    """What a tensor may have in a run of a stage that has this kind of layer alone."""
+    sizes = {name: dtype.itemsize for dtype, name in graphs.TYPES.items()}
+    stated = [(p["shape"], type_of_parameters) for p in kind["parameters"]]
+    stated += [(c["shape"], c["type"]) for c in kind["constants"]]
+    for entry in kind["graphs"]:
+        for what in ("inputs", "labels", "outputs", "saved"):
+            stated += [(s["shape"], s["type"]) for s in entry[what]]
+    largest = max(math.prod(shape) * sizes[name] for shape, name in stated)
+    return WORKSPACE + INTERMEDIATES * largest
+
+
+def heaviest(functions):
+    """The node of the largest tensor that the graphs of `functions` make. A view takes
+    no memory."""
+    nodes = [
+        node
+        for function in functions
+        for node in function.graph.nodes
+        if node.op == "call_function"
+        and isinstance(node.meta.get("val"), torch.Tensor)
+        and not joint.is_view(node)
+    ]
+    return max(nodes, key=lambda n: bytes_of(n.meta["val"]), default=None)
+
+
+def check(kinds, nodes, type_of_parameters):
+    """Refuses a model with a tensor that no run would allow. `nodes`: by the number of
+    the kind, the heaviest. Returns what to say of one that some would not."""
+    limits = [limit_of(kind, type_of_parameters) for kind in kinds]
+    lines = []
+    for limit, of_kind in zip(limits, nodes):
+        for node in of_kind:
+            size = bytes_of(node.meta["val"])
+            what = f"a tensor of {size:,} bytes{where(node)}"
+            if size > max(limits):
+                raise Refused(
+                    f"expected tensors of at most {max(limits):,} bytes, 64 times the "
+                    f"largest one that a layer is given, hands on or keeps, got {what}: "
+                    "compute it in parts, or with fewer samples"
+                )
+            if size > limit:
+                lines.append(
+                    f"{what} is more than the {limit:,} that a run allows of a stage with "
+                    "this layer alone: give its stage more layers"
+                )
+    return list(dict.fromkeys(lines))
+
+
+def check_growth(by_samples, counts):
+    """Refuses what crosses between layers and does not grow with the samples.
+    `by_samples`: the layers for each number of samples, `counts`."""
+    for layers in zip(*by_samples):
+        for number, made in enumerate(layers[0].made_in):
+            tensors = [layer.inputs[number] for layer in layers]
+            for count, tensor in zip(counts, tensors):
+                if bytes_of(tensor) * counts[0] != bytes_of(tensors[0]) * count:
+                    raise Refused(
+                        "expected tensors that cross from layer to layer to grow with the "
+                        f"samples (--parts), got one of the shape {list(tensors[0].shape)} "
+                        f"for {counts[0]} samples and {list(tensor.shape)} for {count}"
+                        f"{made}: give it a dimension of samples, as expand(samples, …) "
+                        "does, or make it in the layers that use it"
+                    )
