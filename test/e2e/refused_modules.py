@@ -427,6 +427,11 @@ def make(): return model(Net(Custom))
         "source.Checkpoint in source.py:43: return Checkpoint.apply(super().forward(x)), an "
         "autograd function whose own backward would not run: switch it off, for recompute",
     ),
+    (
+        "modules to cut at that have another name",
+        "def make(): return model(Net(), split_at='block')",
+        "got 'block'; did you mean blocks?",
+    ),
     ("no function", "nothing = 0", "expected a function 'make', found none"),
     ("something else", "def make(): return Net()", "expected a chimera_export.Model"),
 ]

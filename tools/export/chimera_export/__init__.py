@@ -5,10 +5,14 @@
 __all__ = ["Model", "Refused"]
 
 
-def __getattr__(name):
-    # Late, so that a command can look for torch first.
-    if name in __all__:
-        from . import model
+class Refused(Exception):
+    """A model, or a part of it, that cannot be exported, and why."""
 
-        return getattr(model, name)
+
+def __getattr__(name):
+    # Late, so that a command can look for torch, and at its arguments, first.
+    if name == "Model":
+        from .model import Model
+
+        return Model
     raise AttributeError(name)

@@ -3,7 +3,6 @@
 """The command chimera-export."""
 
 import argparse
-import ast
 import dataclasses
 import importlib.util
 import inspect
@@ -12,10 +11,7 @@ import sys
 import time
 import traceback
 
-import torch
-
-from . import check, empty, package
-from .model import Model, Refused
+from . import Refused, arguments
 
 DESCRIPTION = """\
 Exports a PyTorch model as a package of layers.
@@ -31,11 +27,10 @@ the values of their parameters. A description names the folder:
 
     chimera.model @mine exported("packages/gpt2")
 """
-TYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(
+    parser = arguments.Parser(
         prog="chimera-export",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -59,8 +54,9 @@ def parse_arguments():
         "schedules cut them into; may be given several times",
     )  # fmt: skip
     parser.add_argument(
-        "--type", choices=TYPES, help="of parameters (default: as the model has them)"
-    )
+        "--type", choices=("float32", "float64"),
+        help="of parameters (default: as the model has them)",
+    )  # fmt: skip
     parser.add_argument(
         "--no-values", action="store_true",
         help="make the model without memory for its parameters: a run draws them "
@@ -80,44 +76,30 @@ def parse_arguments():
 
 
 def load_function(source):
-    path, _, name = source.partition(":")
-    if not pathlib.Path(path).is_file():
-        raise Refused(f"{path}: no such file")
-    if pathlib.Path(path).suffix != ".py":
-        raise Refused(f"{path}: expected a Python file, whose name ends in .py")
-    sys.path.insert(0, str(pathlib.Path(path).resolve().parent))
-    spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
+    path, name = arguments.split_source(source)
+    sys.path.insert(0, str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    function = getattr(module, name or "make", None)
+    function = getattr(module, name, None)
     if not callable(function):
-        raise Refused(f"{path}: expected a function '{name or 'make'}', found none")
+        arguments.refuse_function(path, name, [])
     return function
 
 
-def parse_values(arguments):
-    values = {}
-    for argument in arguments:
-        name, equals, text = argument.partition("=")
-        if not equals or not name.isidentifier():
-            raise Refused(f"expected NAME=VALUE, got '{argument}'")
-        try:
-            values[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            values[name] = text
-    return values
-
-
 def make_model(options):
+    import torch
+
+    from . import empty
+    from .model import Model
+
     function = load_function(options.source)
-    values = parse_values(options.arguments)
-    try:
-        inspect.signature(function).bind(**values)
-    except TypeError as error:
-        raise Refused(f"{options.source}: {error}") from None
-    if options.type:
+    values = arguments.parse_values(options.arguments)
+    arguments.check_values(options.source, inspect.signature(function), values)
+    dtype = getattr(torch, options.type) if options.type else None
+    if dtype:
         # What a forward makes without saying of which type has this one too.
-        torch.set_default_dtype(TYPES[options.type])
+        torch.set_default_dtype(dtype)
     if options.no_values:
         model = empty.without_values(lambda: function(**values))
     else:
@@ -127,8 +109,8 @@ def make_model(options):
             f"{options.source}: expected a chimera_export.Model of it, got a "
             f"{type(model).__name__}"
         )
-    if options.type and not options.no_values:
-        model.module.to(TYPES[options.type])
+    if dtype and not options.no_values:
+        model.module.to(dtype)
     if options.split_at is not None:
         model = dataclasses.replace(model, split_at=options.split_at)
     return model
@@ -136,6 +118,13 @@ def make_model(options):
 
 def export(options):
     started = time.monotonic()
+    arguments.check(options)
+    import torch
+
+    from . import check, package
+
+    # torch.compile would take minutes to run a module once.
+    torch.compiler.set_stance("force_eager")
     compiler = None
     if options.native:
         from . import native  # PyTorch's compiler takes seconds to import
@@ -145,7 +134,7 @@ def export(options):
     samples = model.samples()
     counts = [samples]
     for parts in options.parts:
-        if parts < 1 or samples % parts != 0:
+        if samples % parts != 0:
             raise Refused(
                 f"--parts {parts}: expected a number that divides the "
                 f"{samples} samples of the example inputs"

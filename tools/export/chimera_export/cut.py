@@ -27,6 +27,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from . import dropout, inplace, refusals
+from .arguments import near
 from .model import SCALES, Refused, WithLossAndLogits
 from .traced import PREFIX, ancestors, attribute, lines_of_users, own_name, where
 
@@ -175,7 +176,11 @@ def cut(model):
     if split is None:
         split = find_split(model.module)
     elif split not in dict(model.module.named_modules()):
-        raise Refused(f"--split-at: expected a module of the model, got '{split}'")
+        names = [name for name, _ in model.module.named_modules()]
+        raise Refused(
+            f"--split-at: expected a module of the model, got '{split}'"
+            f"{near(split, names)}"
+        )
     whole = trace(model)
     graph = whole.graph
     strip(graph)

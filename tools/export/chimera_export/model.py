@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a user hands to the exporter, and how it refuses what it cannot export."""
+"""What a user hands to the exporter."""
 
 import dataclasses
 import inspect
@@ -8,11 +8,8 @@ import typing
 
 import torch
 
+from . import Refused
 from .traced import own_name
-
-
-class Refused(Exception):
-    """A model, or a part of it, that cannot be exported, and why."""
 
 
 class ByPosition(dict):

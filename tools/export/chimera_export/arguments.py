@@ -1,0 +1,178 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Looks at the arguments of chimera-export before PyTorch is imported, which takes
+seconds, and at the user's file without running it."""
+
+import argparse
+import ast
+import difflib
+import inspect
+import os
+import pathlib
+
+from . import Refused
+
+
+# Functions that may bind names.
+BINDING = ("exec", "globals", "locals", "setattr", "vars")
+
+
+def near(name, names, cutoff=0.6):
+    """'; did you mean …?' if one of the names is alike, or nothing."""
+    names = list(names)
+    found = difflib.get_close_matches(name, names, 1, cutoff) or [
+        n for n in names if n.lower() == name.lower()
+    ]
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+class Parser(argparse.ArgumentParser):
+    """Names the option that may have been meant."""
+
+    def error(self, message):
+        start = "unrecognized arguments: "
+        if message.startswith(start):
+            given = message.removeprefix(start).split()[0]
+            options = [o for action in self._actions for o in action.option_strings]
+            name, equals, value = given.partition("=")
+            hint = near(name, [o for o in options if o.startswith("--")], 0.7)
+            if not hint and equals:
+                hint = (
+                    "; an argument of the function is given as "
+                    f"{name.lstrip('-').replace('-', '_')}={value}"
+                )
+            message += hint
+        super().error(message)
+
+
+def split_source(source):
+    """The file and the function of FILE[:FUNCTION]."""
+    path, _, name = source.partition(":")
+    return pathlib.Path(path), name or "make"
+
+
+def parse_values(arguments):
+    """By name, the values of NAME=VALUE: Python's, or texts."""
+    values = {}
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        if not equals or not name.isidentifier():
+            raise Refused(f"expected NAME=VALUE, got '{argument}'")
+        if name in values:
+            raise Refused(f"expected '{name}' once, got it twice")
+        try:
+            values[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            values[name] = text
+    return values
+
+
+def check(options):
+    """Refuses what cannot be exported, whatever the model is."""
+    if options.check and options.no_values:
+        raise Refused("--check needs the parameters' values: leave out --no-values")
+    for parts in options.parts:
+        if parts < 1:
+            raise Refused(f"--parts {parts}: expected a positive number")
+    _check_output(options.output)
+    values = parse_values(options.arguments)
+    path, name = split_source(options.source)
+    _check_file(path)
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise Refused(f"{path}{f':{line}' if line else ''}: {error}") from None
+    bound, definitions = _names(tree)
+    if bound is not None and name not in bound:
+        refuse_function(path, name, definitions)
+    definition = definitions.get(name)
+    if definition is not None and not definition.decorator_list:
+        check_values(options.source, _signature(definition.args), values)
+
+
+def _check_output(folder):
+    """A package is written after minutes of work."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir():
+        raise Refused(f"--output {folder}: expected a folder, but {there} is a file")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise Refused(f"--output {folder}: no permission to write in {there}")
+
+
+def _check_file(path):
+    if path.is_dir():
+        raise Refused(f"{path}: expected a Python file, got a folder")
+    if not path.is_file():
+        beside = path.parent.glob("*.py") if path.parent.is_dir() else []
+        raise Refused(f"{path}: no such file{near(path.name, [p.name for p in beside])}")
+    if path.suffix != ".py":
+        raise Refused(f"{path}: expected a Python file, whose name ends in .py")
+
+
+def refuse_function(path, name, names):
+    hint = near(name, names)
+    if not hint and names:
+        hint = f"; it has {', '.join(names)}"
+    raise Refused(f"{path}: expected a function '{name}', found none{hint}")
+
+
+def check_values(source, signature, values):
+    """Refuses values that a function of such a signature does not take."""
+    try:
+        signature.bind(**values)
+    except TypeError as error:
+        unknown = [n for n in values if n not in signature.parameters]
+        hint = near(unknown[0], signature.parameters) if unknown else ""
+        if not hint:
+            hint = f"; it takes {', '.join(signature.parameters) or 'none'}"
+        raise Refused(f"{source}: {error}{hint}") from None
+
+
+def _names(tree):
+    """The names that a module binds, None where only running it tells, and its
+    functions, by name."""
+    bound, definitions, rest = set(), {}, list(tree.body)
+    for node in rest:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+            if isinstance(node, ast.FunctionDef):
+                # Of several the last, or that of a branch: only running it tells.
+                definitions[node.name] = None if node.name in definitions else node
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                if alias.name == "*":
+                    return None, definitions
+                bound.add((alias.asname or alias.name).split(".")[0])
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in BINDING:
+            return None, definitions
+        rest.extend(ast.iter_child_nodes(node))
+    return (None if "__getattr__" in bound else bound), definitions
+
+
+def _signature(arguments):
+    """That of a function whose source was parsed. Defaults are not evaluated."""
+    Parameter = inspect.Parameter
+    made = []
+
+    def add(kind, names, defaults):
+        for argument, default in zip(names, defaults):
+            empty = Parameter.empty if default is None else None
+            made.append(Parameter(argument.arg, kind, default=empty))
+
+    given = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(given) - len(arguments.defaults)) + arguments.defaults
+    count = len(arguments.posonlyargs)
+    add(Parameter.POSITIONAL_ONLY, given[:count], defaults[:count])
+    add(Parameter.POSITIONAL_OR_KEYWORD, given[count:], defaults[count:])
+    if arguments.vararg:
+        add(Parameter.VAR_POSITIONAL, [arguments.vararg], [None])
+    add(Parameter.KEYWORD_ONLY, arguments.kwonlyargs, arguments.kw_defaults)
+    if arguments.kwarg:
+        add(Parameter.VAR_KEYWORD, [arguments.kwarg], [None])
+    return inspect.Signature(made)
