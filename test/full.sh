@@ -39,6 +39,7 @@ exported() {
   test/e2e/learning.py --tools $bin --full
   test/e2e/full_size.py --tools $bin --full
   test/e2e/huggingface.py --tools $bin --full
+  test/e2e/families.py --full
 }
 
 mutants() {

@@ -221,6 +221,36 @@ def make(): return model(Net(InPlace))
         GOOD,
     ),
     (
+        "a view that is changed in place and alone",
+        """
+class InPlace(Block):
+    def forward(self, x):
+        y = torch.bmm(x, x.mT).flatten(1).unsqueeze(-1)
+        y.add_(1).mul_(0.1)
+        return super().forward(x) + y.view(B, T, T) @ x
+def make(): return model(Net(InPlace))
+""",
+        GOOD,
+    ),
+    (
+        "slices that are assigned and changed",
+        """
+class InPlace(Block):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        y[..., : C // 2] = self.line(x)[..., C // 2 :]
+        y[..., C // 2 :] = x[..., :1]
+        y[:, 0] *= 2
+        y[:, 1:3, 2] += x[:, 1:3, 0]
+        y[:, 1, ::2] = 0.5
+        y -= 1
+        y[:, 2] = y[:, 3]
+        return super().forward(x) + y
+def make(): return model(Net(InPlace))
+""",
+        GOOD,
+    ),
+    (
         "weights of classes in a loss with a weight",
         """
 class Loss(nn.Module):
@@ -302,6 +332,18 @@ def make(): return model({made})
             ("by a wrapper", "x", "Net(lambda: checkpoint_wrapper(Block()))"),
         )
     ],
+    (
+        "gradients that are transposed",
+        """
+class Convolution(Block):
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv1d(C, C, 3, padding=1)
+    def forward(self, x): return self.convolution(self.line(x).mT).mT
+def make(): return model(Net(Convolution))
+""",
+        GOOD,
+    ),
     (
         "dropout of everything",
         """

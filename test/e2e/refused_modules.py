@@ -116,12 +116,25 @@ def make(): return model(Net(InPlace))
         "expected operations that change nothing in place, got aten::add_",
     ),
     (
-        "a view that is changed in place",
+        "a slice that is changed in place and shown by a view",
         """
 class InPlace(Block):
     def forward(self, x):
         y = self.line(x)
+        z = y[:, :2]
         y[:, 0] *= 2
+        return x + y + z.sum()
+def make(): return model(Net(InPlace))
+""",
+        "expected operations that change nothing in place, got aten::mul_",
+    ),
+    (
+        "a slice of another shape that is changed in place",
+        """
+class InPlace(Block):
+    def forward(self, x):
+        y = self.line(x)
+        y.flatten(1)[:, 0] *= 2
         return x + y
 def make(): return model(Net(InPlace))
 """,
@@ -426,6 +439,18 @@ def make(): return model(Net(Custom))
 """,
         "source.Checkpoint in source.py:43: return Checkpoint.apply(super().forward(x)), an "
         "autograd function whose own backward would not run: switch it off, for recompute",
+    ),
+    (
+        "a norm whose gradients are traced otherwise than they are",
+        """
+class Norm(Block):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(C, track_running_stats=False)
+    def forward(self, x): return x + torch.tanh(self.norm(self.line(x).mT).mT)
+def make(): return model(Net(Norm))
+""",
+        "expected operators that run as they were traced, but aten::view does not",
     ),
     (
         "modules to cut at that have another name",

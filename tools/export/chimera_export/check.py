@@ -61,7 +61,14 @@ def _run(graph, inputs):
                 named[argument.name] = value
             else:
                 listed.append(value)
-        made = target(*listed, **named)
+        try:
+            made = target(*listed, **named)
+        except RuntimeError as error:
+            raise Refused(
+                f"expected operators that run as they were traced, but {call['operator']} "
+                f"does not: {str(error).splitlines()[0]} Contiguous tensors may help: "
+                "PyTorch traces some operators, like norms over a batch, as if theirs were"
+            ) from None
         made = made if isinstance(made, (tuple, list)) else [made]
         values.update(
             {r: v for r, v in zip(call["results"], made) if r >= 0}
@@ -150,9 +157,10 @@ def compare(package, model):
                 if role == "WeightGradient":
                     name = names[index]
                     gradients[name] = gradients[name] + value if name in gradients else value
-            # What is used for its shape alone has no gradient.
+            # What is used for its shape alone has no gradient. A run, too, hands on
+            # gradients without gaps.
             back = [
-                made.get(("InputGradient", i), torch.zeros_like(given["Input", i]))
+                made.get(("InputGradient", i), torch.zeros_like(given["Input", i])).contiguous()
                 if ("Input", i) in given
                 else None
                 for i in range(len(graphs_of["inputs"]))

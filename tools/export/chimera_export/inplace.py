@@ -3,14 +3,26 @@
 """Rewrites operations in place, like `y += 1`, as operations that make a new tensor.
 
 Only where nothing else shows the tensor that is changed: it was made by an earlier
-operation, and no view of it was made before. Then whoever uses it after the change
-uses the new tensor. All others stay, and refusals.check_graph refuses them.
+operation, and no view of it was made before. It may be a view itself if nothing but it
+uses what it is a view of, like `a.bmm(b).squeeze(-1).add_(c)`. Then whoever uses it
+after the change uses the new tensor.
+
+What is assigned to slices of a tensor, like `y[:, :n] = x`, becomes a new tensor with
+these elements if no other view of it is used later. All other operations in place stay,
+and refusals.check_graph refuses them.
 """
 
 import torch
 from torch import fx
 
 aten = torch.ops.aten
+
+
+# What puts back the elements that a view shows.
+SCATTERS = {
+    aten.slice.Tensor: aten.slice_scatter.default,
+    aten.select.int: aten.select_scatter.default,
+}
 
 
 def _memory(node):
@@ -40,6 +52,13 @@ def _result(target, node):
         return None
 
 
+def _is_chain(nodes):
+    """Whether each is made of the one before it, which nothing else uses."""
+    return nodes[0].op == "call_function" and all(
+        list(first.users) == [second] for first, second in zip(nodes, nodes[1:])
+    )
+
+
 def rewrite(graph):
     before = {}  # by their memory, the nodes that have it
     for node in list(graph.nodes):
@@ -48,39 +67,117 @@ def rewrite(graph):
             node.op == "call_function"
             and isinstance(node.target, torch._ops.OpOverload)
             and node.target._schema.is_mutable
-            and (made := _rewrite(graph, node, before.get(memory)))
+            and (
+                made := _rewrite(graph, node, before.get(memory))
+                or _rewrite_slice(graph, node, before.get(memory))
+            )
         ):
             # In the module views of it are of the same memory.
-            before[memory] = [made]
+            before[memory] = made
         else:
             before.setdefault(memory, []).append(node)
 
 
+def _before(graph, node):
+    """The nodes before it."""
+    earlier = set()
+    for each in graph.nodes:
+        if each is node:
+            return earlier
+        earlier.add(each)
+    return earlier
+
+
+def _replace_later(old, new, earlier, made):
+    """Whoever uses `old` later, and is not one of the nodes `made`, uses `new`."""
+    old.replace_all_uses_with(
+        new, delete_user_cb=lambda user: user not in earlier and user not in made
+    )
+
+
 def _rewrite(graph, node, known):
-    """What stands for `node` now, or None. `known` have the memory that it changes."""
+    """The nodes of the memory now, or None. `known` have the memory that it changes."""
     changed, target = node.args[0], _functional(node.target)
     if (
         target is None
         or changed.op != "call_function"
         or _memory(node) is None
-        or known != [changed]
+        or not known
+        or known[-1] is not changed
+        or not _is_chain(known)
     ):
         return None
     result = _result(target, node)
     old = changed.meta["val"]
     if result is None or (result.shape, result.dtype) != (old.shape, old.dtype):
         return None
-    earlier = set()
-    for each in graph.nodes:
-        if each is node:
-            break
-        earlier.add(each)
+    earlier = _before(graph, node)
     with graph.inserting_before(node):
         made = graph.call_function(target, node.args, node.kwargs)
     made.meta = {**node.meta, "val": result}
     node.replace_all_uses_with(made)
-    changed.replace_all_uses_with(
-        made, delete_user_cb=lambda user: user not in earlier and user is not made
-    )
+    _replace_later(changed, made, earlier, {made})
     graph.erase_node(node)
-    return made
+    return [made]
+
+
+def _slices(node, base):
+    """The slices by which `node` is a view of `base`, the last one first, or None."""
+    chain = []
+    while node is not base:
+        if node.op != "call_function" or node.target not in SCATTERS:
+            return None
+        chain.append(node)
+        node = node.args[0]
+    return chain
+
+
+def _rewrite_slice(graph, node, known):
+    """The same where a slice of a tensor is changed: the nodes of the memory now, or
+    None. The first of `known` is the whole tensor."""
+    changed, target = node.args[0], _functional(node.target)
+    if target is None or not known or known[0].op != "call_function":
+        return None
+    base = known[0]
+    chain = _slices(changed, base)
+    earlier = _before(graph, node)
+    # Views of later would show what was there before.
+    views = [n for n in known if n is not base and n is not changed]
+    if chain is None or any(
+        u not in earlier and u is not node for v in views for u in v.users
+    ):
+        return None
+    made = []
+
+    def call(target, *arguments, **named):
+        new = graph.call_function(target, arguments, named)
+        new.meta = {**node.meta, "val": _result(target, new)}
+        made.append(new)
+        return new
+
+    old = changed.meta["val"]
+    with graph.inserting_before(node):
+        if node.target is aten.copy_.default:
+            value = node.args[1]
+            if value.meta["val"].dtype != old.dtype:
+                value = call(aten.to.dtype, value, old.dtype)
+            if value.meta["val"].shape != old.shape:
+                value = call(aten.expand.default, value, list(old.shape))
+        else:
+            value = call(target, *node.args, **node.kwargs)
+        whole = value
+        for view in chain:
+            whole = call(SCATTERS[view.target], view.args[0], whole, *view.args[1:])
+    results = [
+        (n.meta["val"], wanted.meta["val"])
+        for n, wanted in ((value, changed), (whole, base))
+    ]
+    if any(r is None or (r.shape, r.dtype) != (w.shape, w.dtype) for r, w in results):
+        for new in reversed(made):
+            graph.erase_node(new)
+        return None
+    node.replace_all_uses_with(value)
+    _replace_later(changed, value, earlier, made)
+    _replace_later(base, whole, earlier, made)
+    graph.erase_node(node)
+    return [whole, value]

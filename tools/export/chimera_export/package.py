@@ -282,7 +282,7 @@ class Exporter:
         ]
         kind = {
             "parameters": parameters,
-            "constants": [self._constant(c) for c in layer[0].module.buffers()],
+            "constants": [self._constant(*c) for c in layer[0].module.named_buffers()],
             "graphs": [self._graphs(l, n) for l, n in zip(layer, samples)],
         }
         digest = hashlib.sha256(json.dumps(kind).encode()).digest()
@@ -323,11 +323,12 @@ class Exporter:
     def _raw(tensor):
         return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
-    def _constant(self, tensor):
+    def _constant(self, name, tensor):
         if bytes_of(tensor) > LARGEST_CONSTANT:
             raise Refused(
                 f"expected buffers and frozen parameters of at most "
-                f"{LARGEST_CONSTANT} bytes, got one of {bytes_of(tensor)}"
+                f"{LARGEST_CONSTANT} bytes, got one of {bytes_of(tensor)}, "
+                f"'{name.replace('/', '.')}'"
             )
         return {**graphs.shape_of(tensor), "bytes": list(self._raw(tensor))}
 
