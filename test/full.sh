@@ -99,7 +99,11 @@ plans() {
   test/bench/plans.py --limit --attempts 3
 }
 
-parts=(proof numerics exported mutants kills hosts orders fuzz hostile soak plans)
+torch() {
+  test/torch.sh
+}
+
+parts=(proof numerics exported mutants kills hosts orders fuzz hostile soak plans torch)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do
   [[ " ${parts[*]} " == *" $part "* ]] || {

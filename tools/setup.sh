@@ -13,6 +13,9 @@
 #                                 of CUDA and NCCL that LibTorch was built with
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
 #   tools/setup.sh --runtime      what the runtime alone needs: no MLIR
+#   tools/setup.sh --torch VERSION    another version of torch than the pinned one;
+#                                 tools/export/README.md says which are tested
+#   tools/setup.sh --venv DIR     the virtual environment (default: build/venv)
 #   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR
 #                                 (it has include/ and lib/); fetch no wheel
 set -euo pipefail
@@ -21,8 +24,7 @@ cd "$(dirname "$0")/.."
 torch_version=2.11.0
 transformers_version=5.24.0
 xdsl_version=0.74.0
-light_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
-              nvidia-cuda-cupti==13.0.85)
+venv=build/venv
 common=(g++ cmake ninja-build ccache git python3 python3-venv
         libflatbuffers-dev flatbuffers-compiler libcli11-dev
         nlohmann-json3-dev libgtest-dev)
@@ -33,14 +35,31 @@ fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
 
 full=no export=no cuda=no part=all
-for argument in "$@"; do
+while [ $# -gt 0 ]; do
+  argument=$1
+  shift
   case "$argument" in
+  --torch | --venv)
+    if [ $# = 0 ] || [ -z "$1" ]; then
+      echo "setup: expected a value after $argument (see --help)" >&2
+      exit 2
+    fi
+    if [ "$argument" = --venv ]; then
+      venv=$1
+    elif [[ "$1" =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]; then
+      torch_version=$1
+    else
+      echo "setup: --torch: expected a version like $torch_version, got '$1'" >&2
+      exit 2
+    fi
+    shift
+    ;;
   --full) full=yes export=yes ;;
   --export) export=yes ;;
   --cuda) cuda=yes ;;
   --compiler) part=compiler ;;
   --runtime) part=runtime ;;
-  -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup: unknown argument '$argument' (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -96,7 +115,6 @@ if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
   [ $export = yes ] || exit 0
 fi
 
-venv=build/venv
 # Another reader of MLIR, for a test.
 install_xdsl() {
   if [ $full = yes ] && [ ! -x "$venv/bin/xdsl-opt" ]; then
@@ -129,7 +147,24 @@ elif [ $cuda = yes ]; then
 else
   echo "setup: installing LibTorch $torch_version in $venv (0.6 GB to fetch)"
   "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \
-    "${light_wheels[@]}"
+    "torch==$torch_version"
+  # LibTorch itself is linked with two libraries of CUDA alone, of the versions
+  # that the wheel says. It asks for them by way of cuda-toolkit.
+  required() { # PACKAGE REGEX: those of its requirements that match, without markers
+    "$venv/bin/python" -c 'import importlib.metadata, re, sys
+for line in importlib.metadata.requires(sys.argv[1]):
+    if re.match(sys.argv[2], line):
+        print(re.sub(r"\[.*\]", "", line.split(";")[0].strip()))' "$@" | sort -u
+  }
+  libraries='nvidia-cuda-(runtime|cupti)\b'
+  toolkit=$(required torch 'cuda-toolkit\b')
+  if [ -n "$toolkit" ]; then
+    "$venv/bin/pip" install -q --disable-pip-version-check --no-deps "$toolkit"
+    mapfile -t wheels < <(required cuda-toolkit "$libraries")
+  else
+    mapfile -t wheels < <(required torch "$libraries")
+  fi
+  "$venv/bin/pip" install -q --disable-pip-version-check --no-deps "${wheels[@]}"
   echo "torch==$torch_version light" >"$venv/.installed"
 fi
 install_xdsl

@@ -28,19 +28,29 @@ def _products_of_attention(query, key):
     return 2 * batch * heads * rows * key[2] * size
 
 
-@flop_counter.register_flop_formula(
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-)
 def _attention(query, key, *_, out_shape=None, **__):
     return 2 * _products_of_attention(query, key)
 
 
-@flop_counter.register_flop_formula(
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-)
 def _attention_backward(gradient, query, key, *_, out_shape=None, **__):
     # The scores again, and two products for each of the forward's.
     return 5 * _products_of_attention(query, key)
+
+
+def _register_formulas():
+    """PyTorch 2.11 has no formulas for the attention of CPUs, 2.15 has its own."""
+    for operator, formula in (
+        (torch.ops.aten._scaled_dot_product_flash_attention_for_cpu, _attention),
+        (
+            torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward,
+            _attention_backward,
+        ),
+    ):
+        if operator not in flop_counter.flop_registry:
+            flop_counter.register_flop_formula(operator)(formula)
+
+
+_register_formulas()
 
 
 def flops_of(function, targets=None):
