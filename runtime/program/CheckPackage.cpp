@@ -9,6 +9,7 @@
 #include "runtime/program/Printable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -79,6 +80,32 @@ private:
     }
   }
 
+  void checkStart(const LayerParameterT &parameter) {
+    const std::string of = " of parameter '" + printable(parameter.name) + "'";
+    if (parameter.start > Start::MAX)
+      return fail("expected a known start" + of);
+    constexpr double kMost = std::numeric_limits<float>::max();
+    if (!(parameter.deviation >= 0) || !(parameter.deviation <= kMost))
+      fail("expected a finite deviation of at least 0" + of);
+    for (double value : {parameter.mean, parameter.low, parameter.high})
+      if (!(std::abs(value) <= kMost))
+        fail("expected a finite mean and finite bounds" + of);
+    const bool hasBounds = parameter.start == Start::Uniform ||
+                           parameter.start == Start::TruncatedNormal;
+    if (hasBounds && !(parameter.low < parameter.high))
+      fail("expected a lower bound below the upper one" + of);
+    // Further out the error function is 1 to the last bit.
+    const double reach = 4 * parameter.deviation;
+    if (parameter.start == Start::TruncatedNormal &&
+        !(parameter.low < parameter.mean + reach &&
+          parameter.high > parameter.mean - reach))
+      fail("expected bounds within 4 deviations of the mean" + of);
+    if (parameter.zero_row < -1 ||
+        (parameter.zero_row >= 0 &&
+         (parameter.shape.empty() || parameter.zero_row >= parameter.shape[0])))
+      fail("expected a row of zeros that there is, or -1," + of);
+  }
+
   void checkKind(const LayerKindT &kind) {
     if (kind.parameters.empty() || kind.parameters.size() > kMostValues)
       return fail("expected a parameter or more");
@@ -86,11 +113,7 @@ private:
     for (const auto &parameter : kind.parameters) {
       checkText(error, "parameter's name", parameter->name);
       checkShape(parameter->shape);
-      if (parameter->start > Start::MAX || !(parameter->deviation >= 0) ||
-          parameter->deviation > std::numeric_limits<float>::max())
-        fail("expected a known start of parameter '" +
-             printable(parameter->name) +
-             "' and a finite deviation of at least 0");
+      checkStart(*parameter);
       if (!names.insert(parameter->name).second)
         fail("expected parameters of different names, got two '" +
              printable(parameter->name) + "'");

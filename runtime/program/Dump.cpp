@@ -130,7 +130,11 @@ Json dump(const LayerKindT &kind) {
     parameters.push_back({{"name", parameter->name},
                           {"shape", parameter->shape},
                           {"start", nameOf(parameter->start)},
-                          {"deviation", parameter->deviation}});
+                          {"deviation", parameter->deviation},
+                          {"mean", parameter->mean},
+                          {"low", parameter->low},
+                          {"high", parameter->high},
+                          {"zero_row", parameter->zero_row}});
   for (const auto &constant : kind.constants)
     constants.push_back({{"type", nameOf(constant->type)},
                          {"shape", constant->shape},

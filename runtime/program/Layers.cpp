@@ -119,7 +119,8 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
     std::vector<Parameter> result;
     for (const auto &parameter : kindOf(*model.package, layer).parameters)
       result.push_back({parameter->name, parameter->shape, parameter->start,
-                        parameter->deviation});
+                        parameter->deviation, parameter->mean, parameter->low,
+                        parameter->high, parameter->zero_row});
     return result;
   }
   return gpt2Parameters(model, layer);

@@ -44,7 +44,12 @@ struct Parameter {
   std::string name;           ///< unique inside its layer, "attention.weight"
   std::vector<int64_t> shape; ///< row-major
   Start start;
+  /// As in package.fbs.
   double deviation = 0;
+  double mean = 0;
+  double low = 0;
+  double high = 0;
+  int64_t zeroRow = -1;
 
   int64_t elements() const;
 };

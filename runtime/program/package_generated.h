@@ -260,33 +260,42 @@ enum class Start : uint8_t {
   Zeros = 1,
   Ones = 2,
   Given = 3,
+  Constant = 4,
+  Uniform = 5,
+  TruncatedNormal = 6,
   MIN = Normal,
-  MAX = Given
+  MAX = TruncatedNormal
 };
 
-inline const Start (&EnumValuesStart())[4] {
+inline const Start (&EnumValuesStart())[7] {
   static const Start values[] = {
     Start::Normal,
     Start::Zeros,
     Start::Ones,
-    Start::Given
+    Start::Given,
+    Start::Constant,
+    Start::Uniform,
+    Start::TruncatedNormal
   };
   return values;
 }
 
 inline const char * const *EnumNamesStart() {
-  static const char * const names[5] = {
+  static const char * const names[8] = {
     "Normal",
     "Zeros",
     "Ones",
     "Given",
+    "Constant",
+    "Uniform",
+    "TruncatedNormal",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameStart(Start e) {
-  if (flatbuffers::IsOutRange(e, Start::Normal, Start::Given)) return "";
+  if (flatbuffers::IsOutRange(e, Start::Normal, Start::TruncatedNormal)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesStart()[index];
 }
@@ -1252,6 +1261,10 @@ struct LayerParameterT : public flatbuffers::NativeTable {
   std::vector<int64_t> shape{};
   chimera::program::Start start = chimera::program::Start::Normal;
   double deviation = 0.0;
+  double mean = 0.0;
+  double low = 0.0;
+  double high = 0.0;
+  int64_t zero_row = -1LL;
 };
 
 struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1262,7 +1275,11 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_NAME = 4,
     VT_SHAPE = 6,
     VT_START = 8,
-    VT_DEVIATION = 10
+    VT_DEVIATION = 10,
+    VT_MEAN = 12,
+    VT_LOW = 14,
+    VT_HIGH = 16,
+    VT_ZERO_ROW = 18
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -1288,6 +1305,30 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_deviation(double _deviation = 0.0) {
     return SetField<double>(VT_DEVIATION, _deviation, 0.0);
   }
+  double mean() const {
+    return GetField<double>(VT_MEAN, 0.0);
+  }
+  bool mutate_mean(double _mean = 0.0) {
+    return SetField<double>(VT_MEAN, _mean, 0.0);
+  }
+  double low() const {
+    return GetField<double>(VT_LOW, 0.0);
+  }
+  bool mutate_low(double _low = 0.0) {
+    return SetField<double>(VT_LOW, _low, 0.0);
+  }
+  double high() const {
+    return GetField<double>(VT_HIGH, 0.0);
+  }
+  bool mutate_high(double _high = 0.0) {
+    return SetField<double>(VT_HIGH, _high, 0.0);
+  }
+  int64_t zero_row() const {
+    return GetField<int64_t>(VT_ZERO_ROW, -1LL);
+  }
+  bool mutate_zero_row(int64_t _zero_row = -1LL) {
+    return SetField<int64_t>(VT_ZERO_ROW, _zero_row, -1LL);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -1296,6 +1337,10 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(shape()) &&
            VerifyField<uint8_t>(verifier, VT_START, 1) &&
            VerifyField<double>(verifier, VT_DEVIATION, 8) &&
+           VerifyField<double>(verifier, VT_MEAN, 8) &&
+           VerifyField<double>(verifier, VT_LOW, 8) &&
+           VerifyField<double>(verifier, VT_HIGH, 8) &&
+           VerifyField<int64_t>(verifier, VT_ZERO_ROW, 8) &&
            verifier.EndTable();
   }
   LayerParameterT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1319,6 +1364,18 @@ struct LayerParameterBuilder {
   void add_deviation(double deviation) {
     fbb_.AddElement<double>(LayerParameter::VT_DEVIATION, deviation, 0.0);
   }
+  void add_mean(double mean) {
+    fbb_.AddElement<double>(LayerParameter::VT_MEAN, mean, 0.0);
+  }
+  void add_low(double low) {
+    fbb_.AddElement<double>(LayerParameter::VT_LOW, low, 0.0);
+  }
+  void add_high(double high) {
+    fbb_.AddElement<double>(LayerParameter::VT_HIGH, high, 0.0);
+  }
+  void add_zero_row(int64_t zero_row) {
+    fbb_.AddElement<int64_t>(LayerParameter::VT_ZERO_ROW, zero_row, -1LL);
+  }
   explicit LayerParameterBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1337,8 +1394,16 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(
     flatbuffers::Offset<flatbuffers::String> name = 0,
     flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape = 0,
     chimera::program::Start start = chimera::program::Start::Normal,
-    double deviation = 0.0) {
+    double deviation = 0.0,
+    double mean = 0.0,
+    double low = 0.0,
+    double high = 0.0,
+    int64_t zero_row = -1LL) {
   LayerParameterBuilder builder_(_fbb);
+  builder_.add_zero_row(zero_row);
+  builder_.add_high(high);
+  builder_.add_low(low);
+  builder_.add_mean(mean);
   builder_.add_deviation(deviation);
   builder_.add_shape(shape);
   builder_.add_name(name);
@@ -1356,7 +1421,11 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameterDirect(
     const char *name = nullptr,
     const std::vector<int64_t> *shape = nullptr,
     chimera::program::Start start = chimera::program::Start::Normal,
-    double deviation = 0.0) {
+    double deviation = 0.0,
+    double mean = 0.0,
+    double low = 0.0,
+    double high = 0.0,
+    int64_t zero_row = -1LL) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto shape__ = shape ? _fbb.CreateVector<int64_t>(*shape) : 0;
   return chimera::program::CreateLayerParameter(
@@ -1364,7 +1433,11 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameterDirect(
       name__,
       shape__,
       start,
-      deviation);
+      deviation,
+      mean,
+      low,
+      high,
+      zero_row);
 }
 
 flatbuffers::Offset<LayerParameter> CreateLayerParameter(flatbuffers::FlatBufferBuilder &_fbb, const LayerParameterT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2189,6 +2262,10 @@ inline void LayerParameter::UnPackTo(LayerParameterT *_o, const flatbuffers::res
   { auto _e = shape(); if (_e) { _o->shape.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->shape[_i] = _e->Get(_i); } } }
   { auto _e = start(); _o->start = _e; }
   { auto _e = deviation(); _o->deviation = _e; }
+  { auto _e = mean(); _o->mean = _e; }
+  { auto _e = low(); _o->low = _e; }
+  { auto _e = high(); _o->high = _e; }
+  { auto _e = zero_row(); _o->zero_row = _e; }
 }
 
 inline flatbuffers::Offset<LayerParameter> LayerParameter::Pack(flatbuffers::FlatBufferBuilder &_fbb, const LayerParameterT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2203,12 +2280,20 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(flatbuffers::Fla
   auto _shape = _fbb.CreateVector(_o->shape);
   auto _start = _o->start;
   auto _deviation = _o->deviation;
+  auto _mean = _o->mean;
+  auto _low = _o->low;
+  auto _high = _o->high;
+  auto _zero_row = _o->zero_row;
   return chimera::program::CreateLayerParameter(
       _fbb,
       _name,
       _shape,
       _start,
-      _deviation);
+      _deviation,
+      _mean,
+      _low,
+      _high,
+      _zero_row);
 }
 
 inline ConstantT *Constant::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

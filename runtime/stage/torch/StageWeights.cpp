@@ -16,6 +16,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <stdexcept>
 
 using namespace chimera;
@@ -131,6 +133,51 @@ void StageWeights::refreshCopy(std::byte *weights) const {
   flat(weights + parameterBytes(), computedType()).copy_(flat(weights, type()));
 }
 
+/// A sample of N(mean, deviation²) of what lies between low and high, by the
+/// inverse of its distribution function.
+static void drawTruncated(Tensor &values, const program::Parameter &parameter,
+                          at::Generator generator) {
+  const double scale = parameter.deviation * std::numbers::sqrt2;
+  const auto below = [&](double bound) {
+    return std::erf((bound - parameter.mean) / scale);
+  };
+  values.uniform_(below(parameter.low), below(parameter.high), generator)
+      .erfinv_()
+      .mul_(scale)
+      .add_(parameter.mean)
+      .clamp_(parameter.low, parameter.high);
+}
+
+/// In float64. Requires a start that is not given by a file.
+static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
+  Tensor values = at::zeros(parameter.shape, at::kDouble);
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  switch (parameter.start) {
+  case program::Start::Zeros:
+    break;
+  case program::Start::Ones:
+    values.fill_(1);
+    break;
+  case program::Start::Constant:
+    values.fill_(parameter.mean);
+    break;
+  case program::Start::Normal:
+    values.normal_(parameter.mean, parameter.deviation, generator);
+    break;
+  case program::Start::Uniform:
+    values.uniform_(parameter.low, parameter.high, generator);
+    break;
+  case program::Start::TruncatedNormal:
+    drawTruncated(values, parameter, generator);
+    break;
+  case program::Start::Given:
+    throw std::invalid_argument("expected a start that can be drawn");
+  }
+  if (parameter.zeroRow >= 0)
+    values[parameter.zeroRow].zero_();
+  return values;
+}
+
 /// On the host; in float64 where it is drawn.
 Tensor StageWeights::startOf(const Slot &slot,
                              const InitialValues *values) const {
@@ -141,24 +188,13 @@ Tensor StageWeights::startOf(const Slot &slot,
                  {static_cast<std::byte *>(read.data_ptr()), read.nbytes()});
     return read;
   }
-  switch (parameter.start) {
-  case program::Start::Zeros:
-    return at::zeros(parameter.shape, at::kDouble);
-  case program::Start::Ones:
-    return at::ones(parameter.shape, at::kDouble);
-  case program::Start::Normal: {
-    at::Generator generator = at::detail::createCPUGenerator(
-        mix({seed, kInitialWeights, slot.start.layer, slot.start.number}));
-    return at::empty(parameter.shape, at::kDouble)
-        .normal_(0, parameter.deviation, generator);
-  }
-  case program::Start::Given:
-    break;
-  }
-  throw std::invalid_argument(
-      "expected a file with the values that the model's parameters begin with, "
-      "for it does not say how to draw '" +
-      slot.name + "': give --load FILE");
+  if (parameter.start == program::Start::Given)
+    throw std::invalid_argument(
+        "expected a file with the values that the model's parameters begin "
+        "with, for it does not say how to draw '" +
+        slot.name + "': give --load FILE");
+  return draw(parameter, mix({seed, kInitialWeights, slot.start.layer,
+                              slot.start.number}));
 }
 
 void StageWeights::initialize(Bytes weights, Bytes optimizerState,

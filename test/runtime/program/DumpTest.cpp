@@ -36,7 +36,11 @@ TEST(Dump, SpellsOutAPackage) {
   EXPECT_EQ(kind["parameters"][0], (Json{{"name", "weight"},
                                          {"shape", {5, 3}},
                                          {"start", "normal"},
-                                         {"deviation", 0.5}}));
+                                         {"deviation", 0.5},
+                                         {"mean", 0},
+                                         {"low", 0},
+                                         {"high", 0},
+                                         {"zero_row", -1}}));
   const Json &graphs = kind["graphs"][0];
   EXPECT_EQ(graphs["samples"], 4);
   EXPECT_EQ(graphs["inputs"], (Json{"int64[4, 2]"}));

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -72,6 +74,21 @@ const Fault kFaults[] = {
      }},
     {"deviation", "finite deviation of at least 0",
      [](PackageT &p) { p.kinds[0]->parameters[0]->deviation = -1; }},
+    {"start", "kind 0: expected a known start of parameter 'weight'",
+     [](PackageT &p) { p.kinds[0]->parameters[0]->start = Start(7); }},
+    {"mean", "a finite mean and finite bounds of parameter 'weight'",
+     [](PackageT &p) { p.kinds[0]->parameters[0]->mean = std::nan(""); }},
+    {"bounds", "a lower bound below the upper one of parameter 'weight'",
+     [](PackageT &p) { p.kinds[0]->parameters[0]->start = Start::Uniform; }},
+    {"tail", "bounds within 4 deviations of the mean of parameter 'weight'",
+     [](PackageT &p) {
+       auto &parameter = *p.kinds[0]->parameters[0];
+       parameter.start = Start::TruncatedNormal;
+       parameter.low = 3;
+       parameter.high = 4;
+     }},
+    {"zeroRow", "a row of zeros that there is, or -1, of parameter 'weight'",
+     [](PackageT &p) { p.kinds[0]->parameters[0]->zero_row = 5; }},
     {"twoOfOneName", "parameters of different names, got two 'block.scale'",
      [](PackageT &p) {
        p.layers[2]->kind = 2;

@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -301,6 +303,67 @@ TEST_F(ExportedStageTest, drawsItsParameters) {
   makeExportedStage(program, 1, nullptr)
       ->initialize(bytesOf(ones), bytesOf(small));
   EXPECT_EQ(ones, std::vector<double>(3, 1));
+}
+
+TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
+  program::ProgramT program = sampleProgram({1, 2});
+  constexpr int64_t kRows = 20000;
+  program::LayerParameterT &parameter =
+      *program.model->package->kinds[0]->parameters[0];
+  parameter.shape = {kRows, 3};
+  std::vector<double> state(6 * kRows);
+  const auto drawn = [&](program::Start start) {
+    parameter.start = start;
+    std::vector<double> values(3 * kRows);
+    makeExportedStage(program, 0, nullptr)
+        ->initialize(bytesOf(values), bytesOf(state));
+    return values;
+  };
+  struct Moments {
+    double mean, deviation, least, most;
+  };
+  const auto momentsOf = [](const std::vector<double> &values) {
+    const double count = static_cast<double>(values.size());
+    const double mean =
+        std::accumulate(values.begin(), values.end(), 0.0) / count;
+    double squares = 0;
+    for (double value : values)
+      squares += (value - mean) * (value - mean);
+    const auto [least, most] = std::ranges::minmax(values);
+    return Moments{mean, std::sqrt(squares / count), least, most};
+  };
+  parameter.mean = -1;
+  parameter.deviation = 0.5;
+  parameter.low = -1.5;
+  parameter.high = 2.5;
+  EXPECT_EQ(drawn(program::Start::Constant),
+            std::vector<double>(3 * kRows, -1));
+
+  Moments found = momentsOf(drawn(program::Start::Normal));
+  EXPECT_NEAR(found.mean, -1, 0.01);
+  EXPECT_NEAR(found.deviation, 0.5, 0.01);
+  EXPECT_LT(found.least, -2);
+
+  found = momentsOf(drawn(program::Start::Uniform));
+  EXPECT_NEAR(found.mean, 0.5, 0.02);
+  EXPECT_NEAR(found.deviation, 4 / std::sqrt(12), 0.02);
+  EXPECT_NEAR(found.least, -1.5, 1e-3);
+  EXPECT_NEAR(found.most, 2.5, 1e-3);
+
+  // Without what is more than a deviation below the mean: the mean rises by
+  // phi(1) / Phi(1) = 0.2876 deviations, and the variance of a standard normal
+  // becomes 1 - 0.2876 - 0.2876² = 0.6297.
+  found = momentsOf(drawn(program::Start::TruncatedNormal));
+  EXPECT_NEAR(found.mean, -1 + 0.5 * 0.2876, 0.01);
+  EXPECT_NEAR(found.deviation, 0.5 * std::sqrt(0.6297), 0.01);
+  EXPECT_NEAR(found.least, -1.5, 1e-3);
+
+  parameter.zero_row = 7;
+  const std::vector<double> values = drawn(program::Start::Uniform);
+  EXPECT_EQ(std::vector<double>(values.begin() + 21, values.begin() + 24),
+            std::vector<double>(3));
+  EXPECT_NE(values[20], 0);
+  EXPECT_NE(values[24], 0);
 }
 
 class Given : public InitialValues {
