@@ -19,6 +19,7 @@ bfloat16 or float16. Its weights are read by the run; with weights=True they are
 here, and package/values.safetensors has them, in that type and in one file.
 """
 
+import inspect
 import os
 import pathlib
 
@@ -107,9 +108,19 @@ def next_token_loss(output, labels):
     return F.cross_entropy(output.logits.flatten(0, 1), labels.flatten())
 
 
+def with_mask(module, given, named):
+    """Says that all tokens count. Without a mask a module looks in their positions for
+    several texts in one row, and so does each layer of what is exported."""
+    tokens = given[0] if given else named["input_ids"]
+    mask = torch.ones(tokens.shape, dtype=torch.long)
+    return given, {"attention_mask": mask, **named}
+
+
 def make(source, context=128, samples=4, weights=False, download=False):
     transformers, config = read(source, download, use_cache=False)
     module = build(transformers.AutoModelForCausalLM, config, weights and source)
+    if "attention_mask" in inspect.signature(module.forward).parameters:
+        module.register_forward_pre_hook(with_mask, with_kwargs=True)
     tokens = torch.randint(0, config.vocab_size, (samples, context))
     return Model(
         module=module, inputs=(tokens,), labels=(tokens,), loss=next_token_loss

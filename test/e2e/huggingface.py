@@ -183,6 +183,10 @@ def check(options, name, folder):
         model, more = own_model(folder / "model"), ["--names", NAMES]
     else:
         model, more = export(options, name, folder), []
+        package = (folder / "package/model.json").read_text()
+        checks.check(
+            "aten::cumsum" not in package, f"{name}: no search for texts in one row"
+        )
     if name == "bert":
         more = ["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
     means = {}

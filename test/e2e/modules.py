@@ -8,6 +8,7 @@ EXACT = "autograd's, bit by bit"
 EVAL = "exported as it runs in eval mode"
 CHECKPOINTED = "exported as if it checkpointed no activations"
 WITH_VALUES = "--check: the"  # what has to have values
+WARNED = "chimera-export: warning: "
 START = """
 import torch
 from torch import nn
@@ -359,5 +360,134 @@ def make(): return model(Net(Drop))
 def make(): return model(torch.compile(Net()))
 """,
         GOOD,
+    ),
+    *[
+        (f"a loss: {name}", f"def make(): return model(Net(), lambda o, l: {loss})", GOOD)
+        for name, loss in (
+            ("with classes second", "F.cross_entropy(o.mT, l)"),
+            ("of the end of a text", "cross_entropy(o[:, 2:], l[:, 2:])"),
+            ("of the begin of a text", "cross_entropy(o[:, :-1], l[:, :-1])"),
+            (
+                "with a later token too",
+                "cross_entropy(o, l) + 0.1 * cross_entropy(o[:, :-1], l[:, 1:])",
+            ),
+            ("by hand", "-o.log_softmax(-1).gather(2, l[:, :, None]).mean()"),
+        )
+    ],
+    *[
+        (
+            f"a mean that is none: {name}",
+            f"def make(): return model(Net(), lambda o, l: {loss})",
+            WARNED + answer,
+        )
+        for name, loss, answer in (
+            (
+                "a sum",
+                "F.cross_entropy(o.mT, l, reduction='sum')",
+                "the loss grows with the number of samples and of tokens: it is ",
+            ),
+            (
+                "a sum over tokens",
+                "F.cross_entropy(o.mT, l, reduction='none').sum(1).mean()",
+                "the loss grows with the number of tokens: it is ",
+            ),
+            (
+                "a label that does not count",
+                "F.cross_entropy(o.mT, l, ignore_index=3)",
+                "the loss is a mean that ignores the label 3",
+            ),
+            (
+                "labels that are hidden",
+                "F.cross_entropy(o.mT, l.masked_fill(l < 3, -100))",
+                "the loss is a mean that ignores labels that it hides",
+            ),
+            (
+                "weights of classes",
+                "F.cross_entropy(o.mT, l, torch.linspace(1, 2, 16, dtype=o.dtype))",
+                "the loss is a mean that weighs classes",
+            ),
+            (
+                "a quotient",
+                "F.cross_entropy(o.mT, l, reduction='sum') / (l != 3).sum()",
+                "the loss is divided by a number that depends on labels",
+            ),
+        )
+    ],
+    (
+        "a mean of labels of which some are ignored",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(Net(), tokens, tokens.masked_fill(torch.arange(T) < 2, -100), cross_entropy)
+""",
+        WARNED + "the loss is a mean that ignores the label -100, which the examples have",
+    ),
+    (
+        "a mean of masked tokens",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    def loss(o, labels, next_sentence_label):
+        return cross_entropy(o, labels) + F.cross_entropy(o[:, 0], next_sentence_label)
+    return Model(Net(), tokens, {"labels": tokens, "next_sentence_label": tokens[:, 0]}, loss)
+""",
+        WARNED + "the loss is a mean that ignores the labels of tokens that are not masked",
+    ),
+    (
+        "examples that are all alike, in parts",
+        """
+def make():
+    tokens = torch.full((B, T), 3)
+    return Model(Net(), tokens, tokens, cross_entropy)
+""",
+        WARNED + "it cannot be told whether the loss is the mean of its parts' (--parts), for "
+        "the examples are all alike",
+        "--parts=2",
+    ),
+    (
+        "a loss that does not run with other sizes",
+        """
+def loss(o, l): return (o.mean((1, 2)) * torch.arange(4)).sum()
+def make(): return model(Net(), loss)
+""",
+        WARNED + "it cannot be told whether the loss is a mean, for it does not run with "
+        "another number of samples",
+    ),
+    (
+        "a loss in float32",
+        "def make(): return model(Net(), lambda o, l: cross_entropy(o.float(), l))",
+        WARNED + "the parameters are float64, but the model computes in a smaller type, so its "
+        "loss and gradients are not exact to float64:\n  in float32 in ",
+    ),
+    (
+        "parameters over one memory",
+        """
+def make():
+    net = Net()
+    net.head.weight = nn.Parameter(net.embedding.weight.data)
+    return model(net)
+""",
+        GOOD,
+    ),
+    (
+        "a head that is a copy and is meant to be one",
+        """
+def make():
+    net = Net()
+    net.head.weight.data.copy_(net.embedding.weight)
+    return model(net, untied=True)
+""",
+        GOOD,
+    ),
+    (
+        "layers that begin alike",
+        """
+import copy
+def make():
+    net = Net()
+    net.blocks[1] = copy.deepcopy(net.blocks[0])
+    return model(net)
+""",
+        WARNED + "blocks.0.line.weight, blocks.1.line.weight have equal values",
     ),
 ]

@@ -457,6 +457,78 @@ def make(): return model(Net(Norm))
         "def make(): return model(Net(), split_at='block')",
         "got 'block'; did you mean blocks?",
     ),
+    *[
+        (
+            f"labels shifted again: {name}",
+            f"def make(): return model(Net(), lambda o, l: {loss})",
+            "labels are the next tokens already, but it shifts 'l' by 1",
+        )
+        for name, loss in (
+            ("both cut", "cross_entropy(o[:, :-1], l[:, 1:])"),
+            ("padded", "cross_entropy(o, F.pad(l, (0, 1), value=-100)[..., 1:].contiguous())"),
+            ("rolled", "F.cross_entropy(o.mT, l.roll(-1, 1))"),
+            ("joined", "cross_entropy(o, torch.cat([l[:, 1:], l[:, :1] * 0 - 100], 1))"),
+            ("flat", "F.cross_entropy(o.view(-1, 16)[:-1], l.view(-1)[1:])"),
+            ("gathered", "-o.log_softmax(-1)[:, :-1].gather(2, l[:, 1:, None]).mean()"),
+            (
+                "with a weight",
+                "(F.nll_loss(o[:, :-1].log_softmax(-1).mT, l[:, 1:], reduction='sum'), 12)",
+            ),
+        )
+    ],
+    (
+        "labels shifted again: in what the module cuts",
+        """
+class Cut(Net):
+    def forward(self, tokens): return super().forward(tokens[:, :-1])
+def make(): return model(Cut(), lambda o, l: cross_entropy(o, l[:, 1:]))
+""",
+        "labels are the next tokens already, but it shifts 'l' by 1",
+    ),
+    (
+        "a root of a mean, of samples that are alike",
+        """
+def make():
+    tokens = torch.arange(T).expand(B, T).contiguous()
+    return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
+""",
+        "expected the loss of a micro-batch to be the mean of its parts' (--parts)",
+        "--parts=2",
+    ),
+    (
+        "a head that is a copy",
+        """
+def make():
+    net = Net()
+    net.head.weight.data.copy_(net.embedding.weight)
+    return model(net)
+""",
+        "expected 'embedding.weight' and 'head.weight' to be one parameter, for they have "
+        "equal values, but they are two",
+    ),
+    (
+        "a part of another parameter's memory",
+        """
+def make():
+    net = Net()
+    net.head.weight = nn.Parameter(net.embedding.weight.data.view(8, 16).t())
+    return model(net)
+""",
+        "but 'head.weight' and 'embedding.weight' share some",
+    ),
+    (
+        "a configuration with a tied head",
+        """
+import types
+class Configured(Net):
+    config = types.SimpleNamespace(tie_word_embeddings=True)
+    def get_input_embeddings(self): return self.embedding
+    def get_output_embeddings(self): return self.head
+def make(): return model(Configured())
+""",
+        "expected 'embedding.weight' and 'head.weight' to be one parameter, for the "
+        "configuration says tie_word_embeddings",
+    ),
     ("no function", "nothing = 0", "expected a function 'make', found none"),
     ("something else", "def make(): return Net()", "expected a chimera_export.Model"),
 ]

@@ -112,9 +112,10 @@ def _eager_loss(package, model):
     return sum(each * scale for each, scale in zip(sums, scales)), labels
 
 
-def compare(package, model):
+def compare(package, model, narrowed):
     """Refuses a package whose loss or gradients, for the example micro-batch,
-    are not those of autograd to rounding."""
+    are not those of autograd to rounding. `narrowed`: lines of the model that compute
+    in a smaller type than its parameters have."""
     if any("native_dropout" in c["operator"] for k in package["kinds"]
            for g in k["graphs"] for c in g["forward"]["calls"]):  # fmt: skip
         raise Refused(
@@ -180,8 +181,12 @@ def compare(package, model):
         if not difference <= worst and not torch.equal(p.grad, got):
             worst, where = difference, f"the gradient of {name}"
         p.grad = None
+    smaller = f", which computes in a smaller type in {narrowed[0]}" if narrowed else ""
     if exact:
-        print(f"--check: the loss and {len(named)} gradients are autograd's, bit by bit")
+        print(
+            f"--check: the loss and {len(named)} gradients are autograd's, bit by bit"
+            + smaller
+        )
         return
     if not worst <= 64 * torch.finfo(loss.dtype).eps:
         raise Refused(
@@ -190,5 +195,5 @@ def compare(package, model):
         )
     print(
         f"--check: the loss and {len(named)} gradients are autograd's to rounding; "
-        f"{where} differs most, by {worst:.1e} of it"
+        f"{where} differs most, by {worst:.1e} of it{smaller}"
     )

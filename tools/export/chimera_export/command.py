@@ -90,7 +90,7 @@ def load_function(source):
 def make_model(options):
     import torch
 
-    from . import empty
+    from . import empty, ties
     from .model import Model
 
     function = load_function(options.source)
@@ -109,6 +109,7 @@ def make_model(options):
             f"{options.source}: expected a chimera_export.Model of it, got a "
             f"{type(model).__name__}"
         )
+    ties.unite(model)  # before a cast, which divides them
     if dtype and not options.no_values:
         model.module.to(dtype)
     if options.split_at is not None:
@@ -121,7 +122,7 @@ def export(options):
     arguments.check(options)
     import torch
 
-    from . import check, package
+    from . import check, initial, package
 
     # torch.compile would take minutes to run a module once.
     torch.compiler.set_stance("force_eager")
@@ -143,7 +144,7 @@ def export(options):
     exporter = package.Exporter(model)
     made = exporter.export(list(dict.fromkeys(counts)))
     if options.check:
-        check.compare(made, model)
+        check.compare(made, model, exporter.narrowed)
     if compiler:
         exporter.compile(made, compiler)
     archives = compiler.archives if compiler else {}
@@ -159,6 +160,10 @@ def export(options):
     unused = [n for n, _ in model.named_parameters() if n not in used]
     if unused:
         print(f"not exported, for the loss does not depend on it: {', '.join(unused)}")
+    if options.no_values and (text := initial.missing(
+        {n: p for n, p in model.named_parameters() if n in used}
+    )):  # fmt: skip
+        print(text)
     parameters = sum(
         p.numel() for n, p in model.named_parameters() if n in used
     )

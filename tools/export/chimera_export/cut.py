@@ -26,7 +26,8 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from . import dropout, inplace, refusals
+from . import dropout, growth, inplace, precision, refusals
+from . import labels as labels_of_loss
 from .arguments import near
 from .model import SCALES, Refused, WithLossAndLogits
 from .traced import PREFIX, ancestors, attribute, lines_of_users, own_name, where
@@ -52,6 +53,8 @@ class Layer:
     logits: fx.GraphModule = None  # of the last layer, without the loss
     weight: fx.GraphModule = None  # of the labels, in the last layer: those of terms
     dropped: tuple = ()  # of all dropout in the model, rows for each sample
+    returned: object = None  # by the module, with a growth.Shape for each tensor
+    narrowed: tuple = ()  # of the model, the lines that compute in a smaller type
 
 
 def find_split(module):
@@ -75,10 +78,12 @@ def find_split(module):
 
 
 def trace(model):
-    """The whole model, its loss included, as one graph of ATen operators."""
+    """The whole model, its loss included, as one graph of ATen operators, and what the
+    module returns, with a growth.Shape for each tensor."""
     # Clones, for a tensor that is given twice would be taken for one argument.
     arguments = tuple(t.clone() for t in model.given())
-    whole = WithLossAndLogits(model)
+    whole, returned = WithLossAndLogits(model), []
+    whole.seen = lambda tensors: returned.append(growth.shapes_of(tensors))
     refusals.check_module(whole)
     with (
         refusals.nothing_custom(),
@@ -89,7 +94,7 @@ def trace(model):
         # Recurrent layers keep a list of their own parameters.
         warnings.filterwarnings("ignore", r".*\n?.*_flat_weights", UserWarning)
         program = torch.export.export(whole, arguments, strict=False)
-    return program.module(check_guards=False)
+    return program.module(check_guards=False), returned[0]
 
 
 def place(graph, split):
@@ -170,8 +175,9 @@ def strip(graph):
             graph.erase_node(node)
 
 
-def cut(model):
-    """The layers of the model, in order."""
+def cut(model, examples, dtype):
+    """The layers of the model, in order. `examples` are values of its labels, and
+    `dtype` is the type of its parameters."""
     split = model.split_at
     if split is None:
         split = find_split(model.module)
@@ -181,19 +187,26 @@ def cut(model):
             f"--split-at: expected a module of the model, got '{split}'"
             f"{near(split, names)}"
         )
-    whole = trace(model)
+    whole, returned = trace(model)
     graph = whole.graph
     strip(graph)
     inplace.rewrite(graph)
     refusals.check_graph(whole)
     dropped = dropout.make_ours(graph, model.samples())
     graph.eliminate_dead_code()
+    of_labels = dict(
+        zip(model.labels, graph.find_nodes(op="placeholder")[len(model.inputs) :])
+    )
+    labels_of_loss.check_shift(graph, of_labels)
     loss, weights, logits = _results(graph, model.samples())
+    if not weights:
+        labels_of_loss.warn_of_uneven_mean(graph, loss, of_labels, examples)
     for node in graph.find_nodes(op="get_attr"):
         value = attribute(whole, node.target)
         # A frozen parameter is a buffer.
         if isinstance(value, torch.nn.Parameter) and value.requires_grad:
             node.meta["parameter"] = value
+    narrowed = precision.narrowed(graph, dtype)
     numbers, count, children = place(graph, split)
     if logits is not None and numbers.get(logits) != count - 1:
         if model.logits is not None:
@@ -291,6 +304,8 @@ def cut(model):
                 if last and weights
                 else None,
                 dropped=tuple(dropped),
+                narrowed=tuple(narrowed),
+                returned=returned,
                 logits=_extract(
                     whole, sorted(parameters, key=is_tied, reverse=True), k,
                     _only(numbers, logits), crossing_in, [logits], dynamic,

@@ -27,7 +27,10 @@ class Model:
 
     `inputs` and `labels` are tensors of one micro-batch, whose first dimension
     counts its samples, by name; which names data gives says the README of
-    tools/export. The module is called with the inputs by name, `loss` with what the
+    tools/export. The `labels` of a text are the next tokens already: labels[:, i] is
+    what comes after token i, so a loss compares it with the logits of position i and
+    does not shift (those of Hugging Face's causal models do, unless they are given
+    shift_labels). The module is called with the inputs by name, `loss` with what the
     module returns and the labels by name. Both may be tuples too: then they are given
     by position, and named as the functions name them.
 
@@ -43,6 +46,9 @@ class Model:
 
     `split_at` names the modules (a ModuleList or Sequential) whose children are
     layers to cut at; without it the largest one is taken.
+
+    `untied` says that parameters which begin with equal values, like an embedding and
+    a head that is a copy of it, are meant to be two.
     """
 
     module: torch.nn.Module
@@ -51,6 +57,7 @@ class Model:
     loss: typing.Callable
     logits: typing.Optional[typing.Callable] = None
     split_at: typing.Optional[str] = None
+    untied: bool = False
 
     def __post_init__(self):
         self.inputs = _named("inputs", self.inputs, self.module, 0)
@@ -118,12 +125,16 @@ class WithLoss(torch.nn.Module):
         self.count = len(model.inputs)
         self.loss = model.loss
         self.logits = model.logits
+        self.seen = None  # is called with what the module returns
 
     def forward(self, *arguments):
         return self.loss_of(self.made(arguments), arguments)
 
     def made(self, arguments):
-        return self.inputs(self.model, arguments[: self.count])
+        made = self.inputs(self.model, arguments[: self.count])
+        if self.seen:
+            self.seen(made)
+        return made
 
     def loss_of(self, made, arguments):
         loss = self.labels(self.loss, arguments[self.count :], made)

@@ -13,8 +13,12 @@ import torch
 from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
-from . import check, checkpointing, cut, graphs, joint, operators, refusals, sizes
+from . import (
+    check, checkpointing, cut, graphs, growth, initial, joint, operators, precision,
+    refusals, sizes, ties,
+)  # fmt: skip
 from .model import SCALES, Refused, WithLoss
+from .notices import warn
 from .sizes import bytes_of
 
 VERSION = 1
@@ -75,31 +79,18 @@ def flops_of(function, targets=None):
     return int(total)
 
 
-def start_of(owner, leaf, value):
-    """How parameter `leaf` of module `owner` begins where it has no value."""
-    if "norm" in type(owner).__name__.lower() and leaf == "weight":
-        return {"start": "Ones"}
-    if value.dim() < 2:
-        return {"start": "Zeros"}
-    return {"start": "Normal", "deviation": 0.02}
-
-
 class Exporter:
     def __init__(self, model):
         self.model = model
         self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
+        self.narrowed = ()  # lines that compute in a smaller type than the parameters'
         # What entries of graphs were written of, by their identities.
         self.traced = {}
         self.heaviest = {}  # likewise, the node that makes the largest tensor
         self.notes = []  # for people
         # Which name a parameter has that is used under several.
         self.names = {id(p): name for name, p in model.named_parameters()}
-        self.owners = {
-            id(p): (module, leaf)
-            for module in WithLoss(model).modules()
-            for leaf, p in module.named_parameters(recurse=False)
-        }
         # Parameters without memory have no values.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
@@ -131,9 +122,17 @@ class Exporter:
                 "Exported models compute in float32 or float64; there are no types of "
                 "16 bits for them yet"
             )
+        ties.check_configurations(self.model)
         if self.has_values:
             refusals.check_buffers(self.model)
-        by_samples = [cut.cut(self._with(count)) for count in samples]
+        examples = list(self.model.labels.values())
+        (dtype,) = types
+        by_samples = [cut.cut(self._with(count), examples, dtype) for count in samples]
+        if by_samples[0][-1].weight is None:
+            growth.check(self.model, by_samples[0][-1].returned)
+        self.narrowed = by_samples[0][0].narrowed
+        if self.narrowed:
+            warn(precision.notice(self.narrowed, dtype))
         if len({layers[0].dropped for layers in by_samples}) > 1:
             raise Refused(
                 "expected dropout of tensors whose first dimension grows with the "
@@ -161,6 +160,8 @@ class Exporter:
         )
         if len(by_samples[0][-1].labels) > len(self.model.labels):
             package["labels"].append(SCALES)
+        if self.has_values:
+            ties.check_values(self.model, names[0], names[-1])
         self._check_parts(package)
         if tied := self._tied(names):
             package["tied"] = tied
@@ -200,25 +201,27 @@ class Exporter:
         """Refuses a mean of more or less than the samples, like that of the labels
         that count, where the examples show it."""
         counts = [graphs["samples"] for graphs in kind["graphs"]]
-        if not self.has_values or len(counts) < 2:
+        if len(counts) < 2:
             return
-        function, given = WithLoss(self.model), self.model.given()
-        modes = {module: module.training for module in function.modules()}
+        unknown = "it cannot be told whether the loss is the mean of its parts' (--parts)"
+        if not self.has_values:
+            warn(f"{unknown}, for --no-values leaves nothing to compute it of")
+            return
+        function, given = WithLoss(self.model), growth.varied(self.model.given(), counts)
+        if given is None:
+            warn(f"{unknown}, for the examples are all alike: give samples that differ")
+            return
 
         def mean_of_parts(count):
             parts = range(0, counts[0], count)
             losses = [function(*(t[i : i + count] for t in given)) for i in parts]
             return torch.stack(losses).mean().item()
 
-        function.eval()
-        try:
-            with torch.no_grad():
-                means = [mean_of_parts(count) for count in counts]
-                drops = mean_of_parts(counts[0]) != means[0]
-        finally:
-            for module, mode in modes.items():
-                module.training = mode
+        with growth.evaluated(function):
+            means = [mean_of_parts(count) for count in counts]
+            drops = mean_of_parts(counts[0]) != means[0]
         if drops:  # in eval mode too, so there is nothing to compare
+            warn(f"{unknown}, for it is another one each time")
             return
         for count, mean in zip(counts[1:], means[1:]):
             if abs(mean - means[0]) > 1e-5 * abs(means[0]):
@@ -282,11 +285,7 @@ class Exporter:
             {
                 "name": name.removeprefix(path),
                 "shape": graphs.shape_of(p)["shape"],
-                **(
-                    {"start": "Given"}
-                    if self.has_values
-                    else start_of(*self.owners[id(p)], p)
-                ),
+                **self._start(p),
             }
             for name, p in zip(names, layer[0].module.parameters())
         ]
@@ -301,6 +300,10 @@ class Exporter:
             self.kinds.append(kind)
         self.known[key] = self.known[digest]
         return {"kind": self.known[digest], "path": path}, names
+
+    def _start(self, parameter):
+        """How a parameter begins that no file gives."""
+        return {"start": "Given"} if self.has_values else initial.start_of(parameter)
 
     def _key(self, layer):
         """What tells layers apart before they are differentiated, which takes a
@@ -319,7 +322,9 @@ class Exporter:
                 parts.append(f"{target} {arguments}")
             parts += [f"{tuple(v.shape)} {v.dtype}" for v in (*one.inputs, *one.labels)]
             parts.append(str(one.differentiable))
-            parts += [f"{tuple(p.shape)}" for p in one.module.parameters()]
+            parts += [
+                f"{tuple(p.shape)} {self._start(p)}" for p in one.module.parameters()
+            ]
             parts += [
                 hashlib.sha256(self._raw(b)).hexdigest() for b in one.module.buffers()
             ]

@@ -1,0 +1,159 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether a loss that should be a mean is one.
+
+The loss is computed of what the module returns for a sample, and of the same twice,
+one after another: as two samples, and as twice as many tokens. A mean stays what it
+is; a sum doubles. The module itself runs once: only its results are repeated.
+"""
+
+import contextlib
+import dataclasses
+import math
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
+
+from .model import WithLoss
+from .notices import warn
+
+GROWS = 1.5
+
+
+@contextlib.contextmanager
+def evaluated(function):
+    """Without dropout, while it lasts."""
+    modes = {module: module.training for module in function.modules()}
+    function.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def varied(given, counts):
+    """The examples, whose parts of each of `counts` samples differ, or None where they
+    cannot. Of samples that are alike each is rotated by another number of tokens."""
+
+    def are_alike(tensors):
+        return any(
+            all(torch.equal(t[:count], t[i : i + count])
+                for t in tensors for i in range(0, counts[0], count))
+            for count in counts[1:] if count < counts[0]
+        )  # fmt: skip
+
+    if not are_alike(given):
+        return given
+    rotated = [
+        torch.stack([row.roll(i, 0) for i, row in enumerate(t)]) if t.dim() > 1 else t
+        for t in given
+    ]
+    return None if are_alike(rotated) else rotated
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Of a tensor that has no values."""
+
+    shape: tuple
+    dtype: torch.dtype
+
+    def drawn(self):
+        # A fork, so that what the user's code draws stays as it is.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            made = torch.zeros(self.shape, dtype=self.dtype)
+            return made.normal_() if made.is_floating_point() else made
+
+
+def shapes_of(tensors):
+    """The same with a Shape for each tensor."""
+    return pytree.tree_map_only(
+        torch.Tensor, lambda t: Shape(tuple(int(n) for n in t.shape), t.dtype), tensors
+    )
+
+
+def _repeated(tensor, first, extent):
+    """Twice, along the first dimension from `first` on that has this extent."""
+    for dim in range(first, tensor.dim() if extent else 0):
+        if tensor.shape[dim] == extent:
+            return torch.cat([tensor, tensor], dim)
+    return tensor
+
+
+class _OfLoss(torch.nn.Module):
+    """The loss of what the model has made, and its parameters under their names."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.loss, self.function = function.loss, [function]
+
+    def forward(self, made, arguments):
+        return self.function[0].loss_of(made, arguments)
+
+
+class _Loss:
+    """That of a few samples. What the module returns is `made`, whose numbers are
+    drawn if the model has no values."""
+
+    def __init__(self, model, made):
+        self.function = WithLoss(model)
+        self.samples = model.samples()
+        # A loss that is a module may have parameters of its own.
+        self.parameters = {
+            n: p for n, p in self.function.named_parameters() if n.startswith("loss.")
+        }
+        if any(isinstance(p, FakeTensor) for p in self.function.parameters()):
+            draw = lambda shape: shape.drawn()
+            self.made = pytree.tree_map_only(Shape, draw, made)
+            self.parameters = pytree.tree_map(draw, shapes_of(self.parameters))
+        else:
+            with evaluated(self.function):
+                self.made = self.function.made(model.given())
+        self.arguments = [None] * len(model.inputs) + list(model.labels.values())
+
+    def of(self, count, repeat=lambda tensor: tensor):
+        """The loss of `count` samples, whose tensors `repeat` changes."""
+
+        def few(tensor):
+            of_all = tensor.dim() and tensor.shape[0] == self.samples
+            return repeat(tensor[:count] if of_all else tensor).clone()
+
+        given = pytree.tree_map_only(torch.Tensor, few, (self.made, self.arguments))
+        of_loss = _OfLoss(self.function)
+        with evaluated(self.function):
+            return torch.func.functional_call(of_loss, self.parameters, given).item()
+
+
+def check(model, made):
+    """Warns of a mean that grows with the samples, or with the tokens. `made` is what the
+    module returns, with Shapes."""
+    tokens = next((t.shape[1] for t in model.labels.values() if t.dim() >= 2), 0)
+    what, grows, twice = "samples", [], 0.0
+    try:
+        loss = _Loss(model, made)
+        count = 1
+        once = loss.of(count)
+        if not math.isfinite(once):  # nothing counts in it
+            count = loss.samples
+            once = loss.of(count)
+        for what, first, extent in (("samples", 0, count), ("tokens", 1, tokens)):
+            found = loss.of(count, lambda t, f=first, e=extent: _repeated(t, f, e))
+            if math.isfinite(found) and abs(found) > GROWS * abs(once) > 0:
+                grows.append(what)
+                twice = found
+    except Exception:  # of the user's code, with shapes that it may not expect
+        warn(
+            "it cannot be told whether the loss is a mean, for it does not run with "
+            f"another number of {what}"
+        )
+    if grows:
+        warn(
+            f"the loss grows with the number of {' and of '.join(grows)}: it is "
+            f"{once:.4g}, and {twice:.4g} of the same {grows[-1]} twice. A run takes the "
+            "mean of the micro-batches' losses, so a loss should be a mean too. A sum "
+            "is given with its weight: return total, labels.numel()"
+        )

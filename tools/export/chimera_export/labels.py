@@ -1,0 +1,265 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How a traced loss uses labels.
+
+Labels that data give are the next tokens already. A loss that shifts them again, as
+those of Hugging Face's causal models do, trains the model to predict the token after
+the next one. So each label is followed from where it comes in to the operator that
+compares it with logits, and the logits are followed back: both have to be of the same
+position, at least once. (A second head may well predict a later token.)
+
+                  labels ─► pad right ─► [..., 1:] ─► cross_entropy ◄─ logits
+    offset:         0            0           1              ▲  0
+                                                        shifted by 1
+"""
+
+import dataclasses
+import operator
+
+import torch
+from torch import fx
+
+from .model import Refused
+from .notices import warn
+from .traced import ancestors, where
+
+aten = torch.ops.aten
+# Operators that compare logits with labels: the positions of the two arguments.
+COMPARE = {
+    aten.cross_entropy_loss.default: (0, 1), aten.nll_loss_nd.default: (0, 1),
+    aten.nll_loss.default: (0, 1), aten.nll_loss_forward.default: (0, 1),
+    aten.nll_loss2d.default: (0, 1), aten.gather.default: (0, 2),
+}  # fmt: skip
+NEXT = "next_sentence_label"  # beside which labels are of masked tokens
+MEAN = 1  # as PyTorch counts reductions
+HIDE = {"masked_fill", "where"}  # may give labels the value that is ignored
+# Operators that keep each element at its position, but have no tag that says so.
+STAY = {"contiguous", "clone", "to", "_to_copy", "alias", "detach", "log_softmax",
+        "_log_softmax", "softmax", "_softmax", "float", "double", "type_as"}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """What became of a label: the position in it of the element at position 0, along
+    the dimension of tokens, and that dimension."""
+
+    label: fx.Node
+    offset: int
+    dim: int
+    moved_by: fx.Node = None  # the operator that changed the offset last
+    is_hidden: bool = False  # whether some labels may have been made ignored
+
+    def moved(self, by, node):
+        return dataclasses.replace(
+            self, offset=self.offset + by, moved_by=node if by else self.moved_by
+        )
+
+
+def _arguments(node):
+    schema = node.target._schema.arguments
+    return {
+        a.name: node.args[i] if i < len(node.args) else node.kwargs.get(a.name, a.default_value)
+        for i, a in enumerate(schema)
+    }
+
+
+def _name(node):
+    is_operator = node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)
+    return node.target.overloadpacket.__name__ if is_operator else ""
+
+
+def _shape(node):
+    return tuple(int(n) for n in node.meta["val"].shape)
+
+
+def _step(node, path):
+    """The path of what `node` makes of a tensor with `path`, its first argument or,
+    of operators that keep positions, another one. None if it is lost."""
+    name, given = _name(node), _arguments(node)
+    source = node.args[0] if node.args and isinstance(node.args[0], fx.Node) else None
+    if name in STAY or torch.Tag.pointwise in node.target.tags:
+        if len(_shape(node)) <= path.dim:
+            return None
+        return dataclasses.replace(path, is_hidden=path.is_hidden or name in HIDE)
+    if source is None:
+        return None
+    before, after = _shape(source), _shape(node)
+    dim = given.get("dim")
+    if isinstance(dim, int) and dim < 0:
+        dim += len(before) + (name == "unsqueeze")
+    if name == "slice":
+        if dim != path.dim:
+            return path
+        start = given["start"] or 0
+        start = start + before[dim] if start < 0 else start
+        return path.moved(start, node) if given["step"] == 1 else None
+    if name in ("pad", "constant_pad_nd"):
+        sides = given["pad"]
+        from_end = len(before) - 1 - path.dim
+        return path.moved(-sides[2 * from_end] if 2 * from_end < len(sides) else 0, node)
+    if name == "roll":
+        dims = [d % len(before) for d in given["dims"]]
+        return path.moved(-sum(s for s, d in zip(given["shifts"], dims) if d == path.dim), node)
+    if name == "unsqueeze":
+        return dataclasses.replace(path, dim=path.dim + (dim <= path.dim))
+    if name in ("transpose", "permute", "t", "mT"):
+        order = list(range(len(before)))
+        if name == "permute":
+            order = [d % len(before) for d in given["dims"]]
+        else:
+            a, b = (given.get("dim0", -2) % len(before), given.get("dim1", -1) % len(before))
+            order[a], order[b] = order[b], order[a]
+        return dataclasses.replace(path, dim=order.index(path.dim))
+    if name in ("view", "reshape", "_unsafe_view", "flatten", "squeeze", "expand", "unflatten"):
+        return _reshaped(path, before, after)
+    if name == "one_hot":
+        return path
+    return None
+
+
+def _reshaped(path, before, after):
+    """Tokens stay a dimension, or become the last part of one with samples."""
+    behind = 1
+    for extent in before[path.dim + 1 :]:
+        behind *= extent
+    count = 1
+    for dim in reversed(range(len(after))):
+        if count == behind and after[dim] % before[path.dim] == 0 and after[dim] > 1:
+            return dataclasses.replace(path, dim=dim)
+        count *= after[dim]
+    return None
+
+
+def _joined(node, paths):
+    """The path of a concatenation: that of the first part that has one."""
+    parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
+    before = 0
+    for part in parts:
+        dim %= len(_shape(part))
+        if part in paths:
+            path = paths[part]
+            return path.moved(-before if dim == path.dim else 0, node)
+        before += _shape(part)[dim]
+    return None
+
+
+def _paths(graph, labels):
+    """Of all nodes that are labels at known positions: {node: Path}."""
+    paths = {n: Path(n, 0, 1) for n in labels if len(_shape(n)) >= 2}
+    for node in graph.nodes:
+        if not _name(node) or not isinstance(node.meta.get("val"), torch.Tensor):
+            continue
+        sources = [n for n in node.all_input_nodes if n in paths]
+        if not sources or node.target in COMPARE:
+            continue
+        if _name(node) in ("cat", "concat"):
+            made = _joined(node, paths)
+        else:
+            made = _step(node, paths[sources[0]])
+        if made:
+            paths[node] = made
+    return paths
+
+
+def _offset_of_logits(node, tokens):
+    """How many positions of what the model returns are left out before it."""
+    offset = 0
+    while node.op == "call_function":
+        sources = [n for n in node.all_input_nodes if "val" in n.meta]
+        if node.target is operator.getitem or not sources:
+            break
+        name, source = _name(node), node.args[0]
+        if name == "slice":
+            given, shape = _arguments(node), _shape(source)
+            dim, start = given["dim"] % len(shape), given["start"] or 0
+            if 0 < dim and shape[dim] >= tokens and start:
+                offset += start + shape[dim] if start < 0 else start
+        elif not (
+            name in STAY
+            or name in ("view", "reshape", "flatten", "transpose", "permute", "_unsafe_view")
+            or torch.Tag.pointwise in getattr(node.target, "tags", ())
+        ):
+            break
+        node = max(sources, key=lambda n: n.meta["val"].numel())
+    return offset
+
+
+def check_shift(graph, labels):
+    """`labels`: the nodes of labels by their names. Refuses a loss that compares labels with logits of other positions alone."""
+    paths, shifts = _paths(graph, labels.values()), {}
+    names = {node: name for name, node in labels.items()}
+    for node in graph.nodes:
+        if node.target not in COMPARE:
+            continue
+        logits, target = (node.args[i] for i in COMPARE[node.target])
+        if target not in paths:
+            continue
+        path = paths[target]
+        by = path.offset - _offset_of_logits(logits, _shape(path.label)[1])
+        shifts.setdefault(path.label, []).append((by, path.moved_by))
+    for label, found in shifts.items():
+        by, node = min(found, key=lambda each: each[0])
+        if by > 0:
+            raise Refused(
+                f"expected a loss that compares the logits of a position with the label "
+                f"of the same position, for labels are the next tokens already, but it "
+                f"shifts '{names[label]}' by {by}{where(node) if node else ''}: leave the "
+                "shift out, like F.cross_entropy(logits.flatten(0, 1), labels.flatten()); "
+                "the loss_function of transformers' models leaves it out if it is given "
+                "shift_labels=labels"
+            )
+
+
+def warn_of_uneven_mean(graph, loss, labels, examples):
+    """Warns of a loss that is a mean over the labels that count, where micro-batches
+    may have different numbers of them. `labels`: their nodes by their names;
+    `examples`: their values."""
+    advice = (
+        "Micro-batches weigh alike, so if the number varies between them, this is not "
+        "the mean over a step. Return the sum and its weight, like F.cross_entropy(…, "
+        'reduction="sum"), (labels != -100).sum()'
+    )
+    within = ancestors([loss])
+    paths = _paths(graph, labels.values())
+    for node in graph.nodes:
+        if node not in within or node.target not in COMPARE or _name(node) == "gather":
+            continue
+        given = _arguments(node)
+        if given["reduction"] != MEAN or given["target"].op == "get_attr":
+            continue
+        ignored, target = given.get("ignore_index", -100), given["target"]
+        path = paths.get(target)
+        if given.get("weight") is not None:
+            reason = "weighs classes"
+        elif path and path.is_hidden:
+            reason = "ignores labels that it hides"
+        elif ignored != -100:
+            reason = f"ignores the label {ignored}"
+        elif NEXT in labels and path and path.label is not labels[NEXT]:
+            reason = f"ignores the labels of tokens that are not masked ({ignored})"
+        elif any(
+            n in ancestors([target]) and bool((e == ignored).any())
+            for n, e in zip(labels.values(), examples)
+        ):
+            reason = f"ignores the label {ignored}, which the examples have"
+        else:
+            continue
+        warn(f"the loss is a mean that {reason}{where(node)}. {advice}")
+    node = _quotient(loss)
+    if node and ancestors([node.args[1]]) & set(labels.values()):
+        warn(
+            f"the loss is divided by a number that depends on labels{where(node)}. {advice}"
+        )
+
+
+def _quotient(node):
+    """The division that makes a loss, if one does."""
+    while node.op == "call_function":
+        name = _name(node)
+        if name in ("div", "divide", "true_divide") and isinstance(node.args[1], fx.Node):
+            return node
+        sources = [n for n in node.all_input_nodes if n.meta["val"].dim() == 0]
+        if len(sources) != 1 or name not in ("mul", "neg", "div", *STAY):
+            return None
+        node = sources[0]
+    return None

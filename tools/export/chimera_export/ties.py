@@ -1,0 +1,130 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tied parameters that are no longer one.
+
+A tied parameter is one nn.Parameter under two names. After torch.export.load it is two
+of them over one memory, after a cast or a copy two with equal values: autograd would
+train them apart. The first are tied again here. The second may be meant, so they are
+refused between the first layer and the last, where ties are; elsewhere they are said.
+"""
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from .model import Refused, WithLoss
+from .notices import warn
+from .traced import own_name
+
+FEW = 16  # elements, which may be equal by chance
+UNTIED = "or say Model(…, untied=True) if they are two"
+
+
+def _extent(parameter):
+    """The bytes that it has of its memory, from the first to behind the last."""
+    last = sum((n - 1) * s for n, s in zip(parameter.shape, parameter.stride()))
+    first = parameter.storage_offset()
+    size = parameter.element_size()
+    return first * size, (first + last + 1) * size
+
+
+def unite(model):
+    """Makes parameters one that are the same memory. Refuses those that share a part of
+    it."""
+    by_memory, same = {}, {}
+    for name, parameter in WithLoss(model).named_parameters():
+        if not parameter.numel():
+            continue
+        known = by_memory.setdefault(StorageWeakRef(parameter.untyped_storage()), {})
+        for other, its in known.items():
+            if (
+                _extent(parameter) == _extent(its)
+                and parameter.shape == its.shape
+                and parameter.stride() == its.stride()
+                and parameter.dtype == its.dtype
+                and parameter.requires_grad == its.requires_grad
+            ):
+                same[id(parameter)] = its
+                print(f"tied: {own_name(name)} is {own_name(other)}, whose memory it has")
+                break
+            first, last = _extent(parameter)
+            begin, end = _extent(its)
+            if first < end and begin < last:
+                raise Refused(
+                    f"expected parameters with memory of their own, but "
+                    f"'{own_name(name)}' and '{own_name(other)}' share some: tie them, so "
+                    "that they are one parameter, or give one a copy"
+                )
+        else:
+            known[name] = parameter
+    for module in WithLoss(model).modules():
+        for leaf, parameter in module._parameters.items():
+            if id(parameter) in same:
+                module._parameters[leaf] = same[id(parameter)]
+
+
+def check_configurations(model):
+    """Refuses a model of transformers whose configuration says that its head is tied,
+    and that is not."""
+    if model.untied:
+        return
+    names = {id(p): own_name(n) for n, p in WithLoss(model).named_parameters()}
+    for module in model.module.modules():
+        if not getattr(getattr(module, "config", None), "tie_word_embeddings", False):
+            continue
+        found = []
+        for which in ("get_input_embeddings", "get_output_embeddings"):
+            try:
+                found.append(getattr(module, which)().weight)
+            except (AttributeError, NotImplementedError, TypeError):
+                break
+        if len(found) == 2 and found[0] is not found[1] and found[0].shape == found[1].shape:
+            first, last = (names.get(id(p), "?") for p in found)
+            raise Refused(
+                f"expected '{first}' and '{last}' to be one parameter, for the "
+                "configuration says tie_word_embeddings, but they are two: call the "
+                f"module's tie_weights(), {UNTIED}"
+            )
+
+
+def _begins_as(parameter):
+    """What tells most parameters apart without comparing all of their elements, None of
+    those that say nothing."""
+    flat = parameter.detach().reshape(-1)
+    some = flat[:: max(flat.numel() // FEW, 1)].tolist()
+    if len(some) < FEW or len(set(some)) == 1 and bool((flat == flat[0]).all()):
+        return None
+    return tuple(parameter.shape), *some
+
+
+def check_values(model, first, last):
+    """Refuses parameters of equal values in the first layer and the last, whose names
+    are `first` and `last`, and warns of others."""
+    groups = {}
+    for name, parameter in model.named_parameters():
+        if key := _begins_as(parameter):
+            for other, its in groups.setdefault(key, []):
+                if not torch.equal(parameter, its):
+                    continue
+                if (
+                    not model.untied
+                    and ({name, other} & set(first))
+                    and ({name, other} & set(last))
+                ):
+                    raise Refused(
+                        f"expected '{other}' and '{name}' to be one parameter, for they "
+                        "have equal values, but they are two: a cast, a copy or "
+                        "torch.export.load may have divided a tied one. Tie them again, "
+                        f"like head.weight = embedding.weight, {UNTIED}"
+                    )
+            groups[key].append((name, parameter))
+    equal = [
+        names for each in groups.values()
+        if len(names := [n for n, p in each if torch.equal(p, each[0][1])]) > 1
+    ]  # fmt: skip
+    if equal and not model.untied:
+        more = f", and {len(equal) - 1} more groups" if len(equal) > 1 else ""
+        shown = ", ".join(equal[0][:3]) + (" and others" if len(equal[0]) > 3 else "")
+        warn(
+            f"{shown} have equal values{more}: they are trained apart, for only a "
+            "parameter that is one object under several names is tied"
+        )
