@@ -101,6 +101,9 @@ void chimera::checkSettings(const RunSettings &settings) {
       settings.save.empty() && settings.saveGradients.empty())
     throw std::invalid_argument("--names is for files of weights: give --load, "
                                 "--save or --save-gradients too");
+  if (settings.grace && settings.save.empty())
+    throw std::invalid_argument("--grace is time to save the weights: give "
+                                "--save too");
   if (!settings.saveGradients.empty() && settings.steps == 0)
     throw std::invalid_argument("--save-gradients needs at least one step");
   bool hasProcesses = settings.transport == kMpi || settings.transport == kTcp;

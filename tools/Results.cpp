@@ -10,11 +10,14 @@
 #include "runtime/interpreter/TraceFormat.h"
 #include "runtime/program/Elsewhere.h"
 #include "runtime/program/Layers.h"
+#include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Weights.h"
+#include "tools/RunFiles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -26,6 +29,41 @@ uint64_t tokensPerStep(const program::ProgramT &program) {
                              static_cast<uint64_t>(
                                  program::contextOf(*program.model).value_or(0))
                        : 0;
+}
+
+/// "stage 2", "stages 0 and 1" or "stages 0, 1 and 2".
+std::string namesOf(const std::vector<uint32_t> &stages) {
+  std::string names = stages.size() == 1 ? "stage " : "stages ";
+  for (size_t i = 0; i < stages.size(); ++i)
+    names += (i == 0                   ? ""
+              : i + 1 == stages.size() ? " and "
+                                       : ", ") +
+             std::to_string(stages[i]);
+  return names;
+}
+
+/// Why the run ends.
+std::string reasonOf(const Divergence &what) {
+  const std::string step = std::to_string(what.step + 1);
+  return (what.loss ? "the loss of step " + step + " is " +
+                          (std::isnan(*what.loss) ? "not a number" : "infinite")
+                    : "gradients of step " + step + " are not finite, in " +
+                          namesOf(what.stages)) +
+         ": training diverged, try a lower learning_rate";
+}
+
+/// After which step the weights are, by stage where not all have as many.
+std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
+  std::map<uint64_t, std::vector<uint32_t>> stages;
+  for (uint32_t stage = 0; stage < weightsAfter.size(); ++stage)
+    stages[weightsAfter[stage]].push_back(stage);
+  std::string text;
+  for (const auto &[step, those] : stages)
+    text += (text.empty() ? "" : ", ") +
+            (step == 0 ? "before the first step"
+                       : "after step " + std::to_string(step)) +
+            (stages.size() > 1 ? " of " + namesOf(those) : "");
+  return text;
 }
 } // namespace
 
@@ -63,11 +101,10 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
 void Results::onStep(const StepEvent &event) {
   loss = event.loss;
   attempt([&] { progress.step(event); });
-  if (loss && !std::isfinite(loss->mean))
+  if (loss && !std::isfinite(loss->mean) && settings.save.empty())
     throw std::runtime_error(
-        "the loss of step " + std::to_string(event.step + 1) + " is " +
-        (std::isnan(loss->mean) ? "not a number" : "infinite") +
-        ": training diverged, try a lower learning_rate");
+        reasonOf({.step = event.step, .loss = loss->mean, .stages = {}}) +
+        "; with --save the last finite weights are kept");
 }
 
 void Results::onEvaluation(uint64_t step, double value) {
@@ -82,8 +119,15 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   summary["steps"] = result.steps;
   summary["seconds"] = result.seconds;
   if (result.steps < settings.steps)
-    std::printf("stopped by SIGUSR1 after step %llu of %llu\n", steps,
-                static_cast<unsigned long long>(settings.steps));
+    std::printf("stopped%s after step %llu of %llu\n",
+                result.stoppedBy == 0
+                    ? ""
+                    : (" by " + signalName(result.stoppedBy)).c_str(),
+                steps, static_cast<unsigned long long>(settings.steps));
+  if (result.stoppedBy != 0)
+    summary["stopped_by"] = signalName(result.stoppedBy);
+  if (result.divergence)
+    summary["diverged_in_step"] = result.divergence->step + 1;
   if (loss) {
     summary["loss"] = loss->mean;
     if (load.text)
@@ -105,8 +149,15 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   }
   // Whatever ends the process while it saves, these are known.
   std::fflush(stdout);
-  attempt([&] { save("weights", settings.save, result.weights); });
-  attempt([&] { save("gradients", settings.saveGradients, result.gradients); });
+  attempt([&] {
+    if (result.isWhole())
+      save("weights", settings.save, result.weights);
+    else
+      saveLastFinite(result);
+  });
+  if (result.isWhole())
+    attempt(
+        [&] { save("gradients", settings.saveGradients, result.gradients); });
   if (!settings.profile.empty())
     attempt([&] {
       saveDocument(settings.profile, formatProfile(program, result.profiles,
@@ -140,15 +191,15 @@ void Results::tell(const std::string &failure) {
   hasFailed = true;
 }
 
-void Results::save(const char *what, const std::string &file,
-                   const std::vector<std::byte> &bytes) {
+std::string Results::save(const char *what, const std::string &file,
+                          const std::vector<std::byte> &bytes) {
   std::string error, ignored;
   if (file.empty())
-    return;
+    return {};
   if (saveWeights(program, bytes, file, error, load.names)) {
     if (!settings.quiet)
       std::printf("saved %s\n", file.c_str());
-    return;
+    return file;
   }
   std::string written =
       program::writeElsewhere(file, [&](const std::string &path) {
@@ -159,6 +210,33 @@ void Results::save(const char *what, const std::string &file,
        (written.empty() ? " are lost, as neither the current folder nor that "
                           "for temporary files has room for them"
                         : " are in " + written));
+  return written;
+}
+
+/// Saves the weights of a run that did not end as it was asked to, if they are
+/// finite, and says why it ended and where they are.
+void Results::saveLastFinite(const RunResult &result) {
+  const std::string why = result.divergence
+                              ? reasonOf(*result.divergence)
+                              : "ended by " + signalName(result.stoppedBy);
+  hasFailed |= result.divergence.has_value();
+  const std::string file = lastFiniteOf(settings.save);
+  std::string where;
+  // An update of finite gradients may itself be too large.
+  if (!areFinite(program.weight_type, result.weights))
+    where = "the weights are not finite either, and not saved";
+  else if (file.empty())
+    where = "the weights are not saved, as '" + settings.save +
+            "' is no file that another could lie beside";
+  else if (const std::string saved = save("weights", file, result.weights);
+           saved.empty())
+    return tell(why);
+  else
+    where = "the last finite weights, " + stepsOf(result.weightsAfter) +
+            ", are in " + saved;
+  progress.endLine();
+  std::fflush(stdout);
+  std::fprintf(stderr, "chimera-run: %s; %s\n", why.c_str(), where.c_str());
 }
 
 void Results::saveDocument(const std::string &file,

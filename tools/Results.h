@@ -37,15 +37,16 @@ public:
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::Computed computed);
 
-  /// Throws std::runtime_error where the loss is no number.
+  /// Throws std::runtime_error where the loss is no number and nothing is to be
+  /// saved.
   void onStep(const runtime::StepEvent &event);
 
   /// Hears what the mean loss on held-out text is after so many steps.
   void onEvaluation(uint64_t step, double loss);
 
-  /// Prints and saves, the weights first: what
-  /// took longest to make. They go elsewhere (writeElsewhere) where they cannot
-  /// be written to their file.
+  /// Prints and saves, the weights first: what took longest to make. They go
+  /// elsewhere (writeElsewhere) where they cannot be written to their file, and
+  /// to lastFiniteOf that where the run did not end as it was asked to.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
   /// Prints what the evaluation has found, and completes the log.
@@ -58,8 +59,10 @@ private:
   /// What it throws is a failure, and told.
   template <typename Action> void attempt(Action action);
   void tell(const std::string &failure);
-  void save(const char *what, const std::string &file,
-            const std::vector<std::byte> &bytes);
+  /// Returns where the bytes are; empty where they are lost.
+  std::string save(const char *what, const std::string &file,
+                   const std::vector<std::byte> &bytes);
+  void saveLastFinite(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);
   void compare();
 

@@ -20,6 +20,7 @@
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
+#include "runtime/watch/Report.h"
 #include "tools/Calibrate.h"
 #include "tools/CheckSettings.h"
 #include "tools/Generate.h"
@@ -30,6 +31,7 @@
 #include "tools/Workload.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 
@@ -82,7 +84,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.timeout = timeoutOf(settings);
   run.signals = &signals;
   // Every rank must know what will be gathered.
-  run.gatherWeights = !settings.save.empty();
+  run.gatherWeights = run.keepFinite = !settings.save.empty();
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
                     .passes = load.passes,
@@ -181,6 +183,15 @@ void announceCheck(const RunSettings &settings,
   std::fflush(stdout);
 }
 
+/// Says what follows a signal that a person may have sent. What a launcher
+/// sends (SIGTERM) all of its ranks get, and nobody reads it in time.
+void tellOfGrace(const RunSettings &settings, int signal) {
+  if (signal == SIGINT)
+    writeReport("SIGINT: ends after this step and saves the weights to " +
+                lastFiniteOf(settings.save) + "; once more ends it at once. " +
+                kHowToStop + "\n");
+}
+
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobUse> &job) {
@@ -191,8 +202,11 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (std::string fault = load.text->check(findCores().usable);
         !fault.empty())
       throw std::runtime_error(fault);
-  Signals signals;
+  Signals signals(graceOf(settings, job ? job->job : std::nullopt,
+                          [&](int signal) { tellOfGrace(settings, signal); }));
   TrainingRun run = makeRun(settings, program, load, signals);
+  std::atomic<int> stoppedBy = 0;
+  run.onStopped = [&](int signal) { stoppedBy.store(signal); };
   HostUse use = hostUse(settings, load);
   // The root opens the log and prints; it may be any rank of a job.
   std::unique_ptr<Results> results;
@@ -221,7 +235,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     results->onEvaluation(step, loss);
   };
   run.onResult = [&](const RunResult &result) {
-    if (settings.checkReplicas && !settings.quiet)
+    if (settings.checkReplicas && !settings.quiet && !result.divergence)
       std::printf("all replicas are bit-identical\n");
     if (settings.sequential)
       return results->finish(result, {});
@@ -244,7 +258,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   } else {
     runOnHost(run, use);
   }
-  return results ? results->exitStatus() : 0;
+  const int failed = results ? results->exitStatus() : 0;
+  return failed == 0 && stoppedBy > 0 ? 128 + stoppedBy : failed;
 }
 
 /// The job of which this process is a rank. What starts one process alone, like

@@ -12,7 +12,10 @@
 #include "runtime/stage/torch/Weights.h"
 #include "runtime/train/LogFile.h"
 
+#include <filesystem>
 #include <stdexcept>
+#include <system_error>
+#include <vector>
 
 using namespace chimera;
 
@@ -21,6 +24,24 @@ struct File {
   const char *use;
   std::string path;
 };
+
+/// What may be read where `load` is a folder, or an index in one.
+std::vector<std::string> shardsOf(const std::string &load) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool isFolder = fs::is_directory(load, error);
+  if (load.empty() || !(isFolder || load.ends_with(".json")))
+    return {};
+  const fs::path folder =
+      isFolder ? fs::path(load) : fs::path(load).parent_path();
+  std::vector<std::string> shards;
+  for (fs::directory_iterator file(folder.empty() ? "." : folder, error), end;
+       !error && file != end; file.increment(error))
+    if (const std::string name = file->path().filename();
+        name.ends_with(".safetensors") || name.ends_with(".json"))
+      shards.push_back(folder / name);
+  return shards;
+}
 } // namespace
 
 void chimera::checkFiles(const RunSettings &settings) {
@@ -31,6 +52,8 @@ void chimera::checkFiles(const RunSettings &settings) {
                              {"standard error", "/dev/stderr"}};
   for (const std::string &data : settings.data)
     files.push_back({"--data", data});
+  for (const std::string &shard : shardsOf(settings.load))
+    files.push_back({"--load", shard});
   auto add = [&](const char *use, const std::string &path) {
     for (const File &other : files)
       if (program::areSameFile(other.path, path))
@@ -39,12 +62,18 @@ void chimera::checkFiles(const RunSettings &settings) {
             "' for " + other.use + " and '" + path + "' for " + use);
     files.push_back({use, path});
   };
-  for (const auto &[use, path] : {File{"--save", settings.save},
-                                  {"--save-gradients", settings.saveGradients},
-                                  {"--profile", settings.profile},
-                                  {"--trace", settings.trace},
-                                  {"--calibrate", settings.calibrate},
-                                  {"--log", settings.log}}) {
+  // A run may begin with what the one before it has left there: the file is
+  // open until another takes its name.
+  const std::string lastFinite = lastFiniteOf(settings.save);
+  for (const auto &[use, path] :
+       {File{"--save", settings.save},
+        {"--save-gradients", settings.saveGradients},
+        {"--profile", settings.profile},
+        {"--trace", settings.trace},
+        {"--calibrate", settings.calibrate},
+        {"the last finite weights of --save",
+         program::areSameFile(lastFinite, settings.load) ? "" : lastFinite},
+        {"--log", settings.log}}) {
     if (path.empty())
       continue;
     if (std::string problem = program::checkOutput(path); !problem.empty())
@@ -53,6 +82,11 @@ void chimera::checkFiles(const RunSettings &settings) {
   }
   if (!settings.log.empty() && program::isRegularOrNew(settings.log))
     add("the growing --log", runtime::partOf(settings.log));
+}
+
+std::string chimera::lastFiniteOf(const std::string &save) {
+  return !save.empty() && program::isRegularOrNew(save) ? save + ".last-finite"
+                                                        : "";
 }
 
 void chimera::checkRoom(const RunSettings &settings,

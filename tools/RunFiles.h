@@ -19,6 +19,11 @@ namespace chimera {
 /// another output, or what its standard output or error go to. Reads nothing.
 void checkFiles(const RunSettings &settings);
 
+/// Where the weights of a run go that does not end as it was asked to, beside
+/// those of one that does; empty where `save` is no regular file, but a pipe,
+/// say.
+std::string lastFiniteOf(const std::string &save);
+
 /// Throws std::exception where there is no room for the weights and gradients
 /// that are to be saved. Only the root of a job writes them, so it asks.
 void checkRoom(const RunSettings &settings, const program::ProgramT &program,

@@ -85,6 +85,7 @@ struct RunSettings {
   uint64_t generateSeed = 0;
   uint32_t threads = 0;          ///< 0: an equal share of the cores
   std::optional<double> timeout; ///< seconds, 0: none
+  std::optional<double> grace;   ///< seconds, 0: none
   double holdOut = 0.1;
   uint64_t evaluateBatches = 16;
   uint64_t evaluateEvery = 0; ///< steps; 0: at the end alone

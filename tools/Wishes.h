@@ -14,10 +14,11 @@
 
 #include "runtime/system/Deadline.h"
 #include "runtime/train/RunAsRank.h"
-#include "tools/RunSettings.h"
+#include "tools/RunFiles.h"
 
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 namespace chimera {
 
@@ -34,6 +35,21 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
   return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
                            std::ceil(std::min(seconds, 1e9) * 1000)))
                      : std::chrono::milliseconds(runtime::kForever);
+}
+
+/// How long a run goes on after SIGINT or SIGTERM; none where nothing is saved
+/// meanwhile. Less than the time after which launchers kill processes: 1 s for
+/// mpirun, 30 s for torchrun, Slurm and Kubernetes.
+inline std::optional<runtime::Grace>
+graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
+        std::function<void(int)> onBegin) {
+  const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
+  const double seconds = settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
+  if (lastFiniteOf(settings.save).empty() || seconds == 0)
+    return std::nullopt;
+  return runtime::Grace{std::chrono::milliseconds(
+                            static_cast<int64_t>(std::ceil(seconds * 1000))),
+                        std::move(onBegin)};
 }
 
 /// To be told before the process ends, with the output that it still holds.

@@ -61,8 +61,11 @@ static int run(int argc, char **argv) {
       "launcher, where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (of rank "
       "0)\n"
       "are set for each process.\n\n"
-      "SIGUSR1 stops the run at the end of the step, with its results; SIGINT\n"
-      "and SIGTERM end it at once and say what every rank was doing.",
+      "SIGUSR1 stops the run at the end of the step, with its results. SIGINT\n"
+      "and SIGTERM end it and say what every rank was doing: with --save "
+      "after\n"
+      "the step, and the weights are in FILE.last-finite; without it, on a\n"
+      "second signal or when --grace is over, at once.",
       "chimera-run");
   app.set_version_flag("--version", "chimera-run " CHIMERA_VERSION);
   RunSettings settings;
@@ -120,9 +123,11 @@ static int run(int argc, char **argv) {
                  "With --pairs: this token ends a document, and no sentence "
                  "goes beyond it")
       ->transform(wholeWithin(0, uint64_t(1) << 32));
-  addFile("--load", settings.load,
-          "Begin with the weights in this safetensors file; without it they "
-          "are drawn");
+  addFile(
+      "--load", settings.load,
+      "Begin with the weights in this safetensors file, or index of "
+      "several, or folder with model.safetensors or its index; bfloat16 and "
+      "float16 are converted. Without it they are drawn");
   addFile("--names", settings.names,
           "With --load, --save and --save-gradients: this JSON file says under "
           "which other names, and whether transposed, the tensors lie in them");
@@ -156,12 +161,15 @@ static int run(int argc, char **argv) {
       ->capture_default_str();
   addFile("--save", settings.save,
           "Write the trained weights to this safetensors file; "
-          "if that fails, to the current folder or $TMPDIR");
+          "if that fails, to the current folder or $TMPDIR. A run that "
+          "diverges, or is told to end, writes its last finite weights to "
+          "FILE.last-finite instead");
   addFile("--save-gradients", settings.saveGradients,
           "Write the last step's gradients of the mean loss likewise");
   addFile("--log", settings.log,
           "Write a JSON object a line: each step, then a summary; it "
-          "grows as FILE.part");
+          "grows as FILE.part. A log that has either name becomes FILE.1, "
+          "FILE.2, …");
   addFile("--profile", settings.profile,
           "Write what the time went into as JSON: for each stage how "
           "long its actions took, for each rank its waits, in ns");
@@ -191,6 +199,12 @@ static int run(int argc, char **argv) {
          "they do not pass; 0: never (default: 1800). Saving that does not go "
          "on fails after as long, also with --sequential")
       ->check(within(0.0, 1e9));
+  app.add_option(
+         "--grace", settings.grace,
+         "With --save: seconds that SIGINT or SIGTERM leaves a run to end its "
+         "step and to save its weights, before it ends at once; 0: none "
+         "(default: 25, and 0.6 under mpirun, which kills ranks after 1 s)")
+      ->check(within(0.0, 1e6));
   app.add_flag("--sequential", settings.sequential,
                "Train the same description on one device without a pipeline");
   app.add_option(

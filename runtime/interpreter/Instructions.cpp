@@ -245,11 +245,14 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
     return;
   ConstBytes gradient = bytesOf(in[2]);
   Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
+  Bytes halted = flagOf({instruction.pipeline(), instruction.stage()});
   uint64_t number = program::updateOf(program, instruction, step);
-  compute->launch({reads(gradient), updates(weights), updates(optimizerState)},
+  compute->launch({reads(gradient), updates(weights), updates(optimizerState),
+                   updates(halted)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {
                     stage->optimizerStep(number, scale, at(gradient),
-                                         at(weights), at(optimizerState));
+                                         at(weights), at(optimizerState),
+                                         at(halted));
                   });
 }
 

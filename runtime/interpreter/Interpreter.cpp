@@ -114,6 +114,8 @@ Interpreter::Interpreter(const program::ProgramT &program,
         (communicator->kind == ValueKind::Loss ? lossType : weightType)
             .value_or(ElementType::UInt64));
   expectLoads();
+  if (options.keepFinite)
+    makeFlags();
   if (options.keepGradients)
     for (const Instruction &instruction : worker.instructions)
       if (instruction.opcode() == Opcode::OptimizerStep)
@@ -294,6 +296,7 @@ bool Interpreter::isTooFarAhead() const {
 }
 
 void Interpreter::endStep() {
+  readFlags();
   ended.push_back({step, pass, nextLoss++, lossOfStep,
                    options.profile ? compute->recordTime() : compute->record(),
                    std::exchange(timed, {})});
@@ -318,6 +321,7 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
       profileStep(first);
     if (options.trace && !device.executesAtOnce())
       keepForTrace(first);
+    noteHalts(first);
     std::optional<Loss> loss;
     if (first.lossType)
       loss = readLoss({losses[first.losses % losses.size()].get(), kLossBytes},

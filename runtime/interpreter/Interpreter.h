@@ -61,6 +61,11 @@ public:
     std::chrono::milliseconds timeout = kForever;
     /// Keep a copy of each update's gradient sums until the next.
     bool keepGradients = false;
+    /// Keep the weights finite: each replica's updates halt at its first
+    /// gradient sum that is not (Stage::optimizerStep). `onHalt` hears of the
+    /// first replica of this worker, when the step has ended.
+    bool keepFinite = false;
+    std::function<void()> onHalt = {};
     /// Asked before each step but the first. If it says no, the step before was
     /// the last one. Without a flush that step has begun the next one already,
     /// and the next one is the last.
@@ -127,6 +132,12 @@ public:
   Replicas weights() const;
   Replicas gradients() const;
 
+  /// The replicas whose updates have halted, and in which step. To be called
+  /// after the run.
+  const std::map<std::pair<uint32_t, uint32_t>, uint64_t> &halted() const {
+    return haltedIn;
+  }
+
   uint64_t instructionsRun() const { return executed; }
   /// How often the host waited for the device within a step.
   uint64_t hostBlocksInSteps() const { return blocksInSteps; }
@@ -178,6 +189,10 @@ private:
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
   void update(const program::Instruction &instruction, uint64_t step);
+  void makeFlags();
+  void readFlags();
+  void noteHalts(const Ended &step);
+  Bytes flagOf(const Key &key) const;
   Kept &keptOf(const program::Instruction &instruction);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum,
                     double scale);
@@ -211,6 +226,7 @@ private:
   std::vector<Block> arena; // by block; those handed over change
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, Kept> kept;             // gradients
+  std::map<Key, Block> flags;           // of updates that have halted
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer the buffer in whose memory its value lies. A rename
   // permutes them.
@@ -240,8 +256,10 @@ private:
     std::vector<Timed> timed; // where the device executes later
   };
   std::deque<Ended> ended; // oldest first; not told of
-  // Host memory for the losses of these steps and the present one, in turns.
+  // Host memory for the losses of these steps and the present one, in turns;
+  // and for the flags, in the order of `flags`.
   std::vector<Block> losses;
+  std::vector<Block> flagsRead;
   uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
   uint64_t blocksInSteps = 0;
@@ -268,6 +286,8 @@ private:
   std::vector<uint32_t> placesBefore;
   std::vector<bool> evaluated; // by instruction, whether a pass runs it
   double sumOfPasses = 0;
+
+  std::map<Key, uint64_t> haltedIn; // step, by replica
 
   uint64_t executed = 0;
   int64_t meterStart = 0;

@@ -131,7 +131,7 @@ public:
   }
 
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState) override {
+                     Bytes weights, Bytes optimizerState, Bytes) override {
     uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
                          digestOf(gradientSum), digestOf(optimizerState)});
     eachWordOfRest(weights, [&](uint64_t i, uint64_t word) {

@@ -61,8 +61,10 @@ public:
     stage->initialize(weights, optimizerState);
   }
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState) override {
-    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState);
+                     Bytes weights, Bytes optimizerState,
+                     Bytes halted) override {
+    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState,
+                         halted);
   }
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,

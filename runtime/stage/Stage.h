@@ -58,6 +58,9 @@ inline bool keepsStash(Wanted wanted) {
 /// sum there: is written over whatever that memory held.
 enum class Sum { Continue, Begin };
 
+/// The bytes of a flag: one int32_t, 0 or 1.
+inline constexpr uint64_t kFlagBytes = 4;
+
 class Stage {
 public:
   virtual ~Stage() = default;
@@ -103,9 +106,12 @@ public:
                               Sum sum = Sum::Continue) = 0;
 
   /// Updates weights and state in place with `scale` times `gradientSum`.
+  /// `halted` is empty or a flag that is 0 before the first step. A sum with an
+  /// element that is not finite sets it. While it is set, updates change
+  /// nothing: the weights stay as they were before that sum.
   virtual void optimizerStep(uint64_t step, double scale,
                              ConstBytes gradientSum, Bytes weights,
-                             Bytes optimizerState) = 0;
+                             Bytes optimizerState, Bytes halted = {}) = 0;
 };
 
 /// What a `load` instruction reads.

@@ -40,15 +40,16 @@ public:
                             int64_t count, bool *kept) = 0;
 
   /// Updates the weights of all runs and their two averages in place, as
-  /// AdamWFactors.h says. `factors` are those of weights that decay.
+  /// AdamWFactors.h says. `factors` are those of weights that decay. Changes
+  /// nothing if there is a flag `halted` (Stage::optimizerStep) and it is set.
   virtual void adamW(const AdamWFactors<float> &factors,
                      std::span<const DecayRun> runs, const float *gradientSum,
-                     float *weights, float *average,
-                     float *averageOfSquares) = 0;
+                     float *weights, float *average, float *averageOfSquares,
+                     const int32_t *halted = nullptr) = 0;
   virtual void adamW(const AdamWFactors<double> &factors,
                      std::span<const DecayRun> runs, const double *gradientSum,
-                     double *weights, double *average,
-                     double *averageOfSquares) = 0;
+                     double *weights, double *average, double *averageOfSquares,
+                     const int32_t *halted = nullptr) = 0;
 };
 
 } // namespace chimera::runtime

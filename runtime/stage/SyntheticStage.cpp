@@ -59,7 +59,8 @@ public:
     spend(costs.weight_gradient(), microBatch);
   }
 
-  void optimizerStep(uint64_t, double, ConstBytes, Bytes, Bytes) override {
+  void optimizerStep(uint64_t, double, ConstBytes, Bytes, Bytes,
+                     Bytes) override {
     spend(costs.update(), {});
   }
 

@@ -8,6 +8,7 @@
 #include "runtime/train/FinishRank.h"
 
 #include "runtime/control/Messages.h"
+#include "runtime/train/Ending.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/SignsOfLife.h"
 #include "runtime/train/WeightsDigest.h"
@@ -32,8 +33,9 @@ static void workAsRoot(const TrainingRun &run, SignsOfLife &signs,
   signs.sendLast();
 }
 
-void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
+bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                   const Interpreter &interpreter,
+                                  const std::optional<Divergence> &loss,
                                   double seconds, uint64_t deviceBytes,
                                   const Profile &profile, const Trace &trace,
                                   Status &status, const Fail &fail) {
@@ -61,6 +63,8 @@ void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
               interpreter.peakStashBytes(), interpreter.peakBytes(),
               interpreter.hostBlocksInSteps(), deviceBytes},
       run.timeout);
+  const Ending ending = agreeOnEnd(
+      run, control, root, haltsOf(run.program, interpreter), loss, result);
   sign();
   if (run.profile)
     result.profiles = gatherProfiles(control, root, profile, run.timeout);
@@ -74,7 +78,9 @@ void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   Replicas weights;
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
-  if (run.checkReplicas)
+  // Updates of tied parameters that halted in one stage may not have in the
+  // other.
+  if (run.checkReplicas && !ending.hasDiverged)
     checkReplicas(run.program, control, root, weights, run.timeout);
   sign();
   if (run.digestWeights)
@@ -88,13 +94,18 @@ void chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   if (run.gatherGradients)
     result.gradients = gatherStages(run.program, control, root,
                                     interpreter.gradients(), run.timeout, sign);
-  if (!isRoot)
-    return awaitLastSign(control, root, run.timeout);
-  status.enter(Status::Saving);
-  workAsRoot(run, *signs,
-             run.onResult ? [&] { run.onResult(result); }
-                          : std::function<void()>(),
-             fail);
+  if (isRoot) {
+    status.enter(Status::Saving);
+    workAsRoot(run, *signs,
+               run.onResult ? [&] { run.onResult(result); }
+                            : std::function<void()>(),
+               fail);
+  } else {
+    awaitLastSign(control, root, run.timeout);
+  }
+  if (ending.stoppedBy != 0 && !ending.isWhole && run.onStopped)
+    run.onStopped(ending.stoppedBy);
+  return ending.isWhole;
 }
 
 void chimera::runtime::endRank(const TrainingRun &run, Control &control,

@@ -16,11 +16,13 @@ namespace chimera::runtime {
 using Fail = std::function<void(const std::string &)>;
 
 /// What each rank does after its last step: it sends what `run` asks for to the
-/// root, which calls run.onResult while the others wait. `seconds` is how long
-/// the steps took, `deviceBytes` a part of RankUse. Calls `fail` with the
-/// reason, from any thread, where the root hangs; throws all else.
-void saveResult(const TrainingRun &run, Control &control,
-                const Interpreter &interpreter, double seconds,
+/// root, which calls run.onResult while the others wait. `loss` is the first
+/// that was not finite, `seconds` how long the steps took, `deviceBytes` a part
+/// of RankUse. Returns whether the run goes on to its evaluation. Calls `fail`
+/// with the reason, from any thread, where the root hangs; throws all else.
+bool saveResult(const TrainingRun &run, Control &control,
+                const Interpreter &interpreter,
+                const std::optional<Divergence> &loss, double seconds,
                 uint64_t deviceBytes, const Profile &profile,
                 const Trace &trace, Status &status, const Fail &fail);
 

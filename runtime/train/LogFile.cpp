@@ -48,9 +48,13 @@ LogFile::LogFile(const std::string &file)
       throw std::runtime_error("cannot write the log " + part +
                                ": another run is writing it");
     // Another run may have completed it in between.
-  } while (!isStillNamed());
-  if (ftruncate(descriptor, 0) != 0)
-    fail();
+    if (isStillNamed()) {
+      if (isEmpty())
+        return;
+      // Of a run that did not end; the next turn makes a new file.
+      number(part);
+    }
+  } while (true);
 }
 
 LogFile::~LogFile() {
@@ -69,6 +73,34 @@ bool LogFile::isStillNamed() const {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+bool LogFile::isEmpty() const {
+  struct stat opened;
+  if (fstat(descriptor, &opened) != 0)
+    fail();
+  return opened.st_size == 0;
+}
+
+void LogFile::number(const std::string &file) const {
+  for (uint64_t i = 1;; ++i) {
+    const std::string free = target + "." + std::to_string(i);
+    if (renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, free.c_str(),
+                  RENAME_NOREPLACE) == 0 ||
+        errno == ENOENT)
+      return;
+    if (errno == EEXIST)
+      continue;
+    // Some file systems cannot promise to replace nothing.
+    struct stat found;
+    if (errno != EINVAL && errno != ENOSYS)
+      fail();
+    if (lstat(free.c_str(), &found) == 0)
+      continue;
+    if (std::rename(file.c_str(), free.c_str()) != 0 && errno != ENOENT)
+      fail();
+    return;
+  }
+}
+
 void LogFile::append(std::string_view text) {
   if (!program::writeAll(descriptor, {std::as_bytes(std::span(text))}))
     fail();
@@ -77,9 +109,13 @@ void LogFile::append(std::string_view text) {
 void LogFile::complete() {
   // The lock goes with the descriptor: until then nobody else may have the
   // name.
-  if (grows() && (fsync(descriptor) != 0 ||
-                  std::rename(part.c_str(), target.c_str()) != 0))
-    fail();
+  if (grows()) {
+    if (fsync(descriptor) != 0)
+      fail();
+    number(target);
+    if (std::rename(part.c_str(), target.c_str()) != 0)
+      fail();
+  }
   if (close(std::exchange(descriptor, -1)) != 0)
     fail();
 }

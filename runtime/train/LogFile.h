@@ -18,8 +18,9 @@ namespace chimera::runtime {
 /// a pipe, the log is written to it directly.
 std::string partOf(const std::string &file);
 
-/// A log that grows in partOf(FILE) and gets its name when it is complete. If a
-/// run dies, its unfinished log can be read there until the next run begins.
+/// A log that grows in partOf(FILE) and gets its name when it is complete. No
+/// log is lost: one that a run has left under either name becomes FILE.1 or, if
+/// there is that, FILE.2, and so on, before the name is taken.
 class LogFile {
 public:
   /// Throws std::runtime_error if the file cannot be written, or another
@@ -41,6 +42,9 @@ private:
   LogFile(std::string target, std::string part);
   bool grows() const { return part != target; }
   bool isStillNamed() const;
+  bool isEmpty() const;
+  /// Gives the file of this name, if there is one, the next free number.
+  void number(const std::string &file) const;
   /// Throws what errno says.
   [[noreturn]] void fail() const;
 

@@ -68,7 +68,7 @@ void chimera::runtime::runOnThreads(
       writeReport(failure.report);
       endProcess(1);
     }
-    writeReport(run.program, page, all, {}, "ended by " + signalName(signal));
+    writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
     endProcess(128 + signal);
   });
   auto runThread = [&](uint32_t rank) {

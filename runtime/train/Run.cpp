@@ -16,6 +16,7 @@
 #include "runtime/system/Deadline.h"
 #include "runtime/train/AbortedChannels.h"
 #include "runtime/train/Capacity.h"
+#include "runtime/train/Ending.h"
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/StopVote.h"
@@ -97,12 +98,14 @@ private:
 };
 
 /// Runs one rank from start to end. Calls `mayBegin` before each step but the
-/// first, `afterSteps`, if there is one, after the last step, and `fail` with
+/// first, `askToStop` where all ranks have to stop, `afterSteps`, if there is
+/// one, after the last step, and `fail` with
 /// the reason, from any thread, where the run fails and this thread cannot say
 /// so.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
              Status &status, const std::function<bool(uint64_t)> &mayBegin,
+             const std::function<void()> &askToStop,
              const std::function<void()> &afterSteps, const Fail &fail) {
   if (run.onThread)
     run.onThread();
@@ -112,6 +115,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
   options.mayBegin = mayBegin;
+  options.keepFinite = run.keepFinite;
+  options.onHalt = askToStop;
   options.meter = run.meter;
   Profile profile;
   if (run.profile)
@@ -160,17 +165,21 @@ void runRank(const TrainingRun &run, const Communication &communication,
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
   double ofSteps = 0;
+  std::optional<Divergence> badLoss;
   interpreter.run(run.steps, [&](uint64_t step, std::optional<Loss> loss) {
     ofSteps = seconds();
     if (isRoot && run.onStep)
       run.onStep({step, loss, ofSteps});
+    if (isRoot && mustStop(run, step, loss, badLoss))
+      askToStop();
   });
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  saveResult(run, control, interpreter, ofSteps,
-             device.takenBytes().value_or(0), profile, trace, status, fail);
-  if (run.evaluation.data)
+  const bool goesOn =
+      saveResult(run, control, interpreter, badLoss, ofSteps,
+                 device.takenBytes().value_or(0), profile, trace, status, fail);
+  if (run.evaluation.data && goesOn)
     interpreter.evaluate();
   endRank(run, control, status, fail);
 }
@@ -221,7 +230,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
         runRank(
             run, communication, *controls[rank], device, channels,
             page.of(rank), [&](uint64_t step) { return page.mayBegin(step); },
-            {}, fail);
+            [&] { page.askToStop(); }, {}, fail);
       } catch (const std::exception &error) {
         // Before a device frees memory, which may wait for the other ranks'.
         fail(error.what());
@@ -265,6 +274,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
         [&](uint64_t step) {
           return oneHost ? page.mayBegin(step) : vote.mayBegin();
         },
+        [&] { page.askToStop(); },
         // Before any other message.
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {

@@ -38,6 +38,13 @@ struct RankUse {
   uint64_t deviceBytes;
 };
 
+/// What was not finite first.
+struct Divergence {
+  uint64_t step;                ///< from 0
+  std::optional<double> loss;   ///< of the step; none: it was gradients,
+  std::vector<uint32_t> stages; ///< of these stages
+};
+
 struct RunResult {
   std::vector<std::byte> weights;   ///< the whole model, if asked for
   std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
@@ -48,8 +55,18 @@ struct RunResult {
   /// How many nanoseconds times of several hosts may be off from each other's
   /// in them; none on one host.
   std::optional<int64_t> clockError = {};
-  uint64_t steps; ///< fewer than asked for where a signal stopped the run
+  uint64_t steps; ///< fewer than asked for where the run was stopped
   double seconds; ///< from the first step's begin to the last one's end
+  /// The signal that stopped the run before its last step; 0: none.
+  int stoppedBy = 0;
+  std::optional<Divergence> divergence = {};
+  /// For each stage: of how many steps the weights have all updates.
+  std::vector<uint64_t> weightsAfter = {};
+
+  /// Whether the run ended as it was asked to.
+  bool isWhole() const {
+    return !divergence && (stoppedBy == 0 || stoppedBy == SIGUSR1);
+  }
 };
 
 struct TrainingRun {
@@ -65,9 +82,14 @@ struct TrainingRun {
   /// that is a thread, and the root's saving where that hangs.
   std::chrono::milliseconds timeout = kForever;
   /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
-  /// SIGUSR1 stops all ranks after the same step. Without it nothing is heard.
+  /// after the grace time if there is one; SIGUSR1 stops all ranks after the
+  /// same step. Without it nothing is heard.
   Signals *signals = nullptr;
   bool gatherWeights = false;
+  /// Where a gradient or a loss is not finite, the updates halt
+  /// (Stage::optimizerStep), all ranks stop after the same step, and the result
+  /// says so: its weights are the last finite ones.
+  bool keepFinite = false;
   bool digestWeights = false; ///< see WeightsDigest.h
   bool gatherGradients = false;
   bool checkReplicas = false;
@@ -100,6 +122,9 @@ struct TrainingRun {
   std::function<void(const StepEvent &)> onStep = {};
   std::function<void(const RunResult &)> onResult = {};
   std::function<void()> onEnd = {};
+  /// Called by every rank, on its thread, where a signal of the grace time
+  /// stopped the run.
+  std::function<void(int)> onStopped = {};
 };
 
 /// Some rank of the run failed. The message is the report on all ranks, without

@@ -9,6 +9,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/train/Capacity.h"
+#include "runtime/train/Ending.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/SignsOfLife.h"
 #include "runtime/train/WeightsDigest.h"
@@ -32,12 +33,12 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
     if (signal == SIGUSR1)
       return stop.store(true);
     const Phase now = phase.load();
-    writeReport(
-        "ended by " + signalName(signal) +
-        (now == Saving ? " while saving\n"
-         : now == Evaluating
-             ? " while evaluating\n"
-             : " in step " + std::to_string(stepsDone.load() + 1) + "\n"));
+    writeReport(kEndedBy + signalName(signal) +
+                (now == Saving ? " while saving\n"
+                 : now == Evaluating
+                     ? " while evaluating\n"
+                     : " in step " + std::to_string(stepsDone.load() + 1) +
+                           "\n" + kHowToStop + "\n"));
     endProcess(128 + signal);
   });
   if (run.onThread)
@@ -70,6 +71,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
     phase.store(Evaluating);
   };
   double ofSteps = 0;
+  std::optional<Divergence> badLoss;
   trainSequentially(
       run.program, made, run.data, run.steps,
       [&](uint64_t step, Loss loss) {
@@ -77,21 +79,27 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
         if (run.onStep)
           run.onStep({step, loss, ofSteps});
         stepsDone.store(step + 1);
-        return !stop.load();
+        return !mustStop(run, step, loss, badLoss) && !stop.load();
       },
       evaluationOf(run, /*isRoot=*/true),
       [&](SequentialResult &trained) {
         const uint64_t digest = digestOfWeights(run.program, trained.weights);
-        const RunResult result = {.weights = std::move(trained.weights),
-                                  .gradients = std::move(trained.gradients),
-                                  .digest = digest,
-                                  .ranks = {},
-                                  .profiles = {},
-                                  .steps = stepsDone.load(),
-                                  .seconds = ofSteps};
+        RunResult result = {.weights = std::move(trained.weights),
+                            .gradients = std::move(trained.gradients),
+                            .digest = digest,
+                            .ranks = {},
+                            .profiles = {},
+                            .steps = stepsDone.load(),
+                            .seconds = ofSteps};
+        explainEnd(run, run.signals ? run.signals->asked() : 0, badLoss,
+                   trained.halted, result);
         if (run.onResult)
           work([&] { run.onResult(result); });
-      });
+        if (!result.isWhole() && result.stoppedBy != 0 && run.onStopped)
+          run.onStopped(result.stoppedBy);
+        return result.isWhole();
+      },
+      run.keepFinite);
   if (run.onEnd)
     work(run.onEnd);
 }

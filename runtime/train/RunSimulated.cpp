@@ -7,6 +7,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/interpreter/SimulatedRanks.h"
+#include "runtime/train/Ending.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
@@ -17,15 +18,16 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// Returns how many seconds the steps took.
-double runSteps(const TrainingRun &run, SimulatedRanks &ranks,
-                StatusPage &page) {
+/// Returns how many seconds the steps took, and notes the first loss that is
+/// not finite.
+double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
+                std::optional<Divergence> &badLoss) {
   std::vector<uint32_t> all(page.ranks());
   std::iota(all.begin(), all.end(), 0);
   Listening listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
-    writeReport(run.program, page, all, {}, "ended by " + signalName(signal));
+    writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
     endProcess(128 + signal);
   });
   int64_t begin = steadyNanoseconds();
@@ -39,6 +41,8 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks,
               ofSteps = seconds();
               if (rank == root && run.onStep)
                 run.onStep({step, loss, ofSteps});
+              if (rank == root && mustStop(run, step, loss, badLoss))
+                page.askToStop();
             });
   return ofSteps;
 }
@@ -64,6 +68,8 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     options.interpreter.mayBegin = [&](uint64_t step) {
       return page.mayBegin(step);
     };
+    options.interpreter.keepFinite = run.keepFinite;
+    options.interpreter.onHalt = [&] { page.askToStop(); };
     options.interpreter.evaluation = run.evaluation;
     options.onEvaluation = [&, root = rootOf(run.program)](
                                uint32_t rank, uint64_t step, double loss) {
@@ -71,16 +77,19 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     };
     options.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); };
     SimulatedRanks ranks(run.program, run.stages, run.data, options);
-    double seconds = runSteps(run, ranks, page);
+    std::optional<Divergence> badLoss;
+    double seconds = runSteps(run, ranks, page, badLoss);
     for (uint32_t rank = 0; rank < count; ++rank)
       page.of(rank).enter(Status::Finishing);
     std::vector<std::unique_ptr<Control>> controls =
         makeInProcessControls(count);
+    std::atomic<bool> goesOn = true;
     runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
-      saveResult(run, *controls[rank], ranks.rank(rank), seconds, 0, Profile(),
-                 Trace(), page.of(rank), fail);
+      if (!saveResult(run, *controls[rank], ranks.rank(rank), badLoss, seconds,
+                      0, Profile(), Trace(), page.of(rank), fail))
+        goesOn.store(false);
     });
-    if (run.evaluation.data)
+    if (run.evaluation.data && goesOn.load())
       ranks.evaluate();
     runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
       endRank(run, *controls[rank], page.of(rank), fail);

@@ -80,6 +80,7 @@ private:
 
 struct StageMemory {
   Memory weights, optimizer, gradient;
+  Memory halted; // the flag of updates, or nothing
   // The output for a whole micro-batch; empty for the last stage, which makes a
   // loss.
   Memory output, outputGradient;
@@ -147,7 +148,7 @@ SequentialResult chimera::runtime::trainSequentially(
     const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
     uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep,
     const Evaluation &evaluation,
-    const std::function<void(SequentialResult &)> &onTrained) {
+    const std::function<bool(SequentialResult &)> &onTrained, bool keepFinite) {
   size_t count = stages.size();
   if (count != 1 && count != program.stages.size())
     throw std::invalid_argument(
@@ -158,8 +159,10 @@ SequentialResult chimera::runtime::trainSequentially(
   Memory labels(bytesLoaded(program, ValueKind::Labels));
   Memory loss(program::kLossBytes);
   program::Pieces pieces(program);
-  for (size_t s = 0; s < count; ++s)
+  for (size_t s = 0; s < count; ++s) {
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);
+    memory[s].halted.resize(keepFinite ? kFlagBytes : 0);
+  }
 
   bool flushes = program.updates == program::Updates::Flush;
   std::vector<OlderWeights> older;
@@ -222,7 +225,7 @@ SequentialResult chimera::runtime::trainSequentially(
       StageMemory &own = memory[s];
       if (scale != 0)
         stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
-                                 own.optimizer);
+                                 own.optimizer, own.halted);
       if (!flushes)
         older[s].keep(own.weights);
     }
@@ -261,6 +264,18 @@ SequentialResult chimera::runtime::trainSequentially(
   };
 
   SequentialResult result;
+  result.halted.resize(program.stages.size());
+  // Whether updates have halted by now, which notes the step.
+  auto hasHalted = [&](uint64_t step) {
+    bool any = false;
+    for (size_t s = 0; s < result.halted.size(); ++s)
+      if (std::ranges::any_of(memory[std::min(s, count - 1)].halted,
+                              [](std::byte b) { return b != std::byte(); })) {
+        any = true;
+        result.halted[s] = result.halted[s].value_or(step);
+      }
+    return any;
+  };
   for (uint64_t step = 0; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
@@ -273,7 +288,8 @@ SequentialResult chimera::runtime::trainSequentially(
     result.losses.push_back(
         readLoss(sumOf(), stages.back()->lossType(),
                  totalWeight(program, data, step, 0, program.micro_batches)));
-    const bool goesOn = !onStep || onStep(step, result.losses.back());
+    const bool wantsMore = !onStep || onStep(step, result.losses.back());
+    const bool goesOn = !hasHalted(step) && wantsMore;
     const bool isLast = !goesOn || step + 1 == steps;
     if (!isLast && evaluation.data && evaluation.every > 0 &&
         (step + 1) % evaluation.every == 0)
@@ -291,9 +307,8 @@ SequentialResult chimera::runtime::trainSequentially(
     dropTiedCopy(program, result.weights);
     dropTiedCopy(program, result.gradients);
   }
-  if (onTrained)
-    onTrained(result);
-  if (evaluation.data)
+  const bool evaluates = !onTrained || onTrained(result);
+  if (evaluation.data && evaluates)
     evaluate(result.losses.size());
   return result;
 }

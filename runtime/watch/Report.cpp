@@ -209,6 +209,8 @@ std::string chimera::runtime::report(const program::ProgramT &program,
       unknown += (unknown.empty() ? "" : ", ") + std::to_string(rank);
   if (!unknown.empty())
     add("  nothing is known of the other ranks: " + unknown);
+  if (!hasCause && account.headline.starts_with(kEndedBy))
+    add(kHowToStop);
   return text;
 }
 

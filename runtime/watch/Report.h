@@ -29,10 +29,18 @@ std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
 /// that are stopped, then those that failed, with their reasons, then every
 /// other one, with the instruction it is in and where that comes from, for whom
 /// it waits and since when, and whether its process is stopped (by SIGSTOP or a
-/// debugger); last, of which ranks nothing is known. If the entry of a rank
-/// does not fit the program, its line says so. The last line ends with a line
-/// break. Throws std::bad_alloc only.
+/// debugger); then, of which ranks nothing is known; last, of a run that a
+/// signal ended, how to stop one with its results. If the entry of a rank does
+/// not fit the program, its line says so. The last line ends with a line break.
+/// Throws std::bad_alloc only.
 std::string report(const program::ProgramT &program, const Account &account);
+
+/// With this begins the headline of a report on a run that a signal ended.
+inline constexpr const char *kEndedBy = "ended by ";
+/// The last line of such a report.
+inline constexpr const char *kHowToStop =
+    "to stop a run after its step, with its results, send SIGUSR1 (kill -USR1) "
+    "to it, to its mpirun or to one of its ranks";
 
 /// Writes a report to standard error at once, behind the name of this program.
 /// It does not use stdio, whose

@@ -10,6 +10,9 @@
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <pthread.h>
 #include <unistd.h>
 #include <utility>
@@ -36,7 +39,7 @@ void Signals::holdBack() {
   pthread_sigmask(SIG_BLOCK, &one, nullptr);
 }
 
-Signals::Signals() {
+Signals::Signals(std::optional<Grace> grace) : grace(std::move(grace)) {
   sigemptyset(&set);
   // The destructor uses it to wake the reader.
   sigaddset(&set, SIGUSR1);
@@ -58,19 +61,61 @@ Signals::~Signals() {
 
 void Signals::read() {
   for (;;) {
-    int signal = 0;
-    if (sigwait(&set, &signal) != 0)
-      continue;
+    const int signal = next();
     if (ending.load())
       return;
+    if (signal == 0)
+      continue;
     std::lock_guard lock(mutex);
-    if (listener)
-      runOrEnd("acting on a signal", [&] { listener(signal); });
-    else if (signal == SIGUSR1)
-      askedToStop = true;
-    else
-      endProcess(128 + signal);
+    act(signal);
   }
+}
+
+/// The next signal; when the grace time is over, the one that began it. 0: none
+/// yet.
+int Signals::next() {
+  if (!graceBegin) {
+    int signal = 0;
+    return sigwait(&set, &signal) == 0 ? signal : 0;
+  }
+  const auto left = std::max<std::chrono::nanoseconds>(
+      *graceBegin + grace->time - Clock::now(), std::chrono::nanoseconds(0));
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const timespec limit{.tv_sec = seconds.count(),
+                       .tv_nsec = (left - seconds).count()};
+  const int signal = sigtimedwait(&set, nullptr, &limit);
+  if (signal > 0)
+    return signal;
+  return errno == EAGAIN ? asked() : 0;
+}
+
+void Signals::act(int signal) {
+  if (signal == SIGUSR1) {
+    int none = 0;
+    askedBy.compare_exchange_strong(none, SIGUSR1);
+    return tell(SIGUSR1);
+  }
+  const Clock::time_point now = Clock::now();
+  if (!grace || !listener ||
+      (graceBegin &&
+       now >= *graceBegin + std::min<Clock::duration>(kSame, grace->time)))
+    return tell(signal);
+  if (graceBegin)
+    return;
+  graceBegin = now;
+  askedBy.store(signal);
+  tell(SIGUSR1);
+  if (grace->onBegin)
+    runOrEnd("acting on a signal", [&] { grace->onBegin(signal); });
+}
+
+void Signals::tell(int signal) {
+  if (listener)
+    runOrEnd("acting on a signal", [&] { listener(signal); });
+  else if (signal == SIGUSR1)
+    askedToStop = true;
+  else
+    endProcess(128 + signal);
 }
 
 void Signals::listen(std::function<void(int)> onSignal) {

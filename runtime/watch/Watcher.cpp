@@ -134,7 +134,7 @@ void Watcher::end(int signal) {
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
   endProcess(tell(exitStatus, dead,
-                  "ended by " + signalName(signal) + ", which rank " +
+                  kEndedBy + signalName(signal) + ", which rank " +
                       std::to_string(self) + " received"));
 }
 

@@ -99,7 +99,9 @@ __device__ void scale(Byte *elements, Count count, double factor) {
 template <typename T>
 __device__ void adamW(const Factors<T> &f, const Runs &runs,
                       const T *gradientSum, T *weights, T *average,
-                      T *averageOfSquares) {
+                      T *averageOfSquares, const int *halted) {
+  if (halted && *halted)
+    return;
   constexpr int kAtOnce = 4;
   const Count count = runs.end[runs.count - 1];
   int run = 0; // of the element at hand: later ones are in later runs
@@ -159,15 +161,17 @@ extern "C" __global__ void chimeraScaleDouble(Byte *elements, Count count,
 extern "C" __global__ void chimeraAdamWFloat(Factors<float> factors, Runs runs,
                                              const float *gradientSum,
                                              float *weights, float *average,
-                                             float *averageOfSquares) {
-  adamW(factors, runs, gradientSum, weights, average, averageOfSquares);
+                                             float *averageOfSquares,
+                                             const int *halted) {
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
 }
 extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
                                               Runs runs,
                                               const double *gradientSum,
                                               double *weights, double *average,
-                                              double *averageOfSquares) {
-  adamW(factors, runs, gradientSum, weights, average, averageOfSquares);
+                                              double *averageOfSquares,
+                                              const int *halted) {
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
 }
 
 /// As keepElements of Philox.h: a thread makes the four numbers of a counter.

@@ -38,16 +38,16 @@ class CudaStageKernels final : public StageKernels {
 
   void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
              const float *gradientSum, float *weights, float *average,
-             float *averageOfSquares) override {
+             float *averageOfSquares, const int32_t *halted) override {
     update(cuda::working().kernels.all().AdamWFloat, factors, runs, gradientSum,
-           weights, average, averageOfSquares);
+           weights, average, averageOfSquares, halted);
   }
   void adamW(const AdamWFactors<double> &factors,
              std::span<const DecayRun> runs, const double *gradientSum,
-             double *weights, double *average,
-             double *averageOfSquares) override {
+             double *weights, double *average, double *averageOfSquares,
+             const int32_t *halted) override {
     update(cuda::working().kernels.all().AdamWDouble, factors, runs,
-           gradientSum, weights, average, averageOfSquares);
+           gradientSum, weights, average, averageOfSquares, halted);
   }
 
   /// One launch, or for each kMost runs one.

@@ -225,8 +225,9 @@ public:
   }
 
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState) override {
-    parameters.step(step, scale, gradientSum, weights, optimizerState);
+                     Bytes weights, Bytes optimizerState,
+                     Bytes halted) override {
+    parameters.step(step, scale, gradientSum, weights, optimizerState, halted);
   }
 
 private:

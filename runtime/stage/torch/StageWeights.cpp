@@ -8,6 +8,7 @@
 #include "runtime/stage/torch/StageWeights.h"
 
 #include "runtime/stage/torch/AdamW.h"
+#include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Random.h"
 #include "runtime/stage/torch/TensorOver.h"
 
@@ -17,6 +18,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 
@@ -44,7 +47,6 @@ at::ScalarType chimera::runtime::scalarTypeOf(program::DataType type) {
   throw std::invalid_argument("expected a known data type");
 }
 
-/// As GPT-2 was trained: matrices decay, biases and norms do not.
 static std::vector<DecayRun>
 decayRuns(const std::vector<StageWeights::Slot> &slots) {
   std::vector<DecayRun> runs;
@@ -216,25 +218,56 @@ void StageWeights::initializeWeights(Bytes weights,
 }
 
 void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,
-                        Bytes weights, Bytes optimizerState) const {
+                        Bytes weights, Bytes optimizerState,
+                        Bytes halted) const {
   expectBytes("gradient", gradientSum.size(), parameterBytes());
   expectBytes("weights", weights.size(), bytes());
   expectBytes("optimizer state", optimizerState.size(), stateBytes());
+  if (!halted.empty() && halts(gradientSum, halted))
+    return;
   if (optimizer.name == program::kSgd)
-    stepOfSgd(scale, gradientSum, weights);
+    stepOfSgd(scale, gradientSum, weights, halted);
   else if (type() == at::kDouble)
-    stepOfAdamW<double>(step, scale, gradientSum, weights, optimizerState);
+    stepOfAdamW<double>(step, scale, gradientSum, weights, optimizerState,
+                        halted);
   else
-    stepOfAdamW<float>(step, scale, gradientSum, weights, optimizerState);
+    stepOfAdamW<float>(step, scale, gradientSum, weights, optimizerState,
+                       halted);
   refreshCopy(weights.data());
 }
 
+bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
+  expectBytes("a flag", halted.size(), kFlagBytes);
+  if (!place.isCuda) {
+    int32_t flag = 0;
+    std::memcpy(&flag, halted.data(), sizeof flag);
+    if (flag == 0 && !areFinite(types.weights, gradientSum))
+      flag = 1;
+    std::memcpy(halted.data(), &flag, sizeof flag);
+    return flag != 0;
+  }
+  // The largest magnitude is not finite if any element is not: a comparison
+  // with NaN makes NaN. Only the GPU learns of it, so the host goes on.
+  const at::NoGradGuard noGraph;
+  const Tensor largest = at::linalg_vector_norm(
+      tensorOver(gradientSum.data(), {count}, type(), place),
+      std::numeric_limits<double>::infinity());
+  tensorOver(halted.data(), {}, at::kInt, place)
+      .bitwise_or_(largest.isfinite().logical_not());
+  return false;
+}
+
 void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
-                             Bytes weights) const {
+                             Bytes weights, Bytes halted) const {
   const at::NoGradGuard noGraph;
   const Tensor gradients =
       tensorOver(gradientSum.data(), {count}, type(), place);
   Tensor all = tensorOver(weights.data(), {count}, type(), place);
+  // On the host an update that is halted does not come here.
+  const Tensor isHalted =
+      place.isCuda && !halted.empty()
+          ? tensorOver(halted.data(), {}, at::kInt, place).to(at::kBool)
+          : Tensor();
   // Takes memory for so many elements, not for all.
   constexpr int64_t kBlock = int64_t{1} << 20;
   int64_t begin = 0;
@@ -245,6 +278,8 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
       Tensor change = gradients.narrow(0, begin, size).mul(scale);
       if (run.decays && optimizer.weight_decay != 0)
         change.add_(weight, optimizer.weight_decay);
+      if (isHalted.defined())
+        change.masked_fill_(isHalted, 0);
       weight.add_(change, -optimizer.learning_rate);
     }
 }
@@ -252,7 +287,7 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
 template <typename T>
 void StageWeights::stepOfAdamW(uint64_t step, double scale,
                                ConstBytes gradientSum, Bytes weights,
-                               Bytes optimizerState) const {
+                               Bytes optimizerState, Bytes halted) const {
   auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
   auto *weight = reinterpret_cast<T *>(weights.data());
   auto *average = reinterpret_cast<T *>(optimizerState.data());
@@ -260,7 +295,9 @@ void StageWeights::stepOfAdamW(uint64_t step, double scale,
   if (place.kernels)
     return place.kernels->adamW(
         adamWFactors<T>(optimizer, step, scale, /*decay=*/true), runs, gradient,
-        weight, average, ofSquares);
+        weight, average, ofSquares,
+        halted.empty() ? nullptr
+                       : reinterpret_cast<const int32_t *>(halted.data()));
   int64_t begin = 0;
   for (const DecayRun &run : runs) {
     adamWStep<T>(optimizer, step, scale, run.decays, run.end - begin,

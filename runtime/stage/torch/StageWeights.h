@@ -81,11 +81,11 @@ public:
   void initializeWeights(Bytes weights,
                          const InitialValues *values = nullptr) const;
 
-  /// One step of the optimizer with `scale` times `gradientSum`. As GPT-2 was
-  /// trained: matrices decay, biases and norms do not. SGD gives the bits of
-  /// torch.optim.SGD.
+  /// One step of the optimizer with `scale` times `gradientSum`. Which
+  /// parameters decay says program::Parameter. SGD gives the bits of
+  /// torch.optim.SGD. `halted` is as Stage::optimizerStep says.
   void step(uint64_t step, double scale, ConstBytes gradientSum, Bytes weights,
-            Bytes optimizerState) const;
+            Bytes optimizerState, Bytes halted = {}) const;
 
 private:
   std::vector<at::Tensor> bindAs(const std::byte *flat,
@@ -93,10 +93,14 @@ private:
   at::Tensor startOf(const Slot &slot, const InitialValues *values) const;
   /// Has the copy say what the parameters say.
   void refreshCopy(std::byte *weights) const;
+  /// Sets the flag if the sum is not finite. Whether it is set; false on a GPU,
+  /// whose host cannot know.
+  bool halts(ConstBytes gradientSum, Bytes halted) const;
   template <typename T>
   void stepOfAdamW(uint64_t step, double scale, ConstBytes gradientSum,
-                   Bytes weights, Bytes optimizerState) const;
-  void stepOfSgd(double scale, ConstBytes gradientSum, Bytes weights) const;
+                   Bytes weights, Bytes optimizerState, Bytes halted) const;
+  void stepOfSgd(double scale, ConstBytes gradientSum, Bytes weights,
+                 Bytes halted) const;
 
   program::Types types;
   program::OptimizerT optimizer;

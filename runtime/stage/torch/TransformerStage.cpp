@@ -158,8 +158,10 @@ public:
   }
 
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState) override {
-    layers.weights().step(step, scale, gradientSum, weights, optimizerState);
+                     Bytes weights, Bytes optimizerState,
+                     Bytes halted) override {
+    layers.weights().step(step, scale, gradientSum, weights, optimizerState,
+                          halted);
   }
 
 private:

@@ -107,6 +107,29 @@ TEST(CudaKernels, AdamWIsThatOfTheHost) {
   expectAdamWOfTheHost<double>();
 }
 
+TEST(CudaKernels, AHaltedAdamWChangesNothing) {
+  cuda::CudaDevice device({});
+  const auto queue = device.makeQueue("q");
+  program::OptimizerT optimizer;
+  optimizer.learning_rate = 0.5;
+  const std::vector<float> ones(1000, 1);
+  OnGpu<float> g(device, *queue, ones), w(device, *queue, ones);
+  OnGpu<float> a(device, *queue, ones), s(device, *queue, ones);
+  const DecayRun all[] = {{1000, false}};
+  for (int32_t isHalted : {1, 0}) {
+    OnGpu<int32_t> halted(device, *queue, {isHalted});
+    queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
+                   updates(s.bytes()), reads(halted.bytes())},
+                  [&](const AddressMap &) {
+                    cudaStageKernels().adamW(
+                        adamWFactors<float>(optimizer, 0, 2, true), all,
+                        g.data(), w.data(), a.data(), s.data(), halted.data());
+                  });
+    EXPECT_EQ(w.get() == ones, isHalted == 1);
+    EXPECT_EQ(s.get() == ones, isHalted == 1);
+  }
+}
+
 TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {
   cuda::CudaDevice device({});
   const auto queue = device.makeQueue("q");

@@ -162,7 +162,7 @@ public:
     });
   }
   void optimizerStep(uint64_t step, double, ConstBytes gradientSum,
-                     Bytes weights, Bytes) override {
+                     Bytes weights, Bytes, Bytes) override {
     tape.put([=] { at(weights) += step + at(gradientSum); });
   }
 

@@ -7,15 +7,18 @@
 
 #include "runtime/train/LogFile.h"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace chimera::runtime;
 namespace fs = std::filesystem;
@@ -58,13 +61,51 @@ TEST_F(LogFileTest, growsAndIsThenNamed) {
   write(path, "an older log");
   write(part, "what a run that died has left");
   LogFile log(path);
+  EXPECT_EQ(read(folder / "log.1"), "what a run that died has left");
   log.append("one\n");
   EXPECT_EQ(read(part), "one\n");
   EXPECT_EQ(read(path), "an older log");
   log.append("two\n");
   log.complete();
   EXPECT_EQ(read(path), "one\ntwo\n");
+  EXPECT_EQ(read(folder / "log.2"), "an older log");
   EXPECT_FALSE(fs::exists(part));
+}
+
+TEST_F(LogFileTest, keepsTheLogsOfAllRuns) {
+  for (int run = 1; run <= 12; ++run) {
+    LogFile log(path);
+    log.append(std::to_string(run));
+    if (run % 3 != 0) // the others die
+      log.complete();
+  }
+  // In the order in which their names were taken.
+  const char *const expected[] = {"1", "2", "3", "4", "5",
+                                  "6", "7", "8", "9", "10"};
+  std::vector<std::string> kept;
+  for (int number = 1; fs::exists(folder / ("log." + std::to_string(number)));
+       ++number)
+    kept.push_back(read(folder / ("log." + std::to_string(number))));
+  std::vector<std::string> all(kept);
+  std::ranges::sort(all, {}, [](const std::string &run) { return stoi(run); });
+  EXPECT_EQ(all,
+            std::vector<std::string>(std::begin(expected), std::end(expected)));
+  EXPECT_EQ(read(path), "11");
+  EXPECT_EQ(read(part), "12");
+}
+
+TEST_F(LogFileTest, replacesNoFileOfANumber) {
+  write(folder / "log.1", "somebody's");
+  write(part, "what a run that died has left");
+  LogFile log(path);
+  EXPECT_EQ(read(folder / "log.1"), "somebody's");
+  EXPECT_EQ(read(folder / "log.2"), "what a run that died has left");
+}
+
+TEST_F(LogFileTest, namesNoEmptyLog) {
+  { LogFile log(path); } // of a run that died before its first step
+  LogFile log(path);
+  EXPECT_FALSE(fs::exists(folder / "log.1"));
 }
 
 TEST_F(LogFileTest, leavesWhatIsNotComplete) {
@@ -125,6 +166,9 @@ TEST_F(LogFileTest, staysWholeWhereRunsMeet) {
     }
   }
   EXPECT_FALSE(fs::exists(part));
+  // Nor is one lost.
+  for (int number = 1; number < kProcesses * kRuns; ++number)
+    EXPECT_EQ(read(folder / ("log." + std::to_string(number))).size(), 4u);
 }
 
 TEST_F(LogFileTest, keepsLinks) {
@@ -138,6 +182,7 @@ TEST_F(LogFileTest, keepsLinks) {
     EXPECT_TRUE(fs::is_symlink(path));
     EXPECT_EQ(read(folder / "below" / "target"), std::to_string(run));
   }
+  EXPECT_EQ(read(folder / "below" / "target.1"), "0");
 }
 
 TEST_F(LogFileTest, saysWhatIsWrong) {

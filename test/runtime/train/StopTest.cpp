@@ -16,6 +16,7 @@
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <unistd.h>
@@ -154,6 +155,78 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
       ": failed while acting on a signal: std::bad_alloc");
 }
 
+/// What is told of signals that come with a grace time.
+class Told {
+public:
+  void add(int signal) {
+    std::lock_guard lock(mutex);
+    signals.push_back(signal);
+  }
+  std::vector<int> get() {
+    std::lock_guard lock(mutex);
+    return signals;
+  }
+  bool becomes(const std::vector<int> &expected) {
+    for (int i = 0; i < 500 && get() != expected; ++i)
+      std::this_thread::sleep_for(10ms);
+    return get() == expected;
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<int> signals; // guarded by mutex
+};
+
+TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
+  for (int signal : {SIGINT, SIGTERM}) {
+    Told told, begun;
+    Signals signals(Grace{60s, [&](int which) { begun.add(which); }});
+    Listening listening(&signals, [&](int which) { told.add(which); });
+    EXPECT_EQ(signals.asked(), 0);
+    kill(getpid(), signal);
+    EXPECT_TRUE(told.becomes({SIGUSR1}));
+    EXPECT_TRUE(begun.becomes({signal}));
+    EXPECT_EQ(signals.asked(), signal);
+    // What a launcher sends to the process and to its group is one.
+    kill(getpid(), signal);
+    kill(getpid(), SIGUSR1);
+    EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
+    EXPECT_EQ(signals.asked(), signal);
+    std::this_thread::sleep_for(Signals::kSame + 50ms);
+    kill(getpid(), SIGTERM);
+    EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1, SIGTERM}));
+    EXPECT_EQ(begun.get(), std::vector<int>{signal});
+  }
+}
+
+TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
+  EXPECT_EXIT(
+      {
+        onEnd([](int status) { _exit(status); });
+        Signals signals(Grace{200ms});
+        const auto begin = std::chrono::steady_clock::now();
+        Listening listening(&signals, [&](int signal) {
+          if (signal != SIGUSR1)
+            _exit(std::chrono::steady_clock::now() - begin < 200ms ? 1
+                                                                   : signal);
+        });
+        kill(getpid(), SIGTERM);
+        sleep(10);
+      },
+      testing::ExitedWithCode(SIGTERM), "");
+}
+
+TEST(Signals, EndTheProcessWhereNobodyListensInSpiteOfAGraceTime) {
+  EXPECT_EXIT(
+      {
+        onEnd([](int status) { _exit(status); });
+        Signals signals(Grace{60s});
+        kill(getpid(), SIGTERM);
+        sleep(10);
+      },
+      testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
 TEST(Signals, AreStoppedByTheDestructor) {
   for (int i = 0; i < 100; ++i)
     Signals signals;
@@ -162,7 +235,7 @@ TEST(Signals, AreStoppedByTheDestructor) {
 /// The weights and gradients of a run of `steps` in which a signal comes in
 /// step `when`, and how many steps it had.
 RunResult resultOf(const program::ProgramT &program, uint64_t steps,
-                   Signals *signals, uint64_t when) {
+                   Signals *signals, uint64_t when, int signal = SIGUSR1) {
   SyntheticData data(1);
   RunResult found;
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -172,11 +245,15 @@ RunResult resultOf(const program::ProgramT &program, uint64_t steps,
   run.onStep = [&](const StepEvent &event) {
     if (event.step != when)
       return;
-    kill(getpid(), SIGUSR1);
+    kill(getpid(), signal);
     std::this_thread::sleep_for(100ms);
   };
+  std::atomic<int> ranksStopped = 0;
+  run.onStopped = [&](int by) { ranksStopped += by == signal; };
   run.onResult = [&](const RunResult &result) { found = result; };
   runInProcess(run);
+  const bool isTold = signal != SIGUSR1 && when < steps;
+  EXPECT_EQ(ranksStopped.load(), isTold ? program::rankCount(program) : 0);
   return found;
 }
 
@@ -187,6 +264,8 @@ TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
         flush ? program::samplePipeline({.bidirectional = true})
               : program::sampleAsynchronous({}, program::Updates::EachStep);
     RunResult stopped = resultOf(program, 100000, &signals, 5);
+    EXPECT_EQ(stopped.stoppedBy, SIGUSR1);
+    EXPECT_TRUE(stopped.isWhole());
     EXPECT_GE(stopped.steps, 6u);
     EXPECT_LT(stopped.steps, 100000u);
     RunResult whole = resultOf(program, stopped.steps, nullptr, UINT64_MAX);
@@ -194,5 +273,22 @@ TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
     EXPECT_EQ(stopped.weights, whole.weights);
     EXPECT_EQ(stopped.gradients, whole.gradients);
   }
+}
+
+TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
+  Signals signals(Grace{60s});
+  const program::ProgramT program =
+      program::samplePipeline({.bidirectional = true});
+  const RunResult stopped = resultOf(program, 100000, &signals, 5, SIGTERM);
+  EXPECT_EQ(stopped.stoppedBy, SIGTERM);
+  EXPECT_FALSE(stopped.isWhole());
+  EXPECT_GE(stopped.steps, 6u);
+  EXPECT_LT(stopped.steps, 100000u);
+  EXPECT_EQ(stopped.weightsAfter,
+            std::vector<uint64_t>(program.stages.size(), stopped.steps));
+  EXPECT_EQ(stopped.weights,
+            resultOf(program, stopped.steps, nullptr, UINT64_MAX).weights);
+  // It came too late for the next run to be stopped.
+  EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).isWhole());
 }
 } // namespace

@@ -170,7 +170,7 @@ struct WholeModel final : Stage {
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
                       Sum) override {}
-  void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes,
+  void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes, Bytes,
                      Bytes) override {
     EXPECT_TRUE(std::ranges::equal(gradientSum, gradient));
   }

@@ -31,13 +31,13 @@ public:
   }
   void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
              const float *gradientSum, float *weights, float *average,
-             float *averageOfSquares) override {
+             float *averageOfSquares, const int32_t *) override {
     update(factors, runs, gradientSum, weights, average, averageOfSquares);
   }
   void adamW(const AdamWFactors<double> &factors,
              std::span<const DecayRun> runs, const double *gradientSum,
-             double *weights, double *average,
-             double *averageOfSquares) override {
+             double *weights, double *average, double *averageOfSquares,
+             const int32_t *) override {
     update(factors, runs, gradientSum, weights, average, averageOfSquares);
   }
 

@@ -1,0 +1,22 @@
+//===- Finite.h - Whether numbers are finite --------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_FINITE_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_FINITE_H
+
+#include "runtime/device/Bytes.h"
+#include "runtime/program/Program.h"
+
+namespace chimera::runtime {
+
+/// Whether no element of this memory of the host is infinite or NaN. `type` is
+/// Float32 or Float64, as that of weights and gradients.
+bool areFinite(program::DataType type, ConstBytes elements);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_FINITE_H

@@ -1,0 +1,108 @@
+//===- FiniteTest.cpp - Weights that stay finite --------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Finite.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+
+template <typename T> std::vector<T> notFinite() {
+  using Limits = std::numeric_limits<T>;
+  return {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+          -Limits::signaling_NaN()};
+}
+
+template <typename T> void expectFound(program::DataType type) {
+  using Limits = std::numeric_limits<T>;
+  // Larger than a vector, and than what one thread looks at.
+  for (size_t count : {size_t{0}, size_t{1}, size_t{37}, size_t{1} << 18}) {
+    std::vector<T> values(count, Limits::max());
+    for (size_t i = 0; i < count; i += 3)
+      values[i] = i % 2 ? -Limits::denorm_min() : Limits::lowest();
+    EXPECT_TRUE(areFinite(type, bytesOf(values))) << count;
+    for (T bad : notFinite<T>())
+      for (size_t at : {size_t{0}, count / 2, count - 1}) {
+        if (count == 0)
+          continue;
+        const T before = std::exchange(values[at], bad);
+        EXPECT_FALSE(areFinite(type, bytesOf(values))) << count << " " << at;
+        values[at] = before;
+      }
+  }
+}
+
+TEST(Finite, FindsEveryElementThatIsNot) {
+  setThreads(3);
+  expectFound<float>(program::DataType::Float32);
+  expectFound<double>(program::DataType::Float64);
+  setThreads(1);
+}
+
+/// An update of a stage of `program`, with a flag.
+template <typename T> void expectHalts(const program::ProgramT &program) {
+  const std::unique_ptr<Stage> stage = makeTransformerStage(program, 0);
+  const auto elements = program::gradientBytes(program.stages[0]) / sizeof(T);
+  std::vector<T> gradient(elements, T(0.5));
+  std::vector<T> weights(program.stages[0].weights_bytes() / sizeof(T));
+  std::vector<std::byte> state(program.stages[0].optimizer_bytes());
+  int32_t flag = 0;
+  auto step = [&](uint64_t number) {
+    stage->optimizerStep(number, 0.25, bytesOf(gradient), bytesOf(weights),
+                         state, std::as_writable_bytes(std::span(&flag, 1)));
+  };
+  stage->initialize(bytesOf(weights), state);
+  // While sums are finite it is the update without a flag.
+  std::vector<T> expected = weights;
+  std::vector<std::byte> stateExpected = state;
+  stage->optimizerStep(0, 0.25, bytesOf(gradient), bytesOf(expected),
+                       stateExpected);
+  step(0);
+  EXPECT_EQ(flag, 0);
+  EXPECT_EQ(weights, expected);
+  EXPECT_EQ(state, stateExpected);
+  for (T bad : notFinite<T>())
+    for (size_t at : {size_t{0}, elements - 1}) {
+      flag = 0;
+      gradient[at] = bad;
+      step(1);
+      EXPECT_EQ(flag, 1);
+      gradient[at] = T(0.5);
+      step(2); // halted for ever
+      EXPECT_EQ(flag, 1);
+      EXPECT_EQ(weights, expected);
+      EXPECT_EQ(state, stateExpected);
+    }
+  flag = 0;
+  step(1);
+  EXPECT_NE(weights, expected);
+}
+
+TEST(Finite, UpdatesHaltAtGradientsThatAreNot) {
+  for (const char *optimizer : {"adamw", "sgd"}) {
+    for (auto type : {program::DataType::Float32, program::DataType::Float64}) {
+      program::ProgramT program = smallProgram({.type = type}, {2, 2});
+      program.optimizer->name = optimizer;
+      for (program::Stage &stage : program.stages)
+        stage.mutate_optimizer_bytes(
+            static_cast<uint64_t>(program::optimizerBytes(
+                optimizer,
+                static_cast<int64_t>(program::gradientBytes(stage)))));
+      type == program::DataType::Float64 ? expectHalts<double>(program)
+                                         : expectHalts<float>(program);
+    }
+  }
+}
+
+} // namespace
+} // namespace chimera::runtime
