@@ -57,16 +57,18 @@ def check_report(report, victim, pid, ranks):
 
 
 def check_files(folder, old):
-    """No file but whole ones, and logs that are still growing."""
+    """No file but whole ones, logs that are still growing, and those that earlier
+    runs have left, whole or not."""
     names = set(os.listdir(folder))
-    check(names <= {"log", "log.part", "weights"},
+    logs = {name for name in names if re.fullmatch(r"log(\.part|\.\d+)?", name)}
+    check(names <= logs | {"weights"},
           f"expected nothing half-written, found {sorted(names)}")
-    for name in names & {"log", "log.part"}:
+    for name in logs:
         with open(os.path.join(folder, name)) as file:
             lines = file.read().split("\n")
         # What has no end yet is a line that grows.
         steps = [json.loads(line) for line in lines[:-1]]
-        check(name == "log.part" or (lines[-1] == "" and "summary" in steps[-1]),
+        check(name != "log" or (lines[-1] == "" and "summary" in steps[-1]),
               "expected a log without a summary to be called .part")
     if old is None:
         return
