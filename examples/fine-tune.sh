@@ -2,7 +2,8 @@
 # Fine-tunes a causal language model of Hugging Face's transformers on four ranks, and
 # writes its weights back: FOLDER is what save_pretrained writes, with a
 # tokenizer.json. Wants chimera built (examples/quickstart.sh does) and Python's torch
-# and transformers (tools/setup.sh --export).
+# and transformers (tools/setup.sh --export). The weights may be in one file or in
+# shards, in float32, bfloat16 or float16; they are written to one file in float32.
 #
 #   examples/fine-tune.sh FOLDER TEXT OUTPUT
 #   chimera-run OUTPUT/train.chimera --load OUTPUT/model.safetensors --generate 100
@@ -28,9 +29,11 @@ chimera.pipeline @train of @tuned with @adamw stages(${RANKS:-4}) micro_batches(
 MLIR
 "$bin/chimera-compile" "$work/train.mlir" -o "$work/train.chimera"
 
-# What comes with the weights is as it was.
+# What comes with the weights is as it was, but for their type and their files.
 mkdir -p "$output"
 cp "$model"/*.json "$work/train.chimera" "$output/"
+rm -f "$output/model.safetensors.index.json"
+sed -i 's/"\(torch_\)\?dtype": "[a-z0-9]*"/"\1dtype": "float32"/' "$output/config.json"
 "$bin/chimera-run" "$work/train.chimera" --data "$work/tokens.bin" \
-  --load "$model/model.safetensors" --steps "${STEPS:-100}" \
+  --load "$model" --steps "${STEPS:-100}" \
   --save "$output/model.safetensors"

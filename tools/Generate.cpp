@@ -29,6 +29,8 @@ std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
                                          const program::ProgramT &program) {
   const auto values = std::make_shared<const SavedWeights>(
       program, settings.load, namesOf(settings, program));
+  if (const std::string conversion = values->conversion(); !conversion.empty())
+    std::fprintf(stderr, "--load: %s\n", conversion.c_str());
   return program.model->package ? makeExportedPredictor(program, values)
                                 : makeGpt2Predictor(program, values.get());
 }

@@ -220,6 +220,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     checkRoom(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,
                                         computedBy(settings, load, job, share));
+    if (!settings.quiet && !load.conversion.empty())
+      std::printf("--load: %s\n", load.conversion.c_str());
     if (!settings.sequential)
       announce(settings, program, load, whereRanksAre(settings, job, share),
                share);

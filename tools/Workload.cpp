@@ -146,6 +146,7 @@ static void addModel(Workload &load, const RunSettings &settings,
   if (!settings.load.empty()) {
     values = std::make_shared<SavedWeights>(program, settings.load, load.names);
     load.valuesDigest = values->digest();
+    load.conversion = values->conversion();
   }
   Place place;
   if (load.accelerator)

@@ -26,6 +26,7 @@ struct Workload {
   /// All of a model as one stage, whatever its number; none without a model.
   runtime::StageFactory wholeModel;
   uint64_t valuesDigest = 0;  ///< of what the parameters begin with
+  std::string conversion;     ///< of them; empty if there is none
   runtime::WeightNames names; ///< in files of weights
   /// What runs in place of an exported model's graphs; null where none may.
   std::shared_ptr<const runtime::NativeCode> native;

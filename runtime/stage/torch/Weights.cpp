@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// safetensors: a little-endian uint64, the length of a JSON object; the object,
-// {"name": {"dtype", "shape", "data_offsets": [begin, end]}, ...}, padded with
-// spaces so that the data is aligned; the data.
+// Checkpoint.h says what a file is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,32 +15,21 @@
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/Mix.h"
-#include "runtime/stage/torch/ShallowJson.h"
 #include "runtime/stage/torch/Transposed.h"
-#include "runtime/system/ReadAt.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace chimera::runtime {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "the file is written as memory holds it");
-
-// The format's own limit, which keeps a foreign file's first bytes from being
-// taken for a length to allocate.
-constexpr uint64_t kLargestHeader = 100'000'000;
 
 // A parameter in a file of the program's weights.
 struct FileTensor {
@@ -98,6 +85,17 @@ std::string headerOf(const program::ProgramT &program,
   return text;
 }
 
+// Which of a tied model's tensors is the first layer's tied one.
+size_t tiedNumber(const program::ProgramT &program) {
+  const program::ModelT &model = *program.model;
+  const uint32_t last = program::layerCount(model) - 1;
+  for (uint32_t number = 0;; ++number)
+    if (const program::ParameterNumber start =
+            program::startsAs(model, last, number);
+        start.layer != last || start.number != number)
+      return start.number; // the first layer's come first
+}
+
 uint64_t dataBytesOf(const program::ProgramT &program) {
   return static_cast<uint64_t>(
       program::parameterCount(*program.model, 0,
@@ -119,28 +117,21 @@ bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
   return true;
 }
 
-// A text for people of what a file says, whatever bytes that are.
-std::string dumped(const nlohmann::json &value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 MatrixShape matrixOf(const std::vector<int64_t> &shape,
                      program::DataType type) {
   return {static_cast<uint64_t>(shape[0]), static_cast<uint64_t>(shape[1]),
           static_cast<uint64_t>(program::bytesOf(type))};
 }
 
-// Whether the ranges, in any order, are the bytes from `begin` to `end`, each
-// once, as the format demands.
-bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
-          uint64_t end) {
-  std::sort(ranges.begin(), ranges.end());
-  for (const auto &[first, last] : ranges) {
-    if (first != begin)
-      return false;
-    begin = last;
-  }
-  return begin == end;
+// "F32", "BF16" or "F16".
+std::string listed(std::span<const FileType> types) {
+  std::string text;
+  for (size_t i = 0; i < types.size(); ++i)
+    text += (i == 0                  ? "\""
+             : i + 1 == types.size() ? " or \""
+                                     : ", \"") +
+            std::string(types[i].name) + "\"";
+  return text;
 }
 
 } // namespace
@@ -186,152 +177,194 @@ uint64_t weightsFileBytes(const program::ProgramT &program,
 
 SavedWeights::SavedWeights(const program::ProgramT &program,
                            const std::string &path, const WeightNames &names)
-    : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path(path), type(program.weight_type), checkpoint(path) {
   auto fail = [&](const std::string &reason) {
-    if (file >= 0)
-      ::close(file);
     throw std::runtime_error("cannot load weights from '" + path +
                              "': " + reason);
   };
-  if (file < 0)
-    fail(std::strerror(errno));
   if (const std::string problem = checkHasWeights(program); !problem.empty())
     fail(problem);
-  struct stat status;
-  if (::fstat(file, &status) != 0)
-    fail(std::strerror(errno));
-  if (!S_ISREG(status.st_mode))
-    fail("expected a file");
-  uint64_t length = 0;
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (readAt(file, 0, std::as_writable_bytes(std::span(&length, 1))) !=
-          sizeof length ||
-      length > kLargestHeader || length > size - sizeof length)
-    fail("it is no safetensors file, or a truncated one");
-  std::string text(length, '\0');
-  const ssize_t read =
-      readAt(file, sizeof length, std::as_writable_bytes(std::span(text)));
-  if (read < 0)
-    fail(std::strerror(errno));
-  if (static_cast<uint64_t>(read) < length)
-    fail("it has become shorter");
-  if (!isShallow(text, 3))
-    fail("it is no safetensors file: its header nests more than three levels");
-  auto header = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
-  if (!header.is_object())
-    fail("it is no safetensors file: its header is no JSON object");
-  headerDigest = program::checksum(std::as_bytes(std::span(text)));
 
   // Every difference is reported, for one cause shows in many tensors.
-  const uint64_t begin = sizeof length + length;
-  const uint64_t data = size - begin;
   std::string differences;
   auto differs = [&](const std::string &name, const std::string &what) {
     differences += "\n  " + program::printable(name) + ": " + what;
   };
-  std::vector<std::pair<uint64_t, uint64_t>> all; // of the file's ranges
-  // The range of a tensor, of `bytes` unless any number will do; none where it
-  // differs.
-  auto rangeOf = [&](const std::string &name, const nlohmann::json &entry,
-                     std::optional<uint64_t> bytes) -> std::optional<Range> {
-    const nlohmann::json offsets =
-        entry.value("data_offsets", nlohmann::json());
-    if (offsets.is_array() && offsets.size() == 2 &&
-        offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned()) {
-      const auto first = offsets[0].get<uint64_t>();
-      const auto last = offsets[1].get<uint64_t>();
-      if (first <= last && last <= data &&
-          last - first == bytes.value_or(last - first)) {
-        all.emplace_back(begin + first, begin + last);
-        return Range{begin + first, last - first, false};
-      }
-    }
+  const std::span<const FileType> types = readableAs(type);
+  // Tensors of other types, by type: how many, and the first.
+  std::map<std::string, std::pair<size_t, std::string>> ofOtherTypes;
+  auto typeOf = [&](const std::string &name,
+                    const Checkpoint::Tensor &tensor) -> const FileType * {
+    for (const FileType &each : types)
+      if (tensor.type == "\"" + std::string(each.name) + "\"")
+        return &each;
+    ++ofOtherTypes.try_emplace(tensor.type, 0, name).first->second.first;
+    return nullptr;
+  };
+  auto expectRange = [&](const std::string &name,
+                         const Checkpoint::Tensor &tensor,
+                         std::optional<uint64_t> bytes) {
+    if (tensor.range &&
+        tensor.range->second - tensor.range->first ==
+            bytes.value_or(tensor.range->second - tensor.range->first))
+      return true;
     differs(name, "expected data_offsets of " +
                       (bytes ? std::to_string(*bytes) + " " : "") +
-                      "bytes inside the file, got " + dumped(offsets));
-    return std::nullopt;
+                      "bytes inside the file, got " + tensor.offsets);
+    return false;
   };
-  std::set<std::string> known = {"__metadata__"};
-  for (const FileTensor &tensor : tensorsOf(program, names)) {
+
+  std::set<std::string> known;
+  const std::vector<FileTensor> expected = tensorsOf(program, names);
+  for (const FileTensor &tensor : expected) {
     const auto &[name, isTransposed] = tensor.named;
     known.insert(name);
-    auto found = header.find(name);
-    if (found == header.end() || !found->is_object()) {
+    const auto found = checkpoint.tensors().find(name);
+    if (found == checkpoint.tensors().end() || !found->second.isObject) {
       differs(name, name == tensor.parameter
                         ? "missing"
                         : "missing, for " + tensor.parameter);
       continue;
     }
-    const std::pair<const char *, std::string> wanted[] = {
-        {"dtype", nlohmann::json(typeOf(program)).dump()},
-        {"shape", nlohmann::json(tensor.shape()).dump()}};
-    for (const auto &[key, want] : wanted)
-      if (const std::string got = dumped(found->value(key, nlohmann::json()));
-          got != want)
-        differs(name,
-                std::string("expected ") + key + " " + want + ", got " + got);
-    if (auto range = rangeOf(name, *found, tensor.end - tensor.begin)) {
-      range->isTransposed = isTransposed;
-      ranges[tensor.parameter] = *range;
-    }
+    const Checkpoint::Tensor &there = found->second;
+    const FileType *fileType = typeOf(name, there);
+    if (const std::string shape = nlohmann::json(tensor.shape()).dump();
+        there.shape != shape)
+      differs(name, "expected shape " + shape + ", got " + there.shape);
+    if (!fileType)
+      continue;
+    const auto elements = static_cast<uint64_t>(tensor.held.elements());
+    if (!expectRange(name, there, elements * fileType->bytes))
+      continue;
+    ranges[tensor.parameter] = {there.file, there.range->first, elements,
+                                fileType, isTransposed};
+    if (fileType != &types.front())
+      ++converted[fileType->name];
   }
-  for (const auto &[name, entry] : header.items()) {
+  // A tied model has its matrix once, and some checkpoints have it twice.
+  const FileTensor *tied = program::isTied(*program.model)
+                               ? &expected[tiedNumber(program)]
+                               : nullptr;
+  for (const auto &[name, tensor] : checkpoint.tensors()) {
     if (known.contains(name))
       continue;
-    if (names.isIgnored(name) && entry.is_object())
-      rangeOf(name, entry, std::nullopt);
-    else
+    if (names.isIgnored(name) && tensor.isObject) {
+      expectRange(name, tensor, std::nullopt);
+      continue;
+    }
+    const auto first = tied ? ranges.find(tied->parameter) : ranges.end();
+    if (first == ranges.end() ||
+        tensor.shape != nlohmann::json(tied->shape()).dump()) {
       differs(name, "not a parameter of the program's model");
+      continue;
+    }
+    const FileType *fileType = typeOf(name, tensor);
+    if (!fileType ||
+        !expectRange(name, tensor, first->second.elements * fileType->bytes))
+      continue;
+    if (!areEqual(first->second, {tensor.file, tensor.range->first,
+                                  first->second.elements, fileType, false}))
+      differs(name, "expected the values of " +
+                        program::printable(tied->named.name) +
+                        ", as the program's model has both as one tied "
+                        "parameter, and they differ");
   }
+  for (const auto &[got, those] : ofOtherTypes)
+    differs(those.second,
+            "expected dtype " + listed(types) + ", got " + got +
+                (those.first > 1
+                     ? ", and so in " +
+                           program::counted(those.first - 1, "other tensor")
+                     : ""));
   if (!differences.empty())
     fail("it does not fit the program's model:" + differences);
-  if (!fill(std::move(all), begin, size))
-    fail("it is no safetensors file: its tensors share bytes or leave some");
+  if (const std::string file = checkpoint.unfilled(); !file.empty())
+    fail((file == path ? "it" : "'" + file + "'") +
+         std::string(" is no safetensors file: its tensors share bytes or "
+                     "leave some"));
 }
 
-SavedWeights::~SavedWeights() { ::close(file); }
+std::string SavedWeights::conversion() const {
+  std::string text;
+  for (const auto &[from, count] : converted)
+    text += (text.empty() ? "" : ", ") + program::counted(count, "tensor") +
+            " of " + std::string(from);
+  return text.empty()
+             ? ""
+             : text + ", converted to " +
+                   std::string(readableAs(type).front().name) + " exactly";
+}
 
 uint64_t SavedWeights::digest() const {
   constexpr uint64_t kBlock = 4096;
-  uint64_t state = headerDigest;
+  uint64_t state = checkpoint.digest();
   std::vector<std::byte> block;
   for (const auto &[name, range] : ranges) {
-    const uint64_t size = std::min(range.bytes, kBlock);
-    const uint64_t last = range.bytes - size;
+    const uint64_t bytes = range.elements * range.type->bytes;
+    const uint64_t size = std::min(bytes, kBlock);
+    const uint64_t last = bytes - size;
     block.resize(size);
     for (uint64_t begin : {uint64_t{0}, last / 2, last}) {
-      readRange(name, range.begin + begin, block);
+      checkpoint.read(range.file, range.begin + begin, block, name);
       state = mix({state, program::checksum(block)});
     }
   }
   return state;
 }
 
-void SavedWeights::read(const std::string &name, program::DataType type,
+void SavedWeights::read(const std::string &name, program::DataType wanted,
                         const std::vector<int64_t> &shape, Bytes memory) const {
   // The constructor has compared types and shapes.
-  auto found = ranges.find(name);
-  if (found == ranges.end() || found->second.bytes != memory.size() ||
+  const auto found = ranges.find(name);
+  const auto elementBytes = static_cast<uint64_t>(program::bytesOf(type));
+  if (found == ranges.end() || wanted != type ||
+      found->second.elements * elementBytes != memory.size() ||
       (found->second.isTransposed && shape.size() != 2))
     throw std::runtime_error("expected " + std::to_string(memory.size()) +
                              " bytes of '" + program::printable(name) +
                              "' in '" + path + "'");
   const Range &range = found->second;
   if (!range.isTransposed)
-    return readRange(name, range.begin, memory);
+    return readElements(name, range, 0, memory);
   readTransposed(matrixOf(shape, type), memory,
                  [&](uint64_t offset, Bytes block) {
-                   readRange(name, range.begin + offset, block);
+                   readElements(name, range, offset / elementBytes, block);
                  });
 }
 
-void SavedWeights::readRange(const std::string &name, uint64_t begin,
-                             Bytes memory) const {
-  const ssize_t read = readAt(file, begin, memory);
-  if (read < 0 || static_cast<size_t>(read) < memory.size())
-    throw std::runtime_error(
-        "cannot read '" + program::printable(name) + "' from '" + path +
-        "': " + (read < 0 ? std::strerror(errno) : "it has become shorter"));
+void SavedWeights::readElements(const std::string &name, const Range &range,
+                                uint64_t first, Bytes memory) const {
+  const uint64_t bytes = range.type->bytes;
+  if (range.type == &readableAs(type).front())
+    return checkpoint.read(range.file, range.begin + first * bytes, memory,
+                           name);
+  const auto wide = static_cast<uint64_t>(program::bytesOf(type));
+  std::vector<std::byte> narrow;
+  for (uint64_t at = 0; at < memory.size() / wide;) {
+    const uint64_t count =
+        std::min(memory.size() / wide - at, kBlockBytes / bytes);
+    narrow.resize(count * bytes);
+    checkpoint.read(range.file, range.begin + (first + at) * bytes, narrow,
+                    name);
+    widen(*range.type, narrow, type, memory.subspan(at * wide, count * wide));
+    at += count;
+  }
+}
+
+bool SavedWeights::areEqual(const Range &one, const Range &other) const {
+  const auto wide = static_cast<uint64_t>(program::bytesOf(type));
+  std::vector<std::byte> left, right;
+  for (uint64_t at = 0; at < one.elements;) {
+    const uint64_t count = std::min(one.elements - at, kBlockBytes / wide);
+    left.resize(count * wide);
+    right.resize(count * wide);
+    readElements("the tied parameter", one, at, left);
+    readElements("the tied parameter", other, at, right);
+    if (left != right)
+      return false;
+    at += count;
+  }
+  return true;
 }
 
 } // namespace chimera::runtime

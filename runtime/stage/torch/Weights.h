@@ -19,8 +19,10 @@
 
 #include "runtime/program/Output.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/Checkpoint.h"
 #include "runtime/stage/torch/InitialValues.h"
 #include "runtime/stage/torch/WeightNames.h"
+#include "runtime/stage/torch/Widen.h"
 
 #include <map>
 #include <string>
@@ -40,37 +42,49 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names = {});
 
-/// Such a file as the values that a program's parameters begin with. Of the
-/// file each call of `read` reads no more than it gives.
+/// Such a checkpoint (Checkpoint.h) as the values that a program's parameters
+/// begin with. Of a file each call of `read` reads no more than it gives.
 class SavedWeights : public InitialValues {
 public:
-  /// Throws std::runtime_error if it is no safetensors file, whose tensors fill
-  /// its data and share none of it, or if its tensors' names, shapes or type
-  /// are not those of the program's model; the message lists every difference.
+  /// Tensors may have the program's weight type or a narrower one, whose values
+  /// are converted exactly (Widen.h). A tied model's matrix may be there under
+  /// another name too, with equal values. Throws std::runtime_error if it is no
+  /// checkpoint whose tensors fill its files and share no data, or if its
+  /// tensors' names, shapes or types do not fit the program's model; the
+  /// message lists every difference, of types each once.
   SavedWeights(const program::ProgramT &program, const std::string &path,
                const WeightNames &names = {});
-  ~SavedWeights() override;
 
   void read(const std::string &name, program::DataType type,
             const std::vector<int64_t> &shape, Bytes memory) const override;
 
-  /// Of the header, and of the begin, the middle and the end of each tensor: to
-  /// read all of a file is not every rank's matter. Throws std::runtime_error
-  /// where it cannot be read.
+  /// Of the headers, and of the begin, the middle and the end of each tensor:
+  /// to read all of a file is not every rank's matter. Throws
+  /// std::runtime_error where it cannot be read.
   uint64_t digest() const;
+
+  /// What is converted: "78 tensors of BF16, converted to F32 exactly"; empty
+  /// if nothing is.
+  std::string conversion() const;
 
 private:
   struct Range {
-    uint64_t begin, bytes;
+    size_t file;
+    uint64_t begin; ///< in the file
+    uint64_t elements;
+    const FileType *type;
     bool isTransposed;
   };
 
-  void readRange(const std::string &name, uint64_t begin, Bytes memory) const;
+  void readElements(const std::string &name, const Range &range, uint64_t first,
+                    Bytes memory) const;
+  bool areEqual(const Range &one, const Range &other) const;
 
   std::string path;
-  int file;
-  uint64_t headerDigest = 0;
-  std::map<std::string, Range> ranges; ///< in the file, by parameter
+  program::DataType type; ///< of the program's weights
+  Checkpoint checkpoint;
+  std::map<std::string, Range> ranges;          ///< by parameter
+  std::map<std::string_view, size_t> converted; ///< tensors, by type
 };
 
 } // namespace chimera::runtime

@@ -11,6 +11,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -111,7 +114,8 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);
   // That of a model that is not tied.
-  EXPECT_NE(load().find("layers.3.head.weight: not a parameter"),
+  EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
+                        "layers.0.token_embedding"),
             std::string::npos);
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   EXPECT_EQ(load(), "(loaded)");
@@ -218,14 +222,20 @@ TEST_F(WeightsTest, refusesATensorTooMany) {
 TEST_F(WeightsTest, refusesAnotherShapeOrType) {
   saveWith([](auto &header) {
     header["layers.3.norm.bias"]["shape"] = {4, 2};
-    header["layers.3.norm.weight"]["dtype"] = "F32";
+    header["layers.3.norm.weight"]["dtype"] = "I64";
+    header["layers.2.norm1.weight"]["dtype"] = "I64";
+    header["layers.1.norm1.weight"]["dtype"] = "F8";
   });
   std::string reason = load();
   EXPECT_NE(reason.find("layers.3.norm.bias: expected shape [8], got [4,2]"),
             std::string::npos);
-  EXPECT_NE(
-      reason.find("layers.3.norm.weight: expected dtype \"F64\", got \"F32\""),
-      std::string::npos);
+  // Each type once.
+  for (const char *expected :
+       {"layers.2.norm1.weight: expected dtype \"F64\", \"F32\", \"BF16\" or "
+        "\"F16\", got \"I64\", and so in 1 other tensor\n",
+        "layers.1.norm1.weight: expected dtype \"F64\", \"F32\", \"BF16\" or "
+        "\"F16\", got \"F8\"\n"})
+    EXPECT_NE((reason + "\n").find(expected), std::string::npos) << reason;
 }
 
 TEST_F(WeightsTest, refusesOffsetsOutsideTheFile) {
@@ -264,6 +274,243 @@ TEST_F(WeightsTest, refusesAHeaderThatNests) {
     header["__metadata__"] = {{"made by", R"(\"[[[[{{{{)"}};
   });
   EXPECT_EQ(load(), "(loaded)");
+}
+
+// What torch's Hugging Face writer makes when it consolidates shards: no
+// metadata, and data that begins at any byte.
+TEST_F(WeightsTest, readsFilesWithoutMetadataOrAlignment) {
+  for (size_t spaces = 0; spaces < 8; ++spaces) {
+    saveWith([](nlohmann::json &header) { header.erase("__metadata__"); });
+    std::string file = read();
+    uint64_t length;
+    std::memcpy(&length, file.data(), 8);
+    writeWith(file.substr(8, length) + std::string(spaces, ' '));
+    EXPECT_EQ(load(), "(loaded)") << spaces;
+  }
+}
+
+// Files of narrower types, with the numbers that these values have in them.
+TEST_F(WeightsTest, convertsNarrowerTypes) {
+  const uint16_t kBFloat16[] = {0x0000, 0x8000, 0x3FC0, 0xC2F7, 0x0001, 0x7F7F};
+  const double kOfBFloat16[] = {
+      0.,
+      -0.,
+      1.5,
+      -123.5,
+      std::ldexp(1., -133),
+      static_cast<double>(std::bit_cast<float>(0x7F7F0000u))};
+  const uint16_t kFloat16[] = {0x0000, 0x8000, 0x3E00, 0xD7B8, 0x0001, 0x7BFF};
+  const double kOfFloat16[] = {0.,    -0., 1.5, -123.5, std::ldexp(1., -24),
+                               65504.};
+  for (const auto type :
+       {program::DataType::Float32, program::DataType::Float64})
+    for (const bool isBFloat16 : {true, false}) {
+      program.weight_type = program.activation_type =
+          program::DataType::Float64;
+      ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+      std::string file = read();
+      uint64_t length;
+      std::memcpy(&length, file.data(), 8);
+      auto header = nlohmann::json::parse(file.substr(8, length));
+      header.erase("__metadata__");
+      for (auto &[name, entry] : header.items()) {
+        entry["dtype"] = isBFloat16 ? "BF16" : "F16";
+        for (auto &offset : entry["data_offsets"])
+          offset = offset.get<uint64_t>() / 4;
+      }
+      const std::string text = header.dump();
+      length = text.size();
+      file = std::string(reinterpret_cast<const char *>(&length), 8) + text;
+      std::vector<double> expected;
+      for (size_t i = 0; i < weights.size(); ++i) {
+        const uint16_t value = (isBFloat16 ? kBFloat16 : kFloat16)[i % 6];
+        file.append(reinterpret_cast<const char *>(&value), 2);
+        expected.push_back((isBFloat16 ? kOfBFloat16 : kOfFloat16)[i % 6]);
+      }
+      write(file);
+      program.weight_type = program.activation_type = type;
+      if (type == program::DataType::Float64) {
+        EXPECT_EQ(loaded<double>(), expected);
+      } else {
+        EXPECT_EQ(loaded<float>(),
+                  std::vector<float>(expected.begin(), expected.end()));
+      }
+      EXPECT_EQ(SavedWeights(program, path).conversion(),
+                std::to_string(header.size()) + " tensors of " +
+                    (isBFloat16 ? "BF16" : "F16") + ", converted to " +
+                    (type == program::DataType::Float64 ? "F64" : "F32") +
+                    " exactly");
+    }
+}
+
+TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
+  program.weight_type = program.activation_type = program::DataType::Float32;
+  std::vector<float> narrow(weights.begin(), weights.end());
+  ASSERT_TRUE(saveWeights(program, bytesOf(narrow), path, error)) << error;
+  EXPECT_EQ(SavedWeights(program, path).conversion(), "");
+  program.weight_type = program.activation_type = program::DataType::Float64;
+  EXPECT_EQ(load(), "(loaded)");
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  program.weight_type = program.activation_type = program::DataType::Float32;
+  const std::string reason = load();
+  EXPECT_NE(reason.find("expected dtype \"F32\", \"BF16\" or \"F16\", got "
+                        "\"F64\", and so in "),
+            std::string::npos)
+      << reason;
+  EXPECT_EQ(std::ranges::count(reason, '\n'), 1) << reason;
+}
+
+// Several files, and an index that says which tensor is in which.
+class ShardsTest : public WeightsTest {
+protected:
+  // Layer n is in shard n % 3.
+  void saveShards() {
+    path = folder / "whole";
+    ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+    const std::string file = read();
+    uint64_t length;
+    std::memcpy(&length, file.data(), 8);
+    auto header = nlohmann::json::parse(file.substr(8, length));
+    header.erase("__metadata__");
+    nlohmann::json headers[3];
+    std::string data[3];
+    for (auto &[name, entry] : header.items()) {
+      const auto shard = static_cast<size_t>(name[7] - '0') % 3;
+      const auto begin = entry["data_offsets"][0].get<uint64_t>();
+      const auto end = entry["data_offsets"][1].get<uint64_t>();
+      const uint64_t at = data[shard].size();
+      data[shard] += file.substr(8 + length + begin, end - begin);
+      headers[shard][name] = entry;
+      headers[shard][name]["data_offsets"] = {at, at + end - begin};
+      index["weight_map"][name] = nameOf(shard);
+    }
+    for (size_t shard = 0; shard < 3; ++shard) {
+      const std::string text = headers[shard].dump();
+      length = text.size();
+      std::ofstream(folder / nameOf(shard), std::ios::binary)
+          << std::string(reinterpret_cast<const char *>(&length), 8) << text
+          << data[shard];
+    }
+    fs::remove(path);
+    writeIndex();
+  }
+  void writeIndex() {
+    std::ofstream(folder / "model.safetensors.index.json") << index.dump();
+  }
+  static std::string nameOf(size_t shard) {
+    return "model-0000" + std::to_string(shard + 1) + "-of-00003.safetensors";
+  }
+
+  nlohmann::json index = {{"metadata", {{"total_size", 1}}}};
+};
+
+TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
+  saveShards();
+  path = folder;
+  EXPECT_EQ(load(), "(loaded)");
+  path = folder / "model.safetensors.index.json";
+  EXPECT_EQ(load(), "(loaded)");
+  const uint64_t digest = SavedWeights(program, path).digest();
+  weights.back() += 1;
+  saveShards();
+  path = folder / "model.safetensors.index.json";
+  EXPECT_NE(SavedWeights(program, path).digest(), digest);
+}
+
+TEST_F(ShardsTest, giveWayToAWholeFile) {
+  saveShards();
+  path = folder / "model.safetensors";
+  weights[0] += 1;
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  path = folder;
+  EXPECT_EQ(load(), "(loaded)");
+}
+
+TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
+  path = folder;
+  EXPECT_NE(load().find("expected a folder with model.safetensors or "
+                        "model.safetensors.index.json, and it has neither"),
+            std::string::npos);
+}
+
+TEST_F(ShardsTest, refusesWhatTheIndexPromisesInVain) {
+  saveShards();
+  path = folder;
+  fs::remove(folder / nameOf(1));
+  EXPECT_NE(load().find(nameOf(1) + "': No such file or directory"),
+            std::string::npos);
+  saveShards();
+  path = folder;
+  index["weight_map"]["layers.3.norm.bias"] = nameOf(1);
+  writeIndex();
+  EXPECT_NE(load().find("it says that 'layers.3.norm.bias' is in '" +
+                        nameOf(1) + "', which has no such tensor"),
+            std::string::npos);
+  for (const char *name : {"", "../x", "/etc/passwd", "."}) {
+    index["weight_map"]["layers.3.norm.bias"] = name;
+    writeIndex();
+    EXPECT_NE(load(), "(loaded)") << name;
+  }
+  index["weight_map"]["layers.3.norm.bias"] = 7;
+  writeIndex();
+  EXPECT_NE(load().find("expected the name of a file in the same folder for "
+                        "'layers.3.norm.bias', got 7"),
+            std::string::npos);
+}
+
+TEST_F(ShardsTest, refusesTensorsThatAreThereTwice) {
+  saveShards();
+  fs::copy_file(folder / nameOf(1), folder / "again.safetensors");
+  index["weight_map"]["layers.1.norm1.bias"] = "again.safetensors";
+  writeIndex();
+  path = folder;
+  EXPECT_NE(load().find("it has the tensor 'layers.1."), std::string::npos);
+}
+
+TEST_F(ShardsTest, refusesIndicesThatAreNone) {
+  for (const char *text : {"", "[]", "{}", R"({"weight_map": []})",
+                           R"({"weight_map": {}})", "{\"weight_map\": {\"a"}) {
+    std::ofstream(folder / "model.safetensors.index.json") << text;
+    path = folder;
+    EXPECT_NE(load().find("it is no index of safetensors files"),
+              std::string::npos)
+        << text;
+  }
+}
+
+// As Qwen2's checkpoints often are.
+TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
+  program.model->tied = true;
+  weights.resize(weights.size() - 11 * 8);
+  const size_t tiedBytes = 11 * 8 * sizeof(double);
+  auto saveBoth = [&](size_t changed) {
+    ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+    const std::string file = read();
+    uint64_t length;
+    std::memcpy(&length, file.data(), 8);
+    auto header = nlohmann::json::parse(file.substr(8, length));
+    auto other = header["layers.0.token_embedding"];
+    const auto begin = other["data_offsets"][0].get<uint64_t>();
+    other["data_offsets"] = {weights.size() * 8,
+                             weights.size() * 8 + tiedBytes};
+    header["layers.3.head.weight"] = other;
+    const std::string text = header.dump();
+    std::string again = file.substr(8 + length + begin, tiedBytes);
+    if (changed < again.size())
+      again[changed] ^= 1;
+    const uint64_t newLength = text.size();
+    write(std::string(reinterpret_cast<const char *>(&newLength), 8) + text +
+          file.substr(8 + length) + again);
+  };
+  saveBoth(tiedBytes);
+  EXPECT_EQ(load(), "(loaded)");
+  for (size_t changed : {size_t{0}, tiedBytes - 1}) {
+    saveBoth(changed);
+    EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
+                          "layers.0.token_embedding, as the program's model "
+                          "has both as one tied parameter, and they differ"),
+              std::string::npos);
+  }
 }
 
 } // namespace

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes safetensors files at random and reads all tensors of those that are
-// accepted. Their ranges must fill the file's data, and what is read must be
-// the bytes there. See Mutants.h.
+// Changes safetensors files, and indices of several, at random and reads all
+// tensors of those that are accepted. Their ranges must fill the files' data,
+// and what is read must be the bytes there, or what is converted from them. See
+// Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +52,23 @@ Sample sampleOf(program::ProgramT program, const Folder &folder) {
           file.substr(sizeof length + length)};
 }
 
+/// The file of a program in float32 with its data in bfloat16: that of the
+/// upper halves.
+void narrow(Sample &sample) {
+  Json header = Json::parse(sample.header);
+  for (auto &[name, entry] : header.items())
+    if (name != "__metadata__") {
+      entry["dtype"] = "BF16";
+      for (auto &offset : entry["data_offsets"])
+        offset = offset.get<uint64_t>() / 2;
+    }
+  sample.header = header.dump();
+  std::string data;
+  for (size_t at = 0; at < sample.data.size(); at += 4)
+    data += sample.data.substr(at + 2, 2);
+  sample.data = data;
+}
+
 std::vector<Sample> samples(const Folder &folder) {
   std::vector<Sample> all;
   all.push_back(sampleOf(smallProgram({}), folder));
@@ -58,6 +76,9 @@ std::vector<Sample> samples(const Folder &folder) {
       smallProgram(
           {.layers = 1, .type = program::DataType::Float32, .tied = true}),
       folder));
+  all.push_back(sampleOf(
+      smallProgram({.layers = 1, .type = program::DataType::Float32}), folder));
+  narrow(all.back());
   program::ProgramT exported = smallProgram({});
   exported.model = std::make_unique<program::ModelT>();
   exported.model->architecture = program::kExported;
@@ -174,9 +195,78 @@ struct Opened {
   std::unique_ptr<SavedWeights> weights;
   std::string path, file;
   uint64_t size;
+  std::vector<std::string> shards = {}; ///< in place of the file
 };
 
+/// A file of a header and data.
+std::string fileOf(const std::string &header, const std::string &data) {
+  const uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char *>(&length), sizeof length) +
+         header + data;
+}
+
+/// The sample in three shards, of which the index or one header is changed.
+Opened openShards(const Sample &sample, const Folder &folder, Random &random) {
+  constexpr size_t kShards = 3;
+  const Json all = Json::parse(sample.header);
+  Json headers[kShards], map = Json::object();
+  std::string data[kShards];
+  auto nameOf = [](size_t shard) {
+    return "shard" + std::to_string(shard) + ".safetensors";
+  };
+  for (const auto &[name, entry] : all.items()) {
+    if (name == "__metadata__")
+      continue;
+    const size_t shard = below(random, kShards);
+    const auto begin = entry["data_offsets"][0].get<uint64_t>();
+    const auto end = entry["data_offsets"][1].get<uint64_t>();
+    headers[shard][name] = entry;
+    headers[shard][name]["data_offsets"] = {data[shard].size(),
+                                            data[shard].size() + end - begin};
+    data[shard] += sample.data.substr(begin, end - begin);
+    map[name] = nameOf(shard);
+  }
+  Json index = {{"metadata", {{"total_size", sample.data.size()}}},
+                {"weight_map", map}};
+  if (below(random, 2)) {
+    // A tensor is said to be where it is not, or there is none of the name.
+    auto entry = std::next(
+        index["weight_map"].begin(),
+        static_cast<ptrdiff_t>(below(random, index["weight_map"].size())));
+    const std::string other = below(random, 2) ? nameOf(below(random, kShards))
+                                               : oneOf(kBadText, random);
+    if (below(random, 2))
+      *entry = other;
+    else
+      change(pick(index, random), index, random);
+  }
+  std::string text = index.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (uint64_t i = below(random, 2); i > 0; --i)
+    changeText(text, random);
+  Opened opened{.program = &sample.program,
+                .weights = {},
+                .path = {},
+                .file = {},
+                .size = 0};
+  for (size_t shard = 0; shard < kShards; ++shard) {
+    std::string header =
+        headers[shard].is_null() ? "{}" : headers[shard].dump();
+    if (below(random, 12) == 0)
+      changeValues(header, random);
+    if (below(random, 12) == 0)
+      changeText(header, random);
+    opened.shards.push_back(fileOf(header, data[shard]));
+    folder.write(nameOf(shard), opened.shards.back(),
+                 opened.shards.back().size());
+  }
+  opened.path = folder.write("weights.index.json", text, text.size());
+  opened.weights = std::make_unique<SavedWeights>(sample.program, opened.path);
+  return opened;
+}
+
 Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
+  if (below(random, 3) == 0)
+    return openShards(sample, folder, random);
   std::string header = sample.header, data = sample.data;
   // In this order, as Json takes stack for each level of what is nested.
   for (uint64_t i = below(random, 3); i > 0; --i)
@@ -228,8 +318,56 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
           path, file, size};
 }
 
+/// What a tensor of a file is in memory, if its type is the program's or
+/// bfloat16 where that is float32.
+std::string inMemory(const Json &entry, const std::string &bytes) {
+  if (entry.at("dtype") != "BF16")
+    return bytes;
+  std::string wide;
+  for (size_t at = 0; at < bytes.size(); at += 2)
+    wide += std::string(2, '\0') + bytes.substr(at, 2);
+  return wide;
+}
+
+/// Reads all of the shards, and compares with what their headers say.
+void useShards(const Opened &opened) {
+  const program::ModelT &model = *opened.program->model;
+  opened.weights->digest();
+  for (const auto &[layer, number, parameter] :
+       program::stageParameters(model, 0, program::layerCount(model))) {
+    const std::string name = program::parameterName(model, layer, number);
+    Guarded<uint8_t> memory(static_cast<size_t>(
+        parameter.elements() * program::bytesOf(opened.program->weight_type)));
+    opened.weights->read(name, opened.program->weight_type, parameter.shape,
+                         std::as_writable_bytes(memory.span()));
+    memory.check();
+    size_t found = 0;
+    for (const std::string &file : opened.shards) {
+      uint64_t length;
+      std::memcpy(&length, file.data(), sizeof length);
+      const Json header = Json::parse(file.substr(sizeof length, length));
+      if (!header.contains(name))
+        continue;
+      ++found;
+      const auto offsets =
+          header.at(name).at("data_offsets").get<std::vector<uint64_t>>();
+      const std::string expected = inMemory(
+          header.at(name), file.substr(sizeof length + length + offsets.at(0),
+                                       offsets.at(1) - offsets.at(0)));
+      if (expected.size() != memory.span().size() ||
+          std::memcmp(memory.span().data(), expected.data(), expected.size()) !=
+              0)
+        fault("expected the shard's bytes in " + name);
+    }
+    if (found != 1)
+      fault("expected " + name + " in one shard");
+  }
+}
+
 /// Reads all of it, and compares.
 void use(const Opened &opened, const Folder &folder, Random &random) {
+  if (!opened.shards.empty())
+    return useShards(opened);
   const program::ModelT &model = *opened.program->model;
   const std::string &file = opened.file;
   // Sometimes the file becomes shorter or longer now.
@@ -262,13 +400,26 @@ void use(const Opened &opened, const Folder &folder, Random &random) {
     memory.check();
     const auto offsets =
         header.at(name).at("data_offsets").get<std::vector<uint64_t>>();
-    if (offsets.size() != 2 || offsets[1] - offsets[0] != bytes)
+    const Json &type = header.at(name).at("dtype");
+    const bool isNarrow = type == "BF16" || type == "F16" ||
+                          (type == "F32" && opened.program->weight_type ==
+                                                program::DataType::Float64);
+    if (offsets.size() != 2 || offsets[0] > offsets[1] ||
+        (offsets[1] - offsets[0] != bytes) != isNarrow)
       fault("expected a range of the tensor's size");
     ranges.emplace_back(offsets[0], offsets[1]);
-    if (begin + offsets[1] <= std::min<uint64_t>(size, file.size()) &&
-        std::memcmp(memory.span().data(), file.data() + begin + offsets[0],
-                    bytes) != 0)
-      fault("expected the file's bytes in " + name);
+    const bool isComparable =
+        !isNarrow || (type == "BF16" && opened.program->weight_type ==
+                                            program::DataType::Float32);
+    if (isComparable &&
+        begin + offsets[1] <= std::min<uint64_t>(size, file.size())) {
+      const std::string there =
+          inMemory(header.at(name),
+                   file.substr(begin + offsets[0], offsets[1] - offsets[0]));
+      if (there.size() != bytes ||
+          std::memcmp(memory.span().data(), there.data(), bytes) != 0)
+        fault("expected the file's bytes in " + name);
+    }
     for (const auto &[other, more] :
          {std::pair{name, size_t{1}}, {name + "x", size_t{0}}})
       try {

@@ -1,0 +1,247 @@
+//===- Checkpoint.cpp - Tensors in safetensors files ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/torch/Checkpoint.h"
+
+#include "runtime/program/File.h"
+#include "runtime/program/Printable.h"
+#include "runtime/stage/Mix.h"
+#include "runtime/stage/torch/ShallowJson.h"
+#include "runtime/system/ReadAt.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace chimera::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The format's own limit, which keeps a foreign file's first bytes from being
+// taken for a length to allocate.
+constexpr uint64_t kLargestHeader = 100'000'000;
+
+[[noreturn]] void fail(const std::string &path, const std::string &reason) {
+  throw std::runtime_error("cannot load weights from '" + path +
+                           "': " + reason);
+}
+
+// A text for people of what a file says, whatever bytes that are.
+std::string dumped(const nlohmann::json &value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Closes a file unless somebody takes it.
+class Opened {
+public:
+  explicit Opened(const std::string &path)
+      // A pipe would have to be waited for.
+      : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat status;
+    if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
+      fail(path, std::strerror(errno));
+    if (!S_ISREG(status.st_mode)) {
+      ::close(descriptor);
+      fail(path, "expected a file");
+    }
+    size = static_cast<uint64_t>(status.st_size);
+  }
+  ~Opened() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+  Opened(const Opened &) = delete;
+
+  int get() const { return descriptor; }
+  int take() { return std::exchange(descriptor, -1); }
+  uint64_t size = 0;
+
+private:
+  int descriptor;
+};
+
+std::string readText(const Opened &file, const std::string &path,
+                     uint64_t begin, uint64_t length) {
+  std::string text(length, '\0');
+  const ssize_t read =
+      readAt(file.get(), begin, std::as_writable_bytes(std::span(text)));
+  if (read < 0)
+    fail(path, std::strerror(errno));
+  if (static_cast<uint64_t>(read) < length)
+    fail(path, "it has become shorter");
+  return text;
+}
+
+// The range of a tensor in its file.
+std::optional<std::pair<uint64_t, uint64_t>>
+rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
+  if (!offsets.is_array() || offsets.size() != 2 ||
+      !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+    return std::nullopt;
+  const auto first = offsets[0].get<uint64_t>();
+  const auto last = offsets[1].get<uint64_t>();
+  if (first > last || last > size - begin)
+    return std::nullopt;
+  return std::pair(begin + first, begin + last);
+}
+
+// Whether the ranges, in any order, are the bytes from `begin` to `end`, each
+// once.
+bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
+          uint64_t end) {
+  std::sort(ranges.begin(), ranges.end());
+  for (const auto &[first, last] : ranges) {
+    if (first != begin)
+      return false;
+    begin = last;
+  }
+  return begin == end;
+}
+
+} // namespace
+
+Checkpoint::Checkpoint(const std::string &path) try {
+  constexpr char kFile[] = "model.safetensors",
+                 kIndex[] = "model.safetensors.index.json";
+  std::error_code ignored;
+  std::string file = path;
+  if (fs::is_directory(path, ignored)) {
+    file = (fs::path(path) / kFile).string();
+    if (!fs::exists(file, ignored))
+      file = (fs::path(path) / kIndex).string();
+    if (!fs::exists(file, ignored))
+      fail(path, std::string("expected a folder with ") + kFile + " or " +
+                     kIndex + ", and it has neither");
+  }
+  if (file.ends_with(".json"))
+    openShards(file);
+  else
+    open(file);
+} catch (...) {
+  close();
+  throw;
+}
+
+Checkpoint::~Checkpoint() { close(); }
+
+void Checkpoint::close() {
+  for (const File &file : files)
+    ::close(file.descriptor);
+}
+
+void Checkpoint::openShards(const std::string &index) {
+  nlohmann::json root;
+  {
+    const Opened file(index);
+    if (file.size > kLargestHeader)
+      fail(index, "expected an index of at most 100 MB");
+    const std::string text = readText(file, index, 0, file.size);
+    if (!isShallow(text, 3))
+      fail(index, "it is no index: it nests more than three levels");
+    root = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+  }
+  const nlohmann::json map = root.is_object()
+                                 ? root.value("weight_map", nlohmann::json())
+                                 : nlohmann::json();
+  if (!map.is_object() || map.empty())
+    fail(index, "it is no index of safetensors files: expected a JSON object "
+                "with a \"weight_map\" of tensors to files");
+  std::set<std::string> names;
+  for (const auto &[tensor, name] : map.items()) {
+    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    if (text.empty() || text.find('/') != std::string::npos ||
+        text.find('\0') != std::string::npos)
+      fail(index, "expected the name of a file in the same folder for '" +
+                      program::printable(tensor) + "', got " +
+                      program::printable(dumped(name)));
+    names.insert(text);
+  }
+  std::map<std::string, size_t> numbers;
+  for (const std::string &name : names) {
+    numbers[name] = files.size();
+    open((fs::path(index).parent_path() / name).string());
+  }
+  for (const auto &[tensor, name] : map.items()) {
+    const auto found = byName.find(tensor);
+    const auto file = name.get<std::string>();
+    if (found == byName.end() || found->second.file != numbers[file])
+      fail(index, "it says that '" + program::printable(tensor) + "' is in '" +
+                      program::printable(file) + "', which has no such tensor");
+  }
+}
+
+void Checkpoint::open(const std::string &path) {
+  Opened file(path);
+  uint64_t length = 0;
+  if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
+          sizeof length ||
+      length > kLargestHeader || length > file.size - sizeof length)
+    fail(path, "it is no safetensors file, or a truncated one");
+  const std::string text = readText(file, path, sizeof length, length);
+  if (!isShallow(text, 3))
+    fail(path,
+         "it is no safetensors file: its header nests more than three levels");
+  const auto header =
+      nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+  if (!header.is_object())
+    fail(path, "it is no safetensors file: its header is no JSON object");
+  const uint64_t digest = program::checksum(std::as_bytes(std::span(text)));
+  headersDigest = files.empty() ? digest : mix({headersDigest, digest});
+
+  const uint64_t begin = sizeof length + length;
+  const size_t number = files.size();
+  files.push_back({path, file.take(), begin, file.size});
+  for (const auto &[name, entry] : header.items()) {
+    if (name == "__metadata__")
+      continue;
+    auto field = [&](const char *key) {
+      return entry.is_object() ? entry.value(key, nlohmann::json())
+                               : nlohmann::json();
+    };
+    const nlohmann::json offsets = field("data_offsets");
+    const auto [other, isNew] = byName.try_emplace(
+        name, Tensor{number, entry.is_object(), dumped(field("dtype")),
+                     dumped(field("shape")), dumped(offsets),
+                     rangeOf(offsets, begin, file.size)});
+    if (!isNew)
+      fail(path, "it has the tensor '" + program::printable(name) +
+                     "', which '" + files[other->second.file].path +
+                     "' has too");
+  }
+}
+
+std::string Checkpoint::unfilled() const {
+  std::vector<std::vector<std::pair<uint64_t, uint64_t>>> ranges(files.size());
+  for (const auto &[name, tensor] : byName)
+    if (tensor.range)
+      ranges[tensor.file].push_back(*tensor.range);
+  for (size_t i = 0; i < files.size(); ++i)
+    if (!fill(std::move(ranges[i]), files[i].dataBegin, files[i].size))
+      return files[i].path;
+  return "";
+}
+
+void Checkpoint::read(size_t file, uint64_t begin, Bytes memory,
+                      const std::string &what) const {
+  const ssize_t read = readAt(files.at(file).descriptor, begin, memory);
+  if (read < 0 || static_cast<size_t>(read) < memory.size())
+    throw std::runtime_error(
+        "cannot read '" + program::printable(what) + "' from '" +
+        files[file].path +
+        "': " + (read < 0 ? std::strerror(errno) : "it has become shorter"));
+}
+
+} // namespace chimera::runtime
