@@ -71,8 +71,9 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     The `optimizer` is `adamw` unless given (Loshchilov and Hutter, "Decoupled
     Weight Decay Regularization", ICLR'19) or `sgd`, plain stochastic gradient
     descent, which keeps no state and has no use for `beta1`, `beta2` and
-    `epsilon`. In both matrices decay by `learning_rate` times `weight_decay`.
-    `seed` determines initial weights, data order and dropout.
+    `epsilon`. In both parameters decay by `learning_rate` times `weight_decay`, if
+    more than one of their dimensions is larger than 1 or an exported model says
+    so by their names. `seed` determines initial weights, data order and dropout.
 
     Invalid where a number is negative or not finite, or a beta not below 1, and
     where one that the optimizer has no use for is given.

@@ -114,6 +114,9 @@ private:
       checkText(error, "parameter's name", parameter->name);
       checkShape(parameter->shape);
       checkStart(*parameter);
+      if (parameter->decay > Decay::MAX)
+        fail("expected a known decay of parameter '" +
+             printable(parameter->name) + "'");
       if (!names.insert(parameter->name).second)
         fail("expected parameters of different names, got two '" +
              printable(parameter->name) + "'");

@@ -16,6 +16,13 @@
 
 namespace chimera::program {
 
+bool Parameter::decays() const {
+  if (decay != Decay::ByShape)
+    return decay == Decay::Always;
+  return std::ranges::count_if(shape,
+                               [](int64_t extent) { return extent > 1; }) > 1;
+}
+
 int64_t Parameter::elements() const { return elementsOf(shape); }
 
 std::string checkModel(const ModelT &model) {
@@ -120,7 +127,8 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
     for (const auto &parameter : kindOf(*model.package, layer).parameters)
       result.push_back({parameter->name, parameter->shape, parameter->start,
                         parameter->deviation, parameter->mean, parameter->low,
-                        parameter->high, parameter->zero_row});
+                        parameter->high, parameter->zero_row,
+                        parameter->decay});
     return result;
   }
   return gpt2Parameters(model, layer);

@@ -50,8 +50,14 @@ struct Parameter {
   double low = 0;
   double high = 0;
   int64_t zeroRow = -1;
+  Decay decay = Decay::ByShape;
 
   int64_t elements() const;
+  /// Whether weight decay works on it. Unless its package says so by name, that
+  /// is whether more than one of its dimensions is larger than 1: a matrix and
+  /// a convolution's kernel decay, a bias and a norm's gain do not, also of the
+  /// shape [1, 1, width].
+  bool decays() const;
 };
 
 /// What one layer costs for one micro-batch.

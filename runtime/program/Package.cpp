@@ -39,6 +39,12 @@ const char *nameOf(Start start) {
   return number < std::size(names) ? names[number] : "unknown start";
 }
 
+const char *nameOf(Decay decay) {
+  const char *const names[] = {"by shape", "never", "always"};
+  const auto number = static_cast<size_t>(decay);
+  return number < std::size(names) ? names[number] : "unknown decay";
+}
+
 const LayerKindT &kindOf(const PackageT &package, uint32_t layer) {
   return *package.kinds[package.layers[layer]->kind];
 }

@@ -58,6 +58,7 @@ std::string samplesOf(const PackageT &package);
 const char *nameOf(Role role);
 const char *nameOf(TensorType type);
 const char *nameOf(Start start);
+const char *nameOf(Decay decay);
 
 /// About what the package takes in a file, no less. Any package will do.
 uint64_t fileBytes(const PackageT &package);

@@ -300,6 +300,39 @@ inline const char *EnumNameStart(Start e) {
   return EnumNamesStart()[index];
 }
 
+enum class Decay : uint8_t {
+  ByShape = 0,
+  Never = 1,
+  Always = 2,
+  MIN = ByShape,
+  MAX = Always
+};
+
+inline const Decay (&EnumValuesDecay())[3] {
+  static const Decay values[] = {
+    Decay::ByShape,
+    Decay::Never,
+    Decay::Always
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesDecay() {
+  static const char * const names[4] = {
+    "ByShape",
+    "Never",
+    "Always",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameDecay(Decay e) {
+  if (flatbuffers::IsOutRange(e, Decay::ByShape, Decay::Always)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesDecay()[index];
+}
+
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Port FLATBUFFERS_FINAL_CLASS {
  private:
   uint32_t value_;
@@ -1265,6 +1298,7 @@ struct LayerParameterT : public flatbuffers::NativeTable {
   double low = 0.0;
   double high = 0.0;
   int64_t zero_row = -1LL;
+  chimera::program::Decay decay = chimera::program::Decay::ByShape;
 };
 
 struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1279,7 +1313,8 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_MEAN = 12,
     VT_LOW = 14,
     VT_HIGH = 16,
-    VT_ZERO_ROW = 18
+    VT_ZERO_ROW = 18,
+    VT_DECAY = 20
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -1329,6 +1364,12 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_zero_row(int64_t _zero_row = -1LL) {
     return SetField<int64_t>(VT_ZERO_ROW, _zero_row, -1LL);
   }
+  chimera::program::Decay decay() const {
+    return static_cast<chimera::program::Decay>(GetField<uint8_t>(VT_DECAY, 0));
+  }
+  bool mutate_decay(chimera::program::Decay _decay = static_cast<chimera::program::Decay>(0)) {
+    return SetField<uint8_t>(VT_DECAY, static_cast<uint8_t>(_decay), 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -1341,6 +1382,7 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<double>(verifier, VT_LOW, 8) &&
            VerifyField<double>(verifier, VT_HIGH, 8) &&
            VerifyField<int64_t>(verifier, VT_ZERO_ROW, 8) &&
+           VerifyField<uint8_t>(verifier, VT_DECAY, 1) &&
            verifier.EndTable();
   }
   LayerParameterT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1376,6 +1418,9 @@ struct LayerParameterBuilder {
   void add_zero_row(int64_t zero_row) {
     fbb_.AddElement<int64_t>(LayerParameter::VT_ZERO_ROW, zero_row, -1LL);
   }
+  void add_decay(chimera::program::Decay decay) {
+    fbb_.AddElement<uint8_t>(LayerParameter::VT_DECAY, static_cast<uint8_t>(decay), 0);
+  }
   explicit LayerParameterBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1398,7 +1443,8 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(
     double mean = 0.0,
     double low = 0.0,
     double high = 0.0,
-    int64_t zero_row = -1LL) {
+    int64_t zero_row = -1LL,
+    chimera::program::Decay decay = chimera::program::Decay::ByShape) {
   LayerParameterBuilder builder_(_fbb);
   builder_.add_zero_row(zero_row);
   builder_.add_high(high);
@@ -1407,6 +1453,7 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(
   builder_.add_deviation(deviation);
   builder_.add_shape(shape);
   builder_.add_name(name);
+  builder_.add_decay(decay);
   builder_.add_start(start);
   return builder_.Finish();
 }
@@ -1425,7 +1472,8 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameterDirect(
     double mean = 0.0,
     double low = 0.0,
     double high = 0.0,
-    int64_t zero_row = -1LL) {
+    int64_t zero_row = -1LL,
+    chimera::program::Decay decay = chimera::program::Decay::ByShape) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto shape__ = shape ? _fbb.CreateVector<int64_t>(*shape) : 0;
   return chimera::program::CreateLayerParameter(
@@ -1437,7 +1485,8 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameterDirect(
       mean,
       low,
       high,
-      zero_row);
+      zero_row,
+      decay);
 }
 
 flatbuffers::Offset<LayerParameter> CreateLayerParameter(flatbuffers::FlatBufferBuilder &_fbb, const LayerParameterT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2266,6 +2315,7 @@ inline void LayerParameter::UnPackTo(LayerParameterT *_o, const flatbuffers::res
   { auto _e = low(); _o->low = _e; }
   { auto _e = high(); _o->high = _e; }
   { auto _e = zero_row(); _o->zero_row = _e; }
+  { auto _e = decay(); _o->decay = _e; }
 }
 
 inline flatbuffers::Offset<LayerParameter> LayerParameter::Pack(flatbuffers::FlatBufferBuilder &_fbb, const LayerParameterT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2284,6 +2334,7 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(flatbuffers::Fla
   auto _low = _o->low;
   auto _high = _o->high;
   auto _zero_row = _o->zero_row;
+  auto _decay = _o->decay;
   return chimera::program::CreateLayerParameter(
       _fbb,
       _name,
@@ -2293,7 +2344,8 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(flatbuffers::Fla
       _mean,
       _low,
       _high,
-      _zero_row);
+      _zero_row,
+      _decay);
 }
 
 inline ConstantT *Constant::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -99,8 +99,11 @@ def plain_loop(source, arguments, values, data, steps):
     of_bert = BertSamples(
         text, run, MASK, None if "pairs=False" in arguments else MARKS
     ).of
-    matrices = [p for p in named.values() if p.dim() >= 2]
-    others = [p for p in named.values() if p.dim() < 2]
+    def decays(p):
+        return sum(extent > 1 for extent in p.shape) > 1
+
+    matrices = [p for p in named.values() if decays(p)]
+    others = [p for p in named.values() if not decays(p)]
     optimizer = torch.optim.SGD(
         [
             {"params": matrices, "weight_decay": 0.125},

@@ -52,7 +52,7 @@ decayRuns(const std::vector<StageWeights::Slot> &slots) {
   std::vector<DecayRun> runs;
   for (const StageWeights::Slot &slot : slots) {
     const int64_t end = slot.offset + slot.parameter.elements();
-    const bool decays = slot.parameter.shape.size() >= 2;
+    const bool decays = slot.parameter.decays();
     if (!runs.empty() && runs.back().decays == decays)
       runs.back().end = end;
     else

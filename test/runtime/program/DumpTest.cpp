@@ -40,7 +40,8 @@ TEST(Dump, SpellsOutAPackage) {
                                          {"mean", 0},
                                          {"low", 0},
                                          {"high", 0},
-                                         {"zero_row", -1}}));
+                                         {"zero_row", -1},
+                                         {"decay", "by shape"}}));
   const Json &graphs = kind["graphs"][0];
   EXPECT_EQ(graphs["samples"], 4);
   EXPECT_EQ(graphs["inputs"], (Json{"int64[4, 2]"}));

@@ -148,6 +148,26 @@ TEST(LayersTest, startsResidualProjectionsSmaller) {
   EXPECT_EQ(projections, 2);
 }
 
+TEST(LayersTest, whatIsNoMatrixDoesNotDecay) {
+  auto decays = [](std::vector<int64_t> shape, Decay decay = Decay::ByShape) {
+    return Parameter{.name = "p",
+                     .shape = std::move(shape),
+                     .start = Start::Ones,
+                     .decay = decay}
+        .decays();
+  };
+  EXPECT_TRUE(decays({2, 3}));
+  EXPECT_TRUE(decays({2, 1, 3}));
+  EXPECT_TRUE(decays({16, 3, 3, 3}));
+  for (const std::vector<int64_t> &shape :
+       std::vector<std::vector<int64_t>>{
+           {}, {8}, {1, 8}, {8, 1}, {1, 1, 8}, {1, 8, 1, 1}, {1, 1}}) {
+    EXPECT_FALSE(decays(shape));
+    EXPECT_TRUE(decays(shape, Decay::Always));
+  }
+  EXPECT_FALSE(decays({2, 3}, Decay::Never));
+}
+
 TEST(LayersTest, costsFollowTheModel) {
   ModelT model = small();
   LayerCost embedding = layerCost(model, kFloat32, 8, 0);

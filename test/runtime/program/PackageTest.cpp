@@ -89,6 +89,10 @@ const Fault kFaults[] = {
      }},
     {"zeroRow", "a row of zeros that there is, or -1, of parameter 'weight'",
      [](PackageT &p) { p.kinds[0]->parameters[0]->zero_row = 5; }},
+    {"decay", "expected a known decay of parameter 'weight'",
+     [](PackageT &p) {
+       p.kinds[0]->parameters[0]->decay = static_cast<Decay>(3);
+     }},
     {"twoOfOneName", "parameters of different names, got two 'block.scale'",
      [](PackageT &p) {
        p.layers[2]->kind = 2;

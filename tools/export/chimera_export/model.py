@@ -3,6 +3,8 @@
 """What a user hands to the exporter."""
 
 import dataclasses
+import difflib
+import fnmatch
 import inspect
 import typing
 
@@ -49,6 +51,11 @@ class Model:
 
     `untied` says that parameters which begin with equal values, like an embedding and
     a head that is a copy of it, are meant to be two.
+
+    `decay` says by name on which parameters weight decay works: a dictionary of
+    patterns (as fnmatch has them, "*.gain") to True or False, of which the first that
+    matches a name counts. It works on other parameters if more than one of their
+    dimensions is larger than 1: on matrices, not on biases and the gains of norms.
     """
 
     module: torch.nn.Module
@@ -58,12 +65,40 @@ class Model:
     logits: typing.Optional[typing.Callable] = None
     split_at: typing.Optional[str] = None
     untied: bool = False
+    decay: typing.Optional[dict] = None
 
     def __post_init__(self):
         self.inputs = _named("inputs", self.inputs, self.module, 0)
         self.labels = _named("labels", self.labels, self.loss, 1)
         if SCALES in self.labels:
             raise Refused(f"expected labels of another name than '{SCALES}'")
+        self._check_decay()
+
+    def _check_decay(self):
+        decay = {} if self.decay is None else self.decay
+        if not isinstance(decay, dict) or not all(
+            isinstance(pattern, str) and isinstance(decays, bool)
+            for pattern, decays in decay.items()
+        ):
+            raise Refused(
+                "expected decay to be a dictionary of patterns of parameters' names to "
+                f"True or False, got {decay!r:.200}"
+            )
+        names = [name for name, _ in self.named_parameters()] if decay else []
+        for pattern in decay:
+            if not fnmatch.filter(names, pattern):
+                near = difflib.get_close_matches(pattern.strip("*"), names, 3, 0)
+                raise Refused(
+                    f"expected each pattern of decay to match a parameter, got "
+                    f"'{pattern}': names are like {', '.join(near)}"
+                )
+
+    def decay_of(self, name):
+        """What a package says of weight decay of the parameter of this name."""
+        for pattern, decays in (self.decay or {}).items():
+            if fnmatch.fnmatchcase(name, pattern):
+                return {"decay": "Always" if decays else "Never"}
+        return {}
 
     def given(self):
         """The examples in order."""

@@ -278,7 +278,8 @@ class Exporter:
         path = layer[0].prefix + "." if layer[0].prefix else ""
         if not all(name.startswith(path) for name in names):
             path = ""
-        key = self._key(layer)
+        decays = [self.model.decay_of(name) for name in names]
+        key = (self._key(layer), str(decays))
         if key in self.known:
             return {"kind": self.known[key], "path": path}, names
         parameters = [
@@ -286,8 +287,9 @@ class Exporter:
                 "name": name.removeprefix(path),
                 "shape": graphs.shape_of(p)["shape"],
                 **self._start(p),
+                **decay,
             }
-            for name, p in zip(names, layer[0].module.parameters())
+            for name, p, decay in zip(names, layer[0].module.parameters(), decays)
         ]
         kind = {
             "parameters": parameters,

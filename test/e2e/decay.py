@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which parameters decay: trains a module with parameters of many shapes by AdamW with
+a large weight decay, on 2 ranks in float64, and holds its weights against those of
+torch.optim.AdamW with parameter groups, in a plain loop: within 1e-10. Once by shape
+alone, once with patterns of names in Model(decay=…).
+
+Exits non-zero if one differs. Needs a Python with torch: the one of build/venv,
+unless it is run by another."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import types
+
+from exporting import PYTHON, ROOT, check_each, has
+from grid import compile_to, run
+from numerics import read_tensors
+
+HERE = pathlib.Path(__file__).resolve().parent
+SAMPLES, CONTEXT, BATCHES, STEPS, SEED, RATE, DECAY = 2, 16, 2, 3, 7, 0.01, 3.0
+MODEL = """
+import torch
+import torch.nn.functional as F
+from chimera_export import Model
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        # A norm's, kept as they are broadcast.
+        self.gain = nn.Parameter(torch.ones(1, 1, width))
+        self.bias = nn.Parameter(torch.ones(1, 1, width))
+        self.linear = nn.Linear(width, width)
+        self.gate = nn.Linear(width, 1)
+
+    def forward(self, x):
+        made = self.linear(F.layer_norm(x, x.shape[-1:]) * self.gain + self.bias)
+        return x + torch.tanh(made) * torch.sigmoid(self.gate(x))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(256, 16)
+        self.blocks = nn.ModuleList(Block(16) for _ in range(3))
+        self.head = nn.Linear(16, 256)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def loss(output, labels):
+    return F.cross_entropy(output.flatten(0, 1), labels.flatten())
+
+
+def make(named=False, typo=False, samples=2, context=16):
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 256, (samples, context))
+    decay = {"blocks.1.*": True, "*.gain": True, "tokens.*": False} if named else None
+    if typo:
+        decay = {"*.gian": False}
+    return Model(Net(), (tokens,), (tokens,), loss, decay=decay)
+"""
+DESCRIPTION = """
+chimera.model @m exported("{package}")
+chimera.training @t seed({seed}) learning_rate({rate}) weight_decay({decay})
+chimera.pipeline @p of @m with @t stages(2) micro_batches({batches}) schedule("1f1b")
+    micro_batch_size({samples}) weight_type(f64)
+"""
+
+
+def decays(name, parameter, named):
+    if named and (name.startswith("blocks.1.") or name.endswith(".gain")):
+        return True
+    if named and name.startswith("tokens."):
+        return False
+    return sum(extent > 1 for extent in parameter.shape) > 1
+
+
+def plain_loop(source, named, text):
+    """Prints the weights after all steps, as JSON."""
+    sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
+    import torch
+    from chimera_export import command
+    from reference import windows
+
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    model = command.load_function(source)(named=named)
+    module = model.module.to(torch.float64)
+    groups = {True: [], False: []}
+    for name, p in module.named_parameters():
+        groups[decays(name, p, named)].append(p)
+    optimizer = torch.optim.AdamW(
+        [{"params": groups[True]}, {"params": groups[False], "weight_decay": 0.0}],
+        lr=RATE, betas=(0.9, 0.999), eps=1e-8, weight_decay=DECAY,
+    )  # fmt: skip
+    settings = types.SimpleNamespace(
+        hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
+    )
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        for micro_batch in range(BATCHES):
+            tokens, labels = windows(text, settings, step, micro_batch)
+            (model.loss(module(tokens), labels) / BATCHES).backward()
+        optimizer.step()
+    weights = {n: p.flatten().tolist() for n, p in module.named_parameters()}
+    print(json.dumps(weights))
+
+
+def export(options, folder, *arguments):
+    source = folder / "mine.py"
+    source.write_text(MODEL)
+    return [
+        options.python, ROOT / "tools/export/chimera-export", source, *arguments,
+        "--type", "float64", "-o", folder / "package",
+    ]  # fmt: skip
+
+
+def check(options, folder, case):
+    if case == "typo":
+        command = [str(word) for word in export(options, folder, "typo=True")]
+        refused = subprocess.run(command, capture_output=True, text=True)
+        expected = (
+            "expected each pattern of decay to match a parameter, got '*.gian': "
+            "names are like blocks."
+        )
+        good = refused.returncode == 1 and expected in refused.stderr
+        return [f"{'ok  ' if good else 'FAIL'} a pattern that matches nothing is refused",
+                *([] if good else [refused.stderr])], not good  # fmt: skip
+    named = case == "by name"
+    run(*export(options, folder, f"named={named}"))
+    program, package = folder / "m.chimera", folder / "package"
+    compile_to(
+        options.tools,
+        DESCRIPTION.format(
+            package=package, seed=SEED, rate=RATE, decay=DECAY, batches=BATCHES,
+            samples=SAMPLES,
+        ),
+        program,
+    )  # fmt: skip
+    run(
+        options.tools / "chimera-run", program, "--data", options.data, "--steps", STEPS,
+        "--threads", 1, "--quiet", "--evaluate-batches", 0,
+        "--load", package / "values.safetensors", "--save", folder / "weights",
+    )  # fmt: skip
+    theirs = json.loads(
+        run(
+            options.python, __file__, "--plain-loop", folder / "mine.py", "--data",
+            options.data, *(["--named"] if named else []),
+        )
+    )  # fmt: skip
+    ours, start = (
+        read_tensors(folder / file) for file in ("weights", "package/values.safetensors")
+    )
+    lines, failed = [], 0
+    for name in theirs:
+        worst = max(abs(a - b) for a, b in zip(ours[name], theirs[name], strict=True))
+        # Weight decay alone moves them by a tenth, so a wrong group shows.
+        moved = max(abs(a - b) for a, b in zip(ours[name], start[name]))
+        good = worst <= 1e-10 and moved > 1e-3
+        failed += not good
+        lines.append(f"{'ok  ' if good else 'FAIL'} {case}: {name} differs by {worst:.1e}")
+    return lines, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--plain-loop", help=argparse.SUPPRESS)
+    parser.add_argument("--named", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.plain_loop:
+        return plain_loop(options.plain_loop, options.named, options.data.read_bytes())
+    if has(options.python, "torch", "safetensors"):
+        check_each(
+            lambda folder, case: check(options, folder, case),
+            ("by shape", "by name", "typo"),
+        )
+    return None
+
+
+if __name__ == "__main__":
+    main()
