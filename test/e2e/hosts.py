@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs jobs over three hosts, which are network, UTS, PID and mount namespaces of
 this machine, under each launcher: the same weights as on one host; and when a rank
-dies, is stopped or is cut off, or the launcher is told to end, every rank on every
-host ends in time, with a status that is not 0 and a report that says why. Prints how
+dies, is stopped or is cut off, two hosts no longer reach each other, or the launcher
+is told to end, every rank on every host ends in time, with a status that is not 0 and a report that says why. Prints how
 long that took. Needs root and says so where it is not. Without --rounds not all of
 that happens under each launcher.
 
@@ -22,23 +22,26 @@ import sys
 import tempfile
 import uuid
 
-from many_hosts import HOSTS, RANKS, Job, digest, missing, prepare, processes
+from many_hosts import HOSTS, MANY, RANKS, Job, digest, missing, prepare, processes
 from many_hosts import show_times, three_hosts
 
 
-ALL = ("kill", "kill-root", "stop", "cut", "terminate")
+ALL = ("kill", "kill-root", "stop", "cut", "separate", "terminate")
 # What is tried where time is short.
 PART = {
-    "processes": ("kill-root", "cut"),
+    "processes": ("kill-root", "cut", "separate"),
     "torchrun": ("kill",),
-    "mpirun": ("kill", "stop", "terminate"),
+    "mpirun": ("kill", "stop", "separate", "terminate"),
 }
 
 
 class HostsJob(Job):
-    """A job over all hosts, by `launcher`."""
+    """A job over all hosts, by `launcher`. A host has ranks that follow each other,
+    if `neighbours`; torchrun always has it so."""
 
-    def __init__(self, launcher, hosts, options, folder, *arguments):
+    def __init__(
+        self, launcher, hosts, options, folder, *arguments, neighbours=False, master="node0"
+    ):
         self.mark = uuid.uuid4().hex
         self.environment = dict(
             os.environ,
@@ -54,9 +57,10 @@ class HostsJob(Job):
         if launcher == "processes":
             for rank in range(RANKS):
                 # fmt: off
-                self.start(hosts[rank % HOSTS], run, RANK=str(rank),
-                           WORLD_SIZE=str(RANKS), MASTER_ADDR="node0",
-                           MASTER_PORT=port)
+                self.start(
+                    hosts[rank * HOSTS // RANKS if neighbours else rank % HOSTS], run,
+                    RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR=master,
+                    MASTER_PORT=port)
                 # fmt: on
         elif launcher == "torchrun":
             for host in hosts:
@@ -87,7 +91,8 @@ class HostsJob(Job):
                 "tcp,self", "--mca", "pml", "ob1", "--mca", "btl_tcp_if_include",
                 "10.77.0.0/24", "--mca", "oob_tcp_if_include", "10.77.0.0/24",
                 "--mca", "hwloc_base_binding_policy", "none", "--oversubscribe",
-                "-x", "CHIMERA_TEST_JOB", "--map-by", "node", "-H", hosts_list,
+                "-x", "CHIMERA_TEST_JOB", "--map-by", "slot" if neighbours else "node",
+                "-H", hosts_list,
                 "-n", str(RANKS), *run])
             # fmt: on
 
@@ -153,7 +158,8 @@ def train(options, folder, *more):
 
 def same_weights(launcher, hosts, options, folder):
     arguments = train(options, folder, "--steps", 3, "--save", folder / "there")
-    with HostsJob(launcher, hosts, options, folder, *arguments) as job:
+    master = MANY if launcher == "processes" else "node0"
+    with HostsJob(launcher, hosts, options, folder, *arguments, master=master) as job:
         for process in job.launchers:
             job.check(process.wait(timeout=120) == 0, "expected status 0")
         same = digest(folder / "there") == digest(folder / "alone")
@@ -163,9 +169,17 @@ def same_weights(launcher, hosts, options, folder):
 def disturb(launcher, hosts, options, folder, how):
     """Returns the seconds that the ranks lived on."""
     arguments = train(options, folder, "--steps", 1000000)
-    if how in ("stop", "cut"):
+    apart = how == "separate"
+    if apart:
+        # fmt: off
+        arguments = [folder / "slow", "--stages", "synthetic", "--unit-ns", "1",
+                     "--steps", 1000000]
+        # fmt: on
+    if how in ("stop", "cut", "separate"):
         arguments += ["--timeout", options.timeout]
-    with HostsJob(launcher, hosts, options, folder, *arguments) as job:
+    with HostsJob(
+        launcher, hosts, options, folder, *arguments, neighbours=apart
+    ) as job:
         took = job.disturb(how, hosts, options.timeout)
         for process in job.launchers:
             with contextlib.suppress(subprocess.TimeoutExpired):

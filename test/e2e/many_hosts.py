@@ -23,6 +23,18 @@ MODEL = """chimera.model @m gpt2 layers(6) heads(2) width(32) context(32) vocabu
 chimera.pipeline @train of @m stages(3) micro_batches(4) schedule("1f1b")
     micro_batch_size(2) data_parallel(2)
 """
+# A copy of a pipeline of two sleeping stages for each host. Between hosts there are
+# sums only, at the end of a step of 10.5 s, in which nobody waits for as long as 3 s.
+SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
+    data_parallel(3) time_unit(ns) {
+  chimera.stage 0 cost <forward = 500000000, backward = 1000000000>
+    bytes <weights = 4096, optimizer = 8192, stash = 8, boundary = 4096>
+  chimera.stage 1 cost <forward = 500000000, backward = 1000000000>
+    bytes <weights = 4096, optimizer = 8192, stash = 8, boundary = 4096>
+}
+"""
+# A name of the first host. At the first of its addresses nobody is.
+MANY = "several-addresses"
 
 
 def missing(*commands):
@@ -33,11 +45,13 @@ def missing(*commands):
 
 
 def prepare(tools, folder):
-    """Makes a program, a text, and the weights of one process, `alone`."""
+    """Makes two programs, a text, and the weights of one process, `alone`."""
     (folder / "p.mlir").write_text(MODEL)
+    (folder / "slow.mlir").write_text(SLOW)
     (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
     # fmt: off
     call(tools / "chimera-compile", folder / "p.mlir", "-o", folder / "p.chimera")
+    call(tools / "chimera-compile", folder / "slow.mlir", "-o", folder / "slow")
     call(tools / "chimera-run", folder / "p.chimera", "--data", folder / "text",
          "--threads", "1", "--steps", "3", "--save", folder / "alone")
     # fmt: on
@@ -85,9 +99,20 @@ class Host:
         call(*self.command("ip", "link", "set", "eth0", state))
 
 
+def separate(hosts, state):
+    """Whether the second and the third host reach each other no more; the first
+    reaches both."""
+    for port in ("p1", "p2"):
+        # fmt: off
+        call(*hosts[0].command("ip", "link", "set", port, "type", "bridge_slave",
+                               "isolated", state))
+        # fmt: on
+
+
 @contextlib.contextmanager
 def three_hosts(folder):
     lines = [f"10.77.0.{n + 1} node{n}" for n in range(HOSTS)]
+    lines += [f"10.77.0.250 {MANY}", f"10.77.0.1 {MANY}"]
     pathlib.Path(folder, "hosts").write_text(
         "127.0.0.1 localhost\n" + "\n".join(lines) + "\n"
     )
@@ -187,6 +212,12 @@ class Job:
             elif how == "kill-root":
                 os.kill(ranks[0], signal.SIGKILL)
                 told = told.format(0)
+            elif how == "separate":
+                # After the sums of the first step, and long before the next.
+                time.sleep(2)
+                begin = time.monotonic()
+                separate(hosts, "on")
+                limit, told = timeout + LIMIT, r"rank [2-5] was silent"
             elif how in ("stop", "cut"):
                 if how == "stop":
                     os.kill(ranks[4], signal.SIGSTOP)
@@ -205,6 +236,8 @@ class Job:
         finally:
             if how == "cut":
                 hosts[2].set_link("up")
+            elif how == "separate":
+                separate(hosts, "off")
         end = time.monotonic() + LIMIT  # the launcher may pass it on later
         if self.unreported:
             told += "|" + self.unreported
