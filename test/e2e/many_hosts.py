@@ -33,7 +33,8 @@ SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
     bytes <weights = 4096, optimizer = 8192, stash = 8, boundary = 4096>
 }
 """
-# A name of the first host. At the first of its addresses nobody is.
+# A name of the first host, whose first address is any host itself, where nobody
+# listens but on the first.
 MANY = "several-addresses"
 
 
@@ -112,7 +113,7 @@ def separate(hosts, state):
 @contextlib.contextmanager
 def three_hosts(folder):
     lines = [f"10.77.0.{n + 1} node{n}" for n in range(HOSTS)]
-    lines += [f"10.77.0.250 {MANY}", f"10.77.0.1 {MANY}"]
+    lines += [f"127.0.0.9 {MANY}", f"10.77.0.1 {MANY}"]
     pathlib.Path(folder, "hosts").write_text(
         "127.0.0.1 localhost\n" + "\n".join(lines) + "\n"
     )
