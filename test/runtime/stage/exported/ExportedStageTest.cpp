@@ -31,11 +31,13 @@ template <typename T> Bytes bytesOf(std::vector<T> &list) {
   return std::as_writable_bytes(std::span(list));
 }
 
-program::ProgramT sampleProgram(const std::vector<uint32_t> &layers) {
+program::ProgramT sampleProgram(
+    const std::vector<uint32_t> &layers,
+    std::unique_ptr<program::PackageT> package = program::samplePackage()) {
   program::ProgramT program;
   program.model = std::make_unique<program::ModelT>();
   program.model->architecture = program::kExported;
-  program.model->package = program::samplePackage();
+  program.model->package = std::move(package);
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.weight_type = program.activation_type = program::DataType::Float64;
@@ -306,11 +308,12 @@ TEST_F(ExportedStageTest, drawsItsParameters) {
 }
 
 TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
-  program::ProgramT program = sampleProgram({1, 2});
   constexpr int64_t kRows = 20000;
+  auto package = program::samplePackage();
+  package->kinds[0]->parameters[0]->shape = {kRows, 3};
+  program::ProgramT program = sampleProgram({1, 2}, std::move(package));
   program::LayerParameterT &parameter =
       *program.model->package->kinds[0]->parameters[0];
-  parameter.shape = {kRows, 3};
   std::vector<double> state(6 * kRows);
   const auto drawn = [&](program::Start start) {
     parameter.start = start;
