@@ -11,8 +11,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 using namespace chimera::runtime;
 
@@ -90,10 +94,43 @@ std::optional<Job> chimera::runtime::findJob() {
   return std::nullopt;
 }
 
+/// Since this process was started, however often it has executed another
+/// program since; 0 if the kernel does not say.
+static std::chrono::milliseconds timeLived() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  // The name in parentheses may contain anything. Its start in clock ticks
+  // since boot is the 22nd field, the name being the second.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  for (int i = 3; i <= 22; ++i)
+    fields >> field;
+  long long ticks = 0;
+  const char *end = field.data() + field.size();
+  timespec now{};
+  const long each = sysconf(_SC_CLK_TCK);
+  if (std::from_chars(field.data(), end, ticks).ptr != end || field.empty() ||
+      each <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    return {};
+  return std::chrono::milliseconds(now.tv_sec * 1000 + now.tv_nsec / 1'000'000 -
+                                   ticks * 1000 / each);
+}
+
+/// Initialised before the main function runs.
+static const std::chrono::milliseconds kLoading = timeLived();
+
+std::chrono::milliseconds
+chimera::runtime::patienceOf(std::chrono::milliseconds loading) {
+  constexpr std::chrono::milliseconds kLeast = std::chrono::seconds(2),
+                                      kMost = std::chrono::minutes(1);
+  return std::clamp(4 * loading, kLeast, kMost);
+}
+
 void chimera::runtime::giveWay(uint32_t first) {
   try {
     if (std::optional<Job> job = findJob(); job && job->rank != first)
-      std::this_thread::sleep_for(std::chrono::seconds(2));
+      std::this_thread::sleep_for(patienceOf(kLoading));
   } catch (const std::invalid_argument &) {
     // That is what is about to be told.
   }

@@ -10,6 +10,7 @@
 
 #include "runtime/system/Cores.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,10 +43,15 @@ std::optional<Job> findJob();
 
 /// To be called before a failure is told, as long as the ranks cannot tell each
 /// other. Ranks of a job mostly fail alike: rank `first` returns at once and
-/// tells, and its end ends the others before they do. They return after 2 s, so
-/// that one that fails alone is heard a moment later. Without a job it returns
-/// at once.
+/// tells, and its end ends the others before they do. They return after
+/// `patienceOf` the time that this process took to load, so that one that fails
+/// alone is heard a moment later. Without a job it returns at once.
 void giveWay(uint32_t first = 0);
+
+/// How long a rank waits for another one to fail alike, if it took `loading`
+/// from its start to its main function: 2 s, but longer on a busy machine,
+/// where the other one may be that much later.
+std::chrono::milliseconds patienceOf(std::chrono::milliseconds loading);
 
 enum class ProgressWish { Off, Auto, On };
 

@@ -29,6 +29,16 @@ protected:
 
 TEST_F(Launch, AProcessByItselfIsNoJob) { EXPECT_FALSE(findJob()); }
 
+// What all ranks have in common one of them tells, also on a busy machine.
+TEST_F(Launch, ARankIsAsPatientAsItWasSlowItself) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(patienceOf(0ms), 2s);
+  EXPECT_EQ(patienceOf(300ms), 2s);
+  EXPECT_EQ(patienceOf(3s), 12s);
+  EXPECT_EQ(patienceOf(1h), 1min);
+  EXPECT_EQ(patienceOf(-1s), 2s);
+}
+
 TEST_F(Launch, FindsTorchrun) {
   setenv("RANK", "3", 1);
   setenv("WORLD_SIZE", "8", 1);
