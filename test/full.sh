@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs in full what test/run.sh runs in a short form, on what that has built: random
 # programs, more sizes against one device and PyTorch, killed ranks, several hosts, the
-# hostile test bed, mutants, fuzzers, plans against the clock. Each prints its counts;
-# the first that fails ends it. Takes several hours on two cores.
+# hostile test bed, mutants, fuzzers, plans against the clock; and all tests of run.sh
+# three times in a row beside eight busy loops. Each prints its counts; the first that
+# fails ends it. Takes several hours on two cores.
 #
 #   test/full.sh                  all parts, one after another
 #   test/full.sh mutants hosts    these
@@ -103,7 +104,29 @@ torch() {
   test/torch.sh
 }
 
-parts=(proof numerics exported mutants kills hosts orders fuzz hostile soak plans torch)
+busy() {
+  # Each loop ends when this script has ended, however that did.
+  local loop='import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(1000000):
+        pass'
+  local loops=()
+  for _ in {1..8}; do
+    python3 -c "$loop" &
+    loops+=($!)
+  done
+  for round in 1 2 3; do
+    echo "== busy: round $round of 3"
+    ctest --test-dir build/release --no-tests=error --output-on-failure \
+      -j "$((2 * $(nproc)))"
+  done
+  kill "${loops[@]}"
+  wait "${loops[@]}" || true
+}
+
+parts=(proof numerics exported mutants kills hosts orders fuzz hostile soak plans
+  torch busy)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do
   [[ " ${parts[*]} " == *" $part "* ]] || {

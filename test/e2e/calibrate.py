@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import grid
-from job import ENVIRONMENT
+from job import ENVIRONMENT, PATIENCE
 
 PIPELINE = """
 chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
@@ -113,7 +113,7 @@ def check_machine(args, file, output, ranks):
 def refuse(args, needle, *arguments, environment=ENVIRONMENT):
     result = subprocess.run(
         [args.tools / "chimera-run", *map(str, arguments)],
-        capture_output=True, text=True, env=environment, timeout=60,
+        capture_output=True, text=True, env=environment, timeout=PATIENCE,
     )  # fmt: skip
     assert result.returncode == 1, (needle, result)
     assert needle in result.stderr, (needle, result.stderr)
@@ -151,6 +151,12 @@ def check_errors(args, folder):
     assert not file.exists()
 
 
+def seconds_computed(pid):
+    """Of a process, on all cores."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def check_death(args, folder):
     """A rank that dies ends the other, and nothing is written."""
     file = folder / "dead.mlir"
@@ -161,9 +167,11 @@ def check_death(args, folder):
         )
         for place in places(RANKS)
     ]  # fmt: skip
-    time.sleep(4)
+    # Until it has met the other one: to load takes a small part of that.
+    while processes[1].poll() is None and seconds_computed(processes[1].pid) < 2.5:
+        time.sleep(0.1)
     processes[1].kill()
-    _, errors = processes[0].communicate(timeout=30)
+    _, errors = processes[0].communicate(timeout=PATIENCE)
     processes[1].communicate()
     assert processes[0].returncode == 1, errors
     assert "rank 1 has ended" in errors, errors

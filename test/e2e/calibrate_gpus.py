@@ -16,7 +16,7 @@ import tempfile
 
 import calibrate
 import grid
-from job import ENVIRONMENT
+from job import ENVIRONMENT, PATIENCE
 
 RANKS = 2
 UNIT = 1e-3  # ns, so layers reach at most 1000 GFLOP/s
@@ -49,7 +49,7 @@ def refuse(run, needle, *arguments, gpus=RANKS, job=()):
         )
         for place in job or [ENVIRONMENT]
     ]  # fmt: skip
-    errors = "".join(process.communicate(timeout=60)[1] for process in processes)
+    errors = "".join(process.communicate(timeout=PATIENCE)[1] for process in processes)
     assert all(process.returncode == 1 for process in processes), errors
     assert needle in errors, (needle, errors)
 

@@ -23,7 +23,7 @@ import tempfile
 import uuid
 
 from many_hosts import HOSTS, MANY, RANKS, Job, digest, missing, prepare, processes
-from many_hosts import show_times, three_hosts
+from many_hosts import show_times, three_hosts, with_timeout
 
 
 ALL = ("kill", "kill-root", "stop", "cut", "separate", "terminate")
@@ -168,23 +168,27 @@ def same_weights(launcher, hosts, options, folder):
 
 def disturb(launcher, hosts, options, folder, how):
     """Returns the seconds that the ranks lived on."""
-    arguments = train(options, folder, "--steps", 1000000)
     apart = how == "separate"
-    if apart:
-        # fmt: off
-        arguments = [folder / "slow", "--stages", "synthetic", "--unit-ns", "1",
-                     "--steps", 1000000]
-        # fmt: on
-    if how in ("stop", "cut", "separate"):
-        arguments += ["--timeout", options.timeout]
-    with HostsJob(
-        launcher, hosts, options, folder, *arguments, neighbours=apart
-    ) as job:
-        took = job.disturb(how, hosts, options.timeout)
-        for process in job.launchers:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                job.check(process.wait(timeout=10) != 0, "expected another status")
-        return took
+
+    def use(timeout):
+        arguments = train(options, folder, "--steps", 1000000)
+        if apart:
+            # fmt: off
+            arguments = [folder / "slow", "--stages", "synthetic", "--unit-ns", "1",
+                         "--steps", 1000000]
+            # fmt: on
+        if how in ("stop", "cut", "separate"):
+            arguments += ["--timeout", timeout]
+        with HostsJob(
+            launcher, hosts, options, folder, *arguments, neighbours=apart
+        ) as job:
+            took = job.disturb(how, hosts, timeout)
+            for process in job.launchers:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    job.check(process.wait(timeout=10) != 0, "expected another status")
+            return took
+
+    return with_timeout(options.timeout, use)
 
 
 def main():

@@ -11,6 +11,10 @@ import time
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
+# Seconds after which a job hangs. A verdict depends on what a job did and said, and on
+# no time: beside other work everything may take many times as long.
+PATIENCE = 100
+
 # A shell's background jobs ignore SIGINT, and so would what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -68,7 +72,10 @@ class Job:
     """`chimera-run PROGRAM ARGUMENTS` over MPI, or with 0 ranks alone."""
 
     def __init__(self, chimera_run, program, ranks, *arguments):
-        launch = ["mpirun", "-n", str(ranks), "--oversubscribe"]
+        # mpirun leaves ranks that it ends 1 s for their report, and always takes
+        # as long as it is told.
+        launch = ["mpirun", "--mca", "odls_base_sigkill_timeout", "4", "-n",
+                  str(ranks), "--oversubscribe"]
         self.process = subprocess.Popen(
             [*(launch if ranks else []), chimera_run, program, *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -87,21 +94,24 @@ class Job:
 
     def wait_for_steps(self):
         """Returns once the first progress line says that all ranks train."""
-        line = ""
+        errors = self.why_not_started()
+        check(errors is None, "the job did not start", errors)
+
+    def why_not_started(self):
+        """None once all ranks train; the errors of a job that ends before."""
         for line in self.process.stdout:
             if line.startswith("step "):
-                break
-        check(line.startswith("step "), "the job did not start",
-              line if self.process.poll() is None else
-              self.process.stderr.read())
-        if self.expected:
-            self.wait_for_ranks()
+                if self.expected:
+                    self.wait_for_ranks()
+                return None
+        return self.process.stderr.read()
 
     def wait_for_ranks(self):
         """Finds the processes of all ranks."""
         begin = time.monotonic()
         while len(self.ranks) != self.expected:
-            check(time.monotonic() - begin < 20 and self.process.poll() is None,
+            check(time.monotonic() - begin < PATIENCE
+                  and self.process.poll() is None,
                   f"found only the ranks {self.ranks}")
             for entry in os.listdir("/proc"):
                 stat = stat_of(entry) if entry.isdigit() else None
@@ -113,17 +123,17 @@ class Job:
     def alive(self, rank):
         return running(self.ranks[rank])
 
-    def end(self, limit=5):
+    def end(self):
         """Waits until all processes have ended. Returns output, errors and the
         seconds that it took the ranks, and all, to end."""
         begin = time.monotonic()
         pids = list(self.ranks.values()) or [self.process.pid]
         while any(running(pid) for pid in pids):
-            check(time.monotonic() - begin < limit,
-                  f"expected all ranks to end within {limit} s")
+            check(time.monotonic() - begin < PATIENCE,
+                  f"expected all ranks to end within {PATIENCE} s")
             time.sleep(0.002)
         ranks_took = time.monotonic() - begin
-        output, errors = self.process.communicate(timeout=30)
+        output, errors = self.process.communicate(timeout=PATIENCE)
         return output, errors, ranks_took, time.monotonic() - begin
 
 

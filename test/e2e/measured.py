@@ -99,14 +99,25 @@ def check(args, folder, schedule, slow_down=1):
     print(f"{schedule}: {text.splitlines()[-1]}", flush=True)
 
 
+def check_patiently(*arguments, **options):
+    """Some run among a few must be as it should: other work on the host makes a sleep
+    late, and then a step is long and another action differs most."""
+    for attempt in range(5):
+        try:
+            return check(*arguments, **options)
+        except AssertionError:
+            if attempt == 4:
+                raise
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         for schedule in SCHEDULES:
-            check(args, pathlib.Path(name), schedule)
-        check(args, pathlib.Path(name), SCHEDULES[0], slow_down=50)
+            check_patiently(args, pathlib.Path(name), schedule)
+        check_patiently(args, pathlib.Path(name), SCHEDULES[0], slow_down=50)
 
 
 if __name__ == "__main__":

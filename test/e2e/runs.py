@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from job import ENVIRONMENT
+from job import ENVIRONMENT, PATIENCE
 
 CHIMERA_RUN, WRITE_SAMPLE, *REST = sys.argv[1:]
 MPIRUN = REST[0] if REST else None
@@ -45,7 +45,7 @@ class Runs(unittest.TestCase):
         if ranks:
             command = [MPIRUN, "-n", str(ranks), "--oversubscribe", *command]
         return subprocess.run(command, capture_output=True, text=True,
-                              timeout=60, env=ENVIRONMENT | environment,
+                              timeout=PATIENCE, env=ENVIRONMENT | environment,
                               cwd=self.folder)
 
     def expect_error(self, text, *arguments, ranks=0):
@@ -76,13 +76,13 @@ class Runs(unittest.TestCase):
                                   "MASTER_ADDR": "127.0.0.1",
                                   "MASTER_PORT": port})
             for rank in only or range(ranks)]
-        outputs = [process.communicate(timeout=60)[0] for process in processes]
+        outputs = [process.communicate(timeout=PATIENCE)[0] for process in processes]
         return [(process.returncode, output)
                 for process, output in zip(processes, outputs)]
 
     def shell(self, command, *arguments):
         return subprocess.run(["bash", "-c", command, CHIMERA_RUN, *arguments],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE)
 
     def read(self, name):
         with open(self.path(name), "rb") as file:

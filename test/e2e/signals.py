@@ -3,8 +3,9 @@
 
 usage: signals.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 
-SIGINT and SIGTERM: one report on every rank, status 128 + signal, within 0.5 s
-of the ranks' getting it (mpirun passes on a SIGTERM for both, after 1 s).
+SIGINT and SIGTERM: one report on every rank in the middle of its step, which would
+take long to end by itself, and status 128 + signal (mpirun passes on a SIGTERM for
+both, after 1 s).
 SIGUSR1: status 0, and the log and weights of a run of exactly so many steps.
 """
 import json
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from job import Job, check, fill, lines_on
+from job import PATIENCE, Job, check, fill, lines_on
 
 CHIMERA_RUN, WRITE_SAMPLE, *MPIRUN = sys.argv[1:]
 RANKS = 4
@@ -54,8 +55,6 @@ def end(program, number, ranks, to_ranks):
     check_report(errors, f"ended by {received.name}"
                  + (r", which rank \d received" if ranks else ""))
     direct = to_ranks or not ranks
-    check(took < (0.5 if direct else 2.5),
-          f"expected the ranks to end sooner than after {took:.2f} s", errors)
     check(job.process.returncode == 128 + number if direct
           else job.process.returncode != 0,
           f"got status {job.process.returncode}", errors)
@@ -72,10 +71,10 @@ def end_unheard(program):
                 break
         process.send_signal(signal.SIGINT)
         try:
-            status = process.wait(timeout=5)
+            status = process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
-            status = "none within 5 s"
+            status = f"none within {PATIENCE} s"
     os.close(reader)
     os.close(writer)
     check(status == 128 + signal.SIGINT,

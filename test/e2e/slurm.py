@@ -25,9 +25,9 @@ import tempfile
 import time
 
 import many_hosts
-from job import running
+from job import PATIENCE, running
 from many_hosts import HOSTS, RANKS, digest, missing, prepare, processes
-from many_hosts import show_times, three_hosts
+from many_hosts import show_times, three_hosts, with_timeout
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
 # What happens to jobs of each script. A torchrun takes seconds to start, and ends by
@@ -102,10 +102,10 @@ class Cluster:
         for host in self.hosts:
             (self.folder / f"spool-node{host.number}").mkdir()
             self.begin(host, "slurmd", "-D")
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         while self.call("sinfo", "-h", "-o", "%D %t", check=False) != f"{HOSTS} idle\n":
             if time.monotonic() > end:
-                raise OSError("its hosts are not ready after 20 s\n" + self.logs())
+                raise OSError(f"hosts are not ready in {PATIENCE} s\n" + self.logs())
             time.sleep(0.1)
 
     def begin(self, host, *command):
@@ -204,9 +204,9 @@ class SlurmJob(many_hosts.Job):
         shown = self.cluster.call("scontrol", "show", "job", self.number)
         return re.search(r"JobState=(\w+)", shown)[1]
 
-    def wait(self, expected, seconds=60):
+    def wait(self, expected):
         """Until the job is over, in the state that is expected."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while (state := self.state()) not in ENDS:
             self.check(time.monotonic() < end, f"the job is still {state}")
             time.sleep(0.05)
@@ -264,14 +264,20 @@ class Cancelled(SlurmJob):
 def disturb(cluster, script, how, timeout):
     """Returns the seconds that the ranks lived on."""
     kind = Cancelled if how == "cancel" else SlurmJob
-    more = ["--timeout", timeout] if how in ("stop", "cut") else []
 
-    def use(job):
-        took = job.disturb(how, cluster.hosts, timeout)
-        job.wait("CANCELLED" if how == "cancel" else "FAILED")
-        return took
+    def use(seconds):
+        more = ["--timeout", seconds] if how in ("stop", "cut") else []
 
-    return with_job(lambda: kind(cluster, script, "--steps", 1000000, *more), use)
+        def use_job(job):
+            took = job.disturb(how, cluster.hosts, seconds)
+            job.wait("CANCELLED" if how == "cancel" else "FAILED")
+            return took
+
+        return with_job(
+            lambda: kind(cluster, script, "--steps", 1000000, *more), use_job
+        )
+
+    return with_timeout(timeout, use)
 
 
 def show(cluster, script, hows, options):

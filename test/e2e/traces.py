@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 import grid
-from job import ENVIRONMENT
+from job import ENVIRONMENT, PATIENCE
 
 KINDS = {"forward", "backward", "input_gradient", "weight_gradient", "recompute"}
 
@@ -65,7 +65,7 @@ def over_tcp(command, ranks, clocks=None):
         )
         for rank in range(ranks)
     ]
-    assert all(process.wait(timeout=60) == 0 for process in processes), command
+    assert all(process.wait(timeout=PATIENCE) == 0 for process in processes), command
 
 
 def traced(args, folder, program, ranks, over, *options, clocks=None):

@@ -9,6 +9,7 @@
 
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
+#include "test/runtime/Patience.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"
 
 #include <gtest/gtest.h>
@@ -69,11 +70,17 @@ double hiddenPartOf(bool doBlock) {
   return hidden;
 }
 
-TEST(HiddenPart, IsNoneOfASumThatBlocks) {
-  EXPECT_LT(hiddenPartOf(/*doBlock=*/true), 0.3);
+/// Other work beside this may be in a measurement, but not in all of them.
+void expectHidden(bool doBlock) {
+  test::untilItSucceeds(0ms, [&](auto) -> std::string {
+    double hidden = hiddenPartOf(doBlock);
+    return (doBlock ? hidden < 0.3 : hidden >= 0.7)
+               ? ""
+               : "hidden: " + std::to_string(hidden);
+  });
 }
 
-TEST(HiddenPart, IsAllOfASumThatGoesOn) {
-  EXPECT_GE(hiddenPartOf(/*doBlock=*/false), 0.7);
-}
+TEST(HiddenPart, IsNoneOfASumThatBlocks) { expectHidden(/*doBlock=*/true); }
+
+TEST(HiddenPart, IsAllOfASumThatGoesOn) { expectHidden(/*doBlock=*/false); }
 } // namespace

@@ -30,9 +30,7 @@ TEST_P(Conformance, WaitTimesOut) {
       EXPECT_NE(std::string(error.what()).find(awaited), std::string::npos)
           << error.what();
     }
-    auto took = std::chrono::steady_clock::now() - begin;
-    EXPECT_GE(took, 200ms);
-    EXPECT_LT(took, 3s);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
   });
 }
 

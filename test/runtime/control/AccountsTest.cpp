@@ -7,10 +7,13 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
+#include "test/runtime/Patience.h"
 #include "test/runtime/channel/LocalBooks.h"
 
 #include <algorithm>
+#include <barrier>
 #include <gtest/gtest.h>
+#include <latch>
 
 using namespace chimera::runtime;
 using namespace chimera::runtime::test;
@@ -26,6 +29,7 @@ protected:
   void onEachRank(const std::function<void(TcpControl &)> &body,
                   const std::vector<uint32_t> &leaders = {0, 0, 2, 2}) {
     LocalBooks books(kRanks);
+    std::barrier met(kRanks);
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
@@ -33,6 +37,7 @@ protected:
         book.leaders = leaders;
         TcpControl control(book, std::move(books.listeners[rank]), 1h);
         meet(control, 1min, "all ranks");
+        met.arrive_and_wait(); // nobody aborts before all have left it
         control.onAccounts([&, rank](const auto &accounts) {
           std::lock_guard lock(mutex);
           for (const std::vector<std::byte> &bytes : accounts)
@@ -47,6 +52,16 @@ protected:
       thread.join();
   }
 
+  /// What is lost after 0.9 s is lost: on a busy machine that may happen, and
+  /// all is tried again. `run` returns what is wrong.
+  void attempt(const std::function<std::string()> &run) {
+    test::untilItSucceeds(0ms, [&](auto) {
+      for (std::vector<std::string> &each : written)
+        each.clear();
+      return run();
+    });
+  }
+
   static bool handIn(Control &control, const std::string &text,
                      uint32_t ranks = 2) {
     return control.handIn(std::as_bytes(std::span(text)), ranks);
@@ -57,60 +72,74 @@ protected:
 };
 
 TEST_F(Accounts, TheFirstRankWritesThoseOfAllHosts) {
-  auto begin = std::chrono::steady_clock::now();
-  onEachRank([&](TcpControl &control) {
-    // Any rank of a host does it. An account may be of any size.
-    if (control.rank() == 1) {
-      EXPECT_TRUE(handIn(control, "host 0"));
-    }
-    if (control.rank() == 3) {
-      // Which ends everything else, the meeting of the others too.
-      std::this_thread::sleep_for(100ms);
-      control.abort("rank 3 failed");
-      EXPECT_TRUE(handIn(control, std::string(1 << 20, 'x')));
-    }
-    if (control.rank() % 2 == 0)
-      std::this_thread::sleep_for(400ms);
+  const std::vector<std::string> both = {"host 0", std::string(1 << 20, 'x')};
+  attempt([&]() -> std::string {
+    std::latch handedIn(2);
+    bool ofFirst = false, ofSecond = false;
+    onEachRank([&](TcpControl &control) {
+      // Any rank of a host does it. An account may be of any size.
+      if (control.rank() == 1)
+        ofFirst = handIn(control, "host 0");
+      if (control.rank() == 3) {
+        // Which ends everything else, the meeting of the others too.
+        control.abort("rank 3 failed");
+        ofSecond = handIn(control, both[1]);
+      }
+      if (control.rank() % 2 == 0)
+        handedIn.wait();
+      else
+        handedIn.count_down();
+    });
+    for (uint32_t rank : {1, 2, 3})
+      EXPECT_TRUE(written[rank].empty());
+    return ofFirst && ofSecond && written[0] == both ? "" : "one is missing";
   });
-  EXPECT_EQ(written[0],
-            (std::vector<std::string>{"host 0", std::string(1 << 20, 'x')}));
-  for (uint32_t rank : {1, 2, 3})
-    EXPECT_TRUE(written[rank].empty());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
 TEST_F(Accounts, NobodyWaitsForLongForAHostThatSaysNothing) {
-  onEachRank([&](TcpControl &control) {
-    if (control.rank() == 0) {
-      EXPECT_TRUE(handIn(control, "host 0"));
-    } else {
-      std::this_thread::sleep_for(1500ms);
-      // Too late: it writes its own.
-      if (control.rank() == 2) {
-        EXPECT_FALSE(handIn(control, "host 1"));
+  attempt([&]() -> std::string {
+    bool ofFirst = false, ofSecond = true;
+    onEachRank([&](TcpControl &control) {
+      if (control.rank() == 0) {
+        ofFirst = handIn(control, "host 0");
+      } else {
+        std::this_thread::sleep_for(1500ms);
+        // Too late: it writes its own.
+        if (control.rank() == 2)
+          ofSecond = handIn(control, "host 1");
+        std::this_thread::sleep_for(200ms);
       }
-      std::this_thread::sleep_for(200ms);
-    }
-    std::this_thread::sleep_for(1s);
+      std::this_thread::sleep_for(1s);
+    });
+    return ofFirst && !ofSecond &&
+                   written[0] == std::vector<std::string>{"host 0"}
+               ? ""
+               : "expected host 0 alone";
   });
-  EXPECT_EQ(written[0], std::vector<std::string>{"host 0"});
 }
 
 TEST_F(Accounts, WhereTheFirstRankIsLostAnotherHostWrites) {
-  onEachRank([&](TcpControl &control) {
-    if (control.rank() == 0)
-      return;
-    std::this_thread::sleep_for(300ms);
-    if (control.rank() == 1) {
-      EXPECT_TRUE(handIn(control, "host 0"));
-    }
-    if (control.rank() == 3) {
-      EXPECT_TRUE(handIn(control, "host 1"));
-    }
-    if (control.rank() == 2)
-      std::this_thread::sleep_for(1500ms);
+  attempt([&]() -> std::string {
+    std::latch handedIn(2);
+    bool ofFirst = false, ofSecond = false;
+    onEachRank([&](TcpControl &control) {
+      if (control.rank() == 0)
+        return;
+      std::this_thread::sleep_for(300ms); // until rank 0 is gone
+      if (control.rank() == 1)
+        ofFirst = handIn(control, "host 0");
+      if (control.rank() == 3)
+        ofSecond = handIn(control, "host 1");
+      if (control.rank() == 2)
+        handedIn.wait();
+      else
+        handedIn.count_down();
+    });
+    return ofFirst && ofSecond &&
+                   written[2] == std::vector<std::string>{"host 0", "host 1"}
+               ? ""
+               : "one is missing";
   });
-  EXPECT_EQ(written[2], (std::vector<std::string>{"host 0", "host 1"}));
 }
 
 TEST_F(Accounts, WhereNobodyWritesEachHostDoes) {

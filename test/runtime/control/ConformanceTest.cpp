@@ -8,6 +8,7 @@
 #include "test/runtime/control/World.h"
 
 #include <atomic>
+#include <future>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
@@ -107,7 +108,6 @@ TEST_P(ControlConformance, AReceiveTimesOut) {
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> word(8);
     uint32_t peer = (control.rank() + 1) % GetParam().ranks;
-    auto begin = std::chrono::steady_clock::now();
     try {
       control.receive(peer, word, 200ms);
       FAIL() << "received what nobody sent";
@@ -119,23 +119,22 @@ TEST_P(ControlConformance, AReceiveTimesOut) {
                 std::string::npos)
           << error.what();
     }
-    auto took = std::chrono::steady_clock::now() - begin;
-    EXPECT_GE(took, 200ms);
-    EXPECT_LT(took, 3s);
   });
 }
 
 TEST_P(ControlConformance, ALargeSendThatNobodyReceivesTimesOut) {
   if (GetParam().ranks < 2)
     return;
+  std::promise<void> hasTimedOut;
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> large(32 << 20);
     if (control.rank() == 0) {
       EXPECT_THROW(control.send(1, large, 200ms), WaitError);
+      hasTimedOut.set_value();
       // The job goes on to its end when the message has been received.
       control.send(1, std::vector<std::byte>(1), kTimeout);
     } else if (control.rank() == 1) {
-      std::this_thread::sleep_for(600ms);
+      hasTimedOut.get_future().wait();
       control.receive(0, large, kTimeout);
       control.receive(0, std::span(large).first(1), kTimeout);
     }

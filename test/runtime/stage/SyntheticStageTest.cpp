@@ -9,36 +9,44 @@
 
 #include "test/runtime/program/SamplePrograms.h"
 
+#include <algorithm>
 #include <chrono>
 #include <gtest/gtest.h>
+#include <limits>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
+/// The seconds that `action` takes: the least of many times on a busy machine,
+/// where a sleep may be late, else of one that is at most 0.01 s late.
+template <typename Action>
+double leastSeconds(const Action &action, double expected) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 50 && least > expected + 0.01; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    action();
+    std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - begin;
+    least = std::min(least, took.count());
+  }
+  return least;
+}
+
 // In samples a forward costs 1, a backward 2, each of its halves and a
 // recompute 1.
 TEST(SyntheticStage, TakesItsCostsInTime) {
   auto stage = makeSyntheticStages(20e6)(program::samplePipeline(), 1);
-  auto timed = [](auto action) {
-    auto begin = std::chrono::steady_clock::now();
-    action();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         begin)
-        .count();
+  auto expectTime = [](auto action, double seconds) {
+    double least = leastSeconds(action, seconds);
+    EXPECT_GE(least, seconds);
+    EXPECT_LT(least, seconds + 0.02);
   };
-  auto expectTime = [](double seconds, double expected) {
-    EXPECT_GE(seconds, expected);
-    EXPECT_LT(seconds, expected + 0.1); // a loaded machine
-  };
-  expectTime(timed([&] { stage->forward({}, {}, {}, {}, {}); }), 0.02);
-  expectTime(timed([&] { stage->backward({}, nullptr, {}, {}, {}, {}); }),
-             0.04);
-  expectTime(timed([&] { stage->inputGradient({}, nullptr, {}, {}, {}); }),
-             0.02);
-  expectTime(timed([&] { stage->weightGradient({}, nullptr, {}, {}); }), 0.02);
-  expectTime(timed([&] { stage->forward({}, {}, {}, {}, {}, Wanted::Stash); }),
-             0.02);
+  expectTime([&] { stage->forward({}, {}, {}, {}, {}); }, 0.02);
+  expectTime([&] { stage->backward({}, nullptr, {}, {}, {}, {}); }, 0.04);
+  expectTime([&] { stage->inputGradient({}, nullptr, {}, {}, {}); }, 0.02);
+  expectTime([&] { stage->weightGradient({}, nullptr, {}, {}); }, 0.02);
+  expectTime([&] { stage->forward({}, {}, {}, {}, {}, Wanted::Stash); }, 0.02);
 }
 
 // Three units in two parts are one and two; an update takes its own.
@@ -46,27 +54,23 @@ TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   program::ProgramT program = program::samplePipeline();
   program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 2, 0, 0, 0, 0, 0, 0);
   auto stage = makeSyntheticStages(100e6)(program, 1);
-  auto timed = [&](uint32_t part, uint32_t parts, Wanted wanted) {
-    auto begin = std::chrono::steady_clock::now();
-    stage->forward({0, 0, part, parts}, {}, {}, {}, {}, wanted);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         begin)
-        .count();
-  };
-  auto expectUnits = [](double seconds, double units) {
+  auto expectUnits = [](auto action, double units) {
+    double seconds = leastSeconds(action, 0.1 * units);
     EXPECT_GE(seconds, 0.1 * units);
     EXPECT_LT(seconds, 0.1 * (units + 1)); // less than one more
   };
-  expectUnits(timed(0, 2, Wanted::Both), 1);
-  expectUnits(timed(1, 2, Wanted::Output), 2);
-  expectUnits(timed(0, 2, Wanted::Stash), 2);
-  expectUnits(timed(1, 2, Wanted::Stash), 3);
-  auto begin = std::chrono::steady_clock::now();
-  stage->optimizerStep(0, 1, {}, {}, {});
-  expectUnits(
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-          .count(),
-      2);
+  auto expectForward = [&](uint32_t part, Wanted wanted, double units) {
+    expectUnits(
+        [&] {
+          stage->forward({0, 0, part, 2}, {}, {}, {}, {}, wanted);
+        },
+        units);
+  };
+  expectForward(0, Wanted::Both, 1);
+  expectForward(1, Wanted::Output, 2);
+  expectForward(0, Wanted::Stash, 2);
+  expectForward(1, Wanted::Stash, 3);
+  expectUnits([&] { stage->optimizerStep(0, 1, {}, {}, {}); }, 2);
 }
 
 TEST(SyntheticStage, WritesOnlyTheLoss) {

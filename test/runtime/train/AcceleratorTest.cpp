@@ -12,6 +12,7 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/RunOnHost.h"
+#include "test/runtime/Patience.h"
 #include "test/runtime/cuda/CleanGpus.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -234,9 +235,7 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = 5;
   run.accelerator = gpus.get();
-  auto begin = std::chrono::steady_clock::now();
   std::string report = failureOf(run);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   expectContains(report, "failed: the disk is gone");
   expectContains(report + "\n", " of step 3\n");
 }
@@ -244,17 +243,20 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
 TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
-  Data data([](MicroBatch microBatch) {
-    if (microBatch.step == 1 && microBatch.index == 3)
-      std::this_thread::sleep_for(1s);
-  });
-  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.steps = 5;
-  run.timeout = 300ms;
-  run.accelerator = gpus.get();
-  std::string report = failureOf(run);
-  expectContains(report, "failed: timed out after 0.3 s waiting for the GPU to "
-                         "end an instruction");
+  std::string report = test::untilItSays(
+      "failed: timed out after {} waiting for the GPU to end an instruction",
+      300ms, [&](std::chrono::milliseconds timeout) {
+        Data data([=](MicroBatch microBatch) {
+          if (microBatch.step == 1 && microBatch.index == 3)
+            std::this_thread::sleep_for(4 * timeout);
+        });
+        TrainingRun run{
+            .program = program, .stages = makeExactStage, .data = data};
+        run.steps = 5;
+        run.timeout = timeout;
+        run.accelerator = gpus.get();
+        return failureOf(run);
+      });
   expectContains(report, "; its device has got instructions up to ");
 }
 
@@ -407,9 +409,7 @@ TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = 5;
   run.accelerator = gpus.get();
-  auto begin = std::chrono::steady_clock::now();
   std::string report = failureOf(run);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   expectContains(report, "failed: the disk is gone");
   expectContains(report + "\n", " of step 3\n");
 }

