@@ -219,9 +219,9 @@ TEST_F(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
 // The thread of the mesh is held up, as that of a stopped process is.
 TEST_F(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
-  std::byte word{};
+  std::byte word{}, heardWord{};
   // Rank 1 itself cannot answer while it does this.
-  auto heard = meshes[1]->receive(0, 5, {&word, 1}, [&] {
+  auto heard = meshes[1]->receive(0, 5, {&heardWord, 1}, [&] {
     isHeldUp.set_value();
     goOn.get_future().wait();
   });
@@ -250,8 +250,8 @@ TEST_F(MeshOfTwo, WhoWaitsForACallIsWoken) {
   int slow = 0, slowAnyway = 0;
   for (int i = 0; i < kTimes; ++i) {
     std::atomic<bool> wasCalled{false};
-    std::byte word{};
-    meshes[1]->receive(0, 5, {&word, 1}, [&] {
+    std::byte word{}, heard{};
+    meshes[1]->receive(0, 5, {&heard, 1}, [&] {
       std::this_thread::sleep_for(2ms);
       wasCalled = true;
     });
