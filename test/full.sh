@@ -106,14 +106,13 @@ torch() {
 
 busy() {
   # Each loop ends when this script has ended, however that did.
-  local loop='import os
-parent = os.getppid()
-while os.getppid() == parent:
+  local loop='import os, sys
+while os.getppid() == int(sys.argv[1]):
     for _ in range(1000000):
         pass'
   local loops=()
   for _ in {1..8}; do
-    python3 -c "$loop" &
+    python3 -c "$loop" $$ &
     loops+=($!)
   done
   for round in 1 2 3; do
