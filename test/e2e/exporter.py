@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 OPERATORS = "operators of"
 
 
-def export(command, folder, *options, source=None):
+def export_as(command, folder, arguments):
     """Runs the command in a child of this process, which has PyTorch in memory.
     Returns its status and what it printed."""
     sys.stdout.flush()
@@ -30,8 +30,7 @@ def export(command, folder, *options, source=None):
         with open(folder / "output", "w") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
-            sys.argv = ["chimera-export", source or str(folder / "source.py"), "--type", "float64",
-                        "-o", str(folder / "package"), *options]  # fmt: skip
+            sys.argv = arguments
             try:
                 status = command.main()
             finally:
@@ -39,6 +38,13 @@ def export(command, folder, *options, source=None):
                 os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return status, (folder / "output").read_text()
+
+
+def export(command, folder, *options, source=None):
+    """Exports in float64 to the folder `package`, as export_as does."""
+    source = source or str(folder / "source.py")
+    arguments = ["chimera-export", source, "--type", "float64", "-o", str(folder / "package")]
+    return export_as(command, folder, [*arguments, *options])
 
 
 def operators_of(package):

@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 
-from exporter import export
+from exporter import export, export_as
 from exporting import PYTHON, ROOT, check_each, has
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -84,6 +84,17 @@ PREDICTS = {"make": "next tokens", "masked": "masked tokens"}
 # A dense one, experts in both forms, one with an operator that is replaced, and one that
 # is refused.
 SHORT = ("bloom", "deepseek_v2", "gpt_oss", "mixtral", "roberta")
+
+
+HALF = """
+import torch
+from chimera_export import Model
+def make():
+    tokens = torch.randint(0, 8, (2, 4))
+    layers = [torch.nn.Embedding(8, 4), torch.nn.Linear(4, 8)]
+    return Model(torch.nn.Sequential(*layers).bfloat16(), (tokens,), (tokens,),
+                 lambda o, l: torch.nn.functional.cross_entropy(o.mT, l))
+"""
 
 
 def configure(name, folder, **more):
@@ -182,6 +193,17 @@ def check_folders(command, folder):
         torch.equal(values[n], wanted[n].double()) for n in wanted
     )
     expect(good, "its values, of several files, are exported as they are", output)
+    half = folder / "half.py"
+    half.write_text(HALF)
+    for options, answer in (
+        ([], "float64, got torch.bfloat16: --type float32 converts them"),
+        (["--no-values"], "got torch.bfloat16: make the module in one of these"),
+        (["--type", "float32"], ""),
+    ):
+        given = ["chimera-export", str(half), "-o", str(folder / "half"), *options]
+        status, output = export_as(command, folder, given)
+        good = answer in output and (status == 0) == (answer == "")
+        expect(good and "Traceback" not in output, f"bfloat16 parameters {options}", output)
     return lines, failed
 
 

@@ -118,9 +118,11 @@ class Exporter:
         if len(types) != 1 or not types <= FLOATS.keys():
             raise Refused(
                 "expected parameters of one type, float32 or float64, got "
-                f"{', '.join(sorted(map(str, types)))}: --type float32 converts them. "
-                "Exported models compute in float32 or float64; there are no types of "
-                "16 bits for them yet"
+                f"{', '.join(sorted(map(str, types)))}: "
+                + ("--type float32 converts them" if self.has_values
+                   else "make the module in one of these, for without values none is "
+                   "converted")
+                + ". Exported models have no types of 16 bits yet"
             )
         ties.check_configurations(self.model)
         if self.has_values:
