@@ -4,9 +4,9 @@
 """Runs jobs over three hosts, which are network, UTS, PID and mount namespaces of
 this machine, under each launcher: the same weights as on one host; and when a rank
 dies, is stopped or is cut off, two hosts no longer reach each other, or the launcher
-is told to end, every rank on every host ends in time, with a status that is not 0 and a report that says why. Prints how
-long that took. Needs root and says so where it is not. Without --rounds not all of
-that happens under each launcher.
+is told to end, every rank on every host ends, with a status that is not 0 and a report
+that says why. Prints how long that took. Needs root and says so where it is not. Without
+--rounds not all of that happens under each launcher.
 
 usage: hosts.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
                 [--timeout SECONDS] [--only LAUNCHER]
@@ -24,7 +24,6 @@ import uuid
 
 from many_hosts import HOSTS, MANY, RANKS, Job, digest, missing, prepare, processes
 from many_hosts import show_times, three_hosts, with_timeout
-
 
 ALL = ("kill", "kill-root", "stop", "cut", "separate", "terminate")
 # What is tried where time is short.
