@@ -134,7 +134,7 @@ Json dump(const LayerKindT &kind) {
                           {"mean", parameter->mean},
                           {"low", parameter->low},
                           {"high", parameter->high},
-                          {"zero_row", parameter->zero_row}});
+                          {"zero_row", parameter->zero_row},
                           {"decay", nameOf(parameter->decay)}});
   for (const auto &constant : kind.constants)
     constants.push_back({{"type", nameOf(constant->type)},
