@@ -99,9 +99,11 @@ public:
                           sum);
   }
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState) override {
+                     Bytes weights, Bytes optimizerState,
+                     Bytes halted) override {
     look();
-    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState);
+    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState,
+                         halted);
   }
 
 private:
