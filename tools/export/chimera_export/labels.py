@@ -185,7 +185,8 @@ def _offset_of_logits(node, tokens):
 
 
 def check_shift(graph, labels):
-    """`labels`: the nodes of labels by their names. Refuses a loss that compares labels with logits of other positions alone."""
+    """Refuses a loss that compares labels with logits of other positions alone.
+    `labels`: their nodes by their names."""
     paths, shifts = _paths(graph, labels.values()), {}
     names = {node: name for name, node in labels.items()}
     for node in graph.nodes:
@@ -211,8 +212,8 @@ def check_shift(graph, labels):
 
 
 def warn_of_uneven_mean(graph, loss, labels, examples):
-    """Warns of a loss that is a mean over the labels that count, where micro-batches
-    may have different numbers of them. `labels`: their nodes by their names;
+    """Warns of a loss that is a mean over the labels that count, if micro-batches may
+    have different numbers of them. `labels`: their nodes by their names;
     `examples`: their values."""
     advice = (
         "Micro-batches weigh alike, so if the number varies between them, this is not "
