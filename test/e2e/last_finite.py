@@ -131,7 +131,7 @@ class LastFinite(Runs):
             pids = list(job.ranks.values())[:receivers] or [job.process.pid]
             for pid in pids:
                 os.kill(pid, number)
-            output, errors, *_ = job.end(limit=30)
+            output, errors, *_ = job.end()
             return job.process.returncode, output, errors
 
     def check_stopped(self, number, status, output, errors, *more):
@@ -191,7 +191,7 @@ class LastFinite(Runs):
                     time.sleep(1)
                     self.assertTrue(job.alive(0))
                     os.kill(job.ranks[0], signal.SIGTERM)
-                _, errors, *_ = job.end(limit=20)
+                _, errors, *_ = job.end()
                 took = time.monotonic() - begin
             self.assertGreater(took, 1 if again else 1.5)
             self.assertEqual(errors.count("the ranks at that moment:"), 1, errors)
