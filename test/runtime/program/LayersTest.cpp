@@ -159,8 +159,7 @@ TEST(LayersTest, whatIsNoMatrixDoesNotDecay) {
   EXPECT_TRUE(decays({2, 3}));
   EXPECT_TRUE(decays({2, 1, 3}));
   EXPECT_TRUE(decays({16, 3, 3, 3}));
-  for (const std::vector<int64_t> &shape :
-       std::vector<std::vector<int64_t>>{
+  for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{
            {}, {8}, {1, 8}, {8, 1}, {1, 1, 8}, {1, 8, 1, 1}, {1, 1}}) {
     EXPECT_FALSE(decays(shape));
     EXPECT_TRUE(decays(shape, Decay::Always));
