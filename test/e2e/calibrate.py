@@ -145,7 +145,7 @@ def check_errors(args, folder):
     refuse(args, "PROGRAM is required")
     refuse(args, "cannot write", "--calibrate", "/nowhere/here.mlir", "--ranks", 2)
     (alone,) = places(1)
-    refuse(args, "expected at least 2, got 1 from ", *calibrate, environment=alone)
+    refuse(args, "--calibrate needs ranks: give --ranks N", *calibrate, environment=alone)
     refuse(args, "--ranks is for ranks that are threads of one process",
            *calibrate, "--ranks", 2, environment=places(2)[0])  # fmt: skip
     assert not file.exists()

@@ -156,7 +156,7 @@ def main():
             saved = folder / "saved"
             command = [
                 options.tools / "chimera-run", programs[family], "--data", text,
-                "--tokens", "text", "--load", load, "--steps", 0, "--save", saved,
+                "--tokens", "bytes", "--load", load, "--steps", 0, "--save", saved,
                 "--threads", 1,
             ]  # fmt: skip
             if kind.endswith("unequal"):

@@ -72,7 +72,7 @@ def plain_loop(source, arguments, values, data, steps):
     step, of the module as the user wrote it and the optimizer as documented."""
     sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import torch
-    from chimera_export import command
+    from chimera_export import arguments as given, command
     from chimera_export.model import WithLoss
     from reference import windows
     from samples import BertSamples
@@ -80,7 +80,7 @@ def plain_loop(source, arguments, values, data, steps):
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     function = command.load_function(source)
-    model = function(**command.parse_values(arguments), samples=SAMPLES)
+    model = function(**given.parse_values(arguments), samples=SAMPLES)
     model.module.to(torch.float64)
     named = dict(model.module.named_parameters())
     start = read_tensors(pathlib.Path(values))

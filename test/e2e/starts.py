@@ -83,6 +83,7 @@ def cases(torch):
         "filled by a tensor": with_(lambda p: p.fill_(torch.tensor(0.75))),
         "from a list": with_(lambda p: p.copy_(torch.tensor([0.5] * 30))),
         "in float64": data(lambda: torch.randn(40, 30).double() * 3),
+        "converted": lambda: nn.ModuleList([shared := nn.Linear(30, 40), shared]).double(),
         "set again": with_(lambda p: [init.eye_(p), init.ones_(p)]),
         "padded": with_(lambda p: setattr(p, "data", F.pad(p.normal_(0, 2).data, (0, 0)))),
         "padded with itself": data(lambda: F.pad(torch.zeros(30), (0, 9))),

@@ -39,11 +39,40 @@ def _as_fakes(mode, recorder):
             parameter = known[memory, *view]
         register(module, name, parameter)
 
+    apply = torch.nn.Module._apply
+    converted = []  # of the conversion at hand: parameters before and after
+
+    def apply_to_fakes(module, function, recurse=True):
+        """As Module._apply does it for double() and others, which cannot exchange the
+        memory of fake parameters."""
+        is_outermost = not converted
+        if is_outermost:
+            converted.append({})
+        fakes = {n: p for n, p in module._parameters.items() if isinstance(p, FakeTensor)}
+        module._parameters.update(dict.fromkeys(fakes))
+        try:
+            apply(module, function, recurse)
+            for name, parameter in fakes.items():
+                if id(parameter) not in converted[0]:
+                    with torch.no_grad():
+                        made = function(parameter)
+                    if made is not parameter:
+                        made = torch.nn.Parameter(made, parameter.requires_grad)
+                    converted[0][id(parameter)] = parameter, made
+                fakes[name] = converted[0][id(parameter)][1]
+        finally:
+            module._parameters.update(fakes)
+            if is_outermost:
+                converted.clear()
+        return module
+
     torch.nn.Module.register_parameter = register_without
+    torch.nn.Module._apply = apply_to_fakes
     try:
         yield
     finally:
         torch.nn.Module.register_parameter = register
+        torch.nn.Module._apply = apply
 
 
 def without_values(make):
