@@ -50,9 +50,9 @@ const Scheme *findScheme(std::string_view name);
 std::string schemeNames();
 
 /// What to say after "got NAME" of a name that is no scheme's but that papers
-/// or other tools use, with its colon: which scheme it is, or that there is none
-/// yet and how to give its order. Case, hyphens and PyTorch's "Schedule" make
-/// no difference. Empty for any other name.
+/// or other tools use, with its colon: which scheme it is, or that there is
+/// none yet and how to give its order. Case, hyphens and PyTorch's "Schedule"
+/// make no difference. Empty for any other name.
 std::string hintForUnknownScheme(std::string_view name);
 
 /// A line for each scheme and, indented, for each option it knows.
