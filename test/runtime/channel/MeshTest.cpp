@@ -152,10 +152,10 @@ TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
 // It has failed, and ends before what it told of that was read.
 TEST_F(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::Book book = books.of(0);
-  book.addresses[1].port = Listener().port; // nobody listens there any more
+  book.addresses[1].hosts.clear(); // to be reached by none
   Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
   EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
-  std::thread late([&] {
+  std::jthread late([&] {
     std::this_thread::sleep_for(50ms);
     other.abort("rank 1 failed: no data");
   });
@@ -166,7 +166,6 @@ TEST_F(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
     EXPECT_EQ(error.reason, WaitError::Reason::Aborted);
     EXPECT_STREQ(error.what(), "aborted: rank 1 failed: no data");
   }
-  late.join();
 }
 
 /// Rank 1 takes its time to hear what `sayAndGo` has rank 0 say on stream 7,
