@@ -220,7 +220,7 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
 
 namespace {
 
-/// What many look for that there is not yet.
+/// A clause that many people look for and that does not exist yet.
 struct NotSupported {
   StringRef part; ///< of the words by which it is asked for
   StringRef instead;

@@ -164,7 +164,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // What takes longer if workers share cores
+  // Times of actions and updates if workers share cores
   //===--------------------------------------------------------------------===//
 
   bool sharesCores() const { return !timing.receiveBegins.empty(); }
@@ -249,7 +249,7 @@ private:
   const Schedule &schedule;
   const Timing &timing;
   ActionIds ids;
-  /// What follows each action; empty if nothing does.
+  /// The updates after each action; empty if there are none.
   std::vector<std::vector<UpdateBehind>> behind;
   Events events;
   std::vector<int32_t> transferOf; ///< by the number of the action

@@ -58,7 +58,7 @@ DeviceSpeed measureSpeed(Control &control, Device &device,
 double slownessOfType(const program::ProgramT &program,
                       const StageFactory &stages);
 
-/// What to say of that slowness; empty if the type is not much slower.
+/// A note about that slowness; empty if the type is not much slower.
 std::string noteOfSlowType(program::DataType type, double slowness);
 
 } // namespace chimera::runtime

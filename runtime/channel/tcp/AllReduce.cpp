@@ -71,7 +71,7 @@ uint64_t AllReduce::slicesOf(size_t member) const {
   return (chunkOf(member).size() + Slices::kBytes - 1) / Slices::kBytes;
 }
 
-/// Those that this rank posts and those that it folds.
+/// The number of messages that this rank posts and of slices that it folds.
 uint64_t AllReduce::operations() const {
   // Each slice of the own chunk is folded and sent to the others; their
   // contributions to it come before its fold.
@@ -173,7 +173,7 @@ private:
 };
 
 void AllReduce::foldThoseThatAreHere() {
-  // Whoever folds looks again after it: others leave slices to it meanwhile.
+  // The thread that folds looks again: others leave their slices to it.
   while (Folding folding{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);
