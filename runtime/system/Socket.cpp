@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <stdexcept>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 using namespace chimera::runtime;
@@ -99,6 +100,27 @@ std::string sourceTo(const std::string &name) try {
 } catch (const std::runtime_error &) {
   return {};
 }
+
+/// The name of a Unix socket. Its first character is 0: no file has this name,
+/// and it ends with its socket. Like a port, it is of one network namespace.
+struct LocalName {
+  explicit LocalName(uint16_t port) {
+    std::string name = "chimera port " + std::to_string(port);
+    name.copy(address.sun_path + 1, name.size());
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                  name.size());
+  }
+  const sockaddr *get() const {
+    return reinterpret_cast<const sockaddr *>(&address);
+  }
+  sockaddr_un address{AF_UNIX, {}};
+  socklen_t size;
+};
+
+Socket localSocket() {
+  return Socket(
+      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 } // namespace
 
 Socket::~Socket() {
@@ -133,6 +155,24 @@ Listener::Listener() {
   port = ntohs(own.ss_family == AF_INET
                    ? reinterpret_cast<sockaddr_in &>(own).sin_port
                    : reinterpret_cast<sockaddr_in6 &>(own).sin6_port);
+  Socket unix = localSocket();
+  LocalName name(port);
+  if (unix && bind(unix.number(), name.get(), name.size) == 0 &&
+      listen(unix.number(), SOMAXCONN) == 0)
+    local = std::move(unix);
+}
+
+Socket chimera::runtime::connectLocally(uint16_t port) {
+  Socket socket = localSocket();
+  LocalName name(port);
+  ucred other{};
+  socklen_t size = sizeof(other);
+  if (socket && connect(socket.number(), name.get(), name.size) == 0 &&
+      getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &other, &size) ==
+          0 &&
+      other.uid == geteuid())
+    return socket;
+  return {};
 }
 
 std::vector<std::string>

@@ -18,7 +18,7 @@
 
 namespace chimera::runtime {
 
-/// A socket of TCP, closed with the object.
+/// A socket, closed with the object.
 class Socket {
 public:
   Socket() = default;
@@ -42,8 +42,15 @@ private:
 struct Listener {
   Listener();
   Socket socket;
+  /// A Unix socket that is named after the port, for processes of this host:
+  /// bytes cost them half the time there. None if the system has no such names.
+  Socket local;
   uint16_t port = 0;
 };
+
+/// Connects to the Unix socket of the listener that has this port. Returns no
+/// socket if there is none, or if another user's process listens there.
+Socket connectLocally(uint16_t port);
 
 /// The addresses of this host, as numbers: that by which it reaches
 /// `reachable` first, if a host is named, those of its loopback last.

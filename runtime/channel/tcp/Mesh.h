@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each rank connects to every rank that it sends to, when it is needed.
-// Messages are of streams: those of a stream from one rank to another arrive in
-// order, those of two streams know nothing of each other.
+// Each rank connects to every rank that it sends to, when it is needed: over
+// TCP, or to a rank of its own host over a Unix socket, which takes half the
+// time. Messages are of streams: those of a stream from one rank to another
+// arrive in order, those of two streams know nothing of each other.
 //
 // A message leaves when its receive is posted, so that it goes into the memory
 // of its receive and nowhere else. On the connection from A to B travel

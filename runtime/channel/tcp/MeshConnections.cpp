@@ -37,31 +37,46 @@ uint32_t Mesh::checked(uint32_t peer) const {
   return peer;
 }
 
-/// Tries all addresses of the rank, of which some may be another host's.
+/// Tries all addresses of the rank, of which some may be another host's. A rank
+/// of this host is reached by its Unix socket, unless a container has its own
+/// network.
 Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                   milliseconds answering) const {
-  std::string reasons;
   const Address &address = book.addresses[peer];
-  for (const std::string &host : address.hosts)
+  std::string reasons;
+  // Returns whether the rank itself answers.
+  auto greets = [&](const Socket &socket) {
+    // Only the first that takes a connection is waited for so long: it is the
+    // likeliest to be the rank's.
+    milliseconds patience = std::exchange(answering, connecting);
+    sendBytes(socket,
+              bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
+              connecting);
+    Greeting answer{};
+    receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
+                 patience);
+    return answer.magic == kMagic && answer.secret == book.secrets[peer] &&
+           answer.rank == peer;
+  };
+  auto tryOne = [&](const std::string &host, auto connect) -> Socket {
     try {
-      Socket socket = connectTo(host, address.port, connecting);
-      // Only the first that takes a connection is waited for so long: it is the
-      // likeliest to be the rank's.
-      milliseconds patience = std::exchange(answering, connecting);
-      sendBytes(socket,
-                bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
-                connecting);
-      Greeting answer{};
-      receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
-                   patience);
-      if (answer.magic == kMagic && answer.secret == book.secrets[peer] &&
-          answer.rank == peer)
+      if (Socket socket = connect(); !socket || greets(socket))
         return socket;
       throw std::runtime_error(host + " port " + std::to_string(address.port) +
                                ": another program answers");
     } catch (const std::runtime_error &error) {
       reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+      return {};
     }
+  };
+  if (book.leaders.empty() || book.leaders[peer] == book.leaders[book.rank])
+    if (Socket socket =
+            tryOne("this host's", [&] { return connectLocally(address.port); }))
+      return socket;
+  for (const std::string &host : address.hosts)
+    if (Socket socket = tryOne(
+            host, [&] { return connectTo(host, address.port, connecting); }))
+      return socket;
   throw std::runtime_error("cannot reach rank " + std::to_string(peer) + ": " +
                            (reasons.empty() ? "it has no address" : reasons));
 }
@@ -200,21 +215,22 @@ void Mesh::accept() {
     --earlier, --strangers;
     return true;
   };
-  while (strangers < kMostStrangers || showOut()) {
-    Socket accepted(accept4(listener.socket.number(), nullptr, nullptr,
-                            SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!accepted) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-          errno == ENOMEM) {
-        while (showOut())
-          ;
-        nextAccept = std::chrono::steady_clock::now() + kPause;
+  for (const Socket *each : {&listener.local, &listener.socket})
+    while (*each && (strangers < kMostStrangers || showOut())) {
+      Socket accepted(accept4(each->number(), nullptr, nullptr,
+                              SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!accepted) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+            errno == ENOMEM) {
+          while (showOut())
+            ;
+          nextAccept = std::chrono::steady_clock::now() + kPause;
+        }
+        break;
       }
-      return;
+      makeImmediate(accepted);
+      incoming.emplace_back().socket = std::move(accepted);
+      isStale = true;
+      ++strangers;
     }
-    makeImmediate(accepted);
-    incoming.emplace_back().socket = std::move(accepted);
-    isStale = true;
-    ++strangers;
-  }
 }

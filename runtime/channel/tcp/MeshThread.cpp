@@ -157,7 +157,9 @@ bool Mesh::wantsCredits(const Outgoing &connection) const {
 std::vector<pollfd> Mesh::polled() const {
   std::vector<pollfd> all = {{wakeUp.number(), POLLIN, 0}};
   if (std::chrono::steady_clock::now() >= nextAccept)
-    all.push_back({listener.socket.number(), POLLIN, 0});
+    for (const Socket *each : {&listener.local, &listener.socket})
+      if (*each)
+        all.push_back({each->number(), POLLIN, 0});
   for (const auto &[peer, connection] : outgoing) {
     short events = 0;
     if (!connection.frames.empty())
@@ -200,7 +202,7 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   });
   for (Incoming &connection : incoming)
     sendCredits(connection);
-  if (isReady(listener.socket))
+  if (isReady(listener.socket) || isReady(listener.local))
     accept();
   std::vector<Departure> left = std::exchange(departures, {});
   if (done.empty() && left.empty())

@@ -12,18 +12,30 @@
 
 namespace chimera::runtime::test {
 
+/// Whether ranks believe that they are on one host, and use Unix sockets, or
+/// each on its own, and use TCP.
+enum class Hosts { One, Several };
+inline void PrintTo(Hosts hosts, std::ostream *stream) {
+  *stream << (hosts == Hosts::One ? "OneHost" : "SeveralHosts");
+}
+
 /// What each of `ranks` threads needs for a mesh.
 struct LocalBooks {
-  explicit LocalBooks(uint32_t ranks) : listeners(ranks) {
+  explicit LocalBooks(uint32_t ranks, Hosts hosts = Hosts::One)
+      : listeners(ranks) {
+    for (uint32_t rank = 0; hosts == Hosts::Several && rank < ranks; ++rank)
+      leaders.push_back(rank);
     for (const Listener &listener : listeners)
       addresses.push_back({{"127.0.0.1"}, listener.port});
   }
   tcp::Book of(uint32_t rank) const {
-    return {rank, addresses, std::vector<uint64_t>(addresses.size(), 42)};
+    return {rank, addresses, std::vector<uint64_t>(addresses.size(), 42),
+            leaders};
   }
 
   std::vector<Listener> listeners; ///< by rank, to be moved
   std::vector<tcp::Address> addresses;
+  std::vector<uint32_t> leaders; ///< see tcp::Book
 };
 
 } // namespace chimera::runtime::test

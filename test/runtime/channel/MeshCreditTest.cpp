@@ -25,9 +25,9 @@ namespace {
 constexpr Mesh::Stream kData = Mesh::kFirstOfData, kOther = kData + 1,
                        kLast = kData + 100000, kControl = 1;
 
-class MeshCredit : public testing::Test {
+class MeshCredit : public testing::TestWithParam<Hosts> {
 protected:
-  MeshCredit() : books(2) {
+  MeshCredit() : books(2, GetParam()) {
     for (uint32_t rank : {0, 1})
       meshes.push_back(std::make_unique<Mesh>(
           books.of(rank), std::move(books.listeners[rank]), 1h,
@@ -83,7 +83,11 @@ protected:
   std::vector<std::unique_ptr<Mesh>> meshes;
 };
 
-TEST_F(MeshCredit, ALongMessageWaitsForItsReceive) {
+INSTANTIATE_TEST_SUITE_P(, MeshCredit,
+                         testing::Values(Hosts::One, Hosts::Several),
+                         testing::PrintToStringParamName());
+
+TEST_P(MeshCredit, ALongMessageWaitsForItsReceive) {
   constexpr uint64_t kBytes = 1 << 20;
   std::vector<SharedOperation> sends = send(kData, 3, kBytes);
   expectDone(sends, 0);
@@ -91,7 +95,7 @@ TEST_F(MeshCredit, ALongMessageWaitsForItsReceive) {
   expectDone(sends, 3);
 }
 
-TEST_F(MeshCredit, ShortMessagesGoAheadUpToABound) {
+TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
   constexpr uint64_t kBytes = 1000;
   constexpr size_t kMost = Mesh::kUnasked / (kBytes + Mesh::kOverhead);
   std::vector<SharedOperation> sends = send(kData, 2 * kMost, kBytes);
@@ -104,7 +108,7 @@ TEST_F(MeshCredit, ShortMessagesGoAheadUpToABound) {
   expectDone(sends, 2 * kMost);
 }
 
-TEST_F(MeshCredit, EmptyMessagesCountToo) {
+TEST_P(MeshCredit, EmptyMessagesCountToo) {
   constexpr size_t kMost = Mesh::kUnasked / Mesh::kOverhead;
   std::vector<SharedOperation> sends = send(kData, kMost + 10, 0);
   expectDone(sends, kMost);
@@ -112,7 +116,7 @@ TEST_F(MeshCredit, EmptyMessagesCountToo) {
 }
 
 // The news of a failure, for example.
-TEST_F(MeshCredit, DataDoesNotHoldUpControl) {
+TEST_P(MeshCredit, DataDoesNotHoldUpControl) {
   send(kData, 3, 1 << 20);
   send(kData, 100, 1000);
   std::byte word{42}, heard{};
@@ -122,7 +126,7 @@ TEST_F(MeshCredit, DataDoesNotHoldUpControl) {
   EXPECT_EQ(heard, word);
 }
 
-TEST_F(MeshCredit, AMessageOfTheWrongSizeGoesNowhere) {
+TEST_P(MeshCredit, AMessageOfTheWrongSizeGoesNowhere) {
   std::vector<std::byte> word(8);
   auto receive = meshes[1]->receive(0, kData, word);
   send(kData, 1, 8 << 20);
@@ -132,7 +136,7 @@ TEST_F(MeshCredit, AMessageOfTheWrongSizeGoesNowhere) {
   expectToReceive(kData, 1, 8);
 }
 
-TEST_F(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
+TEST_P(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
   constexpr uint64_t kBytes = 4 << 20;
   {
     std::vector<std::byte> freed(kBytes);
@@ -144,7 +148,7 @@ TEST_F(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
 }
 
 // Nothing of it leaves: half of it would keep the receiver waiting.
-TEST_F(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
+TEST_P(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
   std::vector<SharedOperation> sends = send(kData, 2, 1 << 20);
   meshes[0]->abandon(sends[0]);
   std::vector<std::byte> got(1 << 20);
@@ -153,7 +157,7 @@ TEST_F(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
   expectDone(sends, 0);
 }
 
-TEST_F(MeshCredit, MessagesToItselfWaitToo) {
+TEST_P(MeshCredit, MessagesToItselfWaitToo) {
   std::vector<std::byte> out(1 << 20, std::byte(7)), in(1 << 20);
   auto sending = meshes[0]->send(0, kData, out);
   EXPECT_FALSE(sending->isDone());
@@ -163,7 +167,7 @@ TEST_F(MeshCredit, MessagesToItselfWaitToo) {
 }
 
 // Both ends forget what is done, whichever was there first.
-TEST_F(MeshCredit, StreamsThatAreDoneLeaveNothing) {
+TEST_P(MeshCredit, StreamsThatAreDoneLeaveNothing) {
   for (Mesh::Stream stream = kData; stream < kData + 50; ++stream) {
     uint64_t bytes = stream % 3 ? 100 : 100000;
     std::vector<std::byte> out(bytes), in(bytes);
@@ -177,7 +181,7 @@ TEST_F(MeshCredit, StreamsThatAreDoneLeaveNothing) {
   expectNoStreams();
 }
 
-TEST_F(MeshCredit, AllReducesLeaveNothing) {
+TEST_P(MeshCredit, AllReducesLeaveNothing) {
   constexpr size_t kTimes = 100;
   auto reduce = [&](uint32_t rank) {
     auto channels = makeTcpChannels(*meshes[rank]);

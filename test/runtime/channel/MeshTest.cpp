@@ -29,9 +29,9 @@ using tcp::Mesh;
 
 namespace {
 /// Two ranks, at whose ports strangers may knock.
-class MeshOfTwo : public testing::Test {
+class MeshOfTwo : public testing::TestWithParam<Hosts> {
 protected:
-  MeshOfTwo() : books(2) {
+  MeshOfTwo() : books(2, GetParam()) {
     for (uint32_t rank : {0, 1}) {
       ports[rank] = books.listeners[rank].port;
       meshes[rank] = std::make_unique<Mesh>(
@@ -49,7 +49,9 @@ protected:
   }
 
   Socket knock(uint32_t rank) {
-    return connectTo("127.0.0.1", ports[rank], kPatience);
+    return GetParam() == Hosts::One
+               ? connectLocally(ports[rank])
+               : connectTo("127.0.0.1", ports[rank], kPatience);
   }
 
   /// Whether the mesh closes a connection before `timeout`.
@@ -83,7 +85,11 @@ protected:
   std::unique_ptr<Mesh> meshes[2];
 };
 
-TEST_F(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
+INSTANTIATE_TEST_SUITE_P(, MeshOfTwo,
+                         testing::Values(Hosts::One, Hosts::Several),
+                         testing::PrintToStringParamName());
+
+TEST_P(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
   std::vector<Socket> strangers;
   for (int i = 0; i < 150; ++i)
     strangers.push_back(knock(1));
@@ -107,7 +113,7 @@ TEST_F(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
     EXPECT_TRUE(isClosed(each, 0ms));
 }
 
-TEST_F(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
+TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
   std::vector<std::byte> garbage(4096, std::byte('G'));
   Socket stranger = knock(1);
   sendBytes(stranger, garbage, 1s);
@@ -137,7 +143,7 @@ TEST_F(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
 }
 
 // A rank gives up waiting for one that is stopped, and tries again.
-TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
+TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   struct {
     uint64_t magic = 0x334d454843, secret = 42, rank = 0;
   } greeting;
@@ -151,9 +157,9 @@ TEST_F(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
 }
 
 // It has failed, and ends before what it told of that was read.
-TEST_F(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
+TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::Book book = books.of(0);
-  book.addresses[1].hosts.clear(); // to be reached by none
+  book.addresses[1] = {}; // it cannot be reached
   Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
   EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
   std::jthread late([&] {
@@ -186,7 +192,7 @@ void expectToHearWhy(Mesh &own, const std::function<void()> &sayAndGo) {
   }
 }
 
-TEST_F(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
+TEST_P(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
   expectToHearWhy(*meshes[1], [&] {
     std::byte news{};
     meshes[0]->send(1, 7, {&news, 1});
@@ -194,7 +200,7 @@ TEST_F(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
   });
 }
 
-TEST_F(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
+TEST_P(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
   expectToHearWhy(*meshes[1], [&] {
     struct {
       uint64_t magic = 0x334d454843, secret = 42, rank = 0;
@@ -217,7 +223,7 @@ TEST_F(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
 }
 
 // The thread of the mesh is held up, as that of a stopped process is.
-TEST_F(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
+TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
   std::byte word{}, heardWord{};
   // Rank 1 itself cannot answer while it does this.
@@ -240,7 +246,7 @@ TEST_F(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
 // The call comes after the operation is done: who waits for what it does is
 // woken again. Else it would look again a while later: then most of these waits
 // would be longer than those for another thread that sleeps as long.
-TEST_F(MeshOfTwo, WhoWaitsForACallIsWoken) {
+TEST_P(MeshOfTwo, WhoWaitsForACallIsWoken) {
   constexpr int kTimes = 20;
   auto take = [](const std::function<void()> &wait) {
     auto begin = std::chrono::steady_clock::now();
@@ -266,7 +272,7 @@ TEST_F(MeshOfTwo, WhoWaitsForACallIsWoken) {
   EXPECT_LT(slow, kTimes / 2 + slowAnyway);
 }
 
-TEST_F(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
+TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
   rlimit before{}, few{};
   getrlimit(RLIMIT_NOFILE, &before);
   expectToTalk();

@@ -59,7 +59,7 @@ std::vector<test::World> test::worldsOfHosts() {
     return {{World::Mpi, session().ranks()}};
 #endif
   std::vector<World> all;
-  for (World::Kind kind : {World::InProcess, World::Tcp})
+  for (World::Kind kind : {World::InProcess, World::Tcp, World::Unix})
     for (uint32_t ranks : {1, 2, 3, 8})
       all.push_back({kind, ranks});
   return all;
@@ -83,7 +83,9 @@ void test::onEachRank(const World &world,
   if (world.kind == World::Mpi)
     return run(*session().makeChannels(options()), *makeHostDevice());
 #endif
-  LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
+  bool isMesh = world.kind == World::Tcp || world.kind == World::Unix;
+  LocalBooks books(isMesh ? world.ranks : 0,
+                   world.kind == World::Tcp ? Hosts::Several : Hosts::One);
   std::vector<std::unique_ptr<tcp::Mesh>> meshes;
   std::unique_ptr<simulated::Simulation> simulation;
   std::vector<std::unique_ptr<Channels>> all;

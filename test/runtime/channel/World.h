@@ -21,6 +21,7 @@ struct World {
     InProcess,
     Simulated,
     Tcp,
+    Unix, ///< as over TCP within a host
     Mpi,
     Nccl,
     Copies,      ///< all on one GPU
@@ -33,9 +34,9 @@ struct World {
   bool hostsMeet() const { return kind != Simulated && kind != Nccl; }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
-  constexpr const char *kNames[] = {"InProcess",   "Simulated",   "Tcp",
-                                    "Mpi",         "Nccl",        "Copies",
-                                    "CopiesOnTwo", "CopiesOfHost"};
+  constexpr const char *kNames[] = {"InProcess", "Simulated",   "Tcp",
+                                    "Unix",      "Mpi",         "Nccl",
+                                    "Copies",    "CopiesOnTwo", "CopiesOfHost"};
   *stream << kNames[world.kind] << world.ranks;
 }
 
