@@ -19,14 +19,14 @@
 
 namespace chimera {
 
-/// What is wrong with the options `given` to a pass or pipeline. `known` are
-/// the options that it has, as MLIR prints them ("{costs=uniform forward=0}"),
-/// and `message` is what MLIR says of them; it is empty where the option has
-/// printed itself what is wrong with its value.
+/// A message that names the fault of the options `given` to a pass or pipeline.
+/// `known` are the options that it has, as MLIR prints them ("{costs=uniform
+/// forward=0}"), and `message` is MLIR's own message. If that is empty, the
+/// option has printed its fault by itself.
 std::string optionFault(llvm::StringRef name, llvm::StringRef known,
                         llvm::StringRef given, llvm::StringRef message);
 
-/// A pass on one `Op` that says what is wrong with its options.
+/// A pass on one `Op` whose faulty options give a message for people.
 template <typename Op> class PassOn : public mlir::OperationPass<Op> {
 protected:
   using mlir::OperationPass<Op>::OperationPass;

@@ -9,6 +9,7 @@
 
 #include "runtime/program/Output.h"
 #include "runtime/program/Room.h"
+#include "runtime/stage/torch/MegatronIndex.h"
 #include "runtime/stage/torch/Weights.h"
 #include "runtime/train/LogFile.h"
 
@@ -50,8 +51,11 @@ void chimera::checkFiles(const RunSettings &settings) {
                              {"--names", settings.names},
                              {"standard output", "/dev/stdout"},
                              {"standard error", "/dev/stderr"}};
-  for (const std::string &data : settings.data)
+  for (const std::string &data : settings.data) {
     files.push_back({"--data", data});
+    files.push_back(
+        {"--data's index", runtime::MegatronIndex::pathBeside(data)});
+  }
   for (const std::string &shard : shardsOf(settings.load))
     files.push_back({"--load", shard});
   auto add = [&](const char *use, const std::string &path) {

@@ -49,10 +49,10 @@ const Scheme *findScheme(std::string_view name);
 /// "chimera, gpipe, 1f1b, gems, …".
 std::string schemeNames();
 
-/// What to say after "got NAME" of a name that is no scheme's but that papers
-/// or other tools use, with its colon: which scheme it is, or that there is
-/// none yet and how to give its order. Case, hyphens and PyTorch's "Schedule"
-/// make no difference. Empty for any other name.
+/// A hint for a diagnostic, to follow "got NAME", if no scheme is called `name`
+/// but papers or other tools use it: ": " and which scheme it is, or that there
+/// is none yet and how to give its order. Case, hyphens and PyTorch's
+/// "Schedule" make no difference. Empty for any other name.
 std::string hintForUnknownScheme(std::string_view name);
 
 /// A line for each scheme and, indented, for each option it knows.

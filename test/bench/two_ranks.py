@@ -25,7 +25,8 @@ micro-batches: of ten rows in four micro-batches 2.15 evaluates and returns twel
 without an error (2.11 raises).
 
 In each round every row is measured once, next to a measurement of the two
-sequential processes; the ratio is that of this pair. Every second round goes
+sequential processes; the ratio is that of this pair. A line for MPI and one for TCP tell their
+tokens/s beside those of in-process in the same round. Every second round goes
 through the rows backwards. The first step of a run does not count.
 
 Ranks with equal shares of a step take as long as the slower core, and sequential
@@ -346,6 +347,18 @@ def print_table(runs, beside, yardsticks):
         row(name, own, f"{median:.3f} ({min(ratios):.3f}–{max(ratios):.3f})")
 
 
+def print_transports(runs):
+    """The other transports beside in-process of the same round."""
+    base = runs.get("chimera, in-process", [])
+    for name, own in runs.items():
+        if base and name in ("chimera, over MPI", "chimera, over TCP"):
+            ratios = [run.speed / other.speed for run, other in zip(own, base)]
+            print(
+                f"{name}: {statistics.median(ratios):.3f} of in-process in the same "
+                f"round ({min(ratios):.3f}–{max(ratios):.3f})."
+            )
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -411,8 +424,10 @@ def main():
         f"{load.cores:.2f} cores.\n"
     )
     print_table(*results)
+    print()
+    print_transports(results[0])
     print(
-        f"\nThe slower of two sequential processes: {statistics.mean(bench.slower):.3f} "
+        f"The slower of two sequential processes: {statistics.mean(bench.slower):.3f} "
         "of their mean."
     )
 

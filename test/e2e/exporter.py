@@ -13,7 +13,7 @@ import re
 import sys
 
 from exporting import PYTHON, ROOT, check_each, has
-from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, START, WARNED
+from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, START, WARNED
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -83,7 +83,7 @@ def check(command, seen, folder, case):
         status, more = export(command, folder, "--no-values")
         output += more
     is_exported = name == OPERATORS or wanted.startswith(
-        (GOOD, EVAL, EXACT, CHECKPOINTED, WARNED)
+        (GOOD, EVAL, EXACT, CHECKPOINTED, NOTED, WARNED)
     )
     good = (
         wanted in output

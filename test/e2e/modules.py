@@ -6,9 +6,10 @@
 GOOD = "--check: "
 EXACT = "autograd's, bit by bit"
 EVAL = "exported as it runs in eval mode"
-CHECKPOINTED = "exported as if it checkpointed no activations"
+CHECKPOINTED = "note: exported as if it checkpointed no activations"
 WITH_VALUES = "--check: the"  # what has to have values
 WARNED = "chimera-export: warning: "
+NOTED = "chimera-export: note: "
 START = """
 import torch
 from torch import nn
@@ -302,6 +303,21 @@ class Twice(Block):
 def make(): return model(Net(Twice))
 """,
         GOOD,
+    ),
+    (
+        "a tensor that some runs would not allow",
+        """
+class Wide(Block):
+    def forward(self, x):
+        y = self.line(x).repeat(1, 1, 40_000)
+        return x + y.view(*x.shape[:2], 40_000, C).mean(2)
+class Large(Net):
+    def __init__(self):
+        super().__init__(Wide)
+        self.embedding = nn.Embedding(10_000, C)
+def make(): return model(Large())
+""",
+        f"{NOTED}a tensor of 20,480,000 bytes",
     ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
     *[

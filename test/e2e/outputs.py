@@ -6,6 +6,7 @@ usage: outputs.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 """
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
@@ -81,6 +82,8 @@ class Test(Runs):
         program, path = self.sample(), self.path("out")
         link = self.path("link")
         os.symlink("out", link)
+        data, index = self.path("text.bin"), self.path("text.idx")
+        pathlib.Path(index).touch()
         for first, second in ((["--profile", path], ["--log", path]),
                               (["--trace", path], ["--profile", path]),
                               ([], ["--trace", program]),
@@ -89,6 +92,7 @@ class Test(Runs):
                               (["--save", path + ".part"], ["--log", path]),
                               (["--save", path + ".part"], ["--log", link]),
                               (["--data", path], ["--save", path]),
+                              (["--data", data], ["--save", index]),
                               ([], ["--log", program])):
             self.expect_error("expected different files, got ", program, *first,
                               *second)

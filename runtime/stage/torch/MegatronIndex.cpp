@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <sys/stat.h>
@@ -99,14 +100,19 @@ uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
   return static_cast<uint64_t>(begin) / width();
 }
 
-std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
+std::string MegatronIndex::pathBeside(const std::string &path) {
   constexpr std::string_view kSuffix = ".bin";
   if (!path.ends_with(kSuffix))
-    return std::nullopt;
-  const std::string name =
-      path.substr(0, path.size() - kSuffix.size()) + ".idx";
+    return {};
+  std::string name = path.substr(0, path.size() - kSuffix.size()) + ".idx";
   struct stat status;
-  if (::stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+  return ::stat(name.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? name
+                                                                       : "";
+}
+
+std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
+  const std::string name = pathBeside(path);
+  if (name.empty())
     return std::nullopt;
   auto file = std::make_unique<File>(name);
   const auto head = file->bytes<kMagic.size()>(0);
@@ -134,7 +140,7 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
                "give that with --tokens uint32");
   const auto sequences = file->sequences = file->number<uint64_t>(18);
   const auto documents = file->documents = file->number<uint64_t>(26);
-  const auto size = static_cast<uint64_t>(status.st_size);
+  const uint64_t size = std::filesystem::file_size(name);
   // Each term is at most the size, so that nothing overflows.
   if (size < kHeaderBytes || sequences > size / 12 || documents > size / 8 ||
       kHeaderBytes + 12 * sequences + 8 * documents > size)

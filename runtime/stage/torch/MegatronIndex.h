@@ -40,6 +40,8 @@ public:
   /// else there is none. Throws std::runtime_error if the index has a type that
   /// no token has, or it contradicts itself.
   static std::optional<MegatronIndex> beside(const std::string &path);
+  /// The file that beside(path) reads, or an empty string if there is none.
+  static std::string pathBeside(const std::string &path);
   MegatronIndex(MegatronIndex &&) noexcept;
   MegatronIndex &operator=(MegatronIndex &&) noexcept;
   ~MegatronIndex();

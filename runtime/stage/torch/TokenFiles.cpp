@@ -144,6 +144,17 @@ bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
   return haveLower && numbers.size() >= kFewest;
 }
 
+/// Whether numbers of 32 bits look like two tokens of 16 bits each: they are
+/// beyond the vocabulary, and both halves are within it.
+bool arePairs(std::span<const uint32_t> numbers, uint64_t vocabulary) {
+  constexpr size_t kFewest = 32; // fewer may look so by chance
+  const auto isToken = [&](uint32_t number) { return number < vocabulary; };
+  return numbers.size() >= kFewest && !std::ranges::all_of(numbers, isToken) &&
+         std::ranges::all_of(numbers, [&](uint32_t number) {
+           return isToken(number & UINT16_MAX) && isToken(number >> 16);
+         });
+}
+
 /// Files of numbers of T's size.
 template <typename T> class TokenFiles : public Tokens {
 public:
@@ -288,14 +299,19 @@ private:
     if (index && index->isSigned())
       largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
     if (!index && said == 0 && !options.areTrusted)
-      refuseHalves(part);
+      refuseAnotherSize(part);
     total += part.count;
     parts.push_back(std::move(part));
   }
 
-  void refuseHalves(const Part &part) const {
+  void refuseAnotherSize(const Part &part) const {
     std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
     readPart(part, 0, numbers);
+    if constexpr (sizeof(T) == sizeof(uint32_t))
+      if (arePairs(numbers, options.vocabulary))
+        fail(part.path, "expected tokens of 32 bits, but each of its numbers "
+                        "looks like two tokens of 16 bits: give --tokens "
+                        "uint16, or --trust-data if 32 bits are right");
     if (!areHalves(std::span<const T>(numbers), options.vocabulary))
       return;
     const std::string wider = std::to_string(16 * sizeof(T));

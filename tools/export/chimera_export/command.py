@@ -154,8 +154,6 @@ def export(options):
             "exported as it runs in eval mode, which from_pretrained leaves it in: "
             "without dropout, unless you call its train()"
         )
-    for note in exporter.notes:
-        print(note)
     used = package.names_of(made)
     unused = [n for n, _ in model.named_parameters() if n not in used]
     if unused:

@@ -53,11 +53,10 @@ DROPOUTS = {
 
 def _write_out_attention(graph, node):
     """Attention as products, a softmax and dropout between them."""
-    q, k, v, mask, probability, causal, scale, grouped = arguments_of(
-        node,
-        ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale",
-         "enable_gqa"],
-    )  # fmt: skip
+    given = arguments_of(node)
+    q, k, v = given["query"], given["key"], given["value"]
+    mask, probability, causal = given["attn_mask"], given["dropout_p"], given["is_causal"]
+    scale, grouped = given["scale"], given["enable_gqa"]
     shapes = [n.meta["val"].shape for n in (q, k)]
     if scale is None:
         scale = 1 / math.sqrt(shapes[0][-1])
@@ -115,7 +114,7 @@ def make_ours(graph, samples):
                 with graph.inserting_before(node):
                     made = DROPOUTS[node.target](graph, x, probability)
         elif node.target is aten.scaled_dot_product_attention.default:
-            if not arguments_of(node, ["dropout_p"])[0]:
+            if not arguments_of(node)["dropout_p"]:
                 continue
             rows.append(_rows(node, node.meta["val"].shape, samples))
             with graph.inserting_before(node):

@@ -21,7 +21,7 @@ from torch import fx
 
 from .model import Refused
 from .notices import warn
-from .traced import ancestors, where
+from .traced import ancestors, arguments_of, where
 
 aten = torch.ops.aten
 # Operators that compare logits with labels: the positions of the two arguments.
@@ -55,14 +55,6 @@ class Path:
         )
 
 
-def _arguments(node):
-    schema = node.target._schema.arguments
-    return {
-        a.name: node.args[i] if i < len(node.args) else node.kwargs.get(a.name, a.default_value)
-        for i, a in enumerate(schema)
-    }
-
-
 def _name(node):
     is_operator = node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)
     return node.target.overloadpacket.__name__ if is_operator else ""
@@ -75,7 +67,7 @@ def _shape(node):
 def _step(node, path):
     """The path of what `node` makes of a tensor with `path`, its first argument or,
     of operators that keep positions, another one. None if it is lost."""
-    name, given = _name(node), _arguments(node)
+    name, given = _name(node), arguments_of(node)
     source = node.args[0] if node.args and isinstance(node.args[0], fx.Node) else None
     if name in STAY or torch.Tag.pointwise in node.target.tags:
         if len(_shape(node)) <= path.dim:
@@ -170,7 +162,7 @@ def _offset_of_logits(node, tokens):
             break
         name, source = _name(node), node.args[0]
         if name == "slice":
-            given, shape = _arguments(node), _shape(source)
+            given, shape = arguments_of(node), _shape(source)
             dim, start = given["dim"] % len(shape), given["start"] or 0
             if 0 < dim and shape[dim] >= tokens and start:
                 offset += start + shape[dim] if start < 0 else start
@@ -225,7 +217,7 @@ def warn_of_uneven_mean(graph, loss, labels, examples):
     for node in graph.nodes:
         if node not in within or node.target not in COMPARE or _name(node) == "gather":
             continue
-        given = _arguments(node)
+        given = arguments_of(node)
         if given["reduction"] != MEAN or given["target"].op == "get_attr":
             continue
         ignored, target = given.get("ignore_index", -100), given["target"]

@@ -7,6 +7,16 @@ import sys
 
 
 @functools.cache
-def warn(text):
+def _say(kind, text):
     """Says it once."""
-    print(f"chimera-export: warning: {text}", file=sys.stderr, flush=True)
+    print(f"chimera-export: {kind}: {text}", file=sys.stderr, flush=True)
+
+
+def warn(text):
+    """Of a model that may not do what its author meant."""
+    _say("warning", text)
+
+
+def note(text):
+    """Of a model that is right."""
+    _say("note", text)

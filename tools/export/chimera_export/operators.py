@@ -56,13 +56,13 @@ def check_call(node):
             "and one with sines"
         )
     if node.target is aten.embedding.default:
-        scales, sparse = arguments_of(node, ["scale_grad_by_freq", "sparse"])
-        if scales:
+        given = arguments_of(node)
+        if given["scale_grad_by_freq"]:
             raise Refused(
                 f"expected an embedding whose gradient is not scaled by how often a token "
                 f"occurs, got scale_grad_by_freq=True{where(node)}: leave it out"
             )
-        if sparse:
+        if given["sparse"]:
             raise Refused(
                 f"expected an embedding with a dense gradient, got sparse=True"
                 f"{where(node)}: leave it out, the values are the same"

@@ -18,7 +18,7 @@ from . import (
     refusals, sizes, ties,
 )  # fmt: skip
 from .model import SCALES, Refused, WithLoss
-from .notices import warn
+from .notices import note, warn
 from .sizes import bytes_of
 
 VERSION = 1
@@ -88,7 +88,6 @@ class Exporter:
         # What entries of graphs were written of, by their identities.
         self.traced = {}
         self.heaviest = {}  # likewise, the node that makes the largest tensor
-        self.notes = []  # for people
         # Which name a parameter has that is used under several.
         self.names = {id(p): name for name, p in model.named_parameters()}
         # Parameters without memory have no values.
@@ -108,9 +107,7 @@ class Exporter:
         with checkpointing.switched_off() as calls:
             made = self._export(samples)
         if calls:
-            self.notes.append(
-                f"exported as if it checkpointed no activations: {checkpointing.ADVICE}"
-            )
+            note(f"exported as if it checkpointed no activations: {checkpointing.ADVICE}")
         return made
 
     def _export(self, samples):
@@ -155,7 +152,7 @@ class Exporter:
             "kinds": self.kinds,
             "layers": layers,
         }
-        self.notes = sizes.check(
+        sizes.check(
             self.kinds,
             [[self.heaviest[id(e)] for e in kind["graphs"]] for kind in self.kinds],
             package["type"],

@@ -12,6 +12,7 @@ import torch
 
 from . import graphs, joint
 from .model import Refused
+from .notices import note
 from .traced import where
 
 WORKSPACE, INTERMEDIATES = 1 << 24, 64
@@ -48,10 +49,9 @@ def heaviest(functions):
 
 
 def check(kinds, nodes, type_of_parameters):
-    """Refuses a model with a tensor that no run would allow. `nodes`: by the number of
-    the kind, the heaviest. Returns what to say of one that some would not."""
+    """Refuses a model with a tensor that no run would allow, and notes one that some
+    runs would not allow. `nodes`: by the number of the kind, the heaviest."""
     limits = [limit_of(kind, type_of_parameters) for kind in kinds]
-    lines = []
     for limit, of_kind in zip(limits, nodes):
         for node in of_kind:
             size = bytes_of(node.meta["val"])
@@ -63,11 +63,10 @@ def check(kinds, nodes, type_of_parameters):
                     "compute it in parts, or with fewer samples"
                 )
             if size > limit:
-                lines.append(
+                note(
                     f"{what} is more than the {limit:,} that a run allows of a stage with "
                     "this layer alone: give its stage more layers"
                 )
-    return list(dict.fromkeys(lines))
 
 
 def check_growth(by_samples, counts):

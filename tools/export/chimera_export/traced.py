@@ -22,17 +22,12 @@ def attribute(root, path):
     return root
 
 
-def arguments_of(node, names):
+def arguments_of(node):
     """The arguments of a call by name, with the schema's defaults."""
-    found = {}
-    for i, argument in enumerate(node.target._schema.arguments):
-        if i < len(node.args):
-            found[argument.name] = node.args[i]
-        elif argument.name in node.kwargs:
-            found[argument.name] = node.kwargs[argument.name]
-        else:
-            found[argument.name] = argument.default_value
-    return [found[name] for name in names]
+    return {
+        a.name: node.args[i] if i < len(node.args) else node.kwargs.get(a.name, a.default_value)
+        for i, a in enumerate(node.target._schema.arguments)
+    }
 
 
 def ancestors(nodes):

@@ -157,6 +157,24 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
             "(accepted)");
 }
 
+TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
+  const auto narrow = write<uint16_t>("narrow", 1, 200);
+  EXPECT_NE(refusal({narrow}, TokenFormat::UInt32, 512)
+                .find("looks like two tokens of 16 bits: give --tokens uint16"),
+            std::string::npos);
+  EXPECT_EQ(refusal({narrow}, TokenFormat::UInt16, 512), "(accepted)");
+  EXPECT_NO_THROW(openTokens(
+      {narrow},
+      {.format = TokenFormat::UInt32, .vocabulary = 512, .areTrusted = true}));
+  // Of a large vocabulary such tokens may be right, and few may be so by
+  // chance.
+  EXPECT_EQ(refusal({narrow}, TokenFormat::UInt32, uint64_t{1} << 32),
+            "(accepted)");
+  EXPECT_EQ(
+      refusal({write<uint16_t>("short", 1, 62)}, TokenFormat::UInt32, 512),
+      "(accepted)");
+}
+
 TEST_F(TokensTest, aFileThatBecomesShorterIsAnError) {
   const auto path = write<uint16_t>("a", 0, 100);
   auto tokens = openTokens({path}, {.format = TokenFormat::UInt16});
