@@ -51,11 +51,6 @@ void chimera::checkFiles(const RunSettings &settings) {
                              {"--names", settings.names},
                              {"standard output", "/dev/stdout"},
                              {"standard error", "/dev/stderr"}};
-  for (const std::string &data : settings.data) {
-    files.push_back({"--data", data});
-    files.push_back(
-        {"--data's index", runtime::MegatronIndex::pathBeside(data)});
-  }
   for (const std::string &shard : shardsOf(settings.load))
     files.push_back({"--load", shard});
   auto add = [&](const char *use, const std::string &path) {
@@ -66,6 +61,12 @@ void chimera::checkFiles(const RunSettings &settings) {
             "' for " + other.use + " and '" + path + "' for " + use);
     files.push_back({use, path});
   };
+  // One file twice would be trained on and held out.
+  for (const std::string &data : settings.data) {
+    add("--data", data);
+    files.push_back(
+        {"--data's index", runtime::MegatronIndex::pathBeside(data)});
+  }
   // A run may begin with what the one before it has left there: the file is
   // open until another takes its name.
   const std::string lastFinite = lastFiniteOf(settings.save);

@@ -61,7 +61,7 @@ class Test(Runs):
         steps = ["--data", data, "--steps", "2", "--threads", "1",
                  "--evaluate-batches", "0"]
         self.expect_error("every second of its numbers is as small as the upper "
-                          "half of one of 32 bits: give --tokens uint32",
+                          "part of one of 32 bits: give --tokens uint32",
                           program, *steps, "--tokens", "uint16")
         plain = self.log_of(program, *steps, "--tokens", "uint32")[0]
         self.write("text_document.idx",

@@ -83,7 +83,8 @@ class Test(Runs):
         link = self.path("link")
         os.symlink("out", link)
         data, index = self.path("text.bin"), self.path("text.idx")
-        pathlib.Path(index).touch()
+        for file in data, index:
+            pathlib.Path(file).touch()
         for first, second in ((["--profile", path], ["--log", path]),
                               (["--trace", path], ["--profile", path]),
                               ([], ["--trace", program]),
@@ -93,6 +94,7 @@ class Test(Runs):
                               (["--save", path + ".part"], ["--log", link]),
                               (["--data", path], ["--save", path]),
                               (["--data", data], ["--save", index]),
+                              (["--data", data], ["--data", data]),
                               ([], ["--log", program])):
             self.expect_error("expected different files, got ", program, *first,
                               *second)

@@ -16,16 +16,27 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <memory>
+#include <type_traits>
 
 namespace chimera::runtime {
+
+/// A node that tensors share, as this version of LibTorch has it: a
+/// std::shared_ptr, or (as in 2.15) a c10::intrusive_ptr.
+template <typename Shared, typename Node>
+Shared shareNode(std::unique_ptr<Node> made) {
+  // Not deleted by its own destructor, which would recurse through the graph.
+  if constexpr (std::is_constructible_v<Shared, std::shared_ptr<Node>>)
+    return Shared(made.release(), [](Node *node) { deleteNode(node); });
+  else
+    return Shared::reclaim(made.release());
+}
 
 /// Has autograd take `result` for the output of `made`, a node with inputs
 /// `from`.
 inline void setNode(const at::Tensor &result, torch::autograd::edge_list from,
                     std::unique_ptr<torch::autograd::Node> made) {
-  // Not deleted by its own destructor, which would recurse through the graph.
-  std::shared_ptr<torch::autograd::Node> node(made.release(),
-                                              torch::autograd::deleteNode);
+  using Shared = std::remove_cvref_t<decltype(result.grad_fn())>;
+  auto node = shareNode<Shared>(std::move(made));
   node->set_next_edges(std::move(from));
   torch::autograd::set_history(result, node);
 }

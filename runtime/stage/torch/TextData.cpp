@@ -179,6 +179,13 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       checkMark(mark);
   if (form.documentEnd)
     checkMark(*form.documentEnd);
+  if (form.masking && form.pairing)
+    for (int64_t mark : {form.pairing->classification, form.pairing->separator,
+                         form.pairing->padding})
+      if (mark == form.masking->token)
+        throw std::runtime_error(
+            "expected a token that is no other mark for what is masked, got " +
+            std::to_string(mark) + " for --mask and among --pairs");
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
@@ -190,7 +197,9 @@ TextData::TextData(std::unique_ptr<Tokens> given,
           " text (a context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
           std::to_string(size) + " in " + tokens->where() +
-          "; give a longer text");
+          "; give a longer text" +
+          (part == std::string_view("held-out") ? ", or another --hold-out"
+                                                : ""));
   };
   require("training", training);
   if (holdOut > 0)

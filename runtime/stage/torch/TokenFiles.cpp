@@ -149,9 +149,22 @@ bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
 bool arePairs(std::span<const uint32_t> numbers, uint64_t vocabulary) {
   constexpr size_t kFewest = 32; // fewer may look so by chance
   const auto isToken = [&](uint32_t number) { return number < vocabulary; };
-  return numbers.size() >= kFewest && !std::ranges::all_of(numbers, isToken) &&
+  // A few tokens may just be wrong.
+  const auto tokens = std::ranges::count_if(numbers, isToken);
+  return numbers.size() >= kFewest &&
+         static_cast<size_t>(tokens) < numbers.size() / 2 &&
          std::ranges::all_of(numbers, [&](uint32_t number) {
            return isToken(number & UINT16_MAX) && isToken(number >> 16);
+         });
+}
+
+/// Whether these are characters of a text in ASCII.
+template <typename T> bool areText(std::span<const T> characters) {
+  constexpr size_t kFewest = 64; // fewer may look so by chance
+  return characters.size() >= kFewest &&
+         std::ranges::all_of(characters, [](T each) {
+           return (each >= ' ' && each <= '~') ||
+                  (each >= '\t' && each <= '\r');
          });
 }
 
@@ -269,17 +282,25 @@ private:
       fail(path, "expected numbers of " + std::to_string(8 * sizeof(T)) +
                      " bits, its header says others");
     if (index && index->width() != sizeof(T))
-      fail(path, "expected numbers of " + std::to_string(8 * sizeof(T)) +
-                     " bits, its index '" + index->path() + "' says " +
-                     index->type() + ": leave out --tokens");
+      fail(path,
+           "expected numbers of " + std::to_string(8 * sizeof(T)) +
+               " bits, its index '" + index->path() + "' says " +
+               index->type() +
+               (options.format == TokenFormat::Auto ? ": give files of one type"
+                                                    : ": leave out --tokens"));
     if (said != 0) {
       if (size < kHeaderBytes)
         fail(path, "expected a header of " + std::to_string(kHeaderBytes) +
                        " bytes, got a file of " + std::to_string(size));
       part.offset = kHeaderBytes;
     }
-    if (!index && said == 0)
+    if (!index && said == 0) {
+      if (options.format == TokenFormat::Auto)
+        fail(path, "expected a file that says its type, like the one before "
+                   "it, got one that does not: give --tokens uint16 or uint32 "
+                   "if all files hold plain numbers of that type");
       refuseKnownFormat(path, TakenFor::Tokens);
+    }
     const uint64_t bytes = size - part.offset;
     if (bytes % sizeof(T) != 0)
       fail(path, "expected a whole number of tokens of " +
@@ -298,15 +319,52 @@ private:
       fail(path, "expected a token or more, got none");
     if (index && index->isSigned())
       largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
-    if (!index && said == 0 && !options.areTrusted)
-      refuseAnotherSize(part);
+    if (!options.areTrusted) {
+      if (!index && said == 0)
+        refuseAnotherType(part);
+      refuseConstantEnd(part);
+    }
     total += part.count;
     parts.push_back(std::move(part));
   }
 
-  void refuseAnotherSize(const Part &part) const {
+  /// A file whose last tenth or more is one token: the program that wrote it
+  /// was interrupted after it had made room, and no text is held out.
+  void refuseConstantEnd(const Part &part) const {
+    constexpr uint64_t kFewest = 1024, kBlock = 1 << 16;
+    uint64_t equal = 0;
+    std::vector<T> numbers(1);
+    readPart(part, part.count - 1, numbers);
+    const T last = numbers.front();
+    for (bool isEqual = true; isEqual && equal < part.count;) {
+      numbers.resize(std::min(kBlock, part.count - equal));
+      readPart(part, part.count - equal - numbers.size(), numbers);
+      const auto other = std::find_if(numbers.rbegin(), numbers.rend(),
+                                      [&](T each) { return each != last; });
+      equal += static_cast<uint64_t>(other - numbers.rbegin());
+      isEqual = other == numbers.rend();
+    }
+    if (equal >= kFewest && equal >= part.count / 10)
+      fail(part.path,
+           "expected tokens of a text, but the last " + std::to_string(equal) +
+               " of " + std::to_string(part.count) + " are all " +
+               std::to_string(last) +
+               ", as if the program that wrote it did not end: write it again, "
+               "or give --trust-data if that is right");
+  }
+
+  void refuseAnotherType(const Part &part) const {
     std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
     readPart(part, 0, numbers);
+    const auto bytes = std::as_bytes(std::span(numbers));
+    // Numbers of a vocabulary of bytes may be the characters of a text.
+    if (sizeof(T) > 1 &&
+        (areText(std::span(reinterpret_cast<const uint8_t *>(bytes.data()),
+                           bytes.size())) ||
+         (options.vocabulary != 256 && areText(std::span<const T>(numbers)))))
+      fail(part.path, "expected plain numbers, got text: turn it into tokens "
+                      "with tools/export/chimera-tokens, or give --trust-data "
+                      "if these are numbers");
     if constexpr (sizeof(T) == sizeof(uint32_t))
       if (arePairs(numbers, options.vocabulary))
         fail(part.path, "expected tokens of 32 bits, but each of its numbers "
@@ -314,13 +372,17 @@ private:
                         "uint16, or --trust-data if 32 bits are right");
     if (!areHalves(std::span<const T>(numbers), options.vocabulary))
       return;
-    const std::string wider = std::to_string(16 * sizeof(T));
+    std::vector<uint32_t> pairs(bytes.size() / sizeof(uint32_t));
+    std::memcpy(pairs.data(), bytes.data(), pairs.size() * sizeof(uint32_t));
+    const bool areOf64 =
+        areHalves(std::span<const uint32_t>(pairs), options.vocabulary);
+    const std::string wider = areOf64 ? "64" : "32";
     fail(part.path,
          "expected tokens of " + std::to_string(8 * sizeof(T)) +
              " bits, but every second of its numbers is as small as the upper "
-             "half of one of " +
+             "part of one of " +
              wider + " bits: " +
-             (sizeof(T) == 4 ? "write it as uint32 (in Python "
+             (areOf64 ? "write it as uint32 (in Python "
                                "numpy.fromfile(…, 'int64').astype('uint32'))"
                              : "give --tokens uint" + wider) +
              ", or --trust-data if that is right");

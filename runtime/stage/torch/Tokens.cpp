@@ -122,6 +122,11 @@ private:
 std::unique_ptr<Tokens>
 chimera::runtime::openTokens(const std::vector<std::string> &files,
                              const TokenOptions &options) {
+  for (const std::string &file : files)
+    if (const auto status = statusOfData(file);
+        S_ISREG(status.st_mode) && status.st_size == 0)
+      throw std::runtime_error("expected tokens or a text, got '" + file +
+                               "', which is empty");
   const std::string &first = files.front();
   const bool mayBeText = options.format == TokenFormat::Auto;
   if (options.format == TokenFormat::UInt16)

@@ -15,6 +15,7 @@
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/Mix.h"
+#include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Transposed.h"
 
 #include <nlohmann/json.hpp>
@@ -324,12 +325,17 @@ void SavedWeights::read(const std::string &name, program::DataType wanted,
                              " bytes of '" + program::printable(name) +
                              "' in '" + path + "'");
   const Range &range = found->second;
-  if (!range.isTransposed)
-    return readElements(name, range, 0, memory);
-  readTransposed(matrixOf(shape, type), memory,
-                 [&](uint64_t offset, Bytes block) {
-                   readElements(name, range, offset / elementBytes, block);
-                 });
+  if (range.isTransposed)
+    readTransposed(matrixOf(shape, type), memory,
+                   [&](uint64_t offset, Bytes block) {
+                     readElements(name, range, offset / elementBytes, block);
+                   });
+  else
+    readElements(name, range, 0, memory);
+  if (!areFinite(type, memory))
+    throw std::runtime_error("expected finite numbers in '" +
+                             program::printable(name) + "' in '" + path +
+                             "', got NaN or infinity");
 }
 
 void SavedWeights::readElements(const std::string &name, const Range &range,

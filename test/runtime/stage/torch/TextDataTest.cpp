@@ -399,6 +399,14 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   expectRefusal({.masking = kPairs.masking},
                 "expected pairs of sentences (--pairs)");
   expectRefusal({.pairing = kPairs.pairing}, "expected masked tokens (--mask)");
+  for (const Pairing &pairing :
+       {Pairing{300, 302, 303}, Pairing{301, 300, 303}, Pairing{301, 302, 300}})
+    expectRefusal({.masking = kPairs.masking, .pairing = pairing},
+                  "got 300 for --mask and among --pairs");
+  // A model may have one token for the end of a text and for padding.
+  EXPECT_EQ(
+      refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),
+      "(accepted)");
   program::PackageT &package = *ofPairs.model->package;
   int64_t &vocabulary = package.kinds[0]->parameters[0]->shape[0];
   vocabulary = 303;

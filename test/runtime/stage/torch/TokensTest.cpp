@@ -76,7 +76,7 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
                 .find("a whole number of tokens of 2 bytes, got 3 bytes"),
             std::string::npos);
   EXPECT_NE(refusal({write<uint8_t>("empty", 0, 0)}, TokenFormat::UInt16)
-                .find("a token or more"),
+                .find("empty', which is empty"),
             std::string::npos);
   const auto narrow = write<uint16_t>("narrow", 0, 600, 20240520);
   EXPECT_NE(refusal({narrow}, TokenFormat::UInt32)
@@ -135,16 +135,19 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
   const auto wide = write<uint32_t>("wide", 1, 200),
              widest = write<uint64_t>("widest", 1, 200);
   EXPECT_NE(refusal({wide}, TokenFormat::UInt16)
-                .find("upper half of one of 32 bits: give --tokens uint32"),
+                .find("upper part of one of 32 bits: give --tokens uint32"),
             std::string::npos);
   EXPECT_EQ(refusal({wide}, TokenFormat::UInt32), "(accepted)");
   EXPECT_NE(refusal({widest}, TokenFormat::UInt32)
-                .find("upper half of one of 64 bits: write it as uint32"),
+                .find("upper part of one of 64 bits: write it as uint32"),
+            std::string::npos);
+  EXPECT_NE(refusal({widest}, TokenFormat::UInt16)
+                .find("upper part of one of 64 bits: write it as uint32"),
             std::string::npos);
   // Beyond 16 bits the upper halves are not all 0, but small.
   const auto large = write<uint32_t>("large", 65000, 2000);
   EXPECT_NE(refusal({large}, TokenFormat::UInt16, 128'000)
-                .find("upper half of one of 32 bits"),
+                .find("upper part of one of 32 bits"),
             std::string::npos);
   EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
   // Whoever has such tokens can say so; few may be so by chance.
@@ -173,6 +176,63 @@ TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
   EXPECT_EQ(
       refusal({write<uint16_t>("short", 1, 62)}, TokenFormat::UInt32, 512),
       "(accepted)");
+  // Of a few tokens beyond the vocabulary the check of all tokens tells.
+  EXPECT_EQ(refusal({write<uint32_t>("few", 99'600, 1000)}, TokenFormat::UInt32,
+                    100'257),
+            "(accepted)");
+}
+
+TEST_F(TokensTest, textIsNoPlainNumbers) {
+  std::string text, wide;
+  for (int i = 0; i < 20; ++i)
+    text += "This is a text.\n";
+  for (char each : text)
+    wide += {each, '\0'};
+  for (const std::string &file :
+       {writeBytes("text", text), writeBytes("wide", wide)}) {
+    EXPECT_NE(refusal({file}, TokenFormat::UInt16, 50'257)
+                  .find("expected plain numbers, got text"),
+              std::string::npos);
+    EXPECT_NO_THROW(openTokens({file}, {.format = TokenFormat::UInt16,
+                                        .vocabulary = 50'257,
+                                        .areTrusted = true}));
+  }
+  // Tokens of a vocabulary of bytes may be characters.
+  EXPECT_EQ(refusal({writeBytes("wide", wide)}, TokenFormat::UInt16, 256),
+            "(accepted)");
+}
+
+TEST_F(TokensTest, aFileThatSaysNothingIsNotLikeTheOneBefore) {
+  const auto llmc = write<uint16_t>("llmc", 0, 600, 20240520),
+             plain = write<uint16_t>("plain", 1000, 600);
+  EXPECT_NE(refusal({llmc, plain}, TokenFormat::Auto)
+                .find("plain': expected a file that says its type"),
+            std::string::npos);
+  EXPECT_EQ(refusal({llmc, plain}, TokenFormat::UInt16), "(accepted)");
+}
+
+TEST_F(TokensTest, aFileThatWasNotWrittenToItsEndIsNoticed) {
+  const auto file = [&](const char *name, size_t tokens, size_t zeros) {
+    std::vector<uint16_t> all(tokens + zeros);
+    std::iota(all.begin(), all.begin() + static_cast<ptrdiff_t>(tokens),
+              uint16_t{1});
+    return writeBytes(name,
+                      std::string(reinterpret_cast<const char *>(all.data()),
+                                  all.size() * sizeof(uint16_t)));
+  };
+  EXPECT_NE(refusal({file("cut", 5000, 1100)}, TokenFormat::UInt16)
+                .find("the last 1100 of 6100 are all 0"),
+            std::string::npos);
+  const auto zeros = file("zeros", 0, 200'000);
+  EXPECT_NE(refusal({zeros}, TokenFormat::UInt16)
+                .find("the last 200000 of 200000 are all 0"),
+            std::string::npos);
+  EXPECT_NO_THROW(
+      openTokens({zeros}, {.format = TokenFormat::UInt16, .areTrusted = true}));
+  // Texts may be padded at their end.
+  for (const auto &padded :
+       {file("few", 500, 1000), file("long", 50'000, 5000)})
+    EXPECT_EQ(refusal({padded}, TokenFormat::UInt16), "(accepted)");
 }
 
 TEST_F(TokensTest, aFileThatBecomesShorterIsAnError) {

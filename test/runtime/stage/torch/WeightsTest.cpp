@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 namespace chimera::runtime {
@@ -236,6 +237,16 @@ TEST_F(WeightsTest, refusesAnotherShapeOrType) {
         "layers.1.norm1.weight: expected dtype \"F64\", \"F32\", \"BF16\" or "
         "\"F16\", got \"F8\"\n"})
     EXPECT_NE((reason + "\n").find(expected), std::string::npos) << reason;
+}
+
+TEST_F(WeightsTest, refusesNumbersThatAreNotFinite) {
+  for (double bad : {std::numeric_limits<double>::quiet_NaN(),
+                     -std::numeric_limits<double>::infinity()}) {
+    std::vector<double> changed = weights;
+    changed.back() = bad;
+    ASSERT_TRUE(saveWeights(program, bytesOf(changed), path, error)) << error;
+    EXPECT_NE(load().find("expected finite numbers in '"), std::string::npos);
+  }
 }
 
 TEST_F(WeightsTest, refusesOffsetsOutsideTheFile) {
