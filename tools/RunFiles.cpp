@@ -46,13 +46,7 @@ std::vector<std::string> shardsOf(const std::string &load) {
 } // namespace
 
 void chimera::checkFiles(const RunSettings &settings) {
-  std::vector<File> files = {{"the program", settings.program},
-                             {"--load", settings.load},
-                             {"--names", settings.names},
-                             {"standard output", "/dev/stdout"},
-                             {"standard error", "/dev/stderr"}};
-  for (const std::string &shard : shardsOf(settings.load))
-    files.push_back({"--load", shard});
+  std::vector<File> files;
   auto add = [&](const char *use, const std::string &path) {
     for (const File &other : files)
       if (program::areSameFile(other.path, path))
@@ -62,11 +56,18 @@ void chimera::checkFiles(const RunSettings &settings) {
     files.push_back({use, path});
   };
   // One file twice would be trained on and held out.
-  for (const std::string &data : settings.data) {
+  for (const std::string &data : settings.data)
     add("--data", data);
+  for (const std::string &data : settings.data)
     files.push_back(
         {"--data's index", runtime::MegatronIndex::pathBeside(data)});
-  }
+  files.insert(files.end(), {{"the program", settings.program},
+                             {"--load", settings.load},
+                             {"--names", settings.names},
+                             {"standard output", "/dev/stdout"},
+                             {"standard error", "/dev/stderr"}});
+  for (const std::string &shard : shardsOf(settings.load))
+    files.push_back({"--load", shard});
   // A run may begin with what the one before it has left there: the file is
   // open until another takes its name.
   const std::string lastFinite = lastFiniteOf(settings.save);
