@@ -28,7 +28,7 @@ Shared shareNode(std::unique_ptr<Node> made) {
   if constexpr (std::is_constructible_v<Shared, std::shared_ptr<Node>>)
     return Shared(made.release(), [](Node *node) { deleteNode(node); });
   else
-    return Shared::reclaim(made.release());
+    return Shared(std::move(made));
 }
 
 /// Has autograd take `result` for the output of `made`, a node with inputs

@@ -328,29 +328,29 @@ private:
     parts.push_back(std::move(part));
   }
 
-  /// A file whose last tenth or more is one token: the program that wrote it
-  /// was interrupted after it had made room, and no text is held out.
+  /// A file whose last tenth is one token: the program that wrote it was
+  /// interrupted after it had made room, and no text is held out.
   void refuseConstantEnd(const Part &part) const {
-    constexpr uint64_t kFewest = 1024, kBlock = 1 << 16;
-    uint64_t equal = 0;
+    // Texts may be padded to a context. Of a large file some millions show it.
+    constexpr uint64_t kFewest = 1024, kMost = 1 << 22, kBlock = 1 << 16;
+    const uint64_t tail = std::clamp(part.count / 10, kFewest, kMost);
+    if (part.count < tail)
+      return;
     std::vector<T> numbers(1);
     readPart(part, part.count - 1, numbers);
     const T last = numbers.front();
-    for (bool isEqual = true; isEqual && equal < part.count;) {
-      numbers.resize(std::min(kBlock, part.count - equal));
-      readPart(part, part.count - equal - numbers.size(), numbers);
-      const auto other = std::find_if(numbers.rbegin(), numbers.rend(),
-                                      [&](T each) { return each != last; });
-      equal += static_cast<uint64_t>(other - numbers.rbegin());
-      isEqual = other == numbers.rend();
+    for (uint64_t seen = 0; seen < tail; seen += numbers.size()) {
+      numbers.resize(std::min(kBlock, tail - seen));
+      readPart(part, part.count - seen - numbers.size(), numbers);
+      if (!std::ranges::all_of(numbers, [&](T each) { return each == last; }))
+        return;
     }
-    if (equal >= kFewest && equal >= part.count / 10)
-      fail(part.path,
-           "expected tokens of a text, but the last " + std::to_string(equal) +
-               " of " + std::to_string(part.count) + " are all " +
-               std::to_string(last) +
-               ", as if the program that wrote it did not end: write it again, "
-               "or give --trust-data if that is right");
+    fail(part.path,
+         "expected tokens of a text, but the last " + std::to_string(tail) +
+             " of " + std::to_string(part.count) + " are all " +
+             std::to_string(last) +
+             ", as if the program that wrote it did not end: write it again, "
+             "or give --trust-data if that is right");
   }
 
   void refuseAnotherType(const Part &part) const {
@@ -383,8 +383,8 @@ private:
              "part of one of " +
              wider + " bits: " +
              (areOf64 ? "write it as uint32 (in Python "
-                               "numpy.fromfile(…, 'int64').astype('uint32'))"
-                             : "give --tokens uint" + wider) +
+                        "numpy.fromfile(…, 'int64').astype('uint32'))"
+                      : "give --tokens uint" + wider) +
              ", or --trust-data if that is right");
   }
 

@@ -106,6 +106,10 @@ private:
 
 /// Whose bytes are no tokens unless somebody says so.
 [[noreturn]] void refuseBytes(const std::string &path, uint64_t vocabulary) {
+  if (const auto status = statusOfData(path);
+      S_ISREG(status.st_mode) && status.st_size == 0)
+    throw std::runtime_error("expected tokens, got '" + path +
+                             "', which is empty");
   throw std::runtime_error(
       "expected tokens for a model " +
       (vocabulary > 0 ? "with a vocabulary of " + std::to_string(vocabulary)
@@ -122,11 +126,6 @@ private:
 std::unique_ptr<Tokens>
 chimera::runtime::openTokens(const std::vector<std::string> &files,
                              const TokenOptions &options) {
-  for (const std::string &file : files)
-    if (const auto status = statusOfData(file);
-        S_ISREG(status.st_mode) && status.st_size == 0)
-      throw std::runtime_error("expected tokens or a text, got '" + file +
-                               "', which is empty");
   const std::string &first = files.front();
   const bool mayBeText = options.format == TokenFormat::Auto;
   if (options.format == TokenFormat::UInt16)

@@ -76,7 +76,7 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
                 .find("a whole number of tokens of 2 bytes, got 3 bytes"),
             std::string::npos);
   EXPECT_NE(refusal({write<uint8_t>("empty", 0, 0)}, TokenFormat::UInt16)
-                .find("empty', which is empty"),
+                .find("a token or more"),
             std::string::npos);
   const auto narrow = write<uint16_t>("narrow", 0, 600, 20240520);
   EXPECT_NE(refusal({narrow}, TokenFormat::UInt32)
@@ -160,6 +160,13 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
             "(accepted)");
 }
 
+TEST_F(TokensTest, anEmptyFileIsNamedSo) {
+  EXPECT_NE(refusal({write<uint8_t>("none", 0, 0)}, TokenFormat::Auto, 50'257)
+                .find("expected tokens, got '" + (folder / "none").string() +
+                      "', which is empty"),
+            std::string::npos);
+}
+
 TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
   const auto narrow = write<uint16_t>("narrow", 1, 200);
   EXPECT_NE(refusal({narrow}, TokenFormat::UInt32, 512)
@@ -221,11 +228,11 @@ TEST_F(TokensTest, aFileThatWasNotWrittenToItsEndIsNoticed) {
                                   all.size() * sizeof(uint16_t)));
   };
   EXPECT_NE(refusal({file("cut", 5000, 1100)}, TokenFormat::UInt16)
-                .find("the last 1100 of 6100 are all 0"),
+                .find("the last 1024 of 6100 are all 0"),
             std::string::npos);
   const auto zeros = file("zeros", 0, 200'000);
   EXPECT_NE(refusal({zeros}, TokenFormat::UInt16)
-                .find("the last 200000 of 200000 are all 0"),
+                .find("the last 20000 of 200000 are all 0"),
             std::string::npos);
   EXPECT_NO_THROW(
       openTokens({zeros}, {.format = TokenFormat::UInt16, .areTrusted = true}));
