@@ -317,7 +317,7 @@ class Large(Net):
         self.embedding = nn.Embedding(10_000, C)
 def make(): return model(Large())
 """,
-        f"{NOTED}a tensor of 20,480,000 bytes",
+        f"{NOTED}a tensor of 40,960,000 bytes",
     ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
     *[

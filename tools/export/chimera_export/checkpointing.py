@@ -32,6 +32,7 @@ def switched_off():
         for name, plain in (
             ("CheckpointFunction", Plain),
             ("_checkpoint_without_reentrant_generator", around),
+            ("_checkpoint_without_reentrant_generator_impl", around),  # of torch 2.15
         ):
             if hasattr(checkpoint, name):
                 stack.enter_context(mock.patch.object(checkpoint, name, plain))
