@@ -427,6 +427,25 @@ def make(): return model(torch.compile(Net()))
                 "F.cross_entropy(o.mT, l, reduction='sum') / (l != 3).sum()",
                 "the loss is divided by a number that depends on labels",
             ),
+            (
+                "a mean with a weight",
+                "(cross_entropy(o, l), l.numel())",
+                "the loss is given as a sum with its weight, but does not grow with it: of the "
+                "same tokens twice the weight is 8 and no more 4, but the sum still ",
+            ),
+            (
+                "a mean over tokens with a weight",
+                "(F.cross_entropy(o.mT, l, reduction='none').mean(1).sum(), l.numel())",
+                "the loss is given as a sum with its weight, but does not grow with it: of the "
+                "same tokens twice",
+            ),
+            (
+                "one term of two",
+                "[(F.cross_entropy(o.mT, l, reduction='sum'), l.numel()), "
+                "(o.square().mean(), l.shape[0])]",
+                "term 1 of the loss is given as a sum with its weight, but does not grow with "
+                "it: of the same samples twice the weight is 2 and no more 1, but the sum",
+            ),
         )
     ],
     (

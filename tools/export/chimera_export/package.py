@@ -127,8 +127,7 @@ class Exporter:
         examples = list(self.model.labels.values())
         (dtype,) = types
         by_samples = [cut.cut(self._with(count), examples, dtype) for count in samples]
-        if by_samples[0][-1].weight is None:
-            growth.check(self.model, by_samples[0][-1].returned)
+        growth.check(self.model, by_samples[0][-1].returned)
         self.narrowed = by_samples[0][0].narrowed
         if self.narrowed:
             warn(precision.notice(self.narrowed, dtype))
