@@ -13,7 +13,7 @@ import re
 import sys
 
 from exporting import PYTHON, ROOT, check_each, has
-from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, START, WARNED
+from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READING, READS, START, WARNED
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -85,11 +85,13 @@ def check(command, seen, folder, case):
     is_exported = name == OPERATORS or wanted.startswith(
         (GOOD, EVAL, EXACT, CHECKPOINTED, NOTED, WARNED)
     )
+    is_noted = is_exported and name != OPERATORS
     good = (
         wanted in output
         and "Traceback" not in output
         and (status == 0) == is_exported
         and (not is_exported or (WARNED in output) == wanted.startswith(WARNED))
+        and (not is_noted or (READS in output) == (wanted == READS or name in READING))
         and package.exists() == is_exported
     )
     name = f"{name} {text}" if name == OPERATORS else name

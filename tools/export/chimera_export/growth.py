@@ -150,11 +150,13 @@ def check(model, made):
             if all(math.isfinite(each) for each in twice):
                 found[what] = twice
     except Exception:  # of the user's code, with shapes that it may not expect
-        kind = "a sum, as its weight says" if len(once) > 1 else "a mean"
-        warn(
-            f"it cannot be told whether the loss is {kind}, for it does not run with "
-            f"another number of {what}"
-        )
+        kind = "the sum that its weight says" if len(once) > 1 else "a mean"
+        # A sum over samples is one over tokens, as a rule.
+        if len(once) <= 1 or not found:
+            warn(
+                f"it cannot be told whether the loss is {kind}, for it does not run with "
+                f"another number of {what}"
+            )
     if len(once) > 1:
         _check_sums(once, found)
     elif once:

@@ -126,9 +126,8 @@ class Exporter:
         ties.check_configurations(self.model)
         if self.has_values:
             refusals.check_buffers(self.model)
-        examples = list(self.model.labels.values())
         (dtype,) = types
-        by_samples = [cut.cut(self._with(count), examples, dtype) for count in samples]
+        by_samples = [cut.cut(self._with(count), self.model, dtype) for count in samples]
         growth.check(self.model, by_samples[0][-1].returned)
         self.narrowed = by_samples[0][0].narrowed
         if self.narrowed:
