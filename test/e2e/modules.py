@@ -322,9 +322,9 @@ class Large(Net):
     def __init__(self):
         super().__init__(Wide)
         self.embedding = nn.Embedding(10_000, C)
-def make(): return model(Large())
+def make(): return model(Large(), lambda o, l: cross_entropy(o, l % 16))
 """,
-        f"{NOTED}a tensor of 20,480,000 bytes",
+        f"{NOTED}a tensor of 40,960,000 bytes",
     ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
     *[
@@ -460,7 +460,7 @@ def make():
     net.embedding = nn.Embedding(40, C)
     return model(net, lambda o, l: {loss})
 """,
-            WARNED + "the loss has logits of 16 classes in the loss, source.py:",
+            WARNED + "labels are compared with logits of 16 classes in the loss, source.py:",
         )
         for name, loss in (
             ("flat", "cross_entropy(o, l)"),
@@ -498,6 +498,8 @@ def make(): return model(Net(Reads), lambda o, l: {loss})
              "self.time(x)", "F.cross_entropy(o.mT, l)"),
             ("a convolution", "time = nn.Conv1d(C, C, 3, padding=1)", "self.time(x.mT).mT",
              "(F.cross_entropy(o.mT, l, reduction='sum'), l.numel())"),
+            ("blocks of two", "time = nn.Linear(2, 2)",
+             "self.time(x.mT.unflatten(2, (-1, 2))).flatten(2).mT", "cross_entropy(o, l)"),
             ("of which a part counts", "time = nn.Linear(T, T)", "self.time(x.mT).mT",
              "cross_entropy(o[:, 1:], l[:, 1:])"),
         )

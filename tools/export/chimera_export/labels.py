@@ -280,8 +280,8 @@ def warn_of_few_classes(graph, found, tokens):
         missing = set(range(classes, rows)) - {ignored}
         if missing and not (each.path.is_hidden or each.path.is_computed):
             warn(
-                f"the loss has logits of {classes} classes{where(each.node)}, but the "
-                f"embedding takes tokens below {rows}, and labels are tokens: a label of "
+                f"labels are compared with logits of {classes} classes{where(each.node)}, but "
+                f"the embedding takes tokens below {rows}, and labels are tokens: a label of "
                 f"{min(missing)} or more ends a run. Give the head {rows} classes, unless "
                 "no text has such a token"
             )

@@ -4,8 +4,8 @@
 
 Labels are the next tokens. So a model that is not causal reads them in its input, and
 so does one whose logits are compared with labels of earlier positions. Both learn to
-copy, and their losses go to 0. The traced model is run twice, with other tokens from
-the middle on, and without gradients: logits whose label is one of the tokens that
+copy, and their losses go to 0. The traced model is run again with other tokens
+from the middle on, without gradients: logits whose label is one of the tokens that
 changed may change too, those before may not.
 
         tokens   a b c d    a b X Y
@@ -100,27 +100,31 @@ def _reads(whole, model, name, comparison):
     parameters = [p for p in whole.parameters() if isinstance(p, FakeTensor)]
     if sum(p.numel() for p in parameters) > MOST_DRAWN:
         raise Unknown
-    before = model.inputs[name]
-    middle = before.shape[1] // 2
-    after = before.clone()
-    changed = after[0, middle:]
-    after[0, middle:] = torch.where(changed > 0, changed - 1, 1)
-    # Label i is token i + 1.
-    count = middle - comparison.path.offset
-    if count < 1:
-        raise Unknown
-    results = []
-    for tokens in (before, after):
+
+    def logits_of(tokens):
         given = [tokens if n == name else t for n, t in model.inputs.items()]
         try:
             logits = _run(whole, given, comparison.logits)
         except Exception as error:  # of operators that run otherwise than they are traced
             raise Unknown from error
-        if comparison.dim > 0:
-            logits = logits.narrow(0, 0, 1)
-        results.append(logits[(slice(None),) * comparison.dim + (slice(count),)])
-    difference = (results[0] - results[1]).abs().max().item()
-    return difference > STAYS * results[0].abs().max().item()
+        return logits.narrow(0, 0, 1) if comparison.dim > 0 else logits
+
+    tokens = model.inputs[name]
+    before, middle = logits_of(tokens), tokens.shape[1] // 2
+    # A model may work in blocks: of two places next to each other one is inside.
+    for place in {middle, min(middle + 1, tokens.shape[1] - 1)}:
+        other = tokens.clone()
+        changed = other[0, place:]
+        other[0, place:] = torch.where(changed > 0, changed - 1, 1)
+        # Label i is token i + 1.
+        count = place - comparison.path.offset
+        if count < 1:
+            raise Unknown
+        earlier = (slice(None),) * comparison.dim + (slice(count),)
+        difference = (before - logits_of(other))[earlier].abs().max().item()
+        if difference > STAYS * before[earlier].abs().max().item():
+            return True
+    return False
 
 
 def _run(whole, inputs, wanted):
