@@ -107,12 +107,16 @@ def _reads(whole, model, name, comparison):
             logits = _run(whole, given, comparison.logits)
         except Exception as error:  # of operators that run otherwise than they are traced
             raise Unknown from error
-        return logits.narrow(0, 0, 1) if comparison.dim > 0 else logits
+        first = logits.narrow(0, 0, 1) if comparison.dim > 0 else logits
+        return first.narrow(comparison.dim, 0, min(most, first.shape[comparison.dim])).clone()
 
     tokens = model.inputs[name]
-    before, middle = logits_of(tokens), tokens.shape[1] // 2
+    middle, most = tokens.shape[1] // 2, tokens.shape[1] - comparison.path.offset
+    if most < 1:
+        raise Unknown
+    before = logits_of(tokens)
     # A model may work in blocks: of two places next to each other one is inside.
-    for place in {middle, min(middle + 1, tokens.shape[1] - 1)}:
+    for place in sorted({middle, min(middle + 1, tokens.shape[1] - 1)}):
         other = tokens.clone()
         changed = other[0, place:]
         other[0, place:] = torch.where(changed > 0, changed - 1, 1)
