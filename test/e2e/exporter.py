@@ -2,7 +2,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports the small modules of modules.py and refused_modules.py and what calls the
-operators of operators.py, each as a user would: what is exported has to be what autograd
+operators of operators.py, each as a user would, and looks at the files: what is exported has to be what autograd
 computes (--check), what is refused has to say why, in a line and without a traceback.
 Needs a Python with torch: the one of build/venv, unless it is run by another."""
 
@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import sys
+import tempfile
 
 from exporting import PYTHON, ROOT, check_each, has
 from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READING, READS, START, WARNED
@@ -62,6 +63,35 @@ def unused_operators(seen):
     unused = sorted(listed - seen)
     lines = [f"{'FAIL' if unused else 'ok  '} each operator is called by a package"]
     return lines + unused, len(unused)
+
+
+def written_files(command):
+    """Whether all files of a package are written or none, where links point, and whether
+    those of others stay."""
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "source.py").write_text(START + "def make(): return model(Net())")
+        package = folder / "package"
+        (package / "native").mkdir(parents=True)
+        (package / "native/other.pt2").touch()
+        (package / "model.json").symlink_to("../linked.json")
+        status, output = export(command, folder)
+        good = status == 0 and (package / "native/other.pt2").exists()
+        good = good and (package / "model.json").is_symlink()
+        good = good and (folder / "linked.json").stat().st_size > 1000
+        mode = (package / "values.safetensors").stat().st_mode if good else 0
+        good = good and mode == (folder / "source.py").stat().st_mode
+        lines += [f"{'ok  ' if good else 'FAIL'} files of a package, by a link", output]
+        # The values, which are written first, find no folder.
+        (package / "model.json").unlink()
+        (package / "values.safetensors").unlink()
+        (package / "values.safetensors").symlink_to("nothing/values")
+        status, output = export(command, folder)
+        good = status == 1 and "Traceback" not in output
+        good = good and not [*folder.rglob("*.part"), *package.glob("model.json")]
+        lines += [f"{'ok  ' if good else 'FAIL'} all files of a package or none", output]
+    return lines, sum(line.startswith("FAIL") for line in lines)
 
 
 def check(command, seen, folder, case):
@@ -122,7 +152,7 @@ def main():
                 *CASES,
                 *REFUSED,
             ],
-            lambda: unused_operators(seen),
+            lambda: [a + b for a, b in zip(unused_operators(seen), written_files(command))],
         )
     if has(options.python, "torch", "safetensors"):
         os.execv(options.python, [str(options.python), __file__, "--inside"])
