@@ -2,7 +2,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Wrong arguments of chimera-export are refused before PyTorch is imported, which takes
-seconds, and with the name that may have been meant. PyTorch is a stand-in here that
+seconds, and with the name that may have been meant; so is an output that would write
+over what is read, or over what is no package. PyTorch is a stand-in here that
 fails to be imported, so whatever imports it is found. Exits non-zero if one fails."""
 
 import os
@@ -19,6 +20,17 @@ def make(layers=4, *, width): pass
 
 def bert(source, **more): pass
 """
+# What they hold that a package may be written to.
+FOLDERS = {
+    "foreign": {"model.json": '{"layers": 3}'},
+    "empty": {"model.json": ""},
+    "strange": {"model.json": "[" * 100_000},
+    "weights": {"values.safetensors": "mine"},
+    "old": {"model.json": '{"kinds": [], "layers": []}', "values.safetensors": ""},
+    "other": {"config.json": "{}", "model.safetensors": ""},
+    "folders": {},
+    "to-source": {},
+}
 IMPORTED = "PyTorch was imported"
 # Arguments after the file, and a part of the answer.
 CASES = [
@@ -36,6 +48,17 @@ CASES = [
     (":bert", "missing a required argument: 'source'"),
     ("width=1 -o {folder}/source.py", "source.py is a file"),
     ("width=1 -o {folder}/source.py/deeper", "source.py is a file"),
+    ("width=1 -o {folder}/foreign", "expected a package or no model.json, got one of someth"),
+    ("width=1 -o {folder}/empty", "expected a package or no model.json, got one of something"),
+    ("width=1 -o {folder}/strange", "expected a package or no model.json, got one of someth"),
+    ("width=1 -o {folder}/weights", "expected a package or no values.safetensors, got one wit"),
+    ("width=1 -o {folder}/folders", "folders: expected a file model.json, or none"),
+    ("width=1 -o {folder}/to-source", "source.py' for FILE and '"),
+    (":bert source={folder}/weights -o {folder}/weights", "weights' for source and '"),
+    (":bert source=1 q={folder}/old/values.safetensors -o {folder}/old", "' for q and '"),
+    ("width=1 -o {folder}/old", IMPORTED),
+    ("width=1 -o {folder}/to-old", IMPORTED),
+    ("width=1 -o {folder}/other", IMPORTED),
     # What cannot be known without running the file.
     (":torch", IMPORTED),
     (":bert source=1 more=2", IMPORTED),
@@ -61,6 +84,13 @@ def main():
             (folder / f"stand-in/{module}.py").write_text(f"raise SystemExit('{IMPORTED}')")
         (folder / "source.py").write_text(SOURCE)
         (folder / "source.txt").write_text(SOURCE)
+        for name, files in FOLDERS.items():
+            (folder / name).mkdir()
+            for file, content in files.items():
+                (folder / name / file).write_text(content)
+        (folder / "folders/model.json").mkdir()
+        (folder / "to-source/model.json").symlink_to("../source.py")
+        (folder / "to-old").symlink_to("old")
         (folder / "wrong.py").write_text("import torch\ndef make(:\n")
         (folder / "star.py").write_text("from torch import *\n")
         (folder / "dynamic.py").write_text("globals()['anything'] = print\n")

@@ -2,7 +2,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports the small modules of modules.py and refused_modules.py and what calls the
-operators of operators.py, each as a user would: what is exported has to be what autograd
+operators of operators.py, each as a user would, and looks at the files: what is exported has to be what autograd
 computes (--check), what is refused has to say why, in a line and without a traceback.
 Needs a Python with torch: the one of build/venv, unless it is run by another."""
 
@@ -11,9 +11,10 @@ import os
 import pathlib
 import re
 import sys
+import tempfile
 
 from exporting import PYTHON, ROOT, check_each, has
-from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, START, WARNED
+from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READING, READS, START, WARNED
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -64,6 +65,35 @@ def unused_operators(seen):
     return lines + unused, len(unused)
 
 
+def written_files(command):
+    """Whether all files of a package are written or none, where links point, and whether
+    those of others stay."""
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "source.py").write_text(START + "def make(): return model(Net())")
+        package = folder / "package"
+        (package / "native").mkdir(parents=True)
+        (package / "native/other.pt2").touch()
+        (package / "model.json").symlink_to("../linked.json")
+        status, output = export(command, folder)
+        good = status == 0 and (package / "native/other.pt2").exists()
+        good = good and (package / "model.json").is_symlink()
+        good = good and (folder / "linked.json").stat().st_size > 1000
+        mode = (package / "values.safetensors").stat().st_mode if good else 0
+        good = good and mode == (folder / "source.py").stat().st_mode
+        lines += [f"{'ok  ' if good else 'FAIL'} files of a package, by a link", output]
+        # The values, which are written first, find no folder.
+        (package / "model.json").unlink()
+        (package / "values.safetensors").unlink()
+        (package / "values.safetensors").symlink_to("nothing/values")
+        status, output = export(command, folder)
+        good = status == 1 and "Traceback" not in output
+        good = good and not [*folder.rglob("*.part"), *package.glob("model.json")]
+        lines += [f"{'ok  ' if good else 'FAIL'} all files of a package or none", output]
+    return lines, sum(line.startswith("FAIL") for line in lines)
+
+
 def check(command, seen, folder, case):
     name, text, wanted, *options = case
     if name == OPERATORS:
@@ -85,11 +115,13 @@ def check(command, seen, folder, case):
     is_exported = name == OPERATORS or wanted.startswith(
         (GOOD, EVAL, EXACT, CHECKPOINTED, NOTED, WARNED)
     )
+    is_noted = is_exported and name != OPERATORS
     good = (
         wanted in output
         and "Traceback" not in output
         and (status == 0) == is_exported
         and (not is_exported or (WARNED in output) == wanted.startswith(WARNED))
+        and (not is_noted or (READS in output) == (wanted == READS or name in READING))
         and package.exists() == is_exported
     )
     name = f"{name} {text}" if name == OPERATORS else name
@@ -120,7 +152,7 @@ def main():
                 *CASES,
                 *REFUSED,
             ],
-            lambda: unused_operators(seen),
+            lambda: [a + b for a, b in zip(unused_operators(seen), written_files(command))],
         )
     if has(options.python, "torch", "safetensors"):
         os.execv(options.python, [str(options.python), __file__, "--inside"])

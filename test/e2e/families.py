@@ -20,6 +20,7 @@ import tempfile
 
 from exporter import export, export_as
 from exporting import PYTHON, ROOT, check_each, has
+from modules import READS
 
 HERE = pathlib.Path(__file__).resolve().parent
 TABLE = ROOT / "tools/export/Families.md"
@@ -139,6 +140,7 @@ def check(command, folder, family, rows, writes):
     )  # fmt: skip
     rows[family] = row(name, function, answer_of(status, output))
     good = writes or rows[family] in TABLE.read_text().splitlines()
+    good = good and READS not in output  # all are causal, or of masked tokens
     lines = [f"{'ok  ' if good else 'FAIL'} {rows[family]}"]
     return lines + ([] if good else [output]), int(not good)
 

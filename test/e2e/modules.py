@@ -10,6 +10,13 @@ CHECKPOINTED = "note: exported as if it checkpointed no activations"
 WITH_VALUES = "--check: the"  # what has to have values
 WARNED = "chimera-export: warning: "
 NOTED = "chimera-export: note: "
+READS = NOTED + "the logits of a position depend on later tokens"
+# Of the cases that are about something else, those whose logits depend on later tokens.
+READING = {
+    "a block that returns its result twice", "attention of PyTorch's own",
+    "a view that is changed in place and alone", "slices that are assigned and changed",
+    "gradients that are transposed",
+}  # fmt: skip
 START = """
 import torch
 from torch import nn
@@ -315,7 +322,7 @@ class Large(Net):
     def __init__(self):
         super().__init__(Wide)
         self.embedding = nn.Embedding(10_000, C)
-def make(): return model(Large())
+def make(): return model(Large(), lambda o, l: cross_entropy(o, l % 16))
 """,
         f"{NOTED}a tensor of 40,960,000 bytes",
     ),
@@ -388,8 +395,147 @@ def make(): return model(torch.compile(Net()))
                 "cross_entropy(o, l) + 0.1 * cross_entropy(o[:, :-1], l[:, 1:])",
             ),
             ("by hand", "-o.log_softmax(-1).gather(2, l[:, :, None]).mean()"),
+            (
+                "with an earlier token too",
+                "cross_entropy(o, l) + 0.1 * cross_entropy(o[:, 1:], l[:, :-1])",
+            ),
+            ("without the first classes", "F.cross_entropy(o[..., 0:].mT, l)"),
         )
     ],
+    (
+        "a module that shifts its tokens itself",
+        """
+class Shifts(Net):
+    def forward(self, tokens):
+        return super().forward(F.pad(tokens, (1, 0))[:, :-1])
+def make():
+    return model(Shifts(), lambda o, l: cross_entropy(o[:, 1:], l[:, :-1]))
+""",
+        GOOD,
+    ),
+    (
+        "positions before the text",
+        """
+class Begins(Net):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(1, C))
+    def forward(self, tokens):
+        x = torch.cat([self.first.expand(B, 1, C), self.embedding(tokens)], 1)
+        for block in self.blocks: x = block(x)
+        return self.head(x)
+def loss(o, l): return F.cross_entropy(o[:, 1:].mT, l, reduction="sum"), l.numel()
+def make(): return model(Begins(), loss)
+""",
+        GOOD,
+    ),
+    (
+        "more classes than tokens",
+        """
+def make():
+    net = Net()
+    net.head = nn.Linear(C, 24)
+    return model(net)
+""",
+        GOOD,
+    ),
+    (
+        "a padding token that is no class",
+        """
+def make():
+    net = Net()
+    net.embedding = nn.Embedding(17, C)
+    def loss(o, l):
+        return F.cross_entropy(o.mT, l, ignore_index=16, reduction="sum"), (l != 16).sum()
+    return model(net, loss)
+""",
+        GOOD,
+    ),
+    *[
+        (
+            f"fewer classes than tokens, {name}",
+            f"""
+def make():
+    net = Net()
+    net.embedding = nn.Embedding(40, C)
+    return model(net, lambda o, l: {loss})
+""",
+            WARNED + "labels are compared with logits of 16 classes in the loss, source.py:",
+        )
+        for name, loss in (
+            ("flat", "cross_entropy(o, l)"),
+            ("with classes second", "F.cross_entropy(o.mT, l)"),
+            ("by hand", "-o.log_softmax(-1).gather(2, l[:, :, None]).mean()"),
+        )
+    ],
+    (
+        "fewer classes than tokens, whose labels are made fewer",
+        """
+def make():
+    net = Net()
+    net.embedding = nn.Embedding(40, C)
+    return model(net, lambda o, l: cross_entropy(o, l.clamp(max=15)))
+""",
+        GOOD,
+    ),
+    *[
+        (
+            f"a model that is not causal: {name}",
+            f"""
+class Reads(Block):
+    def __init__(self):
+        super().__init__()
+        self.{layer}
+    def forward(self, x): return x + {call}
+def make(): return model(Net(Reads), lambda o, l: {loss})
+""",
+            READS,
+        )
+        for name, layer, call, loss in (
+            ("a line over time", "time = nn.Linear(T, T)", "self.time(x.mT).mT",
+             "cross_entropy(o, l)"),
+            ("an encoder", "time = nn.TransformerEncoderLayer(C, 2, 16, 0.0, batch_first=True)",
+             "self.time(x)", "F.cross_entropy(o.mT, l)"),
+            ("a convolution", "time = nn.Conv1d(C, C, 3, padding=1)", "self.time(x.mT).mT",
+             "(F.cross_entropy(o.mT, l, reduction='sum'), l.numel())"),
+            ("blocks of two", "time = nn.Linear(2, 2)",
+             "self.time(x.mT.unflatten(2, (-1, 2))).flatten(2).mT", "cross_entropy(o, l)"),
+            ("of which a part counts", "time = nn.Linear(T, T)", "self.time(x.mT).mT",
+             "cross_entropy(o[:, 1:], l[:, 1:])"),
+        )
+    ],
+    *[
+        (f"a causal model: {name}", f"""
+class Causal(Block):
+    def __init__(self):
+        super().__init__()
+        self.time = {layer}
+    def forward(self, x): return x + {call}
+def make(): return model(Net(Causal))
+""", GOOD)
+        for name, layer, call in (
+            ("an encoder", "nn.TransformerEncoderLayer(C, 2, 16, dropout=0.0, batch_first=True)",
+             "self.time(x, nn.Transformer.generate_square_subsequent_mask(T), is_causal=True)"),
+            ("a convolution", "nn.Conv1d(C, C, 3)", "self.time(F.pad(x.mT, (2, 0))).mT"),
+            ("a recurrent one", "nn.LSTM(C, C, batch_first=True)", "self.time(x)[0]"),
+        )
+    ],
+    (
+        "a model of masked tokens",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    class Reads(Block):
+        def forward(self, x): return super().forward(x) + x.mean(1, keepdim=True)
+    def loss(o, labels):
+        total = F.cross_entropy(o.mT, labels, ignore_index=-100, reduction="sum")
+        return total, (labels != -100).sum()
+    labels = torch.where(tokens < 4, tokens, -100)
+    labels[:, 0] = 1
+    return Model(Net(Reads), {"tokens": tokens}, {"labels": labels}, loss)
+""",
+        GOOD,
+    ),
     *[
         (
             f"a mean that is none: {name}",
@@ -426,6 +572,25 @@ def make(): return model(torch.compile(Net()))
                 "a quotient",
                 "F.cross_entropy(o.mT, l, reduction='sum') / (l != 3).sum()",
                 "the loss is divided by a number that depends on labels",
+            ),
+            (
+                "a mean with a weight",
+                "(cross_entropy(o, l), l.numel())",
+                "the loss is given as a sum with its weight, but does not grow with it: of the "
+                "same tokens twice the weight is 8 and no more 4, but the sum still ",
+            ),
+            (
+                "a mean over tokens with a weight",
+                "(F.cross_entropy(o.mT, l, reduction='none').mean(1).sum(), l.numel())",
+                "the loss is given as a sum with its weight, but does not grow with it: of the "
+                "same tokens twice",
+            ),
+            (
+                "one term of two",
+                "[(F.cross_entropy(o.mT, l, reduction='sum'), l.numel()), "
+                "(o.square().mean(), l.shape[0])]",
+                "term 1 of the loss is given as a sum with its weight, but does not grow with "
+                "it: of the same samples twice the weight is 2 and no more 1, but the sum",
             ),
         )
     ],

@@ -476,6 +476,26 @@ def make(): return model(Net(Norm))
             ),
         )
     ],
+    *[
+        (
+            f"labels shifted the other way: {name}",
+            f"def make(): return model(Net(), lambda o, l: {loss})",
+            "but it compares them with 'l' of 1 before",
+        )
+        for name, loss in (
+            ("both cut", "cross_entropy(o[:, 1:], l[:, :-1])"),
+            ("padded", "cross_entropy(o[:, 1:], F.pad(l, (1, 0))[:, 1:-1])"),
+            ("rolled", "F.cross_entropy(o.mT, l.roll(1, 1))"),
+            ("flat", "F.cross_entropy(o.view(-1, 16)[1:], l.view(-1)[:-1])"),
+            ("with classes second", "F.cross_entropy(o.mT[:, :, 1:], l[:, :-1])"),
+            ("gathered", "-o.log_softmax(-1)[:, 1:].gather(2, l[:, :-1, None]).mean()"),
+            ("logits padded", "cross_entropy(F.pad(o, (0, 0, 0, 1))[:, 1:-1], l[:, :-1])"),
+            (
+                "with a weight",
+                "(F.nll_loss(o[:, 1:].log_softmax(-1).mT, l[:, :-1], reduction='sum'), 12)",
+            ),
+        )
+    ],
     (
         "labels shifted again: in what the module cuts",
         """

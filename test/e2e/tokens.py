@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds what chimera-tokens writes against the tokens of the whole text, for tokenizers
 whose files remember how single inputs of a model were prepared, and for texts with the
-line ends, marks and bytes that files have. Also the memory that a large text takes.
+line ends, marks and bytes that files have, also through pipes. Also what may not be
+written over, and the memory that a large text takes.
 Exits non-zero if one fails. Needs a Python with tokenizers: the one of build/venv,
 unless it is run by another."""
 
@@ -132,10 +133,159 @@ def texts(bench):
         ("UTF-32", "one".encode("utf-32"), "byte order mark of UTF-32"),
         ("other bytes", TEXT.encode() + b"\nab\xff", f"0xff in line {TEXT.count(chr(10)) + 2}"),
         ("no text", b"", "expected 1 to 2^32 tokens, got 0"),
+        *[
+            (f"{name} without a mark", TEXT.encode(name), f"iconv -f {name} -t UTF-8")
+            for name in ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
+        ],
+        ("zeros", bytes(5000), "got a character 0 in line 1: "),
+        ("a tar", b"a.txt".ljust(257, b"\0") + b"ustar" + TEXT.encode(), "tar archive"),
+        (
+            "a character 0 far inside",
+            TEXT.encode() * 9 + b"ab\0\n",
+            f"got a character 0 in line {TEXT.count(chr(10)) * 9 + 1}: ",
+        ),
     ):
         status, ids, output = bench.run(made, [content])
         good = status != 0 and ids is None and expected in output
         bench.check(good and "Traceback" not in output, f"refused: {what}", output)
+
+
+def pipes(bench):
+    """A text that can be read but once has the same tokens."""
+    made = make()
+    file = bench.folder / "tokenizer.json"
+    made.save(str(file))
+    output = bench.folder / "piped.bin"
+    expected = whole(made, TEXT)
+
+    def run(command):
+        output.unlink(missing_ok=True)
+        done = subprocess.run(
+            ["bash", "-c", command, COMMAND, ROOT / "LICENSE", file, output, sys.executable],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        raw = output.read_bytes() if output.exists() else b""
+        return done, array.array("H", raw[1024:]).tolist()
+
+    call = '"$4" "$0"'
+    for what, command in (
+        ("standard input", f'cat "$1" | {call} /dev/stdin --tokenizer "$2" -o "$3"'),
+        ("a process", f'{call} <(cat "$1") --tokenizer "$2" -o "$3"'),
+        ("a process, and one's tokenizer",
+         f'{call} <(cat "$1") --tokenizer <(cat "$2") -o "$3"'),
+        ("a named pipe", f'mkfifo "$3.pipe" && (cat "$1" > "$3.pipe" &) '
+         f'&& {call} "$3.pipe" --tokenizer "$2" -o "$3"'),
+        ("a pipe in small parts", f'(while IFS= read -r line; do echo "$line"; done < "$1") '
+         f'| {call} /dev/stdin --tokenizer "$2" -o "$3"'),
+    ):  # fmt: skip
+        done, ids = run(command)
+        bench.check(done.returncode == 0 and ids == expected, f"a text of {what}", done.stderr)
+    command = f'(cat "$1"; printf "a\\xff") | {call} /dev/stdin --tokenizer "$2" -o "$3"'
+    done, ids = run(command)
+    good = f"0xff in line {TEXT.count(chr(10)) + 1}" in done.stderr and done.returncode
+    bench.check(good, "other bytes through a pipe", done.stderr)
+    command = f'cat "$1" | {call} /dev/stdin /dev/stdin --tokenizer "$2" -o "$3"'
+    done, ids = run(command)
+    good = done.returncode and "expected each text that is no file once" in done.stderr
+    bench.check(good, "a pipe that is given twice", done.stderr)
+    # It has no end, and is no text.
+    done, ids = run(f'{call} /dev/zero --tokenizer "$2" -o "$3"')
+    good = done.returncode and "got a character 0 in line 1" in done.stderr
+    bench.check(good, "/dev/zero", done.stderr)
+    done, ids = run(
+        f'mkfifo "$3.open"; exec 9<>"$3.open"; {call} "$3.open" --tokenizer "$2" -o "$3" & '
+        'for i in {1..300}; do [ -e "$3.part" ] && break; sleep 0.1; done; '
+        'kill $!; wait $!; echo "status $?"; ls "$3".*'
+    )
+    good = "status 143" in done.stdout and "piped.bin.part" not in done.stdout
+    bench.check(good, "one that is ended leaves no part", done.stdout + done.stderr)
+
+
+def outputs(bench):
+    """What is read is not written over, under whatever name, and links stay links."""
+    folder = bench.folder / "outputs"
+    folder.mkdir()
+    made = make()
+    names = ["one.txt", "two.txt", "tokenizer.json"]
+    content = [b"one", b"two", made.to_str().encode()]
+
+    def run(output, *more):
+        for name, each in zip(names, content):
+            (folder / name).write_bytes(each)
+        done = subprocess.run(
+            [sys.executable, COMMAND, *more, "one.txt", "two.txt", "--tokenizer",
+             "tokenizer.json", "-o", output], capture_output=True, text=True, cwd=folder,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    def refused(what, output, answer, *more):
+        status, text = run(output, *more)
+        kept = all((folder / n).read_bytes() == c for n, c in zip(names, content))
+        good = status and answer in text and "Traceback" not in text and kept
+        bench.check(good, f"refused: an output that is {what}", text)
+
+    different = "expected different files, got '{}' for {} and '{}' for --output"
+    refused("a text", "two.txt", different.format("two.txt", "TEXT", "two.txt"))
+    answer = different.format("tokenizer.json", "--tokenizer", "tokenizer.json")
+    refused("the tokenizer", "tokenizer.json", answer)
+    (folder / "link").symlink_to("one.txt")
+    refused("a link to a text", "link", different.format("one.txt", "TEXT", "link"))
+    (folder / "hard").hardlink_to(folder / "two.txt")
+    refused("another name of a text", "hard", different.format("two.txt", "TEXT", "hard"))
+    (folder / "part.part").write_bytes(b"three")
+    refused("a text as it grows", "part", "for --output as it grows", "part.part")
+    refused("a folder", ".", "expected the name of a file, got a folder")
+    refused("a device", "/dev/null", "expected the name of a file, got a device or a pipe")
+    (folder / "circle").symlink_to("circle")
+    refused("a circle of links", "circle", "--output circle: ")
+
+    expected = array.array("H", whole(made, "one") + whole(made, "two")).tobytes()
+    for name in ("aim", "new"):
+        (folder / f"to-{name}").symlink_to(name)
+    (folder / "aim").write_bytes(b"old")
+    for name in ("aim", "new"):
+        status, text = run(f"to-{name}")
+        good = status == 0 and (folder / f"to-{name}").is_symlink()
+        good = good and (folder / name).read_bytes()[1024:] == expected
+        bench.check(good, f"a link to a {name} file stays one", text)
+    status, text = run("twice.bin", f"{folder}/two.txt")
+    good = status == 0 and f"two.txt: it is given twice, as '{folder}/two.txt' too" in text
+    bench.check(good, "a text that is given twice", text)
+
+
+def tokenizers_that_fail(bench):
+    """Each is told in a line."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    for name, model in (
+        ("words", models.WordLevel({"one": 0})),
+        ("parts of words", models.WordPiece({"one": 0})),
+        ("pieces", models.Unigram([("one", 0.0)])),
+        ("merges", models.BPE({"o": 0}, [], unk_token="?")),
+    ):
+        made = Tokenizer(model)
+        made.pre_tokenizer = pre_tokenizers.Whitespace()
+        status, ids, output = bench.run(made, [b"one two"])
+        good = status and ids is None and "lacks a token for these" in output
+        good = good and output.count("\n") == 1
+        bench.check(good, f"refused: {name} without a token for what is not known", output)
+    (bench.folder / "0.txt").write_text("one")
+    (bench.folder / "vocab.json").write_text('{"one": 0}')
+    (bench.folder / "empty").mkdir()
+    wrong = "expected a tokenizer.json of Hugging Face's tokenizers, got a file that they"
+    for name, answer in (
+        ("vocab.json", wrong),
+        ("0.txt", wrong),
+        ("nothing.json", "No such file"),
+        ("empty", "Is a directory"),
+        (".", "; did you mean tokenizer.json?"),
+    ):
+        done = subprocess.run(
+            [sys.executable, COMMAND, "0.txt", "--tokenizer", name, "-o", "tokens.bin"],
+            capture_output=True, text=True, cwd=bench.folder,
+        )  # fmt: skip
+        good = done.returncode and answer in done.stderr and done.stderr.count("\n") == 1
+        bench.check(good, f"refused: {name} as a tokenizer", done.stderr)
 
 
 def losses(bench):
@@ -206,7 +356,9 @@ def main():
         return
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(pathlib.Path(name))
-        for part in (remembered_settings, texts, losses, large):
+        for part in (
+            remembered_settings, texts, pipes, outputs, tokenizers_that_fail, losses, large,
+        ):
             part(bench)
     sys.exit(f"{bench.failed} comparisons failed" if bench.failed else 0)
 

@@ -7,12 +7,15 @@ import argparse
 import ast
 import difflib
 import inspect
+import json
 import os
 import pathlib
 
 from . import Refused
 
 
+# The files of a package, beside native code.
+DESCRIPTION, VALUES = "model.json", "values.safetensors"
 # Functions that may bind names.
 BINDING = ("exec", "globals", "locals", "setattr", "vars")
 
@@ -74,9 +77,10 @@ def check(options):
     for parts in options.parts:
         if parts < 1:
             raise Refused(f"--parts {parts}: expected a positive number")
-    _check_output(options.output)
     values = parse_values(options.arguments)
     path, name = split_source(options.source)
+    _check_output(options.output)
+    _check_overwritten(options.output, {"FILE": path, **values})
     _check_file(path)
     try:
         tree = ast.parse(path.read_bytes(), str(path))
@@ -100,6 +104,52 @@ def _check_output(folder):
         raise Refused(f"--output {folder}: expected a folder, but {there} is a file")
     if not os.access(there, os.W_OK | os.X_OK):
         raise Refused(f"--output {folder}: no permission to write in {there}")
+
+
+def _check_overwritten(folder, given):
+    """Refuses to write over what is no package. `given`: by its name, each argument that
+    may be a file or a folder that is read."""
+    written = [folder / name for name in (DESCRIPTION, VALUES)]
+    for use, path in given.items():
+        for output in (folder, *written):
+            if isinstance(path, (str, pathlib.Path)) and _are_same(path, output):
+                raise Refused(
+                    f"expected different files, got '{path}' for {use} and '{output}' for "
+                    "--output"
+                )
+    there = [output for output in written if os.path.lexists(output)]
+    advice = "give --output another folder, or remove it"
+    for output in there:
+        if output.exists() and not output.is_file():
+            raise Refused(f"--output {folder}: expected a file {output.name}, or none: {advice}")
+    if written[0].exists() and not is_package(written[0]):
+        raise Refused(
+            f"--output {folder}: expected a package or no {DESCRIPTION}, got one of "
+            f"something else, which would be lost: {advice}"
+        )
+    if written[1].exists() and not written[0].exists():
+        raise Refused(
+            f"--output {folder}: expected a package or no {VALUES}, got one without a "
+            f"{DESCRIPTION}, which would be lost: {advice}"
+        )
+
+
+def _are_same(one, other):
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):  # of what is no path
+        return False
+
+
+def is_package(path):
+    """Whether a file is the description that a package has."""
+    try:
+        made = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(made, dict) and all(
+        isinstance(made.get(field), list) for field in ("kinds", "layers")
+    )
 
 
 def _check_file(path):

@@ -26,7 +26,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from . import dropout, growth, inplace, precision, refusals
+from . import dropout, growth, inplace, precision, reading, refusals
 from . import labels as labels_of_loss
 from .arguments import near
 from .model import SCALES, Refused, WithLossAndLogits
@@ -176,8 +176,8 @@ def strip(graph):
 
 
 def cut(model, examples, dtype):
-    """The layers of the model, in order. `examples` are values of its labels, and
-    `dtype` is the type of its parameters."""
+    """The layers of the model, in order. `examples` is the same model with values of
+    its inputs and labels, and `dtype` is the type of its parameters."""
     split = model.split_at
     if split is None:
         split = find_split(model.module)
@@ -197,10 +197,11 @@ def cut(model, examples, dtype):
     of_labels = dict(
         zip(model.labels, graph.find_nodes(op="placeholder")[len(model.inputs) :])
     )
-    labels_of_loss.check_shift(graph, of_labels)
+    _check_labels(whole, model, examples, of_labels)
     loss, weights, logits = _results(graph, model.samples())
     if not weights:
-        labels_of_loss.warn_of_uneven_mean(graph, loss, of_labels, examples)
+        values = examples.labels.values()
+        labels_of_loss.warn_of_uneven_mean(graph, loss, of_labels, values)
     for node in graph.find_nodes(op="get_attr"):
         value = attribute(whole, node.target)
         # A frozen parameter is a buffer.
@@ -318,6 +319,18 @@ def cut(model, examples, dtype):
             )
         )
     return layers
+
+
+def _check_labels(whole, model, examples, labels):
+    """Looks at how the loss uses labels that are the next tokens."""
+    found = labels_of_loss.comparisons(whole.graph, labels)
+    labels_of_loss.check_shift(found)
+    if model.samples() != examples.samples():
+        return  # it was done for all samples
+    reading.check(whole, examples, found)
+    if name := reading.tokens_of(examples.inputs):
+        tokens = whole.graph.find_nodes(op="placeholder")[list(model.inputs).index(name)]
+        labels_of_loss.warn_of_few_classes(whole.graph, found, tokens)
 
 
 def _is_fresh(node):

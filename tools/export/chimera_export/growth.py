@@ -1,10 +1,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether a loss that should be a mean is one.
+"""Whether a loss that should be a mean is one, and one with a weight a sum.
 
 The loss is computed of what the module returns for a sample, and of the same twice,
 one after another: as two samples, and as twice as many tokens. A mean stays what it
-is; a sum doubles. The module itself runs once: only its results are repeated.
+is; a sum doubles, as its weight does. The module itself runs once: only its results
+are repeated.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from .model import WithLoss
 from .notices import warn
 
 GROWS = 1.5
+STAYS = 1e-3  # of a number, by which it may differ
 
 
 @contextlib.contextmanager
@@ -116,7 +118,8 @@ class _Loss:
         self.arguments = [None] * len(model.inputs) + list(model.labels.values())
 
     def of(self, count, repeat=lambda tensor: tensor):
-        """The loss of `count` samples, whose tensors `repeat` changes."""
+        """The loss of `count` samples, whose tensors `repeat` changes: a number, or of
+        each term the sum and the weight, one after another."""
 
         def few(tensor):
             of_all = tensor.dim() and tensor.shape[0] == self.samples
@@ -125,35 +128,70 @@ class _Loss:
         given = pytree.tree_map_only(torch.Tensor, few, (self.made, self.arguments))
         of_loss = _OfLoss(self.function)
         with evaluated(self.function):
-            return torch.func.functional_call(of_loss, self.parameters, given).item()
+            made = torch.func.functional_call(of_loss, self.parameters, given)
+            return [each.item() for each in (made if isinstance(made, tuple) else (made,))]
 
 
 def check(model, made):
-    """Warns of a mean that grows with the samples, or with the tokens. `made` is what the
-    module returns, with Shapes."""
+    """Warns of a mean that grows with the samples or the tokens, and of a sum that does
+    not while its weight does. `made` is what the module returns, with Shapes."""
     tokens = next((t.shape[1] for t in model.labels.values() if t.dim() >= 2), 0)
-    what, grows, twice = "samples", [], 0.0
+    what, once, found = "samples", [], {}
     try:
         loss = _Loss(model, made)
         count = 1
         once = loss.of(count)
-        if not math.isfinite(once):  # nothing counts in it
+        # Nothing counts in it.
+        if not all(math.isfinite(each) for each in once) or 0 in once[1::2]:
             count = loss.samples
             once = loss.of(count)
         for what, first, extent in (("samples", 0, count), ("tokens", 1, tokens)):
-            found = loss.of(count, lambda t, f=first, e=extent: _repeated(t, f, e))
-            if math.isfinite(found) and abs(found) > GROWS * abs(once) > 0:
-                grows.append(what)
-                twice = found
+            twice = loss.of(count, lambda t, f=first, e=extent: _repeated(t, f, e))
+            if all(math.isfinite(each) for each in twice):
+                found[what] = twice
     except Exception:  # of the user's code, with shapes that it may not expect
-        warn(
-            "it cannot be told whether the loss is a mean, for it does not run with "
-            f"another number of {what}"
-        )
+        kind = "the sum that its weight says" if len(once) > 1 else "a mean"
+        # A sum over samples is one over tokens, as a rule.
+        if len(once) <= 1 or not found:
+            warn(
+                f"it cannot be told whether the loss is {kind}, for it does not run with "
+                f"another number of {what}"
+            )
+    if len(once) > 1:
+        _check_sums(once, found)
+    elif once:
+        _check_mean(once[0], {what: twice[0] for what, twice in found.items()})
+
+
+def _check_mean(once, found):
+    grows = [what for what, twice in found.items() if abs(twice) > GROWS * abs(once) > 0]
     if grows:
         warn(
             f"the loss grows with the number of {' and of '.join(grows)}: it is "
-            f"{once:.4g}, and {twice:.4g} of the same {grows[-1]} twice. A run takes the "
-            "mean of the micro-batches' losses, so a loss should be a mean too. A sum "
-            "is given with its weight: return total, labels.numel()"
+            f"{once:.4g}, and {found[grows[-1]]:.4g} of the same {grows[-1]} twice. A run "
+            "takes the mean of the micro-batches' losses, so a loss should be a mean too. "
+            "A sum is given with its weight: return total, labels.numel()"
         )
+
+
+def _check_sums(once, found):
+    """`once` has the sum and the weight of each term, and `found` the same of twice as
+    many samples or tokens."""
+    for k in range(0, len(once), 2):
+        total, weight = once[k : k + 2]
+        stays = [
+            what
+            for what, twice in found.items()
+            if abs(twice[k + 1]) > GROWS * abs(weight) > 0
+            and abs(twice[k] - total) <= STAYS * abs(total) > 0
+        ]
+        if stays:
+            which = f"term {k // 2} of the loss" if len(once) > 2 else "the loss"
+            warn(
+                f"{which} is given as a sum with its weight, but does not grow with it: of "
+                f"the same {stays[-1]} twice the weight is {found[stays[-1]][k + 1]:.4g} "
+                f"and no more {weight:.4g}, but the sum still {total:.4g}. A run divides "
+                "the sums by the weights, so a mean would be divided twice. Return the "
+                'sum, like F.cross_entropy(…, reduction="sum"), labels.numel(), or the '
+                "mean alone"
+            )

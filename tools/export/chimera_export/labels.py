@@ -4,9 +4,10 @@
 
 Labels that data give are the next tokens already. A loss that shifts them again, as
 those of Hugging Face's causal models do, trains the model to predict the token after
-the next one. So each label is followed from where it comes in to the operator that
-compares it with logits, and the logits are followed back: both have to be of the same
-position, at least once. (A second head may well predict a later token.)
+the next one; a shift the other way, to copy its input (reading.py). So each label is
+followed from where it comes in to the operator that compares it with logits, and the
+logits are followed back: both have to be of the same position, at least once. (A second
+head may well predict a later token.)
 
                   labels ─► pad right ─► [..., 1:] ─► cross_entropy ◄─ logits
     offset:         0            0           1              ▲  0
@@ -14,7 +15,7 @@ position, at least once. (A second head may well predict a later token.)
 """
 
 import dataclasses
-import operator
+import math
 
 import torch
 from torch import fx
@@ -38,6 +39,9 @@ STAY = {"contiguous", "clone", "to", "_to_copy", "alias", "detach", "log_softmax
         "_log_softmax", "softmax", "_softmax", "float", "double", "type_as"}  # fmt: skip
 
 
+SHAPED = {"view", "reshape", "_unsafe_view", "flatten", "unflatten"}
+
+
 @dataclasses.dataclass(frozen=True)
 class Path:
     """What became of a label: the position in it of the element at position 0, along
@@ -48,6 +52,7 @@ class Path:
     dim: int
     moved_by: fx.Node = None  # the operator that changed the offset last
     is_hidden: bool = False  # whether some labels may have been made ignored
+    is_computed: bool = False  # whether the labels may be other numbers
 
     def moved(self, by, node):
         return dataclasses.replace(
@@ -72,7 +77,11 @@ def _step(node, path):
     if name in STAY or torch.Tag.pointwise in node.target.tags:
         if len(_shape(node)) <= path.dim:
             return None
-        return dataclasses.replace(path, is_hidden=path.is_hidden or name in HIDE)
+        return dataclasses.replace(
+            path,
+            is_hidden=path.is_hidden or name in HIDE,
+            is_computed=path.is_computed or name not in STAY,
+        )
     if source is None:
         return None
     before, after = _shape(source), _shape(node)
@@ -102,7 +111,7 @@ def _step(node, path):
             a, b = (given.get("dim0", -2) % len(before), given.get("dim1", -1) % len(before))
             order[a], order[b] = order[b], order[a]
         return dataclasses.replace(path, dim=order.index(path.dim))
-    if name in ("view", "reshape", "_unsafe_view", "flatten", "squeeze", "expand", "unflatten"):
+    if name in SHAPED or name in ("squeeze", "expand"):
         return _reshaped(path, before, after)
     if name == "one_hot":
         return path
@@ -153,33 +162,63 @@ def _paths(graph, labels):
     return paths
 
 
-def _offset_of_logits(node, tokens):
-    """How many positions of what the model returns are left out before it."""
-    offset = 0
-    while node.op == "call_function":
-        sources = [n for n in node.all_input_nodes if "val" in n.meta]
-        if node.target is operator.getitem or not sources:
-            break
-        name, source = _name(node), node.args[0]
-        if name == "slice":
-            given, shape = arguments_of(node), _shape(source)
-            dim, start = given["dim"] % len(shape), given["start"] or 0
-            if 0 < dim and shape[dim] >= tokens and start:
-                offset += start + shape[dim] if start < 0 else start
-        elif not (
-            name in STAY
-            or name in ("view", "reshape", "flatten", "transpose", "permute", "_unsafe_view")
-            or torch.Tag.pointwise in getattr(node.target, "tags", ())
-        ):
-            break
-        node = max(sources, key=lambda n: n.meta["val"].numel())
-    return offset
+def _step_back(node, dim):
+    """Of what `node` makes its logits, which of their dimensions has the positions that
+    it has in `dim`, and how many of these it leaves out before. None if it is lost."""
+    name, sources = _name(node), [n for n in node.all_input_nodes if "val" in n.meta]
+    if not name or not sources:
+        return None
+    if name in STAY or torch.Tag.pointwise in node.target.tags:
+        source = max(sources, key=lambda n: n.meta["val"].numel())
+        at = dim - len(_shape(node)) + len(_shape(source))
+        is_kept = at >= 0 and _shape(source)[at] == _shape(node)[dim]
+        return (source, at, 0) if is_kept else None
+    source, given = node.args[0], arguments_of(node)
+    if not isinstance(source, fx.Node):
+        return None
+    before, after = _shape(source), _shape(node)
+    if name == "slice":
+        if given["dim"] % len(before) != dim:
+            return source, dim, 0
+        start = given["start"] or 0
+        return (source, dim, start % before[dim]) if given["step"] == 1 else None
+    if name in ("pad", "constant_pad_nd"):
+        sides, from_end = given["pad"], 2 * (len(before) - 1 - dim)
+        return source, dim, -sides[from_end] if from_end < len(sides) else 0
+    if name == "permute":
+        return source, given["dims"][dim] % len(before), 0
+    if name in ("transpose", "t", "mT"):
+        a, b = (given.get("dim0", -2) % len(before), given.get("dim1", -1) % len(before))
+        return source, {a: b, b: a}.get(dim, dim), 0
+    if name in SHAPED:
+        count, wanted = 1, math.prod(after[dim + 1 :])
+        for at in reversed(range(len(before))):
+            if count == wanted and before[at] > 1:
+                return source, at, 0
+            count *= before[at]
+    return None
 
 
-def check_shift(graph, labels):
-    """Refuses a loss that compares labels with logits of other positions alone.
-    `labels`: their nodes by their names."""
-    paths, shifts = _paths(graph, labels.values()), {}
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A label with logits, whose positions are the dimension `dim` of these."""
+
+    label: str
+    path: Path
+    node: fx.Node
+    logits: fx.Node
+    dim: int
+    by: int  # how many positions later the label is
+    is_whole: bool  # whether there are logits of as many positions as labels
+
+    def where(self):
+        return where(self.path.moved_by or self.node)
+
+
+def comparisons(graph, labels):
+    """All of those of the loss at known positions. `labels`: their nodes by their
+    names."""
+    paths, found = _paths(graph, labels.values()), []
     names = {node: name for name, node in labels.items()}
     for node in graph.nodes:
         if node.target not in COMPARE:
@@ -188,19 +227,71 @@ def check_shift(graph, labels):
         if target not in paths:
             continue
         path = paths[target]
-        by = path.offset - _offset_of_logits(logits, _shape(path.label)[1])
-        shifts.setdefault(path.label, []).append((by, path.moved_by))
-    for label, found in shifts.items():
-        by, node = min(found, key=lambda each: each[0])
-        if by > 0:
+        # The classes are before the positions, but for a gather.
+        has_classes_before = path.dim > 0 and _name(node) != "gather"
+        dim = last_dim = path.dim + has_classes_before
+        offset, source = 0, logits
+        while step := _step_back(source, last_dim):
+            source, last_dim, by = step
+            offset += by
+        samples, tokens = _shape(path.label)[:2]
+        found.append(
+            Comparison(
+                names[path.label], path, node, logits, dim, path.offset - offset,
+                _shape(source)[last_dim] in (tokens, samples * tokens),
+            )
+        )  # fmt: skip
+    return found
+
+
+def check_shift(found):
+    """Refuses Comparisons of a label with logits of earlier positions alone."""
+    for label in dict.fromkeys(each.label for each in found):
+        nearest = min((each for each in found if each.label == label), key=lambda c: c.by)
+        if nearest.by > 0:
+            moved_by = nearest.path.moved_by
             raise Refused(
                 f"expected a loss that compares the logits of a position with the label "
                 f"of the same position, for labels are the next tokens already, but it "
-                f"shifts '{names[label]}' by {by}{where(node) if node else ''}: leave the "
-                "shift out, like F.cross_entropy(logits.flatten(0, 1), labels.flatten()); "
+                f"shifts '{label}' by {nearest.by}{where(moved_by) if moved_by else ''}: "
+                "leave the shift out, like F.cross_entropy(logits.flatten(0, 1), labels.flatten()); "
                 "the loss_function of transformers' models leaves it out if it is given "
                 "shift_labels=labels"
             )
+
+
+def warn_of_few_classes(graph, found, tokens):
+    """Warns of logits that have no class for a label that the data may give, as the
+    embedding has rows for it. `tokens`: the input's node."""
+    rows = min(
+        (
+            _shape(node.args[0])[0]
+            for node in graph.nodes
+            if _name(node) == "embedding" and _unchanged(node.args[1]) is tokens
+        ),
+        default=0,
+    )
+    for each in found:
+        if _name(each.node) == "gather":
+            classes = _shape(each.logits)[arguments_of(each.node)["dim"]]
+        else:
+            classes = _shape(each.logits)[1 if len(_shape(each.logits)) > 1 else 0]
+        ignored = arguments_of(each.node).get("ignore_index")
+        missing = set(range(classes, rows)) - {ignored}
+        if missing and not (each.path.is_hidden or each.path.is_computed):
+            warn(
+                f"labels are compared with logits of {classes} classes{where(each.node)}, but "
+                f"the embedding takes tokens below {rows}, and labels are tokens: a label of "
+                f"{min(missing)} or more ends a run. Give the head {rows} classes, unless "
+                "no text has such a token"
+            )
+
+
+def _unchanged(node):
+    """What the node has the numbers of, in another type, shape or memory at most."""
+    while _name(node) in {*STAY, *SHAPED}:
+        node = node.args[0]
+    return node
 
 
 def warn_of_uneven_mean(graph, loss, labels, examples):

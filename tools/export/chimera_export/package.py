@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import pathlib
 
 import safetensors.torch
@@ -17,6 +18,7 @@ from . import (
     check, checkpointing, cut, graphs, growth, initial, joint, operators, precision,
     refusals, sizes, ties,
 )  # fmt: skip
+from .arguments import DESCRIPTION, VALUES
 from .model import SCALES, Refused, WithLoss
 from .notices import note, warn
 from .sizes import bytes_of
@@ -124,11 +126,9 @@ class Exporter:
         ties.check_configurations(self.model)
         if self.has_values:
             refusals.check_buffers(self.model)
-        examples = list(self.model.labels.values())
         (dtype,) = types
-        by_samples = [cut.cut(self._with(count), examples, dtype) for count in samples]
-        if by_samples[0][-1].weight is None:
-            growth.check(self.model, by_samples[0][-1].returned)
+        by_samples = [cut.cut(self._with(count), self.model, dtype) for count in samples]
+        growth.check(self.model, by_samples[0][-1].returned)
         self.narrowed = by_samples[0][0].narrowed
         if self.narrowed:
             warn(precision.notice(self.narrowed, dtype))
@@ -457,43 +457,51 @@ def names_of(package):
 
 
 def write(package, model, folder, with_values, archives):
-    """Writes each file whole or not at all. `archives`: of native code, by their
+    """Writes all files or none; links stay links. `archives`: of native code, by their
     digests."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    was_package, targets = (folder / DESCRIPTION).exists(), {}
 
-    def whole(name, save):
-        temporary = folder / (name + ".part")
-        try:
-            save(temporary)
-            temporary.replace(folder / name)
-        finally:
+    def save(name, to):
+        target = pathlib.Path(os.path.realpath(folder / name))
+        temporary = target.with_name(target.name + ".part")
+        targets[temporary] = target
+        to(temporary)
+
+    try:
+        if archives:
+            (folder / "native").mkdir(exist_ok=True)
+        for digest, content in archives.items():
+            save(f"native/{digest}.pt2", lambda path: path.write_bytes(content))
+        if with_values:
+            used = names_of(package)
+            values = {
+                name: p.detach().contiguous()
+                for name, p in model.named_parameters()
+                if name in used
+            }
+            save(VALUES, lambda path: _save(values, path))
+        text = json.dumps(package, separators=(",", ":"))
+        save(DESCRIPTION, lambda path: path.write_text(text))
+        for temporary, target in targets.items():
+            temporary.replace(target)
+    finally:
+        for temporary in targets:
             temporary.unlink(missing_ok=True)
-
-    if archives:
-        (folder / "native").mkdir(exist_ok=True)
-    for digest, content in archives.items():
-        whole(f"native/{digest}.pt2", lambda path: path.write_bytes(content))
-    if with_values:
-        used = names_of(package)
-        values = {
-            name: p.detach().contiguous()
-            for name, p in model.named_parameters()
-            if name in used
-        }
-        whole("values.safetensors", lambda path: _save(values, path))
-    else:
-        (folder / "values.safetensors").unlink(missing_ok=True)
-    text = json.dumps(package, separators=(",", ":"))
-    whole("model.json", lambda path: path.write_text(text))
-    for old in folder.glob("native/*.pt2"):  # of a package that was here before
-        if old.stem not in archives:
-            old.unlink()
+    if was_package:  # else such files are not of a package
+        for old in folder.glob("native/*.pt2"):
+            if old.stem not in archives:
+                old.unlink()
+        if not with_values:
+            (folder / VALUES).unlink(missing_ok=True)
 
 
 def _save(values, path):
-    path.touch()  # or the library makes it for its owner alone
+    path.touch()
+    mode = path.stat().st_mode
     try:
         safetensors.torch.save_file(values, path)
+        path.chmod(mode)  # the library makes a file for its owner alone
     except safetensors.SafetensorError as error:
         raise OSError(f"{path.with_suffix('')}: {error}") from error

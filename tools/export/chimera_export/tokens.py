@@ -12,7 +12,6 @@ both sides alone as of both together. A tokenizer that begins every text with a 
 has no such place: its texts are encoded whole.
 """
 
-import codecs
 import collections
 import itertools
 import json
@@ -23,10 +22,6 @@ PIECE = 1 << 17  # characters
 PIECES = 8  # encoded at once, on all cores
 AROUND = 2000  # characters on each side of a cut that are encoded to try it
 CUTS = 30  # that are tried
-OTHER_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32LE", codecs.BOM_UTF32_BE: "UTF-32BE",
-    codecs.BOM_UTF16_LE: "UTF-16LE", codecs.BOM_UTF16_BE: "UTF-16BE",
-}  # fmt: skip
 
 
 def without_inputs_settings(tokenizer):
@@ -55,35 +50,6 @@ def without_inputs_settings(tokenizer):
     return lines
 
 
-def open_text(path):
-    """The file, to be read with its line ends as they are, without a byte order mark.
-    Throws ValueError if its mark says that it is no UTF-8."""
-    with open(path, "rb") as file:
-        first = file.read(4)
-    for mark, name in OTHER_MARKS.items():
-        if first.startswith(mark):
-            raise ValueError(
-                f"expected UTF-8, got the byte order mark of {name}: convert it with "
-                f"iconv -f {name.removesuffix('LE').removesuffix('BE')} -t UTF-8"
-            )
-    return open(path, encoding="utf-8-sig", newline="")
-
-
-def bad_line(path, error):
-    """What a UnicodeDecodeError of the file is, and in which line."""
-    number = 0
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                break
-    return (
-        f"expected UTF-8, got the byte {error.object[error.start]:#04x} in line {number}: "
-        f"{error.reason}"
-    )
-
-
 class Encoder:
     """Turns texts into the numbers of their tokens, and counts what gets lost."""
 
@@ -96,9 +62,9 @@ class Encoder:
         if isinstance(tokenizer.model, tokenizers.models.Unigram):  # which does not tell
             self.unknown_id = json.loads(tokenizer.to_str())["model"]["unk_id"]
 
-    def encode(self, file):
-        """Gives lists of token numbers, in order."""
-        pieces = self._pieces(file)
+    def encode(self, text):
+        """Gives lists of token numbers, in order, of a Text. Throws ValueError."""
+        pieces = self._pieces(text)
         while some := list(itertools.islice(pieces, PIECES)):
             for piece in some:
                 self.seen.update(piece)
@@ -107,12 +73,21 @@ class Encoder:
                 yield ids
 
     def _ids(self, texts):
-        encoded = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        try:
+            encoded = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        except Exception as error:  # the library throws nothing more special
+            if "unk" not in str(error).lower():
+                raise ValueError(f"the tokenizer refuses it: {error}") from None
+            raise ValueError(
+                "it has words or characters that the tokenizer does not know, and the "
+                f"vocabulary lacks a token for these ({error}): give the tokenizer an "
+                "unk_token that it has"
+            ) from None
         return [each.ids for each in encoded]
 
-    def _pieces(self, file):
+    def _pieces(self, source):
         text, size = "", PIECE
-        while more := file.read(size):
+        while more := source.read(size):
             text += more
             if (cut := self._cut(text)) is None:
                 size = len(text)

@@ -1,0 +1,166 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether logits can read the labels that they are compared with.
+
+Labels are the next tokens. So a model that is not causal reads them in its input, and
+so does one whose logits are compared with labels of earlier positions. Both learn to
+copy, and their losses go to 0. The traced model is run again with other tokens
+from the middle on, without gradients: logits whose label is one of the tokens that
+changed may change too, those before may not.
+
+        tokens   a b c d    a b X Y
+        labels   b c d e    b X Y .
+        logits   . . . .    = = ? ?
+"""
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
+
+from .labels import NEXT
+from .model import Refused
+from .notices import note, warn
+from .traced import ancestors, attribute
+
+BESIDE = ("token_type_ids", "attention_mask")  # beside which tokens have another name
+MOST_DRAWN = 1 << 26  # elements of parameters without values
+STAYS = 1e-5  # of the largest, by which a number may differ
+
+
+class Unknown(Exception):
+    """The model cannot be run here."""
+
+
+def tokens_of(inputs):
+    """The name of the one that is tokens, None if that cannot be told."""
+    names = [n for n, t in inputs.items() if not t.is_floating_point() and n not in BESIDE]
+    return names[0] if len(names) == 1 and inputs[names[0]].dim() == 2 else None
+
+
+def check(whole, model, found):
+    """Refuses a loss whose logits are all compared with tokens that they were made of,
+    and notes a model that is not causal. `whole` is the traced `model`, which has values
+    of inputs and labels, and `found` are the labels' Comparisons."""
+    name = tokens_of(model.inputs)
+    if name is None or model.inputs[name].shape[1] < 2:
+        return
+    for label in dict.fromkeys(each.label for each in found):
+        of_label = [each for each in found if each.label == label]
+        nearest = max(of_label, key=lambda each: each.by)
+        at_same = [each for each in of_label if each.by == 0]
+        if nearest.by < 0 and nearest.is_whole:
+            _check_earlier(whole, model, name, nearest)
+        elif at_same and NEXT not in model.labels and not _has_hidden(model.labels[label]):
+            _check_causal(whole, model, name, at_same[0])
+
+
+def _has_hidden(label):
+    """Whether it is of masked tokens: others have a number that is no token."""
+    return bool((label < 0).any())
+
+
+def _check_earlier(whole, model, name, comparison):
+    text = (
+        "expected a loss that compares the logits of a position with the label of the "
+        f"same position, but it compares them with '{comparison.label}' of {-comparison.by} "
+        f"before{comparison.where()}"
+    )
+    try:
+        reads = _reads(whole, model, name, comparison)
+    except Unknown:
+        warn(
+            f"{text}: labels are the next tokens already, so that is what the model was "
+            "given, unless it shifts its input itself"
+        )
+        return
+    if reads:
+        raise Refused(
+            f"{text}. Labels are the next tokens already, so the model would learn to copy "
+            "what it is given: leave the shift out, like "
+            "F.cross_entropy(logits.flatten(0, 1), labels.flatten())"
+        )
+
+
+def _check_causal(whole, model, name, comparison):
+    try:
+        reads = _reads(whole, model, name, comparison)
+    except Unknown:
+        return
+    if reads:
+        note(
+            "the logits of a position depend on later tokens, so if labels are the next "
+            "tokens, the model can read them in its input, and its loss says nothing. Give "
+            "it a causal mask, or train it with --mask, where labels are what is hidden"
+        )
+
+
+def _reads(whole, model, name, comparison):
+    """Whether the logits of a position depend on the token that is their label, or on
+    later ones."""
+    parameters = [p for p in whole.parameters() if isinstance(p, FakeTensor)]
+    if sum(p.numel() for p in parameters) > MOST_DRAWN:
+        raise Unknown
+
+    def logits_of(tokens):
+        given = [tokens if n == name else t for n, t in model.inputs.items()]
+        try:
+            logits = _run(whole, given, comparison.logits)
+        except Exception as error:  # of operators that run otherwise than they are traced
+            raise Unknown from error
+        first = logits.narrow(0, 0, 1) if comparison.dim > 0 else logits
+        return first.narrow(comparison.dim, 0, min(most, first.shape[comparison.dim])).clone()
+
+    tokens = model.inputs[name]
+    middle, most = tokens.shape[1] // 2, tokens.shape[1] - comparison.path.offset
+    if most < 1:
+        raise Unknown
+    before = logits_of(tokens)
+    # A model may work in blocks: of two places next to each other one is inside.
+    for place in sorted({middle, min(middle + 1, tokens.shape[1] - 1)}):
+        other = tokens.clone()
+        changed = other[0, place:]
+        other[0, place:] = torch.where(changed > 0, changed - 1, 1)
+        # Label i is token i + 1.
+        count = place - comparison.path.offset
+        if count < 1:
+            raise Unknown
+        earlier = (slice(None),) * comparison.dim + (slice(count),)
+        difference = (before - logits_of(other))[earlier].abs().max().item()
+        if difference > STAYS * before[earlier].abs().max().item():
+            return True
+    return False
+
+
+def _run(whole, inputs, wanted):
+    """What the node `wanted` makes of values of the inputs."""
+    values, needed = {}, ancestors([wanted])
+    uses = {node: sum(user in needed for user in node.users) for node in needed}
+    given = dict(zip(whole.graph.find_nodes(op="placeholder"), inputs))
+    # A fork, so that what the user's code draws stays as it is. Both runs drop alike.
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for node in whole.graph.nodes:
+            if node not in needed:
+                continue
+            if node.op == "placeholder":
+                values[node] = given[node].clone()
+            elif node.op == "get_attr":
+                values[node] = _value(attribute(whole, node.target))
+            else:
+                take = lambda tree: fx.map_arg(tree, values.__getitem__)
+                values[node] = node.target(*take(node.args), **take(dict(node.kwargs)))
+            for source in node.all_input_nodes:
+                uses[source] -= 1
+                if uses[source] == 0:
+                    del values[source]
+    return values[wanted]
+
+
+def _value(tensor):
+    """A parameter's, which is drawn if it has none."""
+    if not isinstance(tensor, FakeTensor):
+        return tensor
+    if not isinstance(tensor, torch.nn.Parameter):
+        raise Unknown
+    made = torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
+    return made.normal_(0, max(made.shape[-1:] or [1]) ** -0.5)
