@@ -137,6 +137,10 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     });
     endProcess(1);
   };
+  // Only where all went well do they end before the process: to end channels
+  // waits for the other ranks.
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Channels> channels;
   try {
     joined->meet(run.timeout,
                  [](const std::string &what) { writeReport(what + "\n"); });
@@ -150,8 +154,6 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     if (!run.accelerator)
       checkCapacity(run.program, hostRanks);
     firstToTell = 0;
-    std::unique_ptr<Device> device;
-    std::unique_ptr<Channels> channels;
     if (run.accelerator) {
       auto place =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
@@ -178,5 +180,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     fail(kWithoutWords, firstToTell);
   }
   limit.emplace(run.timeout, "all ranks to leave, when all was done");
+  channels.reset();
+  device.reset();
   joined.reset();
 }
