@@ -7,6 +7,8 @@
 
 #include "runtime/watch/SharedFile.h"
 
+#include "runtime/system/PidNamespace.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -29,11 +31,6 @@ std::string pathOf(int32_t pid, int number) {
 
 /// What identifies the PID namespace of this process on its host, 0 where that
 /// cannot be known.
-uint64_t pidNamespace() {
-  struct stat status = {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
-
 bool isRegular(int number, uint64_t bytes) {
   struct stat status = {};
   return fstat(number, &status) == 0 && S_ISREG(status.st_mode) &&

@@ -250,6 +250,7 @@ private:
   // Connections.
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
+  bool answers(const Socket &socket, std::chrono::milliseconds patience) const;
   Socket dialOrHearWhy(uint32_t peer, std::chrono::milliseconds connecting,
                        std::chrono::milliseconds answering);
   void reach(uint32_t peer, std::chrono::milliseconds connecting,

@@ -18,16 +18,22 @@ using namespace std::chrono_literals;
 
 namespace {
 TEST(Entry, IsReadAsItWasWritten) {
-  Entry entry{"host/7", {{"10.0.0.1", "fe80::1"}, 4711}, 12345678901234567890u};
+  Entry entry{"host/7",
+              {{"10.0.0.1", "fe80::1"}, 4711},
+              12345678901234567890u,
+              17,
+              4026531836u};
   Entry read = Entry::parse(entry.text());
   EXPECT_EQ(read.host, entry.host);
   EXPECT_EQ(read.address.hosts, entry.address.hosts);
   EXPECT_EQ(read.address.port, 4711);
   EXPECT_EQ(read.secret, entry.secret);
+  EXPECT_EQ(read.pid, entry.pid);
+  EXPECT_EQ(read.pidNamespace, entry.pidNamespace);
 }
 
 TEST(Entry, OfAnotherVersionIsRefused) {
-  for (const char *text : {"", "2 host 1 1\n", "1 host x\n"})
+  for (const char *text : {"", "1 host 1 1\n", "2 host x\n"})
     EXPECT_THROW(Entry::parse(text), std::runtime_error) << text;
 }
 
@@ -46,6 +52,16 @@ TEST(Meeting, TellsTheRanksOfAHost) {
   EXPECT_EQ(Meeting(4, entries).book.addresses.size(), 5u);
   EXPECT_EQ(Meeting(4, entries).book.leaders,
             (std::vector<uint32_t>{0, 1, 0, 3, 1}));
+}
+
+TEST(Meeting, KnowsTheProcessesOfItsOwnContainerAlone) {
+  Entry near = Entry::own(1, ""), far = near, away = near;
+  far.host = "elsewhere";
+  away.pidNamespace = near.pidNamespace + 1;
+  const Meeting meeting(0, {near.text(), far.text(), away.text(), near.text()});
+  ASSERT_EQ(meeting.hostProcesses().size(), 1u);
+  EXPECT_EQ(meeting.hostProcesses().front().rank, 3u);
+  EXPECT_EQ(meeting.hostProcesses().front().pid, getpid());
 }
 
 StoreAddress anyStore() {
