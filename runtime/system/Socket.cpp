@@ -7,6 +7,8 @@
 
 #include "runtime/system/Socket.h"
 
+#include "runtime/system/ErrorText.h"
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
@@ -31,7 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const std::string &what, int code = errno) {
-  throw std::runtime_error(what + ": " + std::strerror(code));
+  throw std::runtime_error(what + ": " + errorText(code));
 }
 
 /// Waits until the socket has `events`. Throws where `end` passes first.

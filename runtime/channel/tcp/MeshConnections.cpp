@@ -7,6 +7,7 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
+#include "runtime/system/ErrorText.h"
 #include "runtime/system/WaitError.h"
 
 #include <algorithm>
@@ -225,12 +226,25 @@ void Mesh::keepAlive() {
   }
 }
 
+/// After an error that passes when something is closed: by this process, or by
+/// a stranger. Throws std::runtime_error where there is no stranger and it has
+/// not passed for long: a rank that connects would wait in vain.
+void Mesh::pauseAccepting(int error, bool hasStrangers) {
+  constexpr milliseconds kPause = 200ms, kPatience = 2s;
+  nextAccept = std::chrono::steady_clock::now() + kPause;
+  if (hasStrangers)
+    fullUntil.reset();
+  else if (!fullUntil)
+    fullUntil.emplace(kPatience);
+  else if (fullUntil->passed())
+    throw std::runtime_error("cannot take a connection: " + errorText(error));
+}
+
 /// Takes new connections. Strangers who say nothing must not use up what the
 /// process may open: the oldest are shown out, but only those that could have
 /// said something, which are those of an earlier turn.
 void Mesh::accept() {
   constexpr std::ptrdiff_t kMostStrangers = 64;
-  constexpr milliseconds kPause = 200ms;
   auto isStranger = [](const Incoming &each) { return !each.from; };
   std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
   std::ptrdiff_t earlier = strangers;
@@ -246,14 +260,17 @@ void Mesh::accept() {
       Socket accepted(accept4(each->number(), nullptr, nullptr,
                               SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-            errno == ENOMEM) {
+        const int error = errno;
+        if (error == EMFILE || error == ENFILE || error == ENOBUFS ||
+            error == ENOMEM) {
+          const bool hasStrangers = strangers > 0;
           while (showOut())
             ;
-          nextAccept = std::chrono::steady_clock::now() + kPause;
+          pauseAccepting(error, hasStrangers);
         }
         break;
       }
+      fullUntil.reset();
       makeImmediate(accepted);
       incoming.emplace_back().socket = std::move(accepted);
       isStale = true;
