@@ -52,7 +52,7 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
         std::to_string(expected) +
         " chimera-run …, torchrun --no-python --nproc-per-node " +
         std::to_string(expected) +
-        " chimera-run …, or chimera-run alone for ranks in one process");
+        " -- chimera-run …, or chimera-run alone for ranks in one process");
 }
 } // namespace
 

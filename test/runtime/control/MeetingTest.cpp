@@ -11,7 +11,9 @@
 #include "runtime/control/tcp/Control.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace chimera::runtime;
 using namespace std::chrono_literals;
@@ -99,6 +101,32 @@ TEST(Store, ARankIsOneProcess) {
   };
   EXPECT_NE(isRefused(ofFirst), isRefused(ofSecond)) << ofFirst << "\n"
                                                      << ofSecond;
+}
+
+/// Which rank 0 cannot know from others that do not come.
+TEST(Store, ARankThatMayOpenNoMoreSaysSo) {
+  rlimit before{}, none{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  std::thread filler([&] {
+    std::this_thread::sleep_for(1s); // the store is there
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    none.rlim_cur = static_cast<rlim_t>(lowest);
+    setrlimit(RLIMIT_NOFILE, &none);
+  });
+  std::string failure;
+  try {
+    exchangeAtStore(anyStore(), 0, 2, "alone\n", 3s);
+  } catch (const std::runtime_error &error) {
+    failure = error.what();
+  }
+  filler.join();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(failure.find(": 1, or could not be heard: rank 0 has too many open "
+                         "files, raise ulimit -n"),
+            std::string::npos)
+      << failure;
 }
 
 TEST(Store, RanksThatDoNotComeAreNamed) {
