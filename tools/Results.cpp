@@ -13,6 +13,7 @@
 #include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Weights.h"
 #include "tools/RunFiles.h"
+#include "tools/Wishes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -220,7 +221,8 @@ void Results::saveLastFinite(const RunResult &result) {
                               ? reasonOf(*result.divergence)
                               : "ended by " + signalName(result.stoppedBy);
   hasFailed |= result.divergence.has_value();
-  const std::string file = lastFiniteOf(settings.save);
+  const std::string file =
+      result.divergence ? lastFiniteOf(settings.save) : endedFileOf(settings);
   std::string where;
   // An update of finite gradients may itself be too large.
   if (!areFinite(program.weight_type, result.weights))

@@ -188,7 +188,7 @@ void announceCheck(const RunSettings &settings,
 void tellOfGrace(const RunSettings &settings, int signal) {
   if (signal == SIGINT)
     writeReport("SIGINT: ends after this step and saves the weights to " +
-                lastFiniteOf(settings.save) + "; once more ends it at once. " +
+                endedFileOf(settings) + "; once more ends it at once. " +
                 kHowToStop + "\n");
 }
 

@@ -37,6 +37,13 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
                      : std::chrono::milliseconds(runtime::kForever);
 }
 
+/// Where a run that SIGINT or SIGTERM ends leaves its weights. Beside a pipe no
+/// file can lie, and its reader waits for weights: they go into the pipe.
+inline std::string endedFileOf(const RunSettings &settings) {
+  const std::string lastFinite = lastFiniteOf(settings.save);
+  return lastFinite.empty() ? settings.save : lastFinite;
+}
+
 /// How long a run goes on after SIGINT or SIGTERM; none where nothing is saved
 /// meanwhile. Less than the time after which launchers kill processes: 1 s for
 /// mpirun, 30 s for torchrun, Slurm and Kubernetes.
@@ -45,7 +52,7 @@ graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
         std::function<void(int)> onBegin) {
   const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
   const double seconds = settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
-  if (lastFiniteOf(settings.save).empty() || seconds == 0)
+  if (settings.save.empty() || seconds == 0)
     return std::nullopt;
   return runtime::Grace{std::chrono::milliseconds(
                             static_cast<int64_t>(std::ceil(seconds * 1000))),

@@ -36,5 +36,5 @@ exec srun --mpi=none --cpus-per-task="$SLURM_CPUS_PER_TASK" \
   torchrun --no-python --nnodes "$SLURM_JOB_NUM_NODES" \
   --nproc-per-node "$ranks_on_host" --rdzv-id "$SLURM_JOB_ID" \
   --rdzv-backend c10d --rdzv-endpoint "$host:$port" \
-  chimera-run --transport tcp \
+  -- chimera-run --transport tcp \
   --threads "$((SLURM_CPUS_PER_TASK / ranks_on_host))" "$@"

@@ -10,6 +10,7 @@
 #include "runtime/system/Deadline.h"
 #include "runtime/train/AbortedChannels.h"
 #include "runtime/train/Capacity.h"
+#include "runtime/watch/CallWatch.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
@@ -75,32 +76,37 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
       channels = use.accelerator->makeChannels(*device, control, use.timeout);
       canTell = true;
     } else {
+      Watchdog making(use.timeout, "all ranks to make their channels");
       channels = joined->makeChannels(share.threads.progress, use.ownAllReduce);
     }
     {
       AbortedChannels aborted(control, *channels);
-      const Calibration found = calibrate(
-          control, *channels,
-          {.stages = use.stages,
-           .host = {.host = hostRanks.front(),
-                    .cores = findCores().host,
-                    .threads = share.threads.computing,
-                    .memory = hostMemory()},
-           .timeout = use.timeout,
-           .effort = use.effort,
-           .fail = [&](const std::string &why) { control.abort(why); },
-           .device = device.get()});
+      // The process ends: this thread is inside MPI and hears of nothing.
+      auto failForThis = [&](const std::string &why) { fail(why); };
+      CallWatch calls([&] { return channels->callsUnderWay(); }, use.timeout,
+                      failForThis);
+      const Calibration found =
+          calibrate(control, *channels,
+                    {.stages = use.stages,
+                     .host = {.host = hostRanks.front(),
+                              .cores = findCores().host,
+                              .threads = share.threads.computing,
+                              .memory = hostMemory()},
+                     .timeout = use.timeout,
+                     .effort = use.effort,
+                     .fail = failForThis,
+                     .device = device.get()});
       if (joined->rank() == 0)
         use.onFound(found, share);
       meet(control, use.timeout, "all ranks to end");
     }
-    channels.reset();
-    device.reset();
   } catch (const WaitError &error) {
     fail(error.what(), error.reason == WaitError::Reason::Aborted);
   } catch (const std::exception &error) {
     fail(error.what());
   }
   limit.emplace(use.timeout, "all ranks to leave, when all was done");
+  channels.reset();
+  device.reset();
   joined.reset();
 }

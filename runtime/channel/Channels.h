@@ -27,6 +27,7 @@
 #include "runtime/channel/ReduceGroup.h"
 #include "runtime/device/Device.h"
 #include "runtime/program/Program.h"
+#include "runtime/system/CallMark.h"
 #include "runtime/system/WaitError.h"
 
 #include <chrono>
@@ -123,6 +124,11 @@ public:
   /// hosts of the other ranks have posted their part, and throw as on the host.
   virtual void wait(Queue &queue, std::unique_ptr<Request> request,
                     std::chrono::milliseconds timeout) = 0;
+
+  /// The calls of a library without timeouts that this rank's threads are
+  /// inside of, one for each thread that may make some; none where waits and
+  /// posts never block for longer than they should. Any thread may call it.
+  virtual std::vector<CallMark::Seen> callsUnderWay() const { return {}; }
 
   /// Makes every wait of this rank throw, and perhaps those of others. Any
   /// thread may call it, more than once; the first reason counts.

@@ -7,6 +7,8 @@
 
 #include "runtime/system/Socket.h"
 
+#include "runtime/system/ErrorText.h"
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
@@ -31,7 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const std::string &what, int code = errno) {
-  throw std::runtime_error(what + ": " + std::strerror(code));
+  throw std::runtime_error(what + ": " + errorText(code));
 }
 
 /// Waits until the socket has `events`. Throws where `end` passes first.
@@ -104,8 +106,11 @@ std::string sourceTo(const std::string &name) try {
 /// The name of a Unix socket. Its first character is 0: no file has this name,
 /// and it ends with its socket. Like a port, it is of one network namespace.
 struct LocalName {
-  explicit LocalName(uint16_t port) {
-    std::string name = "chimera port " + std::to_string(port);
+  explicit LocalName(uint16_t port)
+      : LocalName("port " + std::to_string(port)) {}
+  explicit LocalName(const std::string &own) {
+    const std::string name =
+        ("chimera " + own).substr(0, sizeof(address.sun_path) - 1);
     name.copy(address.sun_path + 1, name.size());
     size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
                                   name.size());
@@ -120,6 +125,28 @@ struct LocalName {
 Socket localSocket() {
   return Socket(
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+/// None if the name is taken.
+Socket listenAt(const LocalName &name) {
+  Socket socket = localSocket();
+  if (socket && bind(socket.number(), name.get(), name.size) == 0 &&
+      listen(socket.number(), SOMAXCONN) == 0)
+    return socket;
+  return {};
+}
+
+/// None if nobody listens, or another user's process does.
+Socket connectAt(const LocalName &name) {
+  Socket socket = localSocket();
+  ucred other{};
+  socklen_t size = sizeof(other);
+  if (socket && connect(socket.number(), name.get(), name.size) == 0 &&
+      getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &other, &size) ==
+          0 &&
+      other.uid == geteuid())
+    return socket;
+  return {};
 }
 } // namespace
 
@@ -155,24 +182,19 @@ Listener::Listener() {
   port = ntohs(own.ss_family == AF_INET
                    ? reinterpret_cast<sockaddr_in &>(own).sin_port
                    : reinterpret_cast<sockaddr_in6 &>(own).sin6_port);
-  Socket unix = localSocket();
-  LocalName name(port);
-  if (unix && bind(unix.number(), name.get(), name.size) == 0 &&
-      listen(unix.number(), SOMAXCONN) == 0)
-    local = std::move(unix);
+  local = listenAt(LocalName(port));
+}
+
+Socket chimera::runtime::claimLocally(const std::string &claim) {
+  return listenAt(LocalName(claim));
+}
+
+bool chimera::runtime::isClaimedLocally(const std::string &claim) {
+  return bool(connectAt(LocalName(claim)));
 }
 
 Socket chimera::runtime::connectLocally(uint16_t port) {
-  Socket socket = localSocket();
-  LocalName name(port);
-  ucred other{};
-  socklen_t size = sizeof(other);
-  if (socket && connect(socket.number(), name.get(), name.size) == 0 &&
-      getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &other, &size) ==
-          0 &&
-      other.uid == geteuid())
-    return socket;
-  return {};
+  return connectAt(LocalName(port));
 }
 
 std::vector<std::string>

@@ -48,6 +48,13 @@ struct Listener {
   uint16_t port = 0;
 };
 
+/// A Unix socket named `claim`, which one process of this host has at a time
+/// and which ends with it. None if another has it or the system has no such
+/// names.
+Socket claimLocally(const std::string &claim);
+/// Whether a process of this host and user has that socket.
+bool isClaimedLocally(const std::string &claim);
+
 /// Connects to the Unix socket of the listener that has this port. Returns no
 /// socket if there is none, or if another user's process listens there.
 Socket connectLocally(uint16_t port);

@@ -20,6 +20,7 @@
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/StopVote.h"
+#include "runtime/watch/CallWatch.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
 #include "runtime/watch/Watcher.h"
@@ -262,6 +263,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
+  CallWatch calls([&] { return channels.callsUnderWay(); }, run.timeout, fail);
   StopVote vote(
       control, [&] { return page.askedToStop(); }, run.timeout);
   const Communication communication = communicationOf(run.program);

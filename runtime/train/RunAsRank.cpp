@@ -11,11 +11,13 @@
 #include "runtime/system/Deadline.h"
 #include "runtime/system/WaitError.h"
 #include "runtime/train/Capacity.h"
+#include "runtime/watch/EarlyReport.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 
 using namespace chimera;
@@ -50,7 +52,7 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
         std::to_string(expected) +
         " chimera-run …, torchrun --no-python --nproc-per-node " +
         std::to_string(expected) +
-        " chimera-run …, or chimera-run alone for ranks in one process");
+        " -- chimera-run …, or chimera-run alone for ranks in one process");
 }
 } // namespace
 
@@ -111,35 +113,58 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   // Without MPI it is a last resort: each wait has an end of its own, and knows
   // which ranks are missing.
   constexpr std::chrono::seconds kLastResort(5);
-  std::optional<Watchdog> limit(
-      std::in_place,
-      overMpi ? run.timeout : 2 * afterWaits(run.timeout) + kLastResort,
-      "all ranks to start");
+  const std::chrono::milliseconds starting =
+      overMpi ? run.timeout : 2 * afterWaits(run.timeout) + kLastResort;
+  std::optional<Watchdog> limit(std::in_place, starting, "all ranks to start");
   std::optional<JoinedJob> joined(std::in_place,
                                   joinOptions(jobUse, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
   uint32_t firstToTell = 0; // until ranks can tell each other
-  bool canTell = false;
+  std::atomic<bool> canTell{false};
   // Rank `first` tells at once, or, if that is kNobody, all ranks a moment
   // later: this one has only heard of a failure. The other ranks may be well,
   // so the process leaves without meeting them again.
-  auto fail = [&](const std::string &reason, uint32_t first) {
-    limit.reset(); // or it would speak first, and know less
-    uint32_t self = joined->rank();
-    if (canTell && first != kNobody)
-      joined->control().abort("rank " + std::to_string(self) +
+  auto say = [&](const std::string &reason) {
+    jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+  };
+  auto abort = [&](const std::string &reason) {
+    if (canTell)
+      joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
-    else
-      giveWay(first);
+  };
+  auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("telling of a failure", [&] {
-      jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+      const bool isTold =
+          tellOfStopped(joined->hostName(), joined->hostProcesses(), reason,
+                        [&](const std::string &text) {
+                          abort(text);
+                          say(text);
+                        });
+      if (isTold)
+        return;
+      if (canTell && first != kNobody)
+        abort(reason);
+      else
+        giveWay(first);
+      say(reason);
     });
     endProcess(1);
   };
+  auto fail = [&](const std::string &reason, uint32_t first) {
+    limit.reset(); // or it would speak first, and know less
+    end(reason, first);
+  };
+  // Only where all went well do they end before the process: to end channels
+  // waits for the other ranks.
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Channels> channels;
   try {
     joined->meet(run.timeout,
                  [](const std::string &what) { writeReport(what + "\n"); });
+    // From here on this rank knows the others' processes.
+    limit.emplace(starting, "all ranks to start",
+                  [&](const std::string &reason) { end(reason, 0); });
     // The ranks of a host have its memory and its cores in common.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
     bool mayProgress =
@@ -150,8 +175,6 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     if (!run.accelerator)
       checkCapacity(run.program, hostRanks);
     firstToTell = 0;
-    std::unique_ptr<Device> device;
-    std::unique_ptr<Channels> channels;
     if (run.accelerator) {
       auto place =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
@@ -178,5 +201,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     fail(kWithoutWords, firstToTell);
   }
   limit.emplace(run.timeout, "all ranks to leave, when all was done");
+  channels.reset();
+  device.reset();
   joined.reset();
 }

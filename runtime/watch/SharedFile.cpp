@@ -7,6 +7,9 @@
 
 #include "runtime/watch/SharedFile.h"
 
+#include "runtime/system/ErrorText.h"
+#include "runtime/system/PidNamespace.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -29,21 +32,25 @@ std::string pathOf(int32_t pid, int number) {
 
 /// What identifies the PID namespace of this process on its host, 0 where that
 /// cannot be known.
-uint64_t pidNamespace() {
-  struct stat status = {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
-
 bool isRegular(int number, uint64_t bytes) {
   struct stat status = {};
   return fstat(number, &status) == 0 && S_ISREG(status.st_mode) &&
          static_cast<uint64_t>(status.st_size) == bytes;
 }
 
+/// Of a file that cannot be opened, perhaps because it is another container's.
+std::nullopt_t noneOrThrow() {
+  if (errno == EMFILE || errno == ENFILE)
+    throw std::runtime_error("cannot open the page on which ranks publish what "
+                             "they do: " +
+                             errorText(errno));
+  return std::nullopt;
+}
+
 [[noreturn]] void throwNone(int error) {
   throw std::runtime_error("cannot make the page on which ranks publish what "
                            "they do: " +
-                           std::string(std::strerror(error)));
+                           errorText(error));
 }
 } // namespace
 
@@ -82,14 +89,14 @@ std::optional<SharedFile> SharedFile::open(const Place &place) {
   int path =
       ::open(pathOf(place.pid, place.number).c_str(), O_PATH | O_CLOEXEC);
   if (path < 0)
-    return std::nullopt;
+    return noneOrThrow();
   SharedFile seen({getpid(), path, here, place.bytes, place.nonce});
   if (!isRegular(path, place.bytes))
     return std::nullopt;
   int number = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(),
                       O_RDWR | O_CLOEXEC);
   if (number < 0)
-    return std::nullopt;
+    return noneOrThrow();
   SharedFile file({getpid(), number, here, place.bytes, place.nonce});
   uint64_t nonce = 0;
   int seals = fcntl(number, F_GET_SEALS);

@@ -68,7 +68,7 @@ class HostsJob(Job):
                     options.torchrun, "--no-python", "--nnodes", str(HOSTS),
                     "--nproc-per-node", str(RANKS // HOSTS), "--node-rank",
                     str(host.number), "--master-addr", "node0", "--master-port",
-                    port, *run])
+                    port, "--", *run])
                 # fmt: on
         else:
             agent = pathlib.Path(folder, "agent.sh")

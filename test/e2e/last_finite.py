@@ -6,9 +6,11 @@ those of a run of as many steps, and FILE is not written.
 usage: last_finite.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 """
 import array
+import fcntl
 import json
 import os
 import re
+import select
 import signal
 import socket
 import struct
@@ -207,6 +209,48 @@ class LastFinite(Runs):
         self.assertFalse(os.path.exists(self.rescued))
         self.expect_error("--grace is time to save the weights: give --save too",
                           self.program, "--data", self.text, "--grace", "3")
+
+    def into_a_pipe(self, steps, ranks, wait):
+        """Of a run that saves into a pipe of 4 KiB and gets SIGTERM when `wait` says
+        so: its status, what it said, and all that the reader of the pipe got."""
+        os.mkfifo(self.weights)
+        reader = os.open(self.weights, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(reader, True)
+        with Job(CHIMERA_RUN, self.program, ranks,
+                 *self.arguments(steps, *PATIENT)[1:]) as job:
+            job.wait_for_ranks()
+            wait(job, reader)
+            os.kill(job.ranks[0] if ranks else job.process.pid, signal.SIGTERM)
+            time.sleep(0.3)
+            # The process has the other end only while it saves.
+            self.assertTrue(select.select([reader], [], [], 60)[0])
+            got = b"".join(iter(lambda: os.read(reader, 4096), b""))
+            output, errors, *_ = job.end()
+        os.close(reader)
+        os.remove(self.weights)
+        return job.process.returncode, output, errors, got
+
+    def test_a_pipe_gets_all_weights(self):
+        """Which has no room for a file beside it."""
+        for ranks in (0, RANKS) if MPIRUN else (0,):
+            with self.subTest(ranks=ranks):
+                status, output, errors, got = self.into_a_pipe(
+                    ENDLESS, ranks, lambda job, _: job.wait_for_steps())
+                self.assertNotEqual(status, 0, errors)
+                steps = int(re.search(r"^stopped by SIGTERM after step (\d+) of",
+                                      output, re.MULTILINE)[1])
+                self.assertIn("ended by SIGTERM; the last finite weights, after "
+                              f"step {steps}, are in {self.weights}\n", errors)
+                self.assertEqual(got, self.of_steps(steps))
+
+    def test_a_signal_while_a_pipe_is_read(self):
+        for ranks in (0, RANKS) if MPIRUN else (0,):
+            with self.subTest(ranks=ranks):
+                status, output, errors, got = self.into_a_pipe(
+                    2, ranks, lambda _, reader: select.select([reader], [], [], 60))
+                self.assertEqual(status, 0, output + errors)
+                self.assertEqual(got, self.of_steps(2))
 
     def test_the_next_run_begins_with_it(self):
         with open(self.rescued, "wb") as file:

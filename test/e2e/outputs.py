@@ -201,7 +201,8 @@ class Test(Runs):
             self.assertIn("digest of the weights ", output)
 
     def test_a_sequential_run_ended_while_it_saves(self):
-        run = self.saving_into_a_pipe_without_reader("--sequential")
+        run = self.saving_into_a_pipe_without_reader("--sequential", "--grace",
+                                                     "1")
         for line in run.stdout:
             if line.startswith("digest"):
                 break

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from job import ENVIRONMENT, PATIENCE, Job
+from job import ENVIRONMENT, PATIENCE, Job, tcp_environments
 
 CHIMERA_RUN, WRITE_SAMPLE = sys.argv[1:]
 
@@ -142,6 +142,26 @@ class Test(unittest.TestCase):
         # mpirun ends the others when the first is out of patience.
         self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
                       "to start", errors)
+
+    def test_a_rank_that_is_stopped_while_all_start(self):
+        """Over TCP, between the meeting and the first step: one rank names it."""
+        victim = 2
+        for _ in range(3):
+            ranks = [subprocess.Popen(
+                [CHIMERA_RUN, self.program, "--timeout", "3", "--steps", "1000000"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env=environment) for environment in tcp_environments(4)]
+            for rank in ranks:
+                self.addCleanup(rank.kill)
+            # The root says when it has met the others.
+            self.assertIn("over TCP", ranks[0].stdout.readline())
+            ranks[victim].send_signal(signal.SIGSTOP)
+            texts = [rank.communicate(timeout=PATIENCE)[1] for rank in ranks]
+            self.assertEqual([rank.returncode for rank in ranks], [1] * 4, texts)
+            told = [text for text in texts if text.strip()]
+            self.assertEqual(len(told), 1, texts)
+            self.assertRegex(told[0], rf"chimera-run: rank {victim} (\(worker "
+                             rf"{victim}\) )?is stopped")
 
     def test_a_rank_in_a_container(self):
         """In a PID namespace of its own: it cannot be watched, but trains."""

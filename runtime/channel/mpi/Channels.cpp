@@ -29,6 +29,9 @@
 using namespace chimera::runtime;
 
 namespace {
+/// What a rank is inside of while it advances all-reduces.
+constexpr const char *kAllReduce = "MPI, in an all-reduce,";
+
 class MpiChannels;
 
 /// Counted as open until its wait has succeeded or it is destroyed.
@@ -53,7 +56,9 @@ struct Message final : Operation {
   Message(MpiChannels &channels, uint64_t size, bool isSend, uint32_t peer)
       : Operation(channels), size(size), isSend(isSend), peer(peer) {}
   ~Message() override {
-    auto turn = mpi::enter();
+    if (requests.empty())
+      return;
+    auto entry = mpi::enter("MPI_Cancel");
     mpi::abandon(requests, !isSend);
   }
 
@@ -95,7 +100,7 @@ public:
                                     Event) override {
     auto message =
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
-    auto turn = mpi::enter();
+    auto entry = mpi::enter("MPI_Isend");
     mpi::send(bytes, to, 0, messages, message->requests);
     unattended = true;
     return message;
@@ -104,7 +109,7 @@ public:
                                        Event) override {
     auto message =
         std::make_unique<Message>(*this, bytes.size(), false, checked(from));
-    auto turn = mpi::enter();
+    auto entry = mpi::enter("MPI_Irecv");
     mpi::receive(bytes, from, 0, messages, message->requests);
     unattended = true;
     return message;
@@ -130,7 +135,7 @@ public:
             group, self, type, std::move(given), sum, scatter, gather, scratch);
       // MPI may copy for milliseconds before it returns: the thread's affair.
       if (!thread) {
-        auto turn = mpi::enter();
+        auto entry = mpi::enter(kAllReduce);
         reduction->sum->advance(false);
       }
       reductions.push_back(reduction.get());
@@ -149,16 +154,20 @@ public:
   void wait(Queue &, std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override;
 
+  std::vector<CallMark::Seen> callsUnderWay() const override {
+    return mpi::callsUnderWay();
+  }
+
   void abort(const std::string &reason) override;
 
   /// Takes a reduction off the list, if need be, and ends it.
   void end(Reduction &reduction) {
-    mpi::Turn lock, turn;
+    mpi::Turn lock;
     if (std::ranges::count(reductions, &reduction)) {
       lock = mpi::Turn(reducing);
-      turn = mpi::enter();
       std::erase(reductions, &reduction);
     }
+    auto entry = mpi::enter(kAllReduce);
     reduction.sum.reset();
   }
 
@@ -240,7 +249,7 @@ Reduction::~Reduction() { channels.end(*this); }
 
 MpiChannels::MpiChannels(const MpiOptions &options)
     : ownAllReduce(options.ownAllReduce) {
-  auto turn = mpi::enter();
+  auto entry = mpi::enter("MPI_Comm_dup");
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   self = static_cast<uint32_t>(number);
@@ -264,7 +273,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
 
 MpiChannels::~MpiChannels() {
   thread.reset();
-  auto turn = mpi::enter();
+  auto entry = mpi::enter("MPI_Comm_free");
   std::vector<MPI_Request> last{pulse};
   mpi::abandon(last, true);
   // Freeing is collective; after an abort the others may not come.
@@ -279,7 +288,7 @@ MpiChannels::~MpiChannels() {
 void MpiChannels::prepare(const Communication &communication) {
   if (!ownAllReduce)
     return;
-  auto turn = mpi::enter();
+  auto entry = mpi::enter("MPI_Comm_create_group");
   MPI_Group all;
   MPI_Comm_group(gather, &all);
   for (const ReduceGroup &group : communication.groups) {
@@ -320,24 +329,25 @@ void MpiChannels::advanceReductions() {
 
 /// A turn of the progress thread.
 bool MpiChannels::drive() {
-  mpi::Turn turn;
-  if (!mpi::tryToEnter(turn))
+  if (auto entry = mpi::tryToEnter("MPI_Test")) {
+    int flag = 0;
+    MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
+  } else {
     return true;
-  int flag = 0;
-  MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
-  turn = {};
+  }
 
   if (!reducing.tryLockAsGuest())
     return true;
   mpi::Turn lock(reducing, std::adopt_lock);
   if (failure)
     return false;
-  if (!reductions.empty() && mpi::tryToEnter(turn))
-    try {
-      advanceReductions();
-    } catch (...) {
-      failure = std::current_exception();
-    }
+  if (!reductions.empty())
+    if (auto entry = mpi::tryToEnter(kAllReduce))
+      try {
+        advanceReductions();
+      } catch (...) {
+        failure = std::current_exception();
+      }
   return open.load() > 0;
 }
 
@@ -348,14 +358,14 @@ bool MpiChannels::finished(Operation &operation, Message *message) {
       !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
     if (failure)
       std::rethrow_exception(failure);
-    auto turn = mpi::enter();
+    auto entry = mpi::enter(kAllReduce);
     advanceReductions();
     std::erase_if(reductions, [](const Reduction *reduction) {
       return reduction->done.load();
     });
   }
   if (message) {
-    auto turn = mpi::enter();
+    auto entry = mpi::enter("MPI_Test");
     message->advance();
   }
   return operation.done.load();

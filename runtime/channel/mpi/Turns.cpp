@@ -9,12 +9,14 @@
 
 #include <sched.h>
 
+using namespace chimera::runtime;
 using namespace chimera::runtime::mpi;
 
 namespace {
 // MPI is one per process.
 RankFirst library;
 bool takesTurns = false;
+CallMark ofRank, ofGuest;
 } // namespace
 
 void RankFirst::lock() {
@@ -34,15 +36,18 @@ void RankFirst::lock() {
 
 void chimera::runtime::mpi::takeTurns(bool wanted) { takesTurns = wanted; }
 
-Turn chimera::runtime::mpi::enter() {
-  return takesTurns ? Turn(library) : Turn();
+Entry chimera::runtime::mpi::enter(const char *call) {
+  return {takesTurns ? Turn(library) : Turn(), ofRank, call};
 }
 
-bool chimera::runtime::mpi::tryToEnter(Turn &turn) {
+std::optional<Entry> chimera::runtime::mpi::tryToEnter(const char *call) {
   if (!takesTurns)
-    return true;
+    return Entry({}, ofGuest, call);
   if (!library.tryLockAsGuest())
-    return false;
-  turn = Turn(library, std::adopt_lock);
-  return true;
+    return std::nullopt;
+  return Entry(Turn(library, std::adopt_lock), ofGuest, call);
+}
+
+std::vector<CallMark::Seen> chimera::runtime::mpi::callsUnderWay() {
+  return {ofRank.look(), ofGuest.look()};
 }

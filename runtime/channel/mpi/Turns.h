@@ -16,8 +16,13 @@
 #ifndef CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
 #define CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
 
+#include "runtime/system/CallMark.h"
+
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace chimera::runtime::mpi {
 
@@ -43,13 +48,36 @@ using Turn = std::unique_lock<RankFirst>;
 /// be set before there is a second thread.
 void takeTurns(bool wanted);
 
-/// For the thread of a rank: its turn to call MPI. Holds nothing where no turns
-/// are taken.
-Turn enter();
+/// While it lives its thread may call MPI, and callsUnderWay shows that it
+/// does.
+class [[nodiscard]] Entry {
+public:
+  Entry(Turn turn, CallMark &mark, const char *call) noexcept
+      : turn(std::move(turn)), mark(&mark) {
+    mark.enter(call);
+  }
+  Entry(Entry &&other) noexcept
+      : turn(std::move(other.turn)), mark(std::exchange(other.mark, nullptr)) {}
+  Entry &operator=(Entry &&) = delete;
+  ~Entry() {
+    if (mark)
+      mark->leave();
+  }
 
-/// For a progress thread: the same, if it can be had at once. Returns whether
-/// MPI may be called.
-bool tryToEnter(Turn &turn);
+private:
+  Turn turn; ///< holds nothing where no turns are taken
+  CallMark *mark;
+};
+
+/// For the thread of a rank: lets it make `call`, in its turn. `call` is what a
+/// rank that does not come back says that it waits for.
+Entry enter(const char *call);
+
+/// For a progress thread: the same, if that can be had at once.
+std::optional<Entry> tryToEnter(const char *call);
+
+/// What the rank's thread is inside of, and what the progress thread is.
+std::vector<CallMark::Seen> callsUnderWay();
 
 } // namespace chimera::runtime::mpi
 

@@ -7,6 +7,8 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
+#include "runtime/system/ErrorText.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -25,8 +27,7 @@ Mesh::Mesh(const Book &known, Listener own, milliseconds silence,
       resume(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       nextSign(std::chrono::steady_clock::now()) {
   if (!wakeUp || !resume)
-    throw std::runtime_error(std::string("cannot make an event: ") +
-                             std::strerror(errno));
+    throw std::runtime_error("cannot make an event: " + errorText(errno));
   makeImmediate(listener.socket);
   thread = std::thread([this] { run(); });
 }

@@ -250,12 +250,14 @@ private:
   // Connections.
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
+  bool answers(const Socket &socket, std::chrono::milliseconds patience) const;
   Socket dialOrHearWhy(uint32_t peer, std::chrono::milliseconds connecting,
                        std::chrono::milliseconds answering);
   void reach(uint32_t peer, std::chrono::milliseconds connecting,
              std::chrono::milliseconds answering);
   void reachForLong(uint32_t peer);
   void accept();
+  void pauseAccepting(int error, bool hasStrangers);
   bool greet(Incoming &incoming);
   Incoming *connectionFrom(uint32_t peer);
   void lose(uint32_t peer, const std::string &how);
@@ -316,6 +318,9 @@ private:
   std::vector<Departure> departures;
   std::map<uint32_t, Deadline> watched; ///< until when each may be silent
   std::chrono::steady_clock::time_point nextSign, nextAccept;
+  /// While no connection can be taken, as the process may open no more files:
+  /// until when that may last.
+  std::optional<Deadline> fullUntil;
   std::vector<Departure> untold; ///< losses, until the mesh's thread tells them
   std::optional<std::string> aborted;
   bool isLeaving = false;

@@ -7,6 +7,7 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
+#include "runtime/system/ErrorText.h"
 #include "runtime/system/WaitError.h"
 
 #include <algorithm>
@@ -37,6 +38,20 @@ uint32_t Mesh::checked(uint32_t peer) const {
   return peer;
 }
 
+/// Whether the other end of a new connection says something, or ends it, before
+/// `patience` passes. Throws WaitError where the run is aborted first.
+bool Mesh::answers(const Socket &socket, milliseconds patience) const {
+  constexpr int kLook = 50; // milliseconds
+  pollfd answer{.fd = socket.number(), .events = POLLIN, .revents = 0};
+  for (Deadline deadline(patience); poll(&answer, 1, kLook) <= 0;) {
+    std::lock_guard lock(mutex);
+    throwIfAborted();
+    if (deadline.passed())
+      return false;
+  }
+  return true;
+}
+
 /// Tries all addresses of the rank, of which some may be another host's. A rank
 /// of this host is reached by its Unix socket, unless a container has its own
 /// network.
@@ -44,6 +59,7 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                   milliseconds answering) const {
   const Address &address = book.addresses[peer];
   std::string reasons;
+  bool isSilent = false;
   // Returns whether the rank itself answers.
   auto greets = [&](const Socket &socket) {
     // Only the first that takes a connection is waited for so long: it is the
@@ -53,8 +69,12 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
               bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
               connecting);
     Greeting answer{};
+    isSilent = !answers(socket, patience);
+    if (isSilent)
+      throw std::runtime_error("no answer within " +
+                               std::to_string(patience.count()) + " ms");
     receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
-                 patience);
+                 connecting);
     return answer.magic == kMagic && answer.secret == book.secrets[peer] &&
            answer.rank == peer;
   };
@@ -64,6 +84,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
         return socket;
       throw std::runtime_error(host + " port " + std::to_string(address.port) +
                                ": another program answers");
+    } catch (const WaitError &) {
+      throw;
     } catch (const std::runtime_error &error) {
       reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
       return {};
@@ -73,6 +95,11 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
     if (Socket socket =
             tryOne("this host's", [&] { return connectLocally(address.port); }))
       return socket;
+  // Nobody else listens by that name: to ask it at other addresses would only
+  // take as long again.
+  if (isSilent)
+    throw std::runtime_error("cannot reach rank " + std::to_string(peer) +
+                             ": " + reasons);
   for (const std::string &host : address.hosts)
     if (Socket socket = tryOne(
             host, [&] { return connectTo(host, address.port, connecting); }))
@@ -199,12 +226,25 @@ void Mesh::keepAlive() {
   }
 }
 
+/// After an error that passes when something is closed: by this process, or by
+/// a stranger. Throws std::runtime_error where there is no stranger and it has
+/// not passed for long: a rank that connects would wait in vain.
+void Mesh::pauseAccepting(int error, bool hasStrangers) {
+  constexpr milliseconds kPause = 200ms, kPatience = 2s;
+  nextAccept = std::chrono::steady_clock::now() + kPause;
+  if (hasStrangers)
+    fullUntil.reset();
+  else if (!fullUntil)
+    fullUntil.emplace(kPatience);
+  else if (fullUntil->passed())
+    throw std::runtime_error("cannot take a connection: " + errorText(error));
+}
+
 /// Takes new connections. Strangers who say nothing must not use up what the
 /// process may open: the oldest are shown out, but only those that could have
 /// said something, which are those of an earlier turn.
 void Mesh::accept() {
   constexpr std::ptrdiff_t kMostStrangers = 64;
-  constexpr milliseconds kPause = 200ms;
   auto isStranger = [](const Incoming &each) { return !each.from; };
   std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
   std::ptrdiff_t earlier = strangers;
@@ -220,14 +260,17 @@ void Mesh::accept() {
       Socket accepted(accept4(each->number(), nullptr, nullptr,
                               SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-            errno == ENOMEM) {
+        const int error = errno;
+        if (error == EMFILE || error == ENFILE || error == ENOBUFS ||
+            error == ENOMEM) {
+          const bool hasStrangers = strangers > 0;
           while (showOut())
             ;
-          nextAccept = std::chrono::steady_clock::now() + kPause;
+          pauseAccepting(error, hasStrangers);
         }
         break;
       }
+      fullUntil.reset();
       makeImmediate(accepted);
       incoming.emplace_back().socket = std::move(accepted);
       isStale = true;

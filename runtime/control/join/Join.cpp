@@ -87,6 +87,20 @@ void JoinedJob::meet(std::chrono::milliseconds timeout,
                          afterWaits(timeout));
 }
 
+std::vector<Meeting::Process> JoinedJob::hostProcesses() const {
+  return state->meeting ? state->meeting->hostProcesses()
+                        : std::vector<Meeting::Process>();
+}
+
+std::string JoinedJob::hostName() const {
+  if (!state->meeting)
+    return {};
+  // Its listener has the port for as long as the process lives.
+  const uint32_t lowest = state->meeting->hostRanks().front();
+  return "ranks of port " +
+         std::to_string(state->meeting->book.addresses[lowest].port);
+}
+
 std::vector<uint32_t> JoinedJob::hostRanks() const {
   return state->meeting->hostRanks();
 }

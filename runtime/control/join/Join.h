@@ -51,6 +51,12 @@ public:
   void meet(std::chrono::milliseconds timeout,
             const OnLongWait &onLongWait = {});
 
+  /// The processes of the other ranks of this host, as far as they are known,
+  /// and a name that these ranks alone have in common. Nothing before the
+  /// exchange of `meet`.
+  std::vector<Meeting::Process> hostProcesses() const;
+  std::string hostName() const;
+
   /// These require `meet`.
   std::vector<uint32_t> hostRanks() const;
   Control &control();

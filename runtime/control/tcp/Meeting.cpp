@@ -7,6 +7,8 @@
 
 #include "runtime/control/tcp/Meeting.h"
 
+#include "runtime/system/PidNamespace.h"
+
 #include <fstream>
 #include <map>
 #include <random>
@@ -28,12 +30,15 @@ Entry Entry::own(uint16_t port, const std::string &reachable) {
   entry.address = {addressesOfHost(reachable), port};
   std::random_device random;
   entry.secret = uint64_t(random()) << 32 | random();
+  entry.pid = getpid();
+  entry.pidNamespace = chimera::runtime::pidNamespace();
   return entry;
 }
 
 std::string Entry::text() const {
   std::ostringstream stream;
-  stream << "1 " << host << ' ' << secret << ' ' << address.port;
+  stream << "2 " << host << ' ' << secret << ' ' << pid << ' ' << pidNamespace
+         << ' ' << address.port;
   for (const std::string &each : address.hosts)
     stream << ' ' << each;
   stream << '\n';
@@ -44,9 +49,9 @@ Entry Entry::parse(const std::string &text) {
   std::istringstream stream(text);
   Entry entry;
   int version = 0;
-  if (!(stream >> version >> entry.host >> entry.secret >>
-        entry.address.port) ||
-      version != 1)
+  if (!(stream >> version >> entry.host >> entry.secret >> entry.pid >>
+        entry.pidNamespace >> entry.address.port) ||
+      version != 2)
     throw std::runtime_error("expected the address of a rank of this version "
                              "of chimera, got '" +
                              text.substr(0, text.find('\n')) + "'");
@@ -58,8 +63,11 @@ Entry Entry::parse(const std::string &text) {
 Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
   book.rank = rank;
   std::map<std::string, uint32_t> leaders;
+  const uint64_t here = pidNamespace();
   for (const std::string &text : entries) {
     Entry entry = Entry::parse(text);
+    const bool isKnown = here != 0 && entry.pidNamespace == here;
+    pids.push_back(isKnown ? entry.pid : 0);
     book.secrets.push_back(entry.secret);
     book.addresses.push_back(std::move(entry.address));
     auto rankHere = static_cast<uint32_t>(hosts.size());
@@ -74,4 +82,12 @@ std::vector<uint32_t> Meeting::hostRanks() const {
     if (hosts[rank] == hosts[book.rank])
       ranks.push_back(rank);
   return ranks;
+}
+
+std::vector<Meeting::Process> Meeting::hostProcesses() const {
+  std::vector<Process> processes;
+  for (uint32_t rank : hostRanks())
+    if (rank != book.rank && pids[rank] != 0)
+      processes.push_back({rank, pids[rank]});
+  return processes;
 }

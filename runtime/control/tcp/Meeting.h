@@ -24,6 +24,8 @@ struct Entry {
   std::string host; ///< equal for ranks of one host, or of one container
   tcp::Address address;
   uint64_t secret = 0; ///< see tcp::Book
+  int32_t pid = 0;     ///< of its process, in `pidNamespace`
+  uint64_t pidNamespace = 0;
 
   /// Of this process, which listens at `port`. `reachable` names a host that
   /// all ranks reach, or none.
@@ -41,8 +43,16 @@ struct Meeting {
   /// The ranks on the host of this one, ascending, this one included.
   std::vector<uint32_t> hostRanks() const;
 
+  /// Of those the others whose process numbers mean the same here.
+  struct Process {
+    uint32_t rank;
+    int32_t pid;
+  };
+  std::vector<Process> hostProcesses() const;
+
   tcp::Book book;
   std::vector<std::string> hosts; ///< by rank
+  std::vector<int32_t> pids;      ///< by rank, 0 if it means nothing here
 };
 
 /// Where ranks leave their entries: LibTorch's TCPStore.

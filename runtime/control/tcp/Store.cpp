@@ -12,10 +12,12 @@
 
 #include <algorithm>
 #include <c10/util/Logging.h>
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <sys/socket.h>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -24,6 +26,13 @@ using namespace chimera::runtime;
 namespace {
 std::vector<uint8_t> bytesOf(const std::string &text) {
   return {text.begin(), text.end()};
+}
+
+/// Whether this process may open another file: the store, which is LibTorch's,
+/// does not tell when it cannot take a connection.
+bool mayOpenMore() {
+  const Socket one(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return one || errno != EMFILE;
 }
 
 /// All entries, one behind the other: each ends its line.
@@ -231,7 +240,10 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
           return "still waits at " + where + " for these ranks: " + missing();
         })) {
       const std::string reason =
-          "these ranks did not come to " + where + ": " + missing();
+          "these ranks did not come to " + where + ": " + missing() +
+          (mayOpenMore() ? ""
+                         : ", or could not be heard: rank 0 has too many "
+                           "open files, raise ulimit -n");
       store->decline(reason);
       throw std::runtime_error(reason);
     }

@@ -107,7 +107,8 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
             std::to_string(first) + " and " + std::to_string(second) +
             " of one on the GPU " + seats[first].gpu.data() +
             ": start one process for all ranks (chimera-run alone) or one for "
-            "each (torchrun --no-python --nproc-per-node N chimera-run …, or "
+            "each (torchrun --no-python --nproc-per-node N -- chimera-run …, "
+            "or "
             "mpirun)");
       anyShares = true;
     }

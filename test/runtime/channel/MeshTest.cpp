@@ -18,9 +18,12 @@
 #include <functional>
 #include <future>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
 
 using namespace chimera::runtime;
 using namespace chimera::runtime::test;
@@ -294,5 +297,34 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
   setrlimit(RLIMIT_NOFILE, &before);
   std::this_thread::sleep_for(400ms);
   expectToTalk();
+}
+
+// Not a stranger's doing: nobody is there to be shown out.
+TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
+  expectToTalk();
+  Socket knocker(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit before{}, none{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  {
+    Socket lowest(dup(knocker.number()));
+    none.rlim_cur = static_cast<rlim_t>(lowest.number());
+  }
+  setrlimit(RLIMIT_NOFILE, &none);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(ports[1]);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(
+      connect(knocker.number(), reinterpret_cast<sockaddr *>(&to), sizeof(to)),
+      0);
+  for (Deadline deadline(kPatience); countLosses() == 0 && !deadline.passed();)
+    std::this_thread::sleep_for(10ms);
+  setrlimit(RLIMIT_NOFILE, &before);
+  std::lock_guard lock(mutex);
+  EXPECT_EQ(std::exchange(losses, {}),
+            std::vector<std::string>{
+                "cannot move messages: cannot take a connection: Too many open "
+                "files: raise ulimit -n"});
 }
 } // namespace

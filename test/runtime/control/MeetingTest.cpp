@@ -11,23 +11,31 @@
 #include "runtime/control/tcp/Control.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
 TEST(Entry, IsReadAsItWasWritten) {
-  Entry entry{"host/7", {{"10.0.0.1", "fe80::1"}, 4711}, 12345678901234567890u};
+  Entry entry{"host/7",
+              {{"10.0.0.1", "fe80::1"}, 4711},
+              12345678901234567890u,
+              17,
+              4026531836u};
   Entry read = Entry::parse(entry.text());
   EXPECT_EQ(read.host, entry.host);
   EXPECT_EQ(read.address.hosts, entry.address.hosts);
   EXPECT_EQ(read.address.port, 4711);
   EXPECT_EQ(read.secret, entry.secret);
+  EXPECT_EQ(read.pid, entry.pid);
+  EXPECT_EQ(read.pidNamespace, entry.pidNamespace);
 }
 
 TEST(Entry, OfAnotherVersionIsRefused) {
-  for (const char *text : {"", "2 host 1 1\n", "1 host x\n"})
+  for (const char *text : {"", "1 host 1 1\n", "2 host x\n"})
     EXPECT_THROW(Entry::parse(text), std::runtime_error) << text;
 }
 
@@ -46,6 +54,16 @@ TEST(Meeting, TellsTheRanksOfAHost) {
   EXPECT_EQ(Meeting(4, entries).book.addresses.size(), 5u);
   EXPECT_EQ(Meeting(4, entries).book.leaders,
             (std::vector<uint32_t>{0, 1, 0, 3, 1}));
+}
+
+TEST(Meeting, KnowsTheProcessesOfItsOwnContainerAlone) {
+  Entry near = Entry::own(1, ""), far = near, away = near;
+  far.host = "elsewhere";
+  away.pidNamespace = near.pidNamespace + 1;
+  const Meeting meeting(0, {near.text(), far.text(), away.text(), near.text()});
+  ASSERT_EQ(meeting.hostProcesses().size(), 1u);
+  EXPECT_EQ(meeting.hostProcesses().front().rank, 3u);
+  EXPECT_EQ(meeting.hostProcesses().front().pid, getpid());
 }
 
 StoreAddress anyStore() {
@@ -83,6 +101,32 @@ TEST(Store, ARankIsOneProcess) {
   };
   EXPECT_NE(isRefused(ofFirst), isRefused(ofSecond)) << ofFirst << "\n"
                                                      << ofSecond;
+}
+
+/// Which rank 0 cannot know from others that do not come.
+TEST(Store, ARankThatMayOpenNoMoreSaysSo) {
+  rlimit before{}, none{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  std::thread filler([&] {
+    std::this_thread::sleep_for(1s); // the store is there
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    none.rlim_cur = static_cast<rlim_t>(lowest);
+    setrlimit(RLIMIT_NOFILE, &none);
+  });
+  std::string failure;
+  try {
+    exchangeAtStore(anyStore(), 0, 2, "alone\n", 3s);
+  } catch (const std::runtime_error &error) {
+    failure = error.what();
+  }
+  filler.join();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(failure.find(": 1, or could not be heard: rank 0 has too many open "
+                         "files, raise ulimit -n"),
+            std::string::npos)
+      << failure;
 }
 
 TEST(Store, RanksThatDoNotComeAreNamed) {

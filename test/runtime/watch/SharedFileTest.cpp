@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -83,6 +84,28 @@ TEST(SharedFile, IsNotAPipeOrNothing) {
   close(pipes[0]);
   close(pipes[1]);
   EXPECT_FALSE(SharedFile::open(place));
+}
+
+/// Not as if it were another container's.
+TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
+  SharedFile made = SharedFile::make(kBytes);
+  rlimit before{}, none{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  const int lowest = dup(made.number());
+  close(lowest);
+  none.rlim_cur = static_cast<rlim_t>(lowest);
+  setrlimit(RLIMIT_NOFILE, &none);
+  std::string error;
+  try {
+    SharedFile::open(made.place());
+  } catch (const std::runtime_error &thrown) {
+    error = thrown.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(error.find("Too many open files: raise ulimit -n"),
+            std::string::npos)
+      << error;
 }
 
 TEST(SharedFile, IsNotFoundFromAnotherPidNamespace) {

@@ -1,0 +1,26 @@
+//===- ErrorText.h - What the system says of an error -----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_SYSTEM_ERRORTEXT_H
+#define CHIMERA_RUNTIME_SYSTEM_ERRORTEXT_H
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace chimera::runtime {
+
+/// The system's words for `code`, and what to do if the process has too many
+/// open files.
+inline std::string errorText(int code) {
+  return std::strerror(code) +
+         std::string(code == EMFILE ? ": raise ulimit -n" : "");
+}
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_SYSTEM_ERRORTEXT_H

@@ -1,0 +1,57 @@
+//===- CallWatch.cpp - Notices library calls that do not return -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/CallWatch.h"
+
+#include "runtime/system/Deadline.h"
+#include "runtime/watch/Report.h"
+
+#include <algorithm>
+
+using namespace chimera::runtime;
+using std::chrono::milliseconds;
+
+static constexpr milliseconds kLook(200);
+
+CallWatch::CallWatch(std::function<std::vector<CallMark::Seen>()> look,
+                     milliseconds timeout,
+                     std::function<void(const std::string &)> onExpiry)
+    : look(std::move(look)), onExpiry(std::move(onExpiry)) {
+  if (timeout >= kForever || this->look().empty())
+    return;
+  thread = std::thread([this, limit = timeout + kCallMargin] {
+    runOrEnd("watching calls", [&] { watch(limit); });
+  });
+}
+
+void CallWatch::watch(milliseconds limit) {
+  std::vector<CallMark::Seen> before = look();
+  std::vector<Deadline> deadlines(before.size(), Deadline(limit));
+  std::unique_lock lock(mutex);
+  while (!condition.wait_for(lock, kLook, [this] { return isDone; })) {
+    const std::vector<CallMark::Seen> now = look();
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (!now[i].name || now[i] != before[i])
+        deadlines[i] = Deadline(limit);
+      else if (deadlines[i].passed())
+        return onExpiry(
+            timedOut(limit, now[i].name + std::string(" to return")));
+    }
+    before = now;
+  }
+}
+
+CallWatch::~CallWatch() {
+  if (!thread.joinable())
+    return;
+  {
+    std::lock_guard lock(mutex);
+    isDone = true;
+  }
+  condition.notify_all();
+  thread.join();
+}

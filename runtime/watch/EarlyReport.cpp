@@ -1,0 +1,46 @@
+//===- EarlyReport.cpp - Tells of ranks that stop early -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/EarlyReport.h"
+
+#include "runtime/system/Socket.h"
+#include "runtime/watch/Processes.h"
+
+#include <csignal>
+#include <thread>
+
+using namespace chimera::runtime;
+
+bool chimera::runtime::tellOfStopped(
+    const std::string &host, const std::vector<Meeting::Process> &others,
+    const std::string &reason,
+    const std::function<void(const std::string &)> &tell) {
+  constexpr std::chrono::milliseconds kNoticing(500);
+  if (host.empty())
+    return false;
+  if (isClaimedLocally(host))
+    return true;
+  std::vector<Meeting::Process> stopped;
+  std::string names;
+  for (const Meeting::Process &each : others)
+    if (isStopped(each.pid)) {
+      stopped.push_back(each);
+      names += (names.empty() ? "" : ", ") + std::string("rank ") +
+               std::to_string(each.rank) + " is stopped (process " +
+               std::to_string(each.pid) + ")";
+    }
+  if (stopped.empty())
+    return false;
+  const Socket claim = claimLocally(host);
+  if (!claim && isClaimedLocally(host))
+    return true; // another was faster
+  tell(names + ": " + reason);
+  for (const Meeting::Process &each : stopped)
+    kill(each.pid, SIGCONT);
+  std::this_thread::sleep_for(kNoticing);
+  return true;
+}

@@ -1,0 +1,80 @@
+//===- CallWatchTest.cpp - Notices library calls that do not return -------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/CallWatch.h"
+
+#include "runtime/system/Deadline.h"
+
+#include <atomic>
+#include <future>
+#include <gtest/gtest.h>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+/// A library whose `block` returns only when it is let go.
+struct Library {
+  void block(CallMark &mark) {
+    mark.enter("block");
+    letGo.get_future().wait();
+    mark.leave();
+  }
+  std::promise<void> letGo;
+};
+
+TEST(CallWatch, TellsOfACallThatDoesNotReturn) {
+  Library library;
+  CallMark idle, mark;
+  std::thread caller([&] { library.block(mark); });
+  std::promise<std::string> told;
+  {
+    CallWatch watch(
+        [&] {
+          return std::vector{idle.look(), mark.look()};
+        },
+        100ms, [&](const std::string &reason) { told.set_value(reason); });
+    EXPECT_EQ(told.get_future().get(),
+              "timed out after 2.1 s waiting for block to return");
+  }
+  library.letGo.set_value();
+  caller.join();
+}
+
+/// Each call of a long wait returns, though the thread is inside one at almost
+/// every look.
+TEST(CallWatch, IsSilentWhileCallsReturn) {
+  CallMark mark;
+  std::atomic<bool> told{false}, isDone{false};
+  std::thread caller([&] {
+    while (!isDone) {
+      mark.enter("test");
+      std::this_thread::sleep_for(1ms);
+      mark.leave();
+    }
+  });
+  {
+    CallWatch watch([&] { return std::vector{mark.look()}; }, 0ms,
+                    [&](const std::string &) { told = true; });
+    std::this_thread::sleep_for(kCallMargin + 1s);
+  }
+  isDone = true;
+  caller.join();
+  EXPECT_FALSE(told);
+}
+
+TEST(CallWatch, EndsAtOnceWhenItIsDropped) {
+  CallMark mark;
+  mark.enter("block");
+  for (std::chrono::milliseconds timeout :
+       {std::chrono::milliseconds(1h), std::chrono::milliseconds(kForever)})
+    CallWatch([&] { return std::vector{mark.look()}; }, timeout,
+              [](const std::string &) {});
+  CallWatch([] { return std::vector<CallMark::Seen>(); }, 1h,
+            [](const std::string &) {});
+}
+} // namespace

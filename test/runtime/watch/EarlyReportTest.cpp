@@ -1,0 +1,59 @@
+//===- EarlyReportTest.cpp - Tells of ranks that stop early ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/EarlyReport.h"
+
+#include "runtime/watch/Processes.h"
+
+#include <csignal>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+
+namespace {
+/// A process that stops, and ends when it goes on.
+pid_t stopOne() {
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, WUNTRACED);
+  return child;
+}
+
+std::string nameOfTest() { return "test of " + std::to_string(getpid()); }
+
+TEST(EarlyReport, NamesTheStoppedAndLetsThemGoOn) {
+  const pid_t stopped = stopOne();
+  std::string told;
+  int others = 0;
+  EXPECT_TRUE(tellOfStopped(nameOfTest(), {{1, getpid()}, {2, stopped}},
+                            "timed out", [&](const std::string &text) {
+                              told = text;
+                              // Another rank of the host that fails now leaves
+                              // it to this one.
+                              EXPECT_TRUE(tellOfStopped(
+                                  nameOfTest(), {{2, stopped}}, "timed out",
+                                  [&](const std::string &) { ++others; }));
+                            }));
+  EXPECT_EQ(told, "rank 2 is stopped (process " + std::to_string(stopped) +
+                      "): timed out");
+  EXPECT_EQ(others, 0);
+  int status = 0;
+  EXPECT_EQ(waitpid(stopped, &status, 0), stopped);
+  EXPECT_TRUE(WIFEXITED(status)) << "it did not go on";
+}
+
+TEST(EarlyReport, LeavesItToTheRankWhereNobodyIsStopped) {
+  EXPECT_FALSE(tellOfStopped(nameOfTest(), {{1, getpid()}}, "timed out",
+                             [](const std::string &) { ADD_FAILURE(); }));
+}
+} // namespace
