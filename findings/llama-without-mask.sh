@@ -13,7 +13,8 @@
 #   only without: cumsum diff eq ne sub
 # Why it matters: The graph runs for every micro-batch, and each additional mask
 #   has [samples, tokens, tokens] elements: the cost grows with the square of the
-#   context. A mask of ones, which says nothing new, makes the graph faster.
+#   context. A mask of ones, which says nothing new, leaves them out. (At a context of
+#   128 and a width of 256 a step took as long with it as without: 1.006, 0.976–1.046.)
 # What chimera does: examples/models/huggingface.py gives an explicit mask.
 set -euo pipefail
 work=$(mktemp -d)
