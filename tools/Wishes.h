@@ -37,8 +37,9 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
                      : std::chrono::milliseconds(runtime::kForever);
 }
 
-/// Where a run that SIGINT or SIGTERM ends leaves its weights. Beside a pipe no
-/// file can lie, and its reader waits for weights: they go into the pipe.
+/// The file that gets the weights of a run that SIGINT or SIGTERM ends. A pipe
+/// has no file beside it, and its reader waits for weights, so the pipe itself
+/// gets them.
 inline std::string endedFileOf(const RunSettings &settings) {
   const std::string lastFinite = lastFiniteOf(settings.save);
   return lastFinite.empty() ? settings.save : lastFinite;

@@ -125,9 +125,9 @@ public:
   virtual void wait(Queue &queue, std::unique_ptr<Request> request,
                     std::chrono::milliseconds timeout) = 0;
 
-  /// The calls of a library without timeouts that this rank's threads are
-  /// inside of, one for each thread that may make some; none where waits and
-  /// posts never block for longer than they should. Any thread may call it.
+  /// For each thread of this rank that calls a library without timeouts, the
+  /// call that it makes now. Empty if waits and posts always come back in time.
+  /// Any thread may call it.
   virtual std::vector<CallMark::Seen> callsUnderWay() const { return {}; }
 
   /// Makes every wait of this rank throw, and perhaps those of others. Any

@@ -122,9 +122,6 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   constexpr uint32_t kNobody = UINT32_MAX;
   uint32_t firstToTell = 0; // until ranks can tell each other
   std::atomic<bool> canTell{false};
-  // Rank `first` tells at once, or, if that is kNobody, all ranks a moment
-  // later: this one has only heard of a failure. The other ranks may be well,
-  // so the process leaves without meeting them again.
   auto say = [&](const std::string &reason) {
     jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
   };
@@ -133,10 +130,13 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
   };
+  // Rank `first` tells at once, or, if that is kNobody, all ranks a moment
+  // later: this one has only heard of a failure. The other ranks may be well,
+  // so the process leaves without meeting them again.
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("telling of a failure", [&] {
       const bool isTold =
-          tellOfStopped(joined->hostName(), joined->hostProcesses(), reason,
+          tellOfStopped(joined->claimName(), joined->hostProcesses(), reason,
                         [&](const std::string &text) {
                           abort(text);
                           say(text);

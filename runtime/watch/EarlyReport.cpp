@@ -16,13 +16,13 @@
 using namespace chimera::runtime;
 
 bool chimera::runtime::tellOfStopped(
-    const std::string &host, const std::vector<Meeting::Process> &others,
+    const std::string &claim, const std::vector<Meeting::Process> &others,
     const std::string &reason,
     const std::function<void(const std::string &)> &tell) {
   constexpr std::chrono::milliseconds kNoticing(500);
-  if (host.empty())
+  if (claim.empty())
     return false;
-  if (isClaimedLocally(host))
+  if (isClaimedLocally(claim))
     return true;
   std::vector<Meeting::Process> stopped;
   std::string names;
@@ -35,8 +35,8 @@ bool chimera::runtime::tellOfStopped(
     }
   if (stopped.empty())
     return false;
-  const Socket claim = claimLocally(host);
-  if (!claim && isClaimedLocally(host))
+  const Socket mine = claimLocally(claim);
+  if (!mine && isClaimedLocally(claim))
     return true; // another was faster
   tell(names + ": " + reason);
   for (const Meeting::Process &each : stopped)

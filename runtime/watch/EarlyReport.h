@@ -24,12 +24,12 @@
 namespace chimera::runtime {
 
 /// To be called by a rank that fails for `reason` before it has a status page.
-/// If some of `others` are stopped, and no process of `host` has told yet,
-/// calls `tell` with the names of the stopped and the reason, and then lets
-/// them go on and waits half a second, in which the other ranks of the host
-/// notice. `host` names these ranks (JoinedJob::hostName). Returns whether it
-/// or another process has told: this one then has nothing more to say.
-bool tellOfStopped(const std::string &host,
+/// If some of `others` are stopped, and no rank of this host has told yet,
+/// calls `tell` with the names of the stopped and the reason. It then lets them
+/// go on and waits half a second, in which the other ranks of the host notice.
+/// The rank that tells claims the name `claim` (JoinedJob::claimName). Returns
+/// whether this rank or another one has told: it has nothing more to say then.
+bool tellOfStopped(const std::string &claim,
                    const std::vector<Meeting::Process> &others,
                    const std::string &reason,
                    const std::function<void(const std::string &)> &tell);

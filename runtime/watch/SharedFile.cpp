@@ -30,15 +30,14 @@ std::string pathOf(int32_t pid, int number) {
   return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(number);
 }
 
-/// What identifies the PID namespace of this process on its host, 0 where that
-/// cannot be known.
 bool isRegular(int number, uint64_t bytes) {
   struct stat status = {};
   return fstat(number, &status) == 0 && S_ISREG(status.st_mode) &&
          static_cast<uint64_t>(status.st_size) == bytes;
 }
 
-/// Of a file that cannot be opened, perhaps because it is another container's.
+/// After an open that failed: throws if this process has too many files, else
+/// none, for the file may be another container's.
 std::nullopt_t noneOrThrow() {
   if (errno == EMFILE || errno == ENFILE)
     throw std::runtime_error("cannot open the page on which ranks publish what "

@@ -25,9 +25,9 @@ micro-batches: of ten rows in four micro-batches 2.15 evaluates and returns twel
 without an error (2.11 raises).
 
 In each round every row is measured once, next to a measurement of the two
-sequential processes; the ratio is that of this pair. A line for MPI and one for TCP tell their
-tokens/s beside those of in-process in the same round. Every second round goes
-through the rows backwards. The first step of a run does not count.
+sequential processes; the ratio is that of this pair. Two more lines compare the
+tokens/s of MPI and of TCP with those of in-process in the same round. Every second
+round goes through the rows backwards. The first step of a run does not count.
 
 Ranks with equal shares of a step take as long as the slower core, and sequential
 processes as long as each core takes. So the last line tells how fast the slower of

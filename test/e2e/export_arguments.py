@@ -2,9 +2,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Wrong arguments of chimera-export are refused before PyTorch is imported, which takes
-seconds, and with the name that may have been meant; so is an output that would write
-over what is read, or over what is no package. PyTorch is a stand-in here that
-fails to be imported, so whatever imports it is found. Exits non-zero if one fails."""
+seconds, and with the name that may have been meant. So is an output that would write
+over an input, or over files that are no package's. PyTorch is a stand-in here that
+fails to be imported, so an import of it is found. Exits non-zero if one fails."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ def make(layers=4, *, width): pass
 
 def bert(source, **more): pass
 """
-# What they hold that a package may be written to.
+# Folders that --output names: their files, and what these contain.
 FOLDERS = {
     "foreign": {"model.json": '{"layers": 3}'},
     "empty": {"model.json": ""},

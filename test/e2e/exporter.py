@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the small modules of modules.py and refused_modules.py and what calls the
-operators of operators.py, each as a user would, and looks at the files: what is exported has to be what autograd
-computes (--check), what is refused has to say why, in a line and without a traceback.
-Needs a Python with torch: the one of build/venv, unless it is run by another."""
+"""Exports the small modules of modules.py, loss_modules.py and refused_modules.py and
+what calls the operators of operators.py, each as a user would, and looks at the files.
+An exported module has to be what autograd computes (--check); a refusal has to say why,
+in a line and without a traceback. Needs a Python with torch: the one of build/venv,
+unless it is run by another."""
 
 import argparse
 import os
@@ -14,7 +15,10 @@ import sys
 import tempfile
 
 from exporting import PYTHON, ROOT, check_each, has
-from modules import CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READING, READS, START, WARNED
+from loss_modules import LOSSES
+from modules import (
+    ALSO_READS, CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READS, START, WARNED,
+)  # fmt: skip
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -121,7 +125,7 @@ def check(command, seen, folder, case):
         and "Traceback" not in output
         and (status == 0) == is_exported
         and (not is_exported or (WARNED in output) == wanted.startswith(WARNED))
-        and (not is_noted or (READS in output) == (wanted == READS or name in READING))
+        and (not is_noted or (READS in output) == (wanted == READS or name in ALSO_READS))
         and package.exists() == is_exported
     )
     name = f"{name} {text}" if name == OPERATORS else name
@@ -150,6 +154,7 @@ def main():
                     for group in operators.GROUPS
                 ],
                 *CASES,
+                *LOSSES,
                 *REFUSED,
             ],
             lambda: [a + b for a, b in zip(unused_operators(seen), written_files(command))],

@@ -457,54 +457,6 @@ def make(): return model(Net(Norm))
         "def make(): return model(Net(), split_at='block')",
         "got 'block'; did you mean blocks?",
     ),
-    *[
-        (
-            f"labels shifted again: {name}",
-            f"def make(): return model(Net(), lambda o, l: {loss})",
-            "labels are the next tokens already, but it shifts 'l' by 1",
-        )
-        for name, loss in (
-            ("both cut", "cross_entropy(o[:, :-1], l[:, 1:])"),
-            ("padded", "cross_entropy(o, F.pad(l, (0, 1), value=-100)[..., 1:].contiguous())"),
-            ("rolled", "F.cross_entropy(o.mT, l.roll(-1, 1))"),
-            ("joined", "cross_entropy(o, torch.cat([l[:, 1:], l[:, :1] * 0 - 100], 1))"),
-            ("flat", "F.cross_entropy(o.view(-1, 16)[:-1], l.view(-1)[1:])"),
-            ("gathered", "-o.log_softmax(-1)[:, :-1].gather(2, l[:, 1:, None]).mean()"),
-            (
-                "with a weight",
-                "(F.nll_loss(o[:, :-1].log_softmax(-1).mT, l[:, 1:], reduction='sum'), 12)",
-            ),
-        )
-    ],
-    *[
-        (
-            f"labels shifted the other way: {name}",
-            f"def make(): return model(Net(), lambda o, l: {loss})",
-            "but it compares them with 'l' of 1 before",
-        )
-        for name, loss in (
-            ("both cut", "cross_entropy(o[:, 1:], l[:, :-1])"),
-            ("padded", "cross_entropy(o[:, 1:], F.pad(l, (1, 0))[:, 1:-1])"),
-            ("rolled", "F.cross_entropy(o.mT, l.roll(1, 1))"),
-            ("flat", "F.cross_entropy(o.view(-1, 16)[1:], l.view(-1)[:-1])"),
-            ("with classes second", "F.cross_entropy(o.mT[:, :, 1:], l[:, :-1])"),
-            ("gathered", "-o.log_softmax(-1)[:, 1:].gather(2, l[:, :-1, None]).mean()"),
-            ("logits padded", "cross_entropy(F.pad(o, (0, 0, 0, 1))[:, 1:-1], l[:, :-1])"),
-            (
-                "with a weight",
-                "(F.nll_loss(o[:, 1:].log_softmax(-1).mT, l[:, :-1], reduction='sum'), 12)",
-            ),
-        )
-    ],
-    (
-        "labels shifted again: in what the module cuts",
-        """
-class Cut(Net):
-    def forward(self, tokens): return super().forward(tokens[:, :-1])
-def make(): return model(Cut(), lambda o, l: cross_entropy(o, l[:, 1:]))
-""",
-        "labels are the next tokens already, but it shifts 'l' by 1",
-    ),
     (
         "a root of a mean, of samples that are alike",
         """

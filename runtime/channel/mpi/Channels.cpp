@@ -29,7 +29,7 @@
 using namespace chimera::runtime;
 
 namespace {
-/// What a rank is inside of while it advances all-reduces.
+/// The name of calls that advance all-reduces, see mpi::enter.
 constexpr const char *kAllReduce = "MPI, in an all-reduce,";
 
 class MpiChannels;
@@ -58,7 +58,7 @@ struct Message final : Operation {
   ~Message() override {
     if (requests.empty())
       return;
-    auto entry = mpi::enter("MPI_Cancel");
+    auto call = mpi::enter("MPI_Cancel");
     mpi::abandon(requests, !isSend);
   }
 
@@ -100,7 +100,7 @@ public:
                                     Event) override {
     auto message =
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
-    auto entry = mpi::enter("MPI_Isend");
+    auto call = mpi::enter("MPI_Isend");
     mpi::send(bytes, to, 0, messages, message->requests);
     unattended = true;
     return message;
@@ -109,7 +109,7 @@ public:
                                        Event) override {
     auto message =
         std::make_unique<Message>(*this, bytes.size(), false, checked(from));
-    auto entry = mpi::enter("MPI_Irecv");
+    auto call = mpi::enter("MPI_Irecv");
     mpi::receive(bytes, from, 0, messages, message->requests);
     unattended = true;
     return message;
@@ -135,7 +135,7 @@ public:
             group, self, type, std::move(given), sum, scatter, gather, scratch);
       // MPI may copy for milliseconds before it returns: the thread's affair.
       if (!thread) {
-        auto entry = mpi::enter(kAllReduce);
+        auto call = mpi::enter(kAllReduce);
         reduction->sum->advance(false);
       }
       reductions.push_back(reduction.get());
@@ -167,7 +167,7 @@ public:
       lock = mpi::Turn(reducing);
       std::erase(reductions, &reduction);
     }
-    auto entry = mpi::enter(kAllReduce);
+    auto call = mpi::enter(kAllReduce);
     reduction.sum.reset();
   }
 
@@ -249,7 +249,7 @@ Reduction::~Reduction() { channels.end(*this); }
 
 MpiChannels::MpiChannels(const MpiOptions &options)
     : ownAllReduce(options.ownAllReduce) {
-  auto entry = mpi::enter("MPI_Comm_dup");
+  auto call = mpi::enter("MPI_Comm_dup");
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   self = static_cast<uint32_t>(number);
@@ -273,7 +273,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
 
 MpiChannels::~MpiChannels() {
   thread.reset();
-  auto entry = mpi::enter("MPI_Comm_free");
+  auto call = mpi::enter("MPI_Comm_free");
   std::vector<MPI_Request> last{pulse};
   mpi::abandon(last, true);
   // Freeing is collective; after an abort the others may not come.
@@ -288,7 +288,7 @@ MpiChannels::~MpiChannels() {
 void MpiChannels::prepare(const Communication &communication) {
   if (!ownAllReduce)
     return;
-  auto entry = mpi::enter("MPI_Comm_create_group");
+  auto call = mpi::enter("MPI_Comm_create_group");
   MPI_Group all;
   MPI_Comm_group(gather, &all);
   for (const ReduceGroup &group : communication.groups) {
@@ -329,7 +329,7 @@ void MpiChannels::advanceReductions() {
 
 /// A turn of the progress thread.
 bool MpiChannels::drive() {
-  if (auto entry = mpi::tryToEnter("MPI_Test")) {
+  if (auto call = mpi::tryToEnter("MPI_Test")) {
     int flag = 0;
     MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
   } else {
@@ -342,7 +342,7 @@ bool MpiChannels::drive() {
   if (failure)
     return false;
   if (!reductions.empty())
-    if (auto entry = mpi::tryToEnter(kAllReduce))
+    if (auto call = mpi::tryToEnter(kAllReduce))
       try {
         advanceReductions();
       } catch (...) {
@@ -358,14 +358,14 @@ bool MpiChannels::finished(Operation &operation, Message *message) {
       !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
     if (failure)
       std::rethrow_exception(failure);
-    auto entry = mpi::enter(kAllReduce);
+    auto call = mpi::enter(kAllReduce);
     advanceReductions();
     std::erase_if(reductions, [](const Reduction *reduction) {
       return reduction->done.load();
     });
   }
   if (message) {
-    auto entry = mpi::enter("MPI_Test");
+    auto call = mpi::enter("MPI_Test");
     message->advance();
   }
   return operation.done.load();

@@ -57,7 +57,7 @@ std::vector<std::string> MpiSession::exchange(const std::string &text) const {
     throw std::invalid_argument("expected a text of at most " +
                                 std::to_string(kText) + " bytes, got " +
                                 std::to_string(text.size()));
-  auto entry = mpi::enter("MPI_Allgather");
+  auto call = mpi::enter("MPI_Allgather");
   std::vector<char> own(kText + 1), all((kText + 1) * size);
   std::copy(text.begin(), text.end(), own.begin());
   mpi::check(MPI_Allgather(own.data(), kText + 1, MPI_CHAR, all.data(),
@@ -70,7 +70,7 @@ std::vector<std::string> MpiSession::exchange(const std::string &text) const {
 }
 
 std::vector<uint32_t> MpiSession::hostRanks() const {
-  auto entry = mpi::enter("MPI_Comm_split_type");
+  auto call = mpi::enter("MPI_Comm_split_type");
   MPI_Comm host;
   mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
                                  MPI_INFO_NULL, &host),

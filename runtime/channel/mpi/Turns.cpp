@@ -36,16 +36,16 @@ void RankFirst::lock() {
 
 void chimera::runtime::mpi::takeTurns(bool wanted) { takesTurns = wanted; }
 
-Entry chimera::runtime::mpi::enter(const char *call) {
+MarkedCall chimera::runtime::mpi::enter(const char *call) {
   return {takesTurns ? Turn(library) : Turn(), ofRank, call};
 }
 
-std::optional<Entry> chimera::runtime::mpi::tryToEnter(const char *call) {
+std::optional<MarkedCall> chimera::runtime::mpi::tryToEnter(const char *call) {
   if (!takesTurns)
-    return Entry({}, ofGuest, call);
+    return MarkedCall({}, ofGuest, call);
   if (!library.tryLockAsGuest())
     return std::nullopt;
-  return Entry(Turn(library, std::adopt_lock), ofGuest, call);
+  return MarkedCall(Turn(library, std::adopt_lock), ofGuest, call);
 }
 
 std::vector<CallMark::Seen> chimera::runtime::mpi::callsUnderWay() {

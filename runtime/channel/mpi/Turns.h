@@ -48,18 +48,17 @@ using Turn = std::unique_lock<RankFirst>;
 /// be set before there is a second thread.
 void takeTurns(bool wanted);
 
-/// While it lives its thread may call MPI, and callsUnderWay shows that it
-/// does.
-class [[nodiscard]] Entry {
+/// While it lives, its thread may call MPI, and callsUnderWay shows the call.
+class [[nodiscard]] MarkedCall {
 public:
-  Entry(Turn turn, CallMark &mark, const char *call) noexcept
+  MarkedCall(Turn turn, CallMark &mark, const char *call) noexcept
       : turn(std::move(turn)), mark(&mark) {
     mark.enter(call);
   }
-  Entry(Entry &&other) noexcept
+  MarkedCall(MarkedCall &&other) noexcept
       : turn(std::move(other.turn)), mark(std::exchange(other.mark, nullptr)) {}
-  Entry &operator=(Entry &&) = delete;
-  ~Entry() {
+  MarkedCall &operator=(MarkedCall &&) = delete;
+  ~MarkedCall() {
     if (mark)
       mark->leave();
   }
@@ -69,14 +68,14 @@ private:
   CallMark *mark;
 };
 
-/// For the thread of a rank: lets it make `call`, in its turn. `call` is what a
-/// rank that does not come back says that it waits for.
-Entry enter(const char *call);
+/// For the thread of a rank: lets it make `call`, in its turn. If that does not
+/// return, the message "timed out … waiting for CALL to return" names it.
+MarkedCall enter(const char *call);
 
-/// For a progress thread: the same, if that can be had at once.
-std::optional<Entry> tryToEnter(const char *call);
+/// For a progress thread: the same, or none if the rank's thread has its turn.
+std::optional<MarkedCall> tryToEnter(const char *call);
 
-/// What the rank's thread is inside of, and what the progress thread is.
+/// The call that the rank's thread makes, and the one of the progress thread.
 std::vector<CallMark::Seen> callsUnderWay();
 
 } // namespace chimera::runtime::mpi

@@ -95,12 +95,10 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
     if (Socket socket =
             tryOne("this host's", [&] { return connectLocally(address.port); }))
       return socket;
-  // Nobody else listens by that name: to ask it at other addresses would only
-  // take as long again.
-  if (isSilent)
-    throw std::runtime_error("cannot reach rank " + std::to_string(peer) +
-                             ": " + reasons);
-  for (const std::string &host : address.hosts)
+  // A rank that has not answered by its Unix socket is stopped. To ask it at
+  // its addresses would only take as long again.
+  const auto &hosts = isSilent ? std::vector<std::string>() : address.hosts;
+  for (const std::string &host : hosts)
     if (Socket socket = tryOne(
             host, [&] { return connectTo(host, address.port, connecting); }))
       return socket;

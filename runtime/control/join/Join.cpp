@@ -92,7 +92,7 @@ std::vector<Meeting::Process> JoinedJob::hostProcesses() const {
                         : std::vector<Meeting::Process>();
 }
 
-std::string JoinedJob::hostName() const {
+std::string JoinedJob::claimName() const {
   if (!state->meeting)
     return {};
   // Its listener has the port for as long as the process lives.

@@ -51,11 +51,11 @@ public:
   void meet(std::chrono::milliseconds timeout,
             const OnLongWait &onLongWait = {});
 
-  /// The processes of the other ranks of this host, as far as they are known,
-  /// and a name that these ranks alone have in common. Nothing before the
-  /// exchange of `meet`.
+  /// The processes of the other ranks of this host that are known, and a name
+  /// that the ranks of this host alone share, for claimLocally. Both are empty
+  /// before the exchange of `meet`.
   std::vector<Meeting::Process> hostProcesses() const;
-  std::string hostName() const;
+  std::string claimName() const;
 
   /// These require `meet`.
   std::vector<uint32_t> hostRanks() const;

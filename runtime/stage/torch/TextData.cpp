@@ -189,21 +189,19 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
-  auto require = [&](const char *part, int64_t count) {
+  auto require = [&](const char *part, int64_t count, const char *advice) {
     if (count < context + 1)
       throw std::runtime_error(
           "expected at least " + std::to_string(context + 1) +
           (isOfBytes() ? " bytes of " : " tokens of ") + part +
           " text (a context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
-          std::to_string(size) + " in " + tokens->where() +
-          "; give a longer text" +
-          (part == std::string_view("held-out") ? ", or another --hold-out"
-                                                : ""));
+          std::to_string(size) + " in " + tokens->where() + "; " + advice);
   };
-  require("training", training);
+  require("training", training, "give a longer text");
   if (holdOut > 0)
-    require("held-out", size - training);
+    require("held-out", size - training,
+            "give a longer text, or another --hold-out");
 }
 
 uint64_t TextData::digest() const {

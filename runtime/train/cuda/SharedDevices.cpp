@@ -108,8 +108,7 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
             " of one on the GPU " + seats[first].gpu.data() +
             ": start one process for all ranks (chimera-run alone) or one for "
             "each (torchrun --no-python --nproc-per-node N -- chimera-run …, "
-            "or "
-            "mpirun)");
+            "or mpirun)");
       anyShares = true;
     }
   if (anyShares && std::ranges::all_of(seats, [&](const Seat &seat) {

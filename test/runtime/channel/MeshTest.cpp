@@ -145,6 +145,18 @@ TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
   EXPECT_TRUE(isClosed(half, kPatience));
 }
 
+// By its Unix socket. Ranks of other hosts need an address.
+TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
+  tcp::Book book = books.of(0);
+  book.addresses[1].hosts.clear();
+  Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
+  if (GetParam() == Hosts::One)
+    other.reach(1, kPatience);
+  else
+    EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
+  EXPECT_EQ(other.hasReached(1), GetParam() == Hosts::One);
+}
+
 // A rank gives up waiting for one that is stopped, and tries again.
 TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   struct {

@@ -13,9 +13,8 @@ import pathlib
 
 from . import Refused
 
-
 # The files of a package, beside native code.
-DESCRIPTION, VALUES = "model.json", "values.safetensors"
+MODEL_FILE, VALUES_FILE = "model.json", "values.safetensors"
 # Functions that may bind names.
 BINDING = ("exec", "globals", "locals", "setattr", "vars")
 
@@ -109,10 +108,10 @@ def _check_output(folder):
 def _check_overwritten(folder, given):
     """Refuses to write over what is no package. `given`: by its name, each argument that
     may be a file or a folder that is read."""
-    written = [folder / name for name in (DESCRIPTION, VALUES)]
+    written = [folder / name for name in (MODEL_FILE, VALUES_FILE)]
     for use, path in given.items():
         for output in (folder, *written):
-            if isinstance(path, (str, pathlib.Path)) and _are_same(path, output):
+            if isinstance(path, (str, pathlib.Path)) and are_same(path, output):
                 raise Refused(
                     f"expected different files, got '{path}' for {use} and '{output}' for "
                     "--output"
@@ -124,17 +123,18 @@ def _check_overwritten(folder, given):
             raise Refused(f"--output {folder}: expected a file {output.name}, or none: {advice}")
     if written[0].exists() and not is_package(written[0]):
         raise Refused(
-            f"--output {folder}: expected a package or no {DESCRIPTION}, got one of "
+            f"--output {folder}: expected a package or no {MODEL_FILE}, got one of "
             f"something else, which would be lost: {advice}"
         )
     if written[1].exists() and not written[0].exists():
         raise Refused(
-            f"--output {folder}: expected a package or no {VALUES}, got one without a "
-            f"{DESCRIPTION}, which would be lost: {advice}"
+            f"--output {folder}: expected a package or no {VALUES_FILE}, got one without a "
+            f"{MODEL_FILE}, which would be lost: {advice}"
         )
 
 
-def _are_same(one, other):
+def are_same(one, other):
+    """Whether both are one file, whatever their names are. A new file is no other."""
     try:
         return os.path.samefile(one, other)
     except (OSError, ValueError):  # of what is no path

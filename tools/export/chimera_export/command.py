@@ -122,7 +122,7 @@ def export(options):
     arguments.check(options)
     import torch
 
-    from . import check, initial, package
+    from . import check, files, initial, package
 
     # torch.compile would take minutes to run a module once.
     torch.compiler.set_stance("force_eager")
@@ -148,7 +148,7 @@ def export(options):
     if compiler:
         exporter.compile(made, compiler)
     archives = compiler.archives if compiler else {}
-    package.write(made, model, options.output, exporter.has_values, archives)
+    files.write(made, model, options.output, exporter.has_values, archives)
     if not model.module.training:
         print(
             "exported as it runs in eval mode, which from_pretrained leaves it in: "

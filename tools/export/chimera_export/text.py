@@ -9,7 +9,7 @@ OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32LE", codecs.BOM_UTF32_BE: "UTF-32BE",
     codecs.BOM_UTF16_LE: "UTF-16LE", codecs.BOM_UTF16_BE: "UTF-16BE",
 }  # fmt: skip
-# Where each four bytes of ASCII characters are 0.
+# Of each four bytes of ASCII characters, the positions of those that are 0.
 ZEROS = {
     "UTF-32LE": (1, 2, 3), "UTF-32BE": (0, 1, 2), "UTF-16LE": (1, 3), "UTF-16BE": (0, 2),
 }  # fmt: skip
