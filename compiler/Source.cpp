@@ -125,6 +125,13 @@ std::string faultOfSource(StringRef text) {
   return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
 }
 
+bool isDevice(StringRef path) {
+  struct stat file;
+  return stat(path.str().c_str(), &file) == 0 &&
+         (S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode)) &&
+         !path.starts_with("/dev/std") && path != "/dev/null";
+}
+
 bool refusesSources(ArrayRef<char *> arguments) {
   StringRef tool = sys::path::filename(arguments.front());
   auto refuses = [&](StringRef name, StringRef text) {
@@ -145,8 +152,7 @@ bool refusesSources(ArrayRef<char *> arguments) {
       if (auto text = MemoryBuffer::getFile(argument);
           text && refuses(argument, (*text)->getBuffer()))
         return true;
-    } else if ((S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode)) &&
-               !argument.starts_with("/dev/std") && argument != "/dev/null") {
+    } else if (isDevice(argument)) {
       errs() << tool << ": " << argument
              << ": expected a file or a pipe, got a device\n";
       return true;

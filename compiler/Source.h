@@ -27,6 +27,10 @@ namespace chimera {
 /// it can. Does not look at bytecode. Takes linear time.
 std::string faultOfSource(llvm::StringRef text);
 
+/// True if `path` is a device, which may have no end. Standard streams and
+/// /dev/null are none.
+bool isDevice(llvm::StringRef path);
+
 /// Whether an argument of a tool names a file that cannot be parsed safely, or
 /// a device, which may have no end; prints why. Does not look at pipes, which
 /// can be read only once.

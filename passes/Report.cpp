@@ -5,13 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/report/Report.h"
-#include "passes/Described.h"
 #include "passes/Passes.h"
-#include "passes/Times.h"
-#include "passes/Title.h"
-#include "passes/Workers.h"
-#include "runtime/program/Printable.h"
+#include "passes/ShownSchedule.h"
 
 using namespace mlir;
 
@@ -46,44 +41,18 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     if (failed(timed))
       return signalPassFailure();
     std::vector<schedule::Report> reports;
-    for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
-      if (failed(add(pipeline, of, reports)))
+    for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed)) {
+      FailureOr<schedule::Report> report = reportOf(pipeline, of);
+      if (failed(report))
         return signalPassFailure();
+      reports.push_back(std::move(*report));
+    }
     // Caps come last: the report also compares what exceeds them.
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(reports))) ||
         failed(checkCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
-  }
-
-  static LogicalResult add(PipelineOp pipeline, const TimedSchedule &timed,
-                           std::vector<schedule::Report> &reports) {
-    std::string_view name(scheduleNameOf(pipeline));
-    // An order that is given, or of a name of one's own, has no scheme.
-    SchemeChoice choice = {};
-    if (schedule::findScheme(name)) {
-      FailureOr<SchemeChoice> found = schemeOf(pipeline);
-      if (failed(found))
-        return failure();
-      choice = std::move(*found);
-    }
-    schedule::Report &report = reports.emplace_back(schedule::makeReport(
-        program::printable(std::string_view(pipeline.getSymName())),
-        choice.scheme, choice.options, timed.problem, timed.schedule,
-        timed.scale,
-        static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0))));
-    report.schedule = program::printable(name);
-    report.microBatchSize = static_cast<int64_t>(pipeline.getMicroBatchSize());
-    report.title = titleOf(pipeline);
-    for (WorkerOp worker : workersOf(pipeline))
-      if (std::optional<uint64_t> bytes = worker.allocatedBytes())
-        report.allocatedBytes.push_back(static_cast<int64_t>(*bytes));
-    if (!recomputeOf(pipeline).empty() && timed.problem.recompute.empty())
-      report.notes.push_back(
-          "nothing is recomputed: each forward stands straight before its "
-          "backward, or the order has no recomputes yet");
-    return success();
   }
 };
 

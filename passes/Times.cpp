@@ -8,7 +8,9 @@
 #include "passes/Times.h"
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Recompute.h"
 #include "passes/Described.h"
+#include "passes/Orders.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,12 +23,17 @@ using namespace mlir;
 namespace chimera {
 
 std::span<const TimeSource> timeSources() {
-  static constexpr std::array<TimeSource, 2> all = {{
+  using Of = TimeSource::Of;
+  static constexpr std::array<TimeSource, 3> all = {{
       {"uniform",
        "every stage as the options forward, backward and "
        "weight-gradient say",
-       false},
-      {"stages", "each stage its own costs", true},
+       Of::Stage},
+      {"worker",
+       "the stages of a worker together as these options say: with two stages "
+       "a worker each takes half",
+       Of::Worker},
+      {"stages", "each stage its own costs", Of::OwnCosts},
   }};
   return all;
 }
@@ -70,7 +77,8 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
     return module.emitError()
            << pass << ": expected " << expected << ", got " << got;
   };
-  bool unset = !source->stages && options.forward.digits == 0;
+  const bool areOwn = source->of == TimeSource::Of::OwnCosts;
+  bool unset = !areOwn && options.forward.digits == 0;
   const std::pair<StringRef, Decimal> stageTimes[] = {
       {"forward", options.forward},
       {"backward", options.backward},
@@ -80,7 +88,7 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
     std::string text = textOf(time);
     if (time.digits < 0)
       return refuse(name + " above 0, or 0 for a default", text);
-    if (source->stages && time.digits > 0)
+    if (areOwn && time.digits > 0)
       return refuse("no " + name + " beside costs=stages", name + "=" + text);
     if (unset && time.digits > 0)
       return refuse("forward beside " + name,
@@ -94,7 +102,7 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
       return refuse("forward or costs=stages beside " + name,
                     name + "=" + text + " alone: give forward too");
   }
-  if (source->stages && unit != &schedule::timeUnits().front())
+  if (areOwn && unit != &schedule::timeUnits().front())
     return refuse("no unit beside costs=stages, whose unit is the pipeline's "
                   "time_unit",
                   "unit=" + options.unit);
@@ -161,14 +169,31 @@ int64_t Times::wholeBackward() const {
   return backward > 0 ? backward : multiply(2, forward);
 }
 
+int64_t Times::timeOfStage(const schedule::Problem &problem, int64_t time,
+                           int64_t factor) const {
+  int64_t ticks = multiply(time, factor);
+  if (!arePerWorker())
+    return ticks;
+  // `factor` is a multiple of what makes this whole (refinement).
+  auto stages = static_cast<int64_t>(problem.stages.size());
+  int64_t common = std::gcd<int64_t>(stages, problem.workers);
+  return multiply(ticks / (stages / common), problem.workers / common);
+}
+
 int64_t Times::refinement(const schedule::Problem &problem) const {
-  if (perUnit == 1 || source->stages)
+  if (areOwn())
+    return 1;
+  auto stages = static_cast<int64_t>(problem.stages.size());
+  const int64_t least =
+      arePerWorker() ? stages / std::gcd<int64_t>(stages, problem.workers) : 1;
+  if (perUnit == 1 && !arePerWorker())
     return 1;
   int64_t factor = 1;
   auto cutInto = [&](int64_t parts, int64_t time) {
     // Its largest power of two: thirds of a decimal need not be decimals.
     parts &= -parts;
-    factor = std::max(factor, parts / std::gcd(parts, time));
+    factor = std::max(
+        factor, parts / std::gcd(parts, timeOfStage(problem, time, least)));
   };
   int64_t parts = schedule::mostParts(problem.pipelines);
   bool isSplit = problem.splits.any();
@@ -179,11 +204,12 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
   if (!problem.recompute.empty())
     cutInto(parts, forward);
   int64_t refined = 0;
-  return llvm::MulOverflow(perUnit, factor, refined) ? 1 : factor;
+  return llvm::MulOverflow(perUnit * least, factor, refined) ? least
+                                                             : least * factor;
 }
 
 void Times::setStages(schedule::Problem &problem, int64_t factor) const {
-  if (source->stages) {
+  if (areOwn()) {
     for (schedule::StageCost &cost : problem.stages)
       for (int64_t *time :
            {&cost.forward, &cost.backward, &cost.inputGradient,
@@ -198,13 +224,16 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
       cost = {1, parts, parts, parts, parts, 0};
     return;
   }
-  int64_t whole = multiply(wholeBackward(), factor);
-  int64_t second = weightGradient > 0 ? multiply(weightGradient, factor)
+  auto ofStage = [&](int64_t time) {
+    return timeOfStage(problem, time, factor);
+  };
+  int64_t whole = ofStage(wholeBackward());
+  int64_t second = weightGradient > 0 ? ofStage(weightGradient)
                                       : std::max<int64_t>(1, whole / 2);
-  int64_t first = multiply(forward, factor);
+  int64_t first = ofStage(forward);
   for (schedule::StageCost &cost : problem.stages)
     cost = {first,  whole, std::max<int64_t>(1, whole - second),
-            second, first, multiply(update, factor)};
+            second, first, ofStage(update)};
 }
 
 void Times::setLinks(schedule::LinkClass &links, int64_t factor) const {
@@ -227,17 +256,32 @@ void Times::setLinks(schedule::LinkClass &links, int64_t factor) const {
 FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
                                             schedule::Problem &problem) const {
   FailureOr<const schedule::TimeUnit *> shown = unit;
-  if (source->stages)
+  if (areOwn())
     shown = timeUnitOf(pipeline);
   if (failed(shown))
     return failure();
   int64_t factor = refinement(problem);
   setStages(problem, factor);
-  if (!source->stages)
+  if (!areOwn())
     static_cast<schedule::LinkClass &>(problem) = {}, problem.node.reset();
   for (schedule::LinkClass *links : problem.classes())
     setLinks(*links, factor);
   return schedule::TimeScale{*shown, factor * perUnit};
+}
+
+/// Adds the recomputes that chimera-recompute would add, if the pipeline has
+/// its order as text only. Fails, with a diagnostic, if the order is not valid.
+static LogicalResult addRecomputes(PipelineOp pipeline,
+                                   ScheduleAnalysis &analysis,
+                                   ScheduledProblem &of) {
+  std::vector<schedule::Recompute> stages = recomputeOf(pipeline);
+  if (stages.empty() || !of.problem.recompute.empty() || !hasOrders(pipeline))
+    return success();
+  if (!analysis.verified())
+    return failure();
+  of.problem.recompute = std::move(stages);
+  of.schedule = schedule::insertRecompute(of.problem, of.schedule);
+  return success();
 }
 
 static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
@@ -247,6 +291,8 @@ static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
   if (!of)
     return failure();
   TimedSchedule timed{*of, {}};
+  if (failed(addRecomputes(pipeline, analysis, timed)))
+    return failure();
   FailureOr<schedule::TimeScale> scale = times.apply(pipeline, timed.problem);
   if (failed(scale) || failed(verifySchedule(pipeline, timed)))
     return failure();

@@ -20,9 +20,12 @@ namespace chimera {
 
 /// Where the times of actions come from: a word of the option `costs`.
 struct TimeSource {
+  /// What the times of the options are of, or that stages have their own.
+  enum class Of { Stage, Worker, OwnCosts };
+
   const char *name;
   const char *summary;
-  bool stages; ///< each stage its own, else those of the options
+  Of of;
 };
 std::span<const TimeSource> timeSources();
 
@@ -80,7 +83,7 @@ public:
   read(mlir::ModuleOp module, llvm::StringRef pass, const TimeOptions &options);
 
   /// True if no times are given, so that slots may be shown instead.
-  bool areUnset() const { return !source->stages && forward == 0; }
+  bool areUnset() const { return !areOwn() && forward == 0; }
 
   /// Gives `problem`, the pipeline's, these times, and returns what its ticks
   /// then are. Actions take the times of the options or their stages' own, one
@@ -94,11 +97,18 @@ private:
   Times(const TimeSource &source, const schedule::TimeUnit &unit)
       : source(&source), unit(&unit) {}
 
+  /// True if each stage has the costs that the pipeline states.
+  bool areOwn() const { return source->of == TimeSource::Of::OwnCosts; }
+  bool arePerWorker() const { return source->of == TimeSource::Of::Worker; }
+
   /// Sets the times below. Fails where their digits do not fit.
   mlir::LogicalResult setTicks(mlir::ModuleOp module, llvm::StringRef pass,
                                const TimeOptions &options);
   /// The backward that is given, or twice the forward.
   int64_t wholeBackward() const;
+  /// The part of `time` that one stage takes, in ticks cut into `factor` parts.
+  int64_t timeOfStage(const schedule::Problem &problem, int64_t time,
+                      int64_t factor) const;
   /// How many parts to cut each tick into, so that the parts of actions are
   /// whole wherever times need not be.
   int64_t refinement(const schedule::Problem &problem) const;

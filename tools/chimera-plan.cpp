@@ -16,6 +16,7 @@
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
+#include "tools/OutputFaults.h"
 #include "tools/PlanSettings.h"
 #include "tools/Start.h"
 
@@ -231,35 +232,6 @@ static int run(ModuleOp module, const PlanSettings &settings) {
   return show(*asked, planned, settings, os);
 }
 
-/// No output takes the place of the module or of another, and each can be
-/// written now, as planning may take long.
-static bool checkOutputs(const PlanSettings &settings) {
-  std::vector<std::pair<StringRef, std::string>> files = {
-      {"the module", settings.input == "-" ? "/dev/stdin" : settings.input}};
-  const std::pair<StringRef, StringRef> outputs[] = {{"-o", settings.output},
-                                                     {"--json", settings.json},
-                                                     {"--svg", settings.svg}};
-  for (auto [name, path] : outputs) {
-    if (path.empty())
-      continue;
-    if (std::string problem =
-            path == "-" ? "" : program::checkOutput(path.str());
-        !problem.empty()) {
-      fail(problem);
-      return false;
-    }
-    std::string file = path == "-" ? "/dev/stdout" : path.str();
-    for (const auto &[other, taken] : files)
-      if ((file == taken && file == "/dev/stdout") ||
-          program::areSameFile(file, taken)) {
-        fail(path + ": expected another file for " + name + " than " + other);
-        return false;
-      }
-    files.emplace_back(name, file);
-  }
-  return true;
-}
-
 int main(int argc, char **argv) {
   guardOutputs();
   llvm::InitLLVM init(argc, argv);
@@ -269,8 +241,14 @@ int main(int argc, char **argv) {
     return fail(fault);
   std::string &input = settings.input;
   // The module alone: an output may be a device.
-  if (refusesSources({argv[0], input.data()}) || !checkOutputs(settings))
+  if (refusesSources({argv[0], input.data()}))
     return 1;
+  const NamedFile inputs[] = {{"the module", input}};
+  const NamedFile outputs[] = {{"-o", settings.output},
+                               {"--json", settings.json},
+                               {"--svg", settings.svg}};
+  if (std::string fault = faultOfOutputs(inputs, outputs); !fault.empty())
+    return fail(fault);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
   context.printOpOnDiagnostic(false);

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstdio>
 #include <iterator>
+#include <numeric>
 
 namespace chimera::schedule {
 
@@ -22,7 +23,21 @@ static bool hasName(const TimeUnit &unit) {
   return &unit != &timeUnits().front();
 }
 
+/// True if each multiple of 1 / `parts` is a decimal of finite length.
+static bool isDecimal(int64_t parts) {
+  for (int64_t prime : {2, 5})
+    while (parts % prime == 0)
+      parts /= prime;
+  return parts == 1;
+}
+
 std::string exactNumber(int64_t ticks, int64_t perUnit) {
+  if (!isDecimal(perUnit / std::gcd(perUnit, ticks))) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.4f",
+                  static_cast<double>(ticks) / static_cast<double>(perUnit));
+    return text;
+  }
   std::string number = std::to_string(ticks / perUnit);
   Wide rest = ticks % perUnit;
   if (rest > 0)

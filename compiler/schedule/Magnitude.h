@@ -14,7 +14,8 @@
 
 namespace chimera::schedule {
 
-/// "7.5": how many units `ticks` are, exactly.
+/// "7.5": how many units `ticks` are. Exact if that is a finite decimal, else
+/// rounded to four digits after the point: "0.3333".
 std::string exactNumber(int64_t ticks, int64_t perUnit);
 
 /// "7.5 us": `number`, which counts units, and the unit where it has a name.

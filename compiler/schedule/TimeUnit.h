@@ -37,8 +37,8 @@ std::string timeUnitNames();
 /// whole; where times have a fraction, several ticks make a unit.
 struct TimeScale {
   const TimeUnit *unit = &timeUnits().front();
-  /// Ticks in a unit, at least 1. Its only prime factors are 2 and 5, so that
-  /// any number of ticks is a finite decimal of units.
+  /// Ticks in a unit, at least 1. Numbers of units are written exactly if its
+  /// only prime factors are 2 and 5 (exactNumber).
   int64_t perUnit = 1;
 
   double units(double ticks) const {

@@ -211,6 +211,11 @@ std::vector<std::byte> serialize(const ProgramT &program) {
   return bytes;
 }
 
+bool isProgram(std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof(kMagic) &&
+         std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) == 0;
+}
+
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error) {
   std::optional<Header> header = headerOf(bytes, error);

@@ -37,6 +37,9 @@ inline constexpr uint32_t kMinorVersion = 0;
 /// The checksum that the header holds. It finds damage, not malice.
 uint64_t checksum(std::span<const std::byte> payload);
 
+/// True if `bytes` begin like a program file, of any version.
+bool isProgram(std::span<const std::byte> bytes);
+
 /// The bytes of a program file: header and FlatBuffer. Requires a program
 /// that has all its tables and takes less than 2 GB.
 std::vector<std::byte> serialize(const ProgramT &program);

@@ -1,0 +1,245 @@
+//===- Expression.cpp - A pipeline in one line ----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/describe/Expression.h"
+
+#include "compiler/plan/Pins.h"
+
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <vector>
+
+namespace chimera {
+
+namespace {
+
+/// A clause of an expression.
+struct Word {
+  std::string_view name;
+  std::optional<std::string_view> value;
+};
+
+bool has(std::string_view set, char c) { return set.find(c) != set.npos; }
+
+/// Cuts `text` at each of `separators` that is outside of brackets and quotes.
+/// Unset if brackets or quotes do not match.
+std::optional<std::vector<std::string_view>> cut(std::string_view text,
+                                                 std::string_view separators) {
+  static constexpr std::string_view kOpen = "({[<", kClosed = ")}]>";
+  std::vector<std::string_view> parts;
+  std::string open;
+  bool isQuoted = false;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const bool isEnd = i == text.size();
+    if (!isEnd && text[i] == '"')
+      isQuoted = !isQuoted;
+    if (!isEnd && isQuoted)
+      continue;
+    if (isEnd || (open.empty() && has(separators, text[i]))) {
+      if (i > begin)
+        parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+      continue;
+    }
+    if (has(kOpen, text[i]))
+      open += text[i];
+    if (size_t kind = kClosed.find(text[i]); kind != kClosed.npos) {
+      if (open.empty() || open.back() != kOpen[kind])
+        return std::nullopt;
+      open.pop_back();
+    }
+  }
+  if (isQuoted || !open.empty())
+    return std::nullopt;
+  return parts;
+}
+
+constexpr char kBlanks[] = " \t\n";
+
+std::string_view trimmed(std::string_view text) {
+  size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos)
+    return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+/// Describes the pipelines of one expression after another.
+class Describer {
+public:
+  explicit Describer(std::string &error) : error(error) {}
+
+  bool add(std::string_view expression) {
+    if (!readWords(expression))
+      return false;
+    if (schedules.empty())
+      return fail("expected a schedule, such as schedule=1f1b: one of " +
+                  schedule::schemeNames());
+    for (std::string_view text : schedules)
+      if (!addPipeline(trimmed(text)))
+        return false;
+    return true;
+  }
+
+  const std::string &text() const { return module; }
+
+private:
+  bool fail(std::string message) {
+    error = std::move(message);
+    return false;
+  }
+
+  bool readWords(std::string_view expression) {
+    words.clear();
+    schedules.clear();
+    stages = workers = microBatches = 0;
+    std::optional<std::vector<std::string_view>> parts =
+        cut(joinLists(expression), kBlanks);
+    if (!parts)
+      return fail("expected each bracket and quote to be closed, got \"" +
+                  std::string(expression) + "\"");
+    for (std::string_view part : *parts) {
+      size_t equals = part.find('=');
+      Word word{part.substr(0, equals), std::nullopt};
+      if (equals != part.npos)
+        word.value = part.substr(equals + 1);
+      if (!readWord(word))
+        return false;
+    }
+    if (stages == 0 && workers == 0)
+      return fail("expected stages=NUMBER or workers=NUMBER");
+    if (microBatches == 0)
+      return fail("expected micro_batches=NUMBER");
+    return true;
+  }
+
+  /// Without the blanks around commas and equals signs, which do not end a
+  /// word.
+  std::string_view joinLists(std::string_view expression) {
+    joined.clear();
+    for (size_t i = 0; i < expression.size(); ++i) {
+      if (has(kBlanks, expression[i])) {
+        size_t next = expression.find_first_not_of(kBlanks, i);
+        bool joins = next == expression.npos || joined.empty() ||
+                     has(",=", joined.back()) || has(",={", expression[next]);
+        if (!joins)
+          joined += ' ';
+        i = std::min(next, expression.size()) - 1;
+        continue;
+      }
+      joined += expression[i];
+    }
+    return joined;
+  }
+
+  bool readWord(const Word &word) {
+    if (word.name == "schedule") {
+      std::optional<std::vector<std::string_view>> list =
+          cut(word.value.value_or(""), ",");
+      schedules = std::move(*list); // the expression's brackets match
+      return true;
+    }
+    for (auto [name, number] :
+         {std::pair<std::string_view, int32_t &>{"stages", stages},
+          {"workers", workers},
+          {"micro_batches", microBatches}})
+      if (word.name == name)
+        return readNumber(word, number);
+    words.push_back(word);
+    return true;
+  }
+
+  bool readNumber(const Word &word, int32_t &number) {
+    if (number > 0)
+      return fail("expected " + std::string(word.name) + " once");
+    std::string_view text = word.value.value_or("");
+    auto [end, code] =
+        std::from_chars(text.data(), text.data() + text.size(), number);
+    if (code != std::errc() || end != text.data() + text.size() || number < 1 ||
+        number > UINT16_MAX)
+      return fail("expected " + std::string(word.name) +
+                  "=NUMBER, from 1 to 65535, got \"" + std::string(text) +
+                  "\"");
+    return true;
+  }
+
+  /// The number of stages and of workers for `scheme`: what the expression
+  /// says, and for what it leaves out the least number of stages a worker that
+  /// the scheme can do. One stage a worker if it can do none.
+  std::pair<int32_t, int32_t> sizesFor(const plan::PinnedScheme &scheme) const {
+    if (stages > 0 && workers > 0)
+      return {stages, workers};
+    constexpr int32_t kMostStages = 8; // on a worker
+    for (int32_t each = 1; each <= kMostStages; ++each) {
+      if (stages % each != 0)
+        continue;
+      schedule::Request request;
+      request.workers = workers > 0 ? workers : stages / each;
+      request.stages.resize(workers > 0 ? workers * each : stages);
+      request.microBatches = microBatches;
+      request.options = scheme.options;
+      if (schedule::whyNot(*scheme.scheme, request).empty())
+        return {request.stageCount(), request.workers};
+    }
+    int32_t number = std::max(stages, workers);
+    return {number, number};
+  }
+
+  bool addPipeline(std::string_view text) {
+    std::vector<plan::PinnedScheme> read;
+    if (std::string fault = plan::readSchemes(text, read); !fault.empty())
+      return fail(fault);
+    const plan::PinnedScheme &scheme = read.front();
+    auto [stageCount, workerCount] = sizesFor(scheme);
+    std::string name = scheme.scheme->name;
+    if (int32_t number = ++names[name]; number > 1)
+      name += "_" + std::to_string(number);
+    size_t brace = text.find('{');
+    module +=
+        "chimera.pipeline @\"" + name + "\" stages(" +
+        std::to_string(stageCount) + ") micro_batches(" +
+        std::to_string(microBatches) + ") schedule(\"" + scheme.scheme->name +
+        "\"" +
+        (brace == text.npos ? "" : ", " + std::string(text.substr(brace))) +
+        ")";
+    if (workerCount != stageCount)
+      module += " workers(" + std::to_string(workerCount) + ")";
+    for (const Word &word : words) {
+      module += " " + std::string(word.name);
+      if (!word.value)
+        continue;
+      // link=<latency = 3> is written without parentheses.
+      bool isBare = word.value->starts_with('<');
+      module += isBare ? " " + std::string(*word.value)
+                       : "(" + std::string(*word.value) + ")";
+    }
+    module += "\n";
+    return true;
+  }
+
+  std::string &error;
+  std::string module, joined;
+  std::map<std::string, int32_t> names;
+  std::vector<Word> words;
+  std::vector<std::string_view> schedules;
+  int32_t stages = 0, workers = 0, microBatches = 0; ///< 0 if not given
+};
+
+} // namespace
+
+std::optional<std::string>
+describeExpressions(std::span<const std::string> expressions,
+                    std::string &error) {
+  Describer describer(error);
+  for (const std::string &expression : expressions)
+    if (!describer.add(expression))
+      return std::nullopt;
+  return describer.text();
+}
+
+} // namespace chimera

@@ -1,0 +1,329 @@
+//===- OrderFile.cpp - A pipeline as the orders of its workers ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/describe/OrderFile.h"
+
+#include "compiler/describe/Spelling.h"
+#include "runtime/program/Printable.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace chimera {
+
+namespace {
+
+/// The numbers of stages and of micro-batches in an order file are below this:
+/// more actions than it allows could not be compiled.
+constexpr int32_t kMost = 65535;
+
+struct Line {
+  size_t number;         ///< in the file, from 1
+  size_t column;         ///< of the first word, from 1
+  std::string_view text; ///< from the first word on
+};
+
+/// "P12:" at the beginning of a line, or nothing. Removes it from `line`.
+std::optional<int32_t> takeWorker(std::string_view &line) {
+  if (!line.starts_with('P'))
+    return std::nullopt;
+  int32_t worker = 0;
+  auto [end, code] =
+      std::from_chars(line.data() + 1, line.data() + line.size(), worker);
+  if (code != std::errc() || end == line.data() + line.size() || *end != ':')
+    return std::nullopt;
+  line.remove_prefix(end + 1 - line.data());
+  return worker;
+}
+
+bool isComment(std::string_view line) {
+  return line.starts_with('#') || line.starts_with("//");
+}
+
+void skipBlanks(std::string_view &text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
+}
+
+/// A word of an action; `letter` is one of FBIWR.
+struct Word {
+  std::optional<int32_t> stage;
+  char letter = 0;
+  int32_t first = 0, last = 0; ///< micro-batches
+  std::optional<int32_t> part;
+};
+
+/// None if `text` is no word of an action.
+std::optional<Word> wordOf(std::string_view text) {
+  const char *at = text.data(), *const end = at + text.size();
+  auto number = [&](int32_t &value) {
+    auto [stop, code] = std::from_chars(at, end, value);
+    if (code != std::errc() || value < 0 || value >= kMost || *at == '-')
+      return false;
+    at = stop;
+    return true;
+  };
+  Word word;
+  if (at != end && *at >= '0' && *at <= '9') {
+    word.stage = 0;
+    if (!number(*word.stage))
+      return std::nullopt;
+  }
+  if (at == end ||
+      std::string_view("FBIWR").find(*at) == std::string_view::npos)
+    return std::nullopt;
+  word.letter = *at++;
+  if (at == end || !number(word.first))
+    return std::nullopt;
+  word.last = word.first;
+  if (at != end && *at == '-') {
+    ++at;
+    if (at == end || !number(word.last) || word.last < word.first)
+      return std::nullopt;
+  } else if (at != end && *at == '.') {
+    ++at;
+    word.part = 0;
+    if (at == end || !number(*word.part) || *word.part > UINT8_MAX)
+      return std::nullopt;
+  }
+  return at == end ? std::optional(word) : std::nullopt;
+}
+
+bool isIdle(std::string_view word) {
+  return word.starts_with('.') &&
+         word.find_first_not_of("0123456789", 1) == word.npos;
+}
+
+class Reader {
+public:
+  Reader(std::string_view path, std::string_view text, std::string &error)
+      : path(path), rest(text), error(error) {}
+
+  std::optional<std::string> run() {
+    if (!readLines() || !readWords() || !checkPlacement())
+      return std::nullopt;
+    return describe();
+  }
+
+private:
+  using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
+
+  bool fail(size_t line, size_t column, std::string message) {
+    error = program::printable(std::string(path) + ":" + std::to_string(line) +
+                               ":" + std::to_string(column) +
+                               ": error: " + std::move(message));
+    return false;
+  }
+
+  bool readLines() {
+    for (size_t number = 1; !rest.empty(); ++number) {
+      std::string_view whole = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(whole.size() + 1, rest.size()));
+      std::string_view line = whole;
+      skipBlanks(line);
+      if (line.empty() || isComment(line))
+        continue;
+      auto column = [&] { return line.data() - whole.data() + 1; };
+      std::optional<int32_t> worker = takeWorker(line);
+      if (worker && static_cast<size_t>(*worker) != lines.size())
+        return fail(number, 1,
+                    "expected the line of worker " +
+                        std::to_string(lines.size()) + ", got that of " +
+                        std::to_string(*worker));
+      skipBlanks(line);
+      lines.push_back({number, static_cast<size_t>(column()), line});
+    }
+    if (lines.empty())
+      return fail(1, 1, "expected a line for each worker, got none");
+    if (lines.size() > static_cast<size_t>(kMost))
+      return fail(lines.back().number, 1, "expected at most 65535 workers");
+    return true;
+  }
+
+  /// Calls `visit(word, column)` for each word of a line, until it fails.
+  template <typename Visit>
+  static bool eachWord(const Line &line, Visit visit) {
+    std::string_view text = line.text;
+    while (skipBlanks(text), !text.empty()) {
+      std::string_view word = text.substr(0, text.find_first_of(" \t\r"));
+      if (!visit(word, line.column + (word.data() - line.text.data())))
+        return false;
+      text.remove_prefix(word.size());
+    }
+    return true;
+  }
+
+  bool readWords() {
+    for (int32_t worker = 0; worker < workers(); ++worker)
+      if (const Line &line = lines[worker];
+          !eachWord(line, [&](std::string_view text, size_t column) {
+            return readWord(worker, line.number, column, text);
+          }))
+        return false;
+    return true;
+  }
+
+  bool readWord(int32_t worker, size_t line, size_t column,
+                std::string_view text) {
+    if (isIdle(text))
+      return true;
+    if (text == "|")
+      return fail(line, column,
+                  "expected a schedule with a flush in an order file, got |: "
+                  "describe a schedule without a flush as a chimera.pipeline");
+    std::optional<Word> word = wordOf(text);
+    if (!word)
+      return fail(line, column,
+                  "expected a word such as 2F0 (forward of micro-batch 0 on "
+                  "stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . (an idle "
+                  "slot), got " +
+                      std::string(text.substr(0, 40)));
+    if (!hasStages)
+      hasStages = word->stage.has_value();
+    if (*hasStages != word->stage.has_value())
+      return fail(line, column,
+                  *hasStages
+                      ? "expected the stage in each word, such as " +
+                            std::to_string(worker) + std::string(text) +
+                            ", as other words name theirs"
+                      : "expected no stage, as the words before name none");
+    int32_t stage = word->stage.value_or(worker);
+    stages = std::max(stages, stage + 1);
+    microBatches = std::max(microBatches, word->last + 1);
+    for (int32_t m = word->first; m <= word->last; ++m) {
+      auto [cell, isNew] = placement.try_emplace({m, stage}, worker);
+      if (!isNew && cell->second != worker)
+        return fail(line, column,
+                    "expected stage " + std::to_string(stage) +
+                        " of micro-batch " + std::to_string(m) + " on worker " +
+                        std::to_string(cell->second) +
+                        ", whose line has it too");
+    }
+    if (word->letter == 'F')
+      forwards[word->first] = word->last - word->first + 1;
+    if (word->letter == 'R')
+      recomputed.insert(stage);
+    if (word->part)
+      parts[word->first] = std::max(parts[word->first], *word->part + 1);
+    return true;
+  }
+
+  bool checkPlacement() {
+    if (microBatches == 0)
+      return fail(lines.front().number, lines.front().column,
+                  "expected an action, got none");
+    for (int32_t m = 0; m < microBatches; ++m)
+      for (int32_t s = 0; s < stages; ++s)
+        if (!placement.contains({m, s}))
+          return fail(lines.front().number, lines.front().column,
+                      "expected micro-batch " + std::to_string(m) +
+                          " on stage " + std::to_string(s) +
+                          " in some line, got it in none");
+    return true;
+  }
+
+  std::string describe() const {
+    std::string text = "chimera.pipeline @order stages(" +
+                       std::to_string(stages) + ") micro_batches(" +
+                       std::to_string(microBatches) + ")";
+    if (workers() != stages)
+      text += " workers(" + std::to_string(workers()) + ")";
+    if (!recomputed.empty())
+      text += " recompute(" + listOf(recomputed) + ")";
+    text += " {\n";
+    std::map<std::vector<int32_t>, std::vector<int32_t>> pipelines;
+    for (int32_t m = 0; m < microBatches; ++m) {
+      std::vector<int32_t> row;
+      for (int32_t s = 0; s < stages; ++s)
+        row.push_back(placement.at({m, s}));
+      pipelines[row].push_back(m);
+    }
+    // Numbered by their first micro-batches.
+    std::vector<const decltype(pipelines)::value_type *> all;
+    for (const auto &pipeline : pipelines)
+      all.push_back(&pipeline);
+    std::ranges::sort(
+        all, {}, [](const auto *pipeline) { return pipeline->second.front(); });
+    for (size_t i = 0; i < all.size(); ++i)
+      text += direction(i, all[i]->first, all[i]->second);
+    for (int32_t worker = 0; worker < workers(); ++worker)
+      text += order(worker);
+    return text + "}\n";
+  }
+
+  std::string direction(size_t index, const std::vector<int32_t> &row,
+                        const std::vector<int32_t> &batches) const {
+    std::string text = "  chimera.direction " + std::to_string(index) +
+                       (row.front() <= row.back() ? " down on " : " up on ") +
+                       listOf(row) + " micro_batches " + listOf(batches);
+    std::vector<int32_t> counts;
+    int32_t most = 0, mostParts = 0;
+    for (int32_t m : batches) {
+      if (auto forward = forwards.find(m); forward != forwards.end()) {
+        counts.push_back(forward->second);
+        most = std::max(most, forward->second);
+      }
+      if (auto part = parts.find(m); part != parts.end())
+        mostParts = std::max(mostParts, part->second);
+    }
+    if (most > 1)
+      text += " forwards " + listOf(counts);
+    if (mostParts > 1)
+      text += " backward_parts " + std::to_string(mostParts);
+    return text + "\n";
+  }
+
+  std::string order(int32_t worker) const {
+    const Line &line = lines[worker];
+    std::string text = "  chimera.order " + std::to_string(worker) + " \"" +
+                       std::string(line.text);
+    // OrderOp::placeOf adds one for the quote.
+    text += "\" loc(\"" + escaped(path) + "\":" + std::to_string(line.number) +
+            ":" + std::to_string(line.column - 1) + ")\n";
+    return text;
+  }
+
+  int32_t workers() const { return static_cast<int32_t>(lines.size()); }
+
+  std::string_view path, rest;
+  std::string &error;
+  std::vector<Line> lines; ///< by worker
+  std::optional<bool> hasStages;
+  int32_t stages = 0, microBatches = 0;
+  std::map<Cell, int32_t> placement;
+  std::map<int32_t, int32_t> forwards; ///< their micro-batches, by the first
+  std::map<int32_t, int32_t> parts;    ///< of backwards, by micro-batch
+  std::set<int32_t> recomputed;        ///< stages
+};
+
+} // namespace
+
+bool isOrderFile(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    skipBlanks(line);
+    if (line.empty() || isComment(line))
+      continue;
+    if (takeWorker(line))
+      return true;
+    std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+    return isIdle(word) || wordOf(word).has_value();
+  }
+  return false;
+}
+
+std::optional<std::string> describeOrderFile(std::string_view path,
+                                             std::string_view text,
+                                             std::string &error) {
+  return Reader(path, text, error).run();
+}
+
+} // namespace chimera

@@ -1,0 +1,144 @@
+//===- ShownSchedule.cpp - A pipeline's timeline and report ---------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/ShownSchedule.h"
+
+#include "compiler/schedule/timeline/SideBySide.h"
+#include "compiler/schedule/timeline/SteadyStep.h"
+#include "passes/Described.h"
+#include "passes/Title.h"
+#include "passes/Workers.h"
+#include "runtime/program/Printable.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace mlir;
+
+namespace chimera {
+
+ShownTimeline::ShownTimeline(PipelineOp pipeline, const TimedSchedule &of,
+                             bool slots, size_t lineWidth)
+    : timing(slots ? schedule::slotTiming(of.problem, of.schedule)
+                   : schedule::simulate(of.problem, of.schedule)),
+      timeline{program::printable(std::string_view(pipeline.getSymName())),
+               titleOf(pipeline),
+               of.problem,
+               of.schedule,
+               timing,
+               slots,
+               of.scale,
+               lineWidth} {
+  if (slots)
+    return;
+  occupations = schedule::occupationsOf(of.problem, of.schedule, timing);
+  timeline.occupations = &occupations;
+  if (!schedule::hasTail(of.problem))
+    return;
+  timeline.step = schedule::stepTime(of.problem, of.schedule);
+  tail = schedule::stepsOverlap(of.problem.updates)
+             ? schedule::tailAmong(of.problem, of.schedule, timing)
+             : schedule::tailOf(of.problem, of.schedule, timing);
+  timeline.tail = &tail;
+}
+
+size_t outputWidth() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  return schedule::kLineWidth;
+}
+
+/// The same for one step: `begins` has the start of each worker's step, if
+/// steps overlap.
+static FailureOr<std::string>
+renderStepBeside(const schedule::TimelineFormat &form, PipelineOp pipeline,
+                 const schedule::Timeline &timeline, ArrayRef<int64_t> begins,
+                 const MeasuredRun &run, StringRef tool) {
+  auto emitError = [&] {
+    return pipeline->getParentOfType<ModuleOp>().emitError() << tool << ": ";
+  };
+  const schedule::TimeUnit &unit = *timeline.scale.unit;
+  if (timeline.slots || !unit.isDuration)
+    return pipeline.emitOpError()
+           << "expected times that are durations beside measured, got unit "
+           << (timeline.slots ? "slot" : unit.name)
+           << ": give costs=stages for stages whose time_unit is a duration, "
+              "as it is on a chimera.machine with a profile (chimera-run "
+              "--profile) or a speed, or give forward and unit";
+  std::optional<schedule::ClockedStep> clocked =
+      schedule::clocked(timeline, begins);
+  if (!clocked)
+    return pipeline.emitOpError() << "expected a step of less than 100 days "
+                                     "beside measured, got a longer one";
+  std::string path = run.path.str();
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0 &&
+      (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)))
+    return emitError() << path << ": expected a file or a pipe, got a device";
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file)
+    return emitError() << path
+                       << ": cannot read: " << file.getError().message();
+  auto read =
+      schedule::readMeasured(std::string_view((*file)->getBuffer()),
+                             timeline.problem, timeline.schedule, run.copy);
+  if (const auto *error = std::get_if<std::string>(&read))
+    return emitError() << program::printable(path + ": " + *error);
+  auto &measured = std::get<schedule::Measured>(read);
+  if (!measured.pipeline.empty() && measured.pipeline != pipeline.getSymName())
+    pipeline.emitWarning("expected the trace of @")
+        << program::printable(std::string_view(pipeline.getSymName()))
+        << ", got one of @" << program::printable(measured.pipeline);
+  return form.renderBeside(
+      schedule::SideBySide(timeline, std::move(*clocked), std::move(measured)));
+}
+
+FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
+                                    PipelineOp pipeline,
+                                    const schedule::Timeline &timeline,
+                                    const MeasuredRun &run, StringRef tool) {
+  if (!schedule::stepsOverlap(timeline.problem.updates))
+    return renderStepBeside(form, pipeline, timeline, {}, run, tool);
+  schedule::SteadyStep step =
+      schedule::steadyStep(timeline.problem, timeline.schedule);
+  return renderStepBeside(form, pipeline, schedule::timelineOf(timeline, step),
+                          step.begins, run, tool);
+}
+
+FailureOr<schedule::Report> reportOf(PipelineOp pipeline,
+                                     const TimedSchedule &timed) {
+  std::string_view name(scheduleNameOf(pipeline));
+  // No formula applies to an order that the description gives.
+  SchemeChoice choice = {};
+  if (schedule::findScheme(name)) {
+    FailureOr<SchemeChoice> found = schemeOf(pipeline);
+    if (failed(found))
+      return failure();
+    choice = std::move(*found);
+  }
+  schedule::Report report = schedule::makeReport(
+      program::printable(std::string_view(pipeline.getSymName())),
+      choice.scheme, choice.options, timed.problem, timed.schedule, timed.scale,
+      static_cast<int32_t>(pipeline.getReceiveWindow().value_or(0)));
+  report.schedule = program::printable(name);
+  report.microBatchSize = static_cast<int64_t>(pipeline.getMicroBatchSize());
+  report.title = titleOf(pipeline);
+  for (WorkerOp worker : workersOf(pipeline))
+    if (std::optional<uint64_t> bytes = worker.allocatedBytes())
+      report.allocatedBytes.push_back(static_cast<int64_t>(*bytes));
+  if (!recomputeOf(pipeline).empty() && timed.problem.recompute.empty())
+    report.notes.push_back(
+        "nothing is recomputed: each forward stands straight before its "
+        "backward, or the order has no recomputes yet");
+  return report;
+}
+
+} // namespace chimera

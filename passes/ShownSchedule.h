@@ -1,0 +1,65 @@
+//===- ShownSchedule.h - A pipeline's timeline and report -------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The timeline and the report of a pipeline with its times. The passes that
+// print them and chimera-show share these.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_SHOWNSCHEDULE_H
+#define CHIMERA_PASSES_SHOWNSCHEDULE_H
+
+#include "compiler/schedule/report/Report.h"
+#include "passes/Times.h"
+
+#include <optional>
+#include <string>
+
+namespace chimera {
+
+/// A timeline together with everything that it refers to.
+struct ShownTimeline {
+  /// Refers to `of`. With `slots` each action takes the slot that the schedule
+  /// states; otherwise each action starts as soon as possible.
+  ShownTimeline(PipelineOp pipeline, const TimedSchedule &of, bool slots,
+                size_t lineWidth);
+  ShownTimeline(const ShownTimeline &) = delete;
+
+  schedule::Timing timing;
+  schedule::Tail tail;
+  schedule::Occupations occupations;
+  schedule::Timeline timeline;
+};
+
+/// Characters in a line of standard output: the width of the terminal, or
+/// schedule::kLineWidth if standard output is no terminal.
+size_t outputWidth();
+
+/// A trace that `chimera-run --trace` wrote.
+struct MeasuredRun {
+  llvm::StringRef path;
+  /// The data-parallel copy to show; unset: the copy with the longest step.
+  std::optional<int64_t> copy;
+};
+
+/// One document with the timeline and the measured run. Fails, with a
+/// diagnostic, if the times are no durations, if the trace cannot be read and
+/// if it is the trace of another pipeline. `tool` begins diagnostics about the
+/// file.
+mlir::FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
+                                          PipelineOp pipeline,
+                                          const schedule::Timeline &timeline,
+                                          const MeasuredRun &run,
+                                          llvm::StringRef tool);
+
+/// The report of a pipeline. Fails, with a diagnostic, if schemeOf does.
+mlir::FailureOr<schedule::Report> reportOf(PipelineOp pipeline,
+                                           const TimedSchedule &timed);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_SHOWNSCHEDULE_H

@@ -1,0 +1,170 @@
+//===- ShowSettings.cpp - The options of chimera-show ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/ShowSettings.h"
+
+#include "compiler/schedule/Registry.h"
+#include "tools/Unknown.h"
+#include "tools/Within.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+namespace chimera {
+
+bool ShowSettings::hasTimes() const {
+  return !costs.empty() || !unit.empty() || !messages.empty() ||
+         forward.digits != 0 || backward.digits != 0 ||
+         weightGradient.digits != 0 || update.digits != 0;
+}
+
+/// Names of a table's entries, for an option that takes one of them.
+template <typename Entry>
+static std::vector<std::string> namesOf(std::span<const Entry> table) {
+  std::vector<std::string> names;
+  for (const Entry &entry : table)
+    names.emplace_back(entry.name);
+  return names;
+}
+
+static std::string fileFault(const std::string &text) {
+  return text.empty() ? "expected a file, got an empty name" : "";
+}
+
+static std::string timeFault(const std::string &text) {
+  std::optional<Decimal> time = decimalOf(text);
+  return time && time->digits >= 0
+             ? ""
+             : "expected a time such as 2 or 0.5, got " + text;
+}
+
+namespace {
+
+struct TimeOption {
+  const char *name;
+  const char *help;
+};
+
+} // namespace
+
+static constexpr TimeOption kMessageTimes[] = {
+    {"p2p", "Time of a message on its way to another worker"},
+    {"p2p-per-mib", "Further time of a message for each MiB"},
+    {"send", "Time for which sending a message occupies the worker"},
+    {"send-per-mib", "Further time of sending for each MiB"},
+    {"receive", "Time for which receiving a message occupies the worker"},
+    {"receive-per-mib", "Further time of receiving for each MiB"}};
+
+std::optional<int> readShowSettings(int argc, char **argv,
+                                    ShowSettings &settings) {
+  CLI::App app(
+      "Shows a schedule: the grid of its actions, its bubble and its "
+      "memory.\n\n"
+      "FILE is a description (chimera.pipeline) or a module of a later "
+      "phase, a\n"
+      "program (chimera-compile), or a file with the order of each "
+      "worker. -e\n"
+      "describes pipelines in one line.\n",
+      "chimera-show");
+  app.set_version_flag("--version", "chimera-show " CHIMERA_VERSION);
+  app.add_option("FILE", settings.input, "What to show, - for standard input");
+  app.add_option("-e,--expression", settings.expressions,
+                 "Show this pipeline: clauses of chimera.pipeline as NAME or "
+                 "NAME=VALUE, such as \"workers=4 micro_batches=8 "
+                 "schedule=1f1b,zb-v\". Give -e again for further pipelines")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  app.add_flag("--compare", settings.isComparison,
+               "Print a line for each pipeline, the fastest first");
+  app.add_flag("--report", settings.isReport,
+               "Print a table for each pipeline: bubbles, memory, lower bounds "
+               "and formulas")
+      ->excludes("--compare");
+  auto addFile = [&](const char *name, std::string &file, const char *help) {
+    app.add_option(name, file, help)
+        ->type_name("FILE")
+        ->check(CLI::Validator(fileFault, ""));
+  };
+  addFile("--svg", settings.svg, "Write a picture, - for standard output");
+  addFile("--trace", settings.trace,
+          "Write a trace for ui.perfetto.dev, - for standard output");
+  addFile("--json", settings.json,
+          "Write the report as JSON, - for standard output");
+  addFile("--csv", settings.csv,
+          "Write the report as CSV, - for standard output");
+  addFile("--measured", settings.measured,
+          "Show this trace of a run (chimera-run --trace) beside the schedule");
+  app.add_option("--copy", settings.copy,
+                 "With --measured: the data-parallel copy to show, from 0 (the "
+                 "one with the longest step unless given)")
+      ->check(wholeWithin(0, INT32_MAX));
+  app.add_option(
+         "--costs", settings.costs,
+         "What the times below are of. uniform: each stage. worker: all "
+         "stages of a worker in one pipeline together. stages: the "
+         "costs that the pipeline states, without times below. Unless "
+         "given: stages if the pipeline states durations, else worker")
+      ->check(oneOf(namesOf(timeSources())));
+  auto addTime = [&](const char *name, Decimal &time, const char *help) {
+    app.add_option_function<std::string>(
+           std::string("--") + name,
+           [&time](const std::string &text) { time = *decimalOf(text); }, help)
+        ->type_name("TIME")
+        ->check(CLI::Validator(timeFault, ""));
+  };
+  addTime("forward", settings.forward, "Time of a forward (1 unless given)");
+  addTime("backward", settings.backward,
+          "Time of a whole backward (twice the forward unless given)");
+  addTime("weight-gradient", settings.weightGradient,
+          "Time of the second half of a split backward (half of the backward "
+          "unless given)");
+  addTime("update", settings.update, "Time of a stage's optimizer step");
+  for (const TimeOption &option : kMessageTimes)
+    app.add_option_function<std::string>(
+           std::string("--") + option.name,
+           [&settings, &option](const std::string &text) {
+             settings.messages.emplace_back(option.name, *decimalOf(text));
+           },
+           option.help)
+        ->type_name("TIME")
+        ->check(CLI::Validator(timeFault, ""));
+  app.add_option("--unit", settings.unit, "Unit of the times that options give")
+      ->check(oneOf(namesOf(schedule::timeUnits())));
+  app.add_flag("--slots", settings.areSlots,
+               "Give each action one slot, as tables in papers do");
+  app.add_option("--width", settings.width,
+                 "Characters in a line of the grid (the terminal's unless "
+                 "given)")
+      ->check(wholeWithin(1, INT32_MAX));
+  app.footer("Schedules:\n" + schedule::schemeHelp());
+  app.allow_extras();
+  auto fail = [](const std::string &fault) {
+    std::cerr << "chimera-show: " << fault << "\n";
+    return 1;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError &error) {
+    return fail(error.what());
+  }
+  if (std::string fault = unknownArgument(app); !fault.empty())
+    return fail(fault);
+  if (settings.input.empty() && settings.expressions.empty())
+    return fail("expected a file or an expression, such as -e \"stages=4 "
+                "micro_batches=8 schedule=1f1b\"; --help explains both");
+  if (!settings.input.empty() && !settings.expressions.empty())
+    return fail("expected a file or expressions (-e), got both");
+  if (settings.copy && settings.measured.empty())
+    return fail("expected --measured beside --copy");
+  if (settings.areSlots && settings.hasTimes())
+    return fail("expected no times beside --slots");
+  return std::nullopt;
+}
+
+} // namespace chimera

@@ -1,0 +1,50 @@
+//===- ShowSettings.h - The options of chimera-show -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TOOLS_SHOWSETTINGS_H
+#define CHIMERA_TOOLS_SHOWSETTINGS_H
+
+#include "passes/Times.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace chimera {
+
+/// The command line of chimera-show.
+struct ShowSettings {
+  std::string input; ///< "-" for standard input, empty with expressions
+  std::vector<std::string> expressions;
+  bool isComparison = false; ///< a line for each pipeline
+  bool isReport = false;     ///< a table for each pipeline
+  /// Files to write, "-" for standard output; empty if not asked for.
+  std::string svg, trace, json, csv;
+  std::string measured; ///< the trace of a run; empty for none
+  std::optional<int64_t> copy;
+  size_t width = 0; ///< characters in a line; 0 for the terminal's
+  bool areSlots = false;
+
+  /// What the command line says of times (Passes.td, timeOptions); empty or 0
+  /// if nothing.
+  std::string costs, unit;
+  Decimal forward, backward, weightGradient, update;
+  std::vector<std::pair<std::string, Decimal>> messages; ///< by their options
+
+  /// True if the command line says anything of times.
+  bool hasTimes() const;
+};
+
+/// Reads the command line. Returns the exit status if the process is to end at
+/// once: 0 after --help, 1 after a message about an option.
+std::optional<int> readShowSettings(int argc, char **argv,
+                                    ShowSettings &settings);
+
+} // namespace chimera
+
+#endif // CHIMERA_TOOLS_SHOWSETTINGS_H
