@@ -88,8 +88,9 @@ static bool statesTimes(PipelineOp pipeline) {
 /// The times to show a pipeline with.
 static TimeOptions timeOptionsOf(const ShowSettings &settings,
                                  bool hasOwnTimes) {
-  TimeOptions options{settings.costs.empty() ? "worker" : settings.costs,
-                      settings.unit.empty() ? "none" : settings.unit,
+  TimeOptions options{settings.costs.empty() ? StringRef("worker")
+                                             : settings.costs,
+                      settings.unit.empty() ? StringRef("none") : settings.unit,
                       settings.forward,
                       settings.backward,
                       settings.weightGradient,
@@ -153,9 +154,10 @@ public:
       return module.emitError()
              << kTool << ": expected one pipeline beside --measured, got "
              << pipelines.size();
-    const bool isTextWanted = llvm::none_of(
-        {settings.svg, settings.trace, settings.json, settings.csv},
-        [](const std::string &path) { return path == "-"; });
+    // A document on standard output is there alone.
+    const bool isTextWanted = !llvm::is_contained(
+        std::array{settings.svg, settings.trace, settings.json, settings.csv},
+        "-");
     const char *report = settings.isComparison ? "comparison"
                          : settings.isReport   ? "table"
                                                : nullptr;

@@ -169,13 +169,15 @@ private:
   }
 
   /// The number of stages and of workers for `scheme`: what the expression
-  /// says, and for what it leaves out the least number of stages a worker that
-  /// the scheme can do. One stage a worker if it can do none.
+  /// says, and for what it leaves out as many stages a worker as the scheme has
+  /// if nobody says. If that is impossible, the least number that is possible;
+  /// one if none is.
   std::pair<int32_t, int32_t> sizesFor(const plan::PinnedScheme &scheme) const {
     if (stages > 0 && workers > 0)
       return {stages, workers};
     constexpr int32_t kMostStages = 8; // on a worker
-    for (int32_t each = 1; each <= kMostStages; ++each) {
+    for (int32_t i = 0; i <= kMostStages; ++i) {
+      int32_t each = i == 0 ? scheme.scheme->stagesPerWorker : i;
       if (stages % each != 0)
         continue;
       schedule::Request request;

@@ -13,8 +13,8 @@
 // Each word is a clause of chimera.pipeline (dialect/Clauses.cpp): NAME=VALUE
 // stands for NAME(VALUE). `schedule` may list several schedules: the expression
 // then describes a pipeline for each of them. One of `stages` and `workers` may
-// be left out: each schedule then has as many stages a worker as it needs, one
-// if that is possible.
+// be left out: each schedule then has its usual number of stages a worker
+// (Scheme::stagesPerWorker).
 //
 //===----------------------------------------------------------------------===//
 

@@ -39,6 +39,8 @@ struct Scheme {
   /// Null, or what a user should know about a plan of its own, if anything:
   /// that something simpler beats it, or what it does to training.
   std::string (*note)(const Problem &problem) = nullptr;
+  /// How many stages a worker has if nobody says.
+  int32_t stagesPerWorker = 1;
 };
 
 std::span<const Scheme> schemes();

@@ -55,7 +55,7 @@ chimera.pipeline @split stages(2) micro_batches(2) schedule("1f1b") split_backwa
 // P2P-NEXT: bubble 60.0 % of the makespan; idle per worker: 6 6{{$}}
 //
 // WIDE: latency: gpipe, 2 stages, 2 micro-batches
-// WIDE-NEXT: (no grid: it has 9000000 columns, more than 1000; --chimera-print-timeline shows it with format=svg or format=chrome-trace, and smaller times make it narrower)
+// WIDE-NEXT: (no grid: it would have 9000000 columns, more than 1000: write a picture or a trace, or choose times that are smaller multiples of one time)
 // WIDE-NEXT: makespan 9000000 (forward 1000000, backward 2000000, p2p 0)
 //
 // NANOSECONDS: latency: gpipe, 2 stages, 2 micro-batches

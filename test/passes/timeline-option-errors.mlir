@@ -51,7 +51,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=pdf 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "pdf"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=guess 2>&1 | FileCheck %s --check-prefix=COSTS
-// COSTS: error: chimera-print-timeline: expected costs to be one of uniform, stages, got "guess"
+// COSTS: error: chimera-print-timeline: expected costs to be one of uniform, worker, stages, got "guess"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 unit=hours" 2>&1 | FileCheck %s --check-prefix=HOURS
 // HOURS: error: chimera-print-timeline: expected unit to be one of none, slot, flop, s, ms, us, ns, got "hours"
 

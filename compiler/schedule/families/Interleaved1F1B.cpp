@@ -147,6 +147,8 @@ const Scheme kInterleaved1F1B = {
     placeInterleaved,
     makeInterleaved,
     kBubbles,
-    kPeaks};
+    kPeaks,
+    /*note=*/nullptr,
+    /*stagesPerWorker=*/2};
 
 } // namespace chimera::schedule

@@ -149,6 +149,8 @@ const Scheme kZBV = {
     placeZBV,
     makeZBV,
     kBubbles,
-    kPeaks};
+    kPeaks,
+    /*note=*/nullptr,
+    /*stagesPerWorker=*/2};
 
 } // namespace chimera::schedule

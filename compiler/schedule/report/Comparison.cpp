@@ -96,7 +96,10 @@ std::string renderComparison(std::span<const Report> reports) {
     text += (text.empty() ? "" : "\n") + table({begin, end});
     begin = end;
   }
-  return text;
+  return text +
+         "D workers, W copies, N micro-batches of B samples; sample: step over "
+         "samples of all copies;\nidle: share of the step in which a worker "
+         "runs no action, mean over workers\n";
 }
 
 } // namespace chimera::schedule

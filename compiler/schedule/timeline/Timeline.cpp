@@ -46,15 +46,10 @@ std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
 
 /// The line that replaces a grid of too many columns.
 std::string tooWide(int64_t columns) {
-  std::string forms;
-  for (const TimelineFormat &format : timelineFormats())
-    if (format.render != renderText)
-      forms += (forms.empty() ? "format=" : " or format=") +
-               std::string(format.name);
-  return "(no grid: it has " + std::to_string(columns) +
+  return "(no grid: it would have " + std::to_string(columns) +
          " columns, more than " + std::to_string(kMostColumns) +
-         "; --chimera-print-timeline shows it with " + forms +
-         ", and smaller times make it narrower)\n";
+         ": write a picture or a trace, or choose times that are smaller "
+         "multiples of one time)\n";
 }
 
 } // namespace

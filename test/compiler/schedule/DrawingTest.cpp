@@ -147,9 +147,9 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
   EXPECT_NE(textOf(999).find("P0   F0"), std::string::npos);
   EXPECT_EQ(textOf(1000).find("P0   F0"), std::string::npos);
   EXPECT_EQ(textOf(2999).find(
-                "title\n(no grid: it has 3000 columns, more than 1000; "
-                "--chimera-print-timeline shows it with format=svg or "
-                "format=chrome-trace, and smaller times make it narrower)\n"
+                "title\n(no grid: it would have 3000 columns, more than 1000: "
+                "write a picture or a trace, or choose times that are smaller "
+                "multiples of one time)\n"
                 "makespan 3000 ("),
             0u);
 }
