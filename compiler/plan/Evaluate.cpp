@@ -155,8 +155,8 @@ static std::vector<int64_t> peaksOf(const Solution &solution,
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     peaks[pipeline.workers.back()] +=
         kLossBytes * std::ssize(pipeline.microBatches);
-  Problem problem =
-      solution.problem; // `peaks` already include the sums of gradients
+  // `peaks` already include the sums of gradients.
+  Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;
   schedule::MemoryPeaks memory(problem);

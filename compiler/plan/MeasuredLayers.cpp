@@ -132,7 +132,8 @@ private:
 struct SizeOfTime {
   double size, below, above;
 
-  /// For a time that lies between the two measured times.
+  /// For a time that does not depend on the size (an update): on the line
+  /// between both sizes, constant outside.
   double fixed(double low, double high) const {
     return below == above
                ? low

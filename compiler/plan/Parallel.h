@@ -16,8 +16,8 @@
 
 namespace chimera::plan {
 
-/// Calls `work` with each number below `count`, in ascending order of start, on
-/// `threads` threads including the caller's. Returns when all calls have
+/// Calls `work` with each number below `count`, on `threads` threads including
+/// the caller's. Smaller numbers start first. Returns when all calls have
 /// returned.
 template <typename Work>
 void parallelFor(size_t count, uint32_t threads, Work work) {

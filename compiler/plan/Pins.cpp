@@ -65,8 +65,8 @@ private:
       if (std::string error = pinned.options.set(name, takeWord());
           !error.empty())
         return error;
-      if (take(':') &&
-          takeWord() != "i64") // MLIR prints integers with this type
+      // MLIR prints integers with this type.
+      if (take(':') && takeWord() != "i64")
         return "expected no type but i64 after a value";
     } while (take(','));
     return take('}') ? "" : "expected , or } after an option" + gotRest();

@@ -44,8 +44,9 @@ double cutBound(const LayerTable &table, const Problem &placed) {
   // If a flush ends the step, it takes at least w(s) + n e(s) for each stage s
   // and n micro-batches of a pipeline (see stepBound). Here e(s) is the time of
   // a micro-batch on the stage, and w(s) the sum of e over the stages before.
-  // The largest of these values is smallest if all equal the same L. Then e(0)
-  // = L/n, e(1) = (L - e(0))/n, …, and the sum of all e is L (1 - (1 - 1/n)^S).
+  // The largest of these values is smallest if all have the same value L. Then
+  //
+  //   e(0) = L/n, e(1) = (L - e(0))/n, …, sum of all e = L (1 - (1 - 1/n)^S)
   auto stages = static_cast<double>(placed.stages.size());
   for (const schedule::Pipeline &pipeline : placed.pipelines)
     if (pipeline.backwardParts == 1) {

@@ -62,8 +62,8 @@ bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
 
 /// Returns an error if a step is too long to compile, else an empty text.
 std::string checkLength(const Choice &choice) {
-  // The sum of the losses has an operand for each micro-batch, and an
-  // instruction has at most so many.
+  // An instruction has at most 2^16 - 1 operands, and the sum of the losses has
+  // one for each micro-batch.
   constexpr int32_t kMostMicroBatches = UINT16_MAX;
   constexpr int64_t kMostActions = int64_t{1} << 22;
   if (choice.microBatches > kMostMicroBatches)
@@ -220,8 +220,7 @@ private:
     request.width = choice.width;
     request.stages.resize(choice.stages);
     request.microBatches = choice.microBatches;
-    std::vector<schedule::Options>
-        possible; // those of `allowed` that are possible
+    std::vector<schedule::Options> possible; // of `allowed`
     for (const schedule::Options &options : allowed) {
       request.options = options;
       std::string wrong = schedule::whyNot(*choice.scheme, request);

@@ -93,8 +93,9 @@ bool Fitting::isKnown(const plan::Proposal &proposal) {
 void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
   std::vector<plan::Proposal> fitting;
   for (const plan::Proposal &proposal : ranked) {
-    // A plan that was changed to fit is slower than before, so the next plans
-    // may be faster than it. No later plan is faster than an unchanged one.
+    // A plan that was changed to fit is usually slower than before, so the next
+    // plans may be faster than it. No later plan is faster than an unchanged
+    // one.
     if (fitting.size() >= number &&
         !plan::isFaster(proposal, fitting[number - 1]))
       break;

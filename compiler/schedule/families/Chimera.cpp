@@ -152,8 +152,8 @@ struct Table {
     int32_t tokens = pieces;
     int32_t first = 0;
     if (!isOneByOne(concatenation)) {
-      // A remainder of half a unit of half micro-batches would need forwards
-      // over half a micro-batch. So N must be a multiple of the unit size.
+      // With halving and another N, half a unit could remain. Each of its
+      // forwards would cover half a micro-batch.
       if (pipelines == 2 && request.microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});

@@ -1,4 +1,4 @@
-//===- Gems.cpp - One micro-batch at a time in each direction -------------===//
+//===- Gems.cpp - Pipelines of two directions take turns ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

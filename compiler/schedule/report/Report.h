@@ -58,8 +58,8 @@ struct Report {
   /// (DeviceOrder.h).
   int64_t deviceOrderMakespan = 0;
   /// By stage: the time of its gradient's all-reduce, and the number of buckets
-  /// (0 if there is one replica). Empty if steps overlap or all-reduces take no
-  /// time. The same holds for the next three lines.
+  /// (0 if there is one replica). These fields and the next three are empty if
+  /// steps overlap or if all-reduces take no time.
   std::vector<int64_t> allReduces, buckets;
   /// The same for the weights that the first and the last stage share.
   std::optional<int64_t> tiedAllReduce, tiedBuckets;

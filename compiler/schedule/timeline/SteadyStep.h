@@ -39,7 +39,7 @@ struct SteadyStep {
   Occupations occupations;
 };
 
-/// The steady state of a step. Requires a valid schedule of two steps that
+/// One step in the steady state. Requires a valid schedule of two steps that
 /// overlap.
 SteadyStep steadyStep(const Problem &problem, const Schedule &schedule);
 

@@ -23,7 +23,7 @@ double LegendEntry::width() const {
 }
 
 std::vector<LegendEntry> legendOf(const Timeline &timeline) {
-  std::set<std::pair<size_t, bool>> kinds; // true: up
+  std::set<std::pair<size_t, bool>> kinds; // kind, and true for up
   for (const std::vector<Action> &row : timeline.schedule.workers)
     for (const Action &action : row)
       kinds.insert({static_cast<size_t>(action.kind),

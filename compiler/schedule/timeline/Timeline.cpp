@@ -79,7 +79,8 @@ static std::string microBatchesOf(const Problem &problem,
                                   const Action &action) {
   std::string text = std::to_string(action.microBatch);
   int32_t last = action.microBatch + action.microBatches - 1;
-  // Only with one digit each: beside "2-3", a "23" would mean micro-batch 23.
+  // Two micro-batches are "23" only if all have one digit. Otherwise it would
+  // look like micro-batch 23.
   bool digits = problem.microBatches() * problem.steps <= 10;
   if (action.microBatches > 1)
     return text + (action.microBatches == 2 && digits ? "" : "-") +
@@ -127,7 +128,7 @@ std::span<const TimelineFormat> timelineFormats() {
   return all;
 }
 
-/// "A1", "U1", "u1".
+/// A wait or an update in the grid: "A1", "U1", "u1".
 static std::string cellOf(const Problem &problem, const Tail::Work &work) {
   const char *letter = !work.isUpdate()                       ? "A"
                        : problem.pipelines[*work.pipeline].up ? "u"

@@ -20,8 +20,8 @@ namespace chimera::schedule {
 
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
-/// Actions of a worker's second stage of a pipeline end with ', of its third
-/// with '2.
+/// Ends with ' for the worker's second stage of the pipeline, with '2 for its
+/// third.
 std::string coverOf(const Problem &problem, const Action &action);
 
 /// The text of `action` in a cell of the grid: "F0", "b3", "F01".
@@ -57,9 +57,9 @@ struct Timeline {
   StepTime step = {};
   /// Null if messages occupy no worker.
   const Occupations *occupations = nullptr;
-  /// True for a part of a run, or for a predicted step beside one. Its actions
-  /// alone do not determine the bytes that workers keep or the all-reduces in
-  /// progress, so these are not shown.
+  /// True for a part of a run, or for a predicted step shown beside a measured
+  /// one. Its actions alone do not determine the bytes that workers keep or the
+  /// all-reduces in progress, so these are not shown.
   bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
