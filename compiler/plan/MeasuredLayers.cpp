@@ -22,7 +22,7 @@ constexpr Time kTimes[] = {
     &LayerCost::inputGradient, &LayerCost::weightGradient,
     &LayerCost::recompute,     &LayerCost::update};
 
-/// The times that belong to a kind of measurement.
+/// The times that each kind of measurement provides.
 constexpr struct {
   unsigned kind;
   Time time;

@@ -22,8 +22,8 @@ using schedule::Problem;
 constexpr double kRoundedDown = 1 - 1e-12;
 
 double cutBound(const LayerTable &table, const Problem &placed) {
-  // The time of one micro-batch: all of it, and its way to the last stage and
-  // back only.
+  // Times of one micro-batch: of all its actions, and of its way to the last
+  // stage and back, which needs no weight gradients.
   double work = 0, way = 0;
   const bool areSplit = placed.splits.any();
   for (const LayerCost &layer : table.layers) {

@@ -181,7 +181,7 @@ struct Table {
   }
   /// The `index`-th token of `unit` on `pipeline`.
   int32_t token(const Unit &unit, int32_t pipeline, int32_t index) const {
-    // Figure 7c: down 0 1, up 2 3, down 4 5, up 6 7, …
+    // Figure 7c assigns pairs: down 0 1, up 2 3, down 4 5, up 6 7, …
     if (unit.pairs)
       return unit.first + index / 2 * 4 + index % 2 + 2 * pipeline;
     return unit.first + unit.count / pipelines * pipeline +

@@ -236,7 +236,7 @@ private:
   ActionIds ids;
   /// Bytes that each worker always needs, independent of its order.
   std::vector<int64_t> resident;
-  std::vector<uint8_t> ends; ///< of each message, by the id of its maker
+  std::vector<uint8_t> ends; ///< known ends of messages, by their maker's id
 };
 
 std::string documentOf(const ordered_json &other, const Events &events) {

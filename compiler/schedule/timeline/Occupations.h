@@ -21,7 +21,7 @@ namespace chimera::schedule {
 
 /// The time for which a worker sends or receives one message.
 struct Occupation : Tail::Span {
-  int32_t index; ///< of the action at this end, in the worker's order
+  int32_t index; ///< of the action at this end, in its worker's order
   int32_t peer;  ///< the worker at the other end
   bool isSend;
 };

@@ -34,7 +34,7 @@ struct SteadyStep {
   Timing timing;
   /// By worker, the end of the previous body with its updates.
   std::vector<int64_t> begins;
-  Tail tail; ///< the part of `tailAmong` that is in the bodies
+  Tail tail; ///< waits and updates in the bodies (see `tailAmong`)
   /// Without the send of a body's last action, which belongs to the next body.
   Occupations occupations;
 };
