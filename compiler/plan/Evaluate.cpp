@@ -150,7 +150,7 @@ static std::vector<int64_t> peaksOf(const Solution &solution,
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
       peaks[pipeline.workers[s]] += solution.stages[s].bytes.gradient();
-  // A loss for each micro-batch, with its share of the all-reduce of losses.
+  // For each micro-batch's loss, with its buffers for the all-reduce of losses.
   constexpr int64_t kLossBytes = 32;
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     peaks[pipeline.workers.back()] +=
