@@ -20,9 +20,11 @@
 // micro-batches run in several units:
 //
 // - Direct concatenation (Figure 7b) runs one unit after another.
-// - Forward doubling (Figure 7c) runs each forward over two micro-batches. A
-//   forward then takes about as long as a backward, so there is no idle time
-//   between units.
+//
+// The others make a forward about as long as a backward, so that there is no
+// idle time between units:
+//
+// - Forward doubling (Figure 7c) runs each forward over two micro-batches.
 // - Fine-tuned doubling (Figure 7d) runs two forwards in the place of each
 //   doubled forward.
 // - Backward halving runs each backward over half a micro-batch. It uses the
