@@ -32,8 +32,8 @@
 //
 // Eager concatenation is not in the paper. At the first stage of a pipeline,
 // direct concatenation alternates backwards of one unit and forwards of the
-// next: B0 F4 B1 F5 above. Eager concatenation runs each of these forwards
-// before its backward:
+// next: B0 F4 B1 F5 on P0 above, if a second unit follows. Eager concatenation
+// runs each of these forwards before its backward:
 //
 //   slot 5  6  7  8  9  10 11 12 13
 //   P0   f3 b3 F4 B0 F5 B1 f6 b6 f7
