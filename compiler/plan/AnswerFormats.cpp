@@ -77,7 +77,7 @@ std::string tableOf(const Question &question, std::span<const Detail> details,
   return textTable(rows, 3);
 }
 
-/// A line for each reason, with the names of all plans that it holds for.
+/// One line for each reason, with all plans that it applies to.
 static std::string linesByReason(const std::string &what,
                                  const std::vector<Refusal> &refusals) {
   std::vector<Refusal> lines;

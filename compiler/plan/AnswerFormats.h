@@ -16,35 +16,36 @@
 
 namespace chimera::plan {
 
-/// How many tokens a step of so many nanoseconds trains a second; samples,
-/// where the model has no tokens.
+/// Tokens per second for a step of `step` nanoseconds; samples per second if
+/// the model has no tokens.
 double rateOf(const Question &question, double step);
 /// "tokens/s" or "samples/s".
 const char *rateName(const Question &question);
 
-/// As a pipeline's all_reduce has it.
+/// The word for a policy in a pipeline's `all_reduce` clause.
 const char *nameOf(schedule::AllReducePolicy policy);
 
-/// A line for each plan, fastest first: what it is, what a step takes, how many
-/// tokens (samples, where the model has no tokens) it trains a second, what of
-/// the step is idle, un-overlapped all-reduce, what its largest worker holds
-/// and what takes most time of all that another plan could leave out. Numbered
-/// from 1, unless it is not the table that --pick and --explain mean.
+/// A table with one line for each plan, fastest first: name, limiting share,
+/// sizes, step time, tokens (or samples) per second, idle share, un-overlapped
+/// all-reduces, updates and the bytes of the largest worker. The lines are
+/// numbered from 1 unless `isNumbered` is false: options --pick and --explain
+/// use these numbers.
 std::string tableOf(const Question &question, std::span<const Detail> details,
                     bool isNumbered = true);
 
-/// A line for each scheme: how many plans there are, how many of them were
-/// simulated, ruled out by a bound, or do not fit into the memory, and why
-/// others are none.
+/// A table with one line for each scheme: the numbers of plans, of those
+/// simulated, of those ruled out by a bound, too large for the memory or
+/// impossible. Reasons follow below.
 std::string talliesOf(const Question &question, const Space &space,
                       const Answer &answer);
 
-/// Two plans side by side: where the time of one goes that the other saves.
+/// Two plans side by side: the shares of their step times, and the largest
+/// difference.
 std::string explain(const Detail &one, const Detail &other);
 
-/// An SVG picture of all plans that were simulated: the time of a step, and
-/// what the largest worker holds, with the memory and the line of those plans
-/// that no other beats in both.
+/// An SVG picture of all simulated plans, by step time and bytes of the largest
+/// worker. It shows the memory of a device and the Pareto front: the plans that
+/// no other beats in both.
 std::string pictureOf(const Question &question, const Answer &answer);
 
 } // namespace chimera::plan

@@ -1,31 +1,32 @@
-//===- Balance.cpp - Ranges whose longest takes least ---------------------===//
+//===- Balance.cpp - Ranges whose longest is shortest ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// best[k][i] is the least that the longest of k+1 ranges over the first i
-// layers takes:
+// best[k][i] is the least possible time of the longest of k+1 ranges that cover
+// the first i layers:
 //
 //   best[k][i] = min over j < i of max(best[k-1][j], time k of layers j … i-1)
 //
-// The time shrinks with j. Of two j with the same or a larger best[k-1] the
-// smaller is therefore no better, so candidates are those j with no smaller
-// best[k-1] behind them. Over the candidates best[k-1] grows: the minimum is
-// where it crosses the time, and the crossing moves up with i only.
+// The second argument of max decreases as j grows. So a j is never better than
+// a larger j' if best[k-1][j'] <= best[k-1][j]. The candidates are the j
+// without a smaller best[k-1] at any larger j. Over the candidates best[k-1]
+// never decreases, so the minimum is where it crosses the second argument. As i
+// grows, this crossing only moves to larger j.
 //
-// Where all stages take the same for a layer, best[k-1] grows with j by itself.
-// Where some are recomputed it may not: a long layer alone in a stage that is
-// recomputed may take more than the layer and its neighbours in the stage
-// before.
+// If a layer takes the same time in all stages, best[k-1] never decreases with
+// j anyway. If some stages are recomputed, it may decrease: a long layer alone
+// in a recomputed stage may take more time than the same layer with its
+// neighbours in the stage before.
 //
-// Some cut is known before, by going through the layers with a limit on each
-// range. No range of the best cut takes more than that cut's longest, so each
-// end is within a window: from the layers that the ranges behind can take to
-// those that the ranges up to it can. Only ends in windows are computed. Their
-// number is ranges times layers at most, and far less where ranges are long or
-// nearly as many as layers.
+// First, greedy passes with different limits find a small limit that the ranges
+// of some cut keep. No range of the best cut takes more than this limit. So the
+// end of range k lies in a window: late enough that the later ranges can cover
+// the rest, and early enough that the ranges up to k can reach it. Only ends in
+// windows are computed. There are at most ranges times layers of them, and far
+// fewer if the ranges are long or are almost as many as the layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,13 +66,13 @@ public:
   }
 
 private:
-  /// The largest and smallest end that range k may have by the number of ranges
-  /// before and behind it.
+  /// The largest and the smallest end of range k that leave no other range
+  /// empty.
   int32_t mostEnd(int32_t k) const { return layers - (ranges - 1 - k); }
   static int32_t leastEnd(int32_t k) { return k + 1; }
 
-  /// The last end, at least `begin`, of a range k from `begin` that takes at
-  /// most `limit`.
+  /// The last end of a range k that begins at `begin` and takes at most
+  /// `limit`. At least `begin`.
   int32_t lastEnd(int32_t k, int32_t begin, int64_t limit) const {
     const Prefix &prefix = *costs[k];
     auto end = std::upper_bound(prefix.begin() + begin, prefix.end(),
@@ -79,7 +80,7 @@ private:
     return static_cast<int32_t>(end - prefix.begin()) - 1;
   }
 
-  /// The first begin of a range k to `end` that takes at most `limit`.
+  /// The first begin of a range k that ends at `end` and takes at most `limit`.
   int32_t firstBegin(int32_t k, int32_t end, int64_t limit) const {
     const Prefix &prefix = *costs[k];
     auto begin = std::lower_bound(prefix.begin(), prefix.begin() + end,
@@ -87,8 +88,8 @@ private:
     return static_cast<int32_t>(begin - prefix.begin());
   }
 
-  /// Whether ranges that are as long as the limit allows, one after the other,
-  /// take all layers.
+  /// True if ranges that are as long as the limit allows, one after the other,
+  /// cover all layers.
   bool fits(int64_t limit) const {
     int32_t end = 0;
     for (int32_t k = 0; k < ranges; ++k) {
@@ -100,7 +101,8 @@ private:
     return end == layers;
   }
 
-  /// What the longest range of some cut takes, often of the best.
+  /// A limit that the ranges of some cut keep. Often it is the time of the best
+  /// cut's longest range.
   int64_t someLongest() const {
     int64_t least = kNever, most = 0;
     for (const Prefix *prefix : costs) {
@@ -108,7 +110,7 @@ private:
       most = std::max(most, prefix->back());
     }
     int64_t below = least / ranges - 1, above = most;
-    // A window depends on the limit in whole layers.
+    // Windows end at whole layers, so a small error does not matter.
     const int64_t exact = most / layers / 64;
     while (above - below > 1 + exact) {
       int64_t limit = below + (above - below) / 2;
@@ -117,8 +119,8 @@ private:
     return above;
   }
 
-  /// Sets the window of each range's end, of cuts of which no range takes more
-  /// than `limit`.
+  /// Sets the window for the end of each range, for cuts in which no range
+  /// takes more than `limit`.
   void setWindows(int64_t limit) {
     lowest.resize(ranges);
     highest.resize(ranges);
@@ -134,13 +136,13 @@ private:
     }
   }
 
-  /// best[k] within its window, from best[k-1] within its own; where the last
-  /// range begins goes to `from`.
+  /// Computes best[k] within its window, from best[k-1] within its own. `from`
+  /// gets the begin of range k for each end.
   std::vector<int64_t> bestOf(int32_t k, const std::vector<int64_t> &before,
                               std::vector<int32_t> &from) const {
     const Prefix &prefix = *costs[k];
     const int32_t low = lowest[k - 1], high = highest[k - 1];
-    // Beyond the window nothing is best.
+    // A cut at an end after the window is never best.
     auto beforeOf = [&](int32_t j) {
       return j > high ? kNever : before[j - low];
     };
@@ -156,7 +158,7 @@ private:
         candidates.push_back(next);
       }
       if (candidates.empty()) {
-        // The layer before `i` alone takes more than the limit.
+        // Layer i-1 alone takes more than the limit.
         best.push_back(kNever);
         from.push_back(low);
         continue;
@@ -166,7 +168,7 @@ private:
       while (crossing + 1 < candidates.size() &&
              beforeOf(candidates[crossing]) < time(crossing))
         ++crossing;
-      // The minimum is at the crossing, or at the candidate before it.
+      // The minimum is at the crossing or at the candidate before it.
       int64_t least = std::max(beforeOf(candidates[crossing]), time(crossing));
       size_t chosen = crossing;
       if (crossing > 0 && time(crossing - 1) <= least) {
@@ -181,7 +183,7 @@ private:
 
   const std::vector<const Prefix *> &costs;
   int32_t ranges, layers;
-  std::vector<int32_t> lowest, highest; ///< ends of each range
+  std::vector<int32_t> lowest, highest; ///< window of each range's end
 };
 
 } // namespace

@@ -1,12 +1,13 @@
-//===- Balance.h - Ranges whose longest takes least -------------*- C++ -*-===//
+//===- Balance.h - Ranges whose longest is shortest -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A row of layers is cut into ranges, one for each stage. What a layer takes
-// depends on its stage: a stage that is recomputed runs forwards again.
+// A row of layers is cut into ranges, one for each stage, so that the longest
+// range takes the least time. The time of a layer depends on its stage: a
+// recomputed stage runs its forwards again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +19,14 @@
 
 namespace chimera::plan {
 
-/// What the first i layers take together, for each i from 0 on; never less for
-/// more layers.
+/// Sums of times: entry i is the time of the first i layers. Never decreases.
 using Prefix = std::vector<int64_t>;
 
-/// The ends of ranges of layers, none of them empty, one for each of `costs`,
-/// whose longest takes least: range k takes what its prefix sums say. Of equal
-/// cuts the same one is chosen always. Requires as many layers as ranges at
-/// least, of which each prefix has as many, and sums below 2^62.
+/// The ends of non-empty ranges of layers, one for each entry of `costs`, such
+/// that the longest time of a range is minimal. The time of range k follows
+/// from the prefix sums `costs[k]`. Equal inputs give equal cuts. Requires at
+/// least as many layers as ranges, the same number of layers in each prefix,
+/// and sums below 2^62.
 std::vector<int32_t> balancedCuts(const std::vector<const Prefix *> &costs);
 
 } // namespace chimera::plan

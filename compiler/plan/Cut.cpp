@@ -14,7 +14,7 @@
 namespace chimera::plan {
 
 std::string checkCut(int32_t layers, int64_t stages) {
-  // Cutting takes a cell of memory for each stage and layer.
+  // Cutting needs a memory cell for each pair of stage and layer.
   constexpr int64_t kMostCells = int64_t{1} << 26;
   if (layers < stages)
     return "expected at most " + std::to_string(layers) +
@@ -53,8 +53,8 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
   bytes.boundary = table.layers[end - 1].boundary;
   bytes.stash = std::max<int64_t>(bytes.stash, 1);
   bytes.weightStash = std::max<int64_t>(bytes.weightStash, 1);
-  // An embedding is a copy and has next to no operations, but takes time, of
-  // each part of a micro-batch too.
+  // An embedding has almost no operations, but costs must be positive, and so
+  // must the cost of each part.
   stage.cost = sum;
   for (int64_t schedule::StageCost::*time :
        {&schedule::StageCost::forward, &schedule::StageCost::backward,

@@ -12,26 +12,27 @@
 
 namespace chimera::plan {
 
-/// Layers [first, end) of a model, and what they take for one micro-batch.
+/// Layers [first, end) of a model, and their costs for one micro-batch.
 struct CutStage {
   int32_t first, end;
   schedule::StageCost cost;
   schedule::StageBytes bytes;
 };
 
-/// Empty, or what is wrong with so many stages of a model of so many layers.
+/// Returns an error if a model of `layers` layers cannot be cut into `stages`
+/// stages, else an empty text.
 std::string checkCut(int32_t layers, int64_t stages);
 
-/// The table's layers in `stages` contiguous stages, of which the longest takes
-/// as little time for a micro-batch as possible: a forward, a backward and,
-/// where `recompute` (empty, or one for each stage) says so, a forward again.
-/// No time is below `parts`, the parts that a backward is cut into. Requires
-/// that checkCut finds nothing wrong.
+/// Cuts the table's layers into `stages` contiguous stages so that the longest
+/// time of a stage is minimal. That time is a forward and a backward of one
+/// micro-batch and, if `recompute` (empty, or one for each stage) says so, a
+/// recompute. No cost is below `parts`, the number of parts of a backward.
+/// Requires that checkCut returns no error.
 std::vector<CutStage>
 cutModel(const LayerTable &table, int32_t stages,
          const std::vector<schedule::Recompute> &recompute, int64_t parts = 1);
 
-/// Bytes of the weights that first and last stage both have.
+/// Bytes of the weights that the first and the last stage share.
 int64_t tiedBytes(const LayerTable &table, const std::vector<CutStage> &stages);
 
 } // namespace chimera::plan

@@ -1,4 +1,4 @@
-//===- Evaluate.cpp - What a plan takes -----------------------------------===//
+//===- Evaluate.cpp - Step time and memory of a plan ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,7 +42,7 @@ double Evaluator::guess(const Choice &choice) const {
          choice.microBatches;
 }
 
-/// What `choice` asks its scheme for.
+/// The request for the choice's scheme.
 static schedule::Request requestOf(const Question &question,
                                    const LayerTable &table,
                                    const Choice &choice,
@@ -64,7 +64,8 @@ static schedule::Request requestOf(const Question &question,
   return request;
 }
 
-/// Empty, or why the parts of its backwards do not fit the choice.
+/// Returns an error if the choice's micro-batches cannot be cut into `parts`
+/// parts, else an empty text.
 static std::string checkParts(const Question &question, const Choice &choice,
                               int64_t parts) {
   if (choice.microBatchSize % parts != 0)
@@ -74,7 +75,8 @@ static std::string checkParts(const Question &question, const Choice &choice,
   return question.model.check(choice.microBatchSize, parts, &question.machine);
 }
 
-/// Empty, or that a boundary cannot be cut into so many parts of equal bytes.
+/// Returns an error if a boundary's bytes are not a multiple of `parts`, else
+/// an empty text.
 static std::string checkBoundaries(const std::vector<CutStage> &stages,
                                    int64_t parts) {
   for (const CutStage &stage : stages)
@@ -141,19 +143,20 @@ Solution Evaluator::solve(const Proposal &proposal) const {
   return solution;
 }
 
-/// The most bytes that each worker takes in an order of the solution's problem.
+/// Peak bytes of each worker, for an order of the solution's problem.
 static std::vector<int64_t> peaksOf(const Solution &solution,
                                     const Schedule &order) {
   std::vector<int64_t> peaks = residentBytes(solution.problem);
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
       peaks[pipeline.workers[s]] += solution.stages[s].bytes.gradient();
-  // A loss of each micro-batch, its places for the all-reduce of losses too.
+  // For each micro-batch's loss, with its buffers for the all-reduce of losses.
   constexpr int64_t kLossBytes = 32;
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     peaks[pipeline.workers.back()] +=
         kLossBytes * std::ssize(pipeline.microBatches);
-  Problem problem = solution.problem; // whose sums take no more
+  // `peaks` already include the sums of gradients.
+  Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;
   schedule::MemoryPeaks memory(problem);
@@ -162,8 +165,7 @@ static std::vector<int64_t> peaksOf(const Solution &solution,
   return peaks;
 }
 
-/// What no step of the order is shorter than, by what its workers do,
-/// recomputes included.
+/// A lower bound of the step time: the work of each worker, with recomputes.
 static double loadBound(const Solution &solution) {
   std::vector<int64_t> busy;
   for (const std::vector<schedule::Action> &worker : solution.order.workers) {
@@ -175,8 +177,8 @@ static double loadBound(const Solution &solution) {
   return leastStep(solution.problem, busy);
 }
 
-/// The most micro-batches of which each stage of each pipeline holds a stash at
-/// a time, by pipeline and stage, in an order without recomputes.
+/// By pipeline and stage, the most micro-batches whose stash is kept at the
+/// same time. Requires an order without recomputes.
 static std::vector<int64_t> mostStashes(const schedule::Plan &plan,
                                         size_t stages) {
   std::vector<int64_t> most(plan.pipelines.size() * stages), held(most.size());
@@ -193,9 +195,10 @@ static std::vector<int64_t> mostStashes(const schedule::Plan &plan,
   return most;
 }
 
-/// Has workers that hold too much recompute stages until that may be enough:
-/// those of the largest stashes first, as if each was at its most when the
-/// worker holds most. False where a worker has nothing left to recompute.
+/// Adds recomputation on workers that exceed `cap` until that may be enough.
+/// Each worker begins with its largest stashes. It assumes that every stash has
+/// its maximum when the worker has its peak. Returns false if a worker has
+/// nothing left to recompute.
 static bool recomputeMore(const Solution &solution,
                           const std::vector<int64_t> &stashes,
                           const std::vector<int64_t> &peaks, int64_t cap,
@@ -207,8 +210,8 @@ static bool recomputeMore(const Solution &solution,
     int64_t excess = peaks[w] - cap;
     if (excess <= 0)
       continue;
-    // What each of its stages frees, those that another worker gives up too
-    // first.
+    // The bytes that recomputing each stage frees. Stages that another worker
+    // needs to recompute anyway come first.
     std::vector<std::tuple<bool, int64_t, size_t>> frees;
     for (size_t p = 0; p < solution.problem.pipelines.size(); ++p)
       for (size_t s = 0; s < stages; ++s)
@@ -239,7 +242,7 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
     proposal.recompute.assign(proposal.choice.stages,
                               allowed == Recomputation::All ? Recompute::Early
                                                             : Recompute::Fused);
-  std::vector<int64_t> stashes; // made where some are too many
+  std::vector<int64_t> stashes; // computed when first needed
   while (true) {
     auto solved = solve(proposal.choice, plan, proposal.recompute);
     if (auto *impossible = std::get_if<Impossible>(&solved))
@@ -277,8 +280,9 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
   proposal.step = periods.with(proposal.policy);
-  // No policy beats the last, with which every sum starts as early as it can,
-  // unless workers share cores: one that is delayed leaves them to the others.
+  // Unless workers share cores, no policy beats the last, which starts each
+  // all-reduce as early as possible. With shared cores, a delayed worker leaves
+  // its cores to the others.
   if (!schedule::sharesCores(solution.problem) &&
       isHopeless(proposal.step, proposal.peakBytes))
     return;
@@ -298,7 +302,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   int64_t held = heldBound(placed);
   if (held > memory)
     return TooLarge{held};
-  // What is recomputed decides how the model is cut in the end.
+  // This bound holds for every cut, since later recomputes change the cut.
   double cut = cutBound(tableOf(choice), placed);
   if (isHopeless(cut, held))
     return Hopeless{cut};

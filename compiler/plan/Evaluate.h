@@ -1,4 +1,4 @@
-//===- Evaluate.h - What a plan takes ---------------------------*- C++ -*-===//
+//===- Evaluate.h - Step time and memory of a plan --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,26 +20,26 @@
 
 namespace chimera::plan {
 
-/// A choice, and what was decided for it.
+/// A choice and the decisions for it.
 struct Proposal {
   Choice choice;
-  /// Empty (nothing is recomputed), or a word for each stage.
+  /// Empty (no recomputation), or one entry for each stage.
   std::vector<schedule::Recompute> recompute;
   schedule::AllReducePolicy policy;
-  double step; ///< ns, the mean of many (StepTime.h)
-  /// Of the worker that takes most. That is Memory.h's peak with two changes: a
-  /// program has places for all sums of gradients from its start, and places
-  /// for losses.
+  double step; ///< ns, the mean of many steps (StepTime.h)
+  /// Peak bytes of the worker that needs most. They are computed as in
+  /// Memory.h, with two differences: all sums of gradients have memory from the
+  /// start of the program, and losses have memory too.
   int64_t peakBytes;
   int32_t peakWorker;
 };
 
-/// Nothing that may be recomputed makes the plan fit.
+/// The plan does not fit into the memory, with any allowed recomputation.
 struct TooLarge {
-  int64_t peakBytes; ///< at least, of the worker that holds most
+  int64_t peakBytes; ///< a lower bound, of the worker that needs most
 };
-/// The choice was left out: no step of it is shorter than `bound`, ns, and of
-/// that IsHopeless said that it is of no interest.
+/// The choice was left out. Its steps take at least `bound` ns, and IsHopeless
+/// says that this is of no interest.
 struct Hopeless {
   double bound;
 };
@@ -49,45 +49,46 @@ struct Impossible {
 };
 using Outcome = std::variant<Proposal, TooLarge, Hopeless, Impossible>;
 
-/// Says that a plan is of no interest whose steps take no less than `bound`, in
-/// nanoseconds, and whose largest worker holds `peakBytes`.
+/// Returns true if a plan is of no interest when its steps take at least
+/// `bound` nanoseconds and its largest worker needs `peakBytes`.
 using IsHopeless = std::function<bool(double bound, int64_t peakBytes)>;
 
-/// The problem of a proposal, and its order with recomputes.
+/// The problem that a proposal solves, and its order with recomputes.
 struct Solution {
   std::vector<CutStage> stages;
   schedule::Problem problem;
   schedule::Schedule order;
 };
 
-/// Evaluates choices of one question, which must outlive it. Its functions may
-/// run on several threads at a time.
+/// Evaluates choices of one question, which must outlive it. Several threads
+/// may call its functions at the same time.
 class Evaluator {
 public:
   explicit Evaluator(const Question &question);
 
-  /// The policy is the first of kPolicies that no other beats. Where the memory
-  /// is too small and stages may be recomputed, workers that hold too much give
-  /// up as few of their largest stashes as may be enough, the model is cut
-  /// again so that all stages take alike, and so on until all fit.
+  /// Computes step time and memory of a choice. The policy is the first of
+  /// kPolicies with the shortest step. If a worker needs too much memory and
+  /// recomputation is allowed, it recomputes its stages with the largest
+  /// stashes, as few as may be enough. Then the model is cut again to balance
+  /// the stages. This repeats until all workers fit.
   Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const {
     return evaluate(choice, isHopeless, question.machine.memory,
                     question.pins.recomputation);
   }
-  /// The same with less memory than the machine has, or what may be recomputed
-  /// other than what is pinned.
+  /// The same with other limits than the machine's memory and the pinned
+  /// recomputation.
   Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless,
                    int64_t memory, Recomputation allowed) const;
 
-  /// A time to expect of the choice's steps, ns, with the bubbles of one
-  /// pipeline: what is promising is evaluated first.
+  /// An estimate of the step time in ns, with the bubble of a single pipeline.
+  /// The search evaluates promising choices first.
   double guess(const Choice &choice) const;
 
-  /// Requires that `evaluate` made `proposal`.
+  /// The problem and the order of `proposal`. Requires that `evaluate` made it.
   Solution solve(const Proposal &proposal) const;
 
 private:
-  /// The stages of a choice, and what it asks its scheme for.
+  /// The stages of a choice and the request for its scheme.
   struct Asked {
     std::vector<CutStage> stages;
     schedule::Request request;
@@ -95,31 +96,31 @@ private:
   Asked askFor(const Choice &choice,
                const std::vector<schedule::Recompute> &recompute,
                int64_t parts = 1) const;
-  /// Without the order.
+  /// Returns a solution without its order.
   std::variant<Solution, Impossible>
   solve(const Choice &choice, const schedule::Plan &plan,
         const std::vector<schedule::Recompute> &recompute) const;
-  /// Recomputes until `proposal` fits, and says what it holds; or why it does
-  /// not.
+  /// Adds recomputes until `proposal` fits, and sets its peak. Returns the
+  /// reason if it cannot fit.
   std::variant<Solution, Impossible, TooLarge>
   makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
           Proposal &proposal) const;
-  /// Chooses the policy of `proposal`, and says what a step takes.
+  /// Sets the policy and the step time of `proposal`.
   void setStep(Solution &solution, const IsHopeless &isHopeless,
                Proposal &proposal) const;
 
-  /// What the model takes for the choice's micro-batches in so many parts.
+  /// Costs of the layers for micro-batches of the choice, each in `parts`
+  /// parts.
   const LayerTable &tableOf(const Choice &choice, int64_t parts = 1) const;
-  /// The choice's stages where none is recomputed. Many choices differ in
-  /// nothing that matters to them.
+  /// The stages of a choice without recomputes. Many choices share them.
   const std::vector<CutStage> &wholeCut(const Choice &choice,
                                         int64_t parts) const;
 
   const Question &question;
-  mutable std::mutex mutex; ///< for what follows
-  /// By B and the parts of a backward.
+  mutable std::mutex mutex; ///< for the members below
+  /// By micro-batch size and parts of a backward.
   mutable std::map<std::pair<int32_t, int64_t>, LayerTable> tables;
-  /// By B, the number of stages, and the parts of a backward.
+  /// By micro-batch size, number of stages and parts of a backward.
   mutable std::map<std::tuple<int32_t, int32_t, int64_t>, std::vector<CutStage>>
       wholeCuts;
 };

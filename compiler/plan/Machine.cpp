@@ -1,4 +1,4 @@
-//===- Machine.cpp - What a plan runs on ----------------------------------===//
+//===- Machine.cpp - The devices that a plan uses -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Machine.h - What a plan runs on --------------------------*- C++ -*-===//
+//===- Machine.h - The devices that a plan uses -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,24 +13,24 @@
 
 namespace chimera::plan {
 
-/// Devices that are all alike. Times are in nanoseconds.
+/// Equal devices and their network. Times are in nanoseconds.
 struct Machine {
   int32_t devices = 1;
-  int64_t memory = 0; ///< bytes of a device that a plan may take
-  int64_t speed = 1;  ///< floating-point operations a second, of a device
-  /// What runs measured on it: then `speed` and `layerOverhead` are of no
-  /// account.
+  int64_t memory = 0; ///< bytes per device that a plan may use
+  int64_t speed = 1;  ///< floating-point operations per second of a device
+  /// Measurements of runs on this machine. If there are any, `speed`,
+  /// `layerOverhead` and `memoryBandwidth` are not used.
   std::vector<Profile> profiles;
-  /// What a layer takes beside its operations, in a forward and in each half of
-  /// a backward.
+  /// A fixed time of a layer, added to that of its operations, in a forward and
+  /// in each half of a backward.
   int64_t layerOverhead = 0;
-  /// Bytes a second that an update moves; 0 where updates take no time.
+  /// Bytes per second that an update reads and writes. 0: updates take no time.
   int64_t memoryBandwidth = 0;
   schedule::Network network;
 };
 
-/// The nanoseconds that `amount` takes at `rate` a second, rounded up; 2^60,
-/// some decades, where it is more.
+/// The time in nanoseconds for `amount` at `rate` per second, rounded up. At
+/// most 2^60 (decades).
 int64_t nanoseconds(int64_t amount, int64_t rate);
 
 } // namespace chimera::plan

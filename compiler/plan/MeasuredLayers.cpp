@@ -1,4 +1,4 @@
-//===- MeasuredLayers.cpp - What layers take, as was measured -------------===//
+//===- MeasuredLayers.cpp - Costs of layers from measurements -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ constexpr Time kTimes[] = {
     &LayerCost::inputGradient, &LayerCost::weightGradient,
     &LayerCost::recompute,     &LayerCost::update};
 
-/// The times that a kind of measurement says.
+/// The times that each kind of measurement provides.
 constexpr struct {
   unsigned kind;
   Time time;
@@ -31,8 +31,8 @@ constexpr struct {
                      {kHalves, &LayerCost::weightGradient},
                      {kRecompute, &LayerCost::recompute}};
 
-/// Shares out what a stage took over its layers, as `weight` of each says;
-/// alike where it says nothing.
+/// Divides the time of a stage among its layers in proportion to their
+/// `weight`, or equally if all weights are 0.
 void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
               std::span<LayerCost> layers, Time part) {
   __extension__ using Wide = __int128;
@@ -50,7 +50,8 @@ void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
   }
 }
 
-/// What the layers of a model took, of so many operations each, in a run.
+/// The times of a model's layers in a run. `operations` has their costs in
+/// operations.
 std::vector<LayerCost>
 measuredLayers(const Profile &profile,
                const std::vector<LayerCost> &operations) {
@@ -66,7 +67,7 @@ measuredLayers(const Profile &profile,
     share(stage.recompute > 0 ? stage.recompute : stage.forward,
           &LayerCost::forward, &LayerCost::recompute);
     share(stage.update, &LayerCost::parameters, &LayerCost::update);
-    // Of a run with whole backwards or with split ones the other is not known.
+    // A run has whole backwards or split ones; the other kind is derived.
     bool isSplit = stage.inputGradient > 0;
     share(stage.backward > 0 ? stage.backward
                              : stage.inputGradient + stage.weightGradient,
@@ -78,7 +79,7 @@ measuredLayers(const Profile &profile,
             &LayerCost::weightGradient);
     }
     for (size_t i = 0; !isSplit && i < count; ++i) {
-      // Half of it, as far as it is not the input's or the weights' alone.
+      // Divided as the operations are, or in halves if there are none.
       __extension__ using Wide = __int128;
       Wide all = static_cast<Wide>(of[i].inputGradient) + of[i].weightGradient;
       to[i].inputGradient = static_cast<int64_t>(
@@ -86,21 +87,21 @@ measuredLayers(const Profile &profile,
                    : to[i].backward * Wide(of[i].inputGradient) / all);
       to[i].weightGradient = to[i].backward - to[i].inputGradient;
     }
-    // What is loaded is for the first layer, or for the last one's labels.
+    // The first stage loads inputs for its first layer, a later one labels for
+    // its last.
     (stage.first == 0 ? to.front() : to.back()).forward += stage.load;
   }
   return measured;
 }
 
-/// What is known of the layers for a micro-batch of one size.
+/// The known times of the layers for one micro-batch size.
 struct Known {
   std::vector<LayerCost> layers;
-  std::vector<unsigned> kinds; ///< that were measured, of each layer
+  std::vector<unsigned> kinds; ///< kinds of times measured, by layer
 
-  /// Adds what is not yet known: times of the profile, by which its layers took
-  /// `measured`. The run of a profile may have been slower or faster than the
-  /// first one, so its times are multiplied by the first one's forwards over
-  /// its own.
+  /// Adds the times of the profile that are not yet known. `measured` has its
+  /// layers' times. One run may have been slower than another, so times are
+  /// multiplied by the first run's forwards over those of this run.
   void add(const Profile &profile, const std::vector<LayerCost> &measured) {
     if (layers.empty()) {
       layers = measured;
@@ -118,7 +119,7 @@ struct Known {
   }
 
 private:
-  /// Of all layers; a stage's takes some time.
+  /// The sum over all layers. It is positive, as every stage takes time.
   static double forwards(const std::vector<LayerCost> &layers) {
     double sum = 0;
     for (const LayerCost &layer : layers)
@@ -127,20 +128,22 @@ private:
   }
 };
 
-/// A micro-batch size, and one or two that were measured.
+/// A micro-batch size with the one or two measured sizes near it.
 struct SizeOfTime {
   double size, below, above;
 
-  /// Of a time that is on a line between the two.
+  /// For a time that does not depend on the size (an update): on the line
+  /// between both sizes, constant outside.
   double fixed(double low, double high) const {
     return below == above
                ? low
                : low + (high - low) *
                            std::clamp((size - below) / (above - below), 0., 1.);
   }
-  /// Of a time that grows with the size: on the line beyond both too, but not
-  /// where that makes samples of small micro-batches faster than any that were
-  /// measured, or a larger micro-batch faster than a smaller one.
+  /// For a time that grows with the size. Beyond the measured sizes the line
+  /// continues, with two limits: no sample of a smaller micro-batch is faster
+  /// than a measured one, and no larger micro-batch is faster than a smaller
+  /// one.
   double growing(double low, double high) const {
     if (below == above)
       return low * size / below;
@@ -155,13 +158,13 @@ struct SizeOfTime {
 
 void setMeasured(LayerTable &table, int64_t microBatchSize,
                  const std::vector<Profile> &profiles) {
-  // By size. Operations say what part of a stage's time a layer has, which is
-  // the same for all sizes.
+  // By micro-batch size. The operations only set the proportions within a
+  // stage, which are the same for all sizes.
   std::map<int64_t, Known> known;
   for (const Profile &profile : profiles)
     known[profile.microBatchSize].add(profile,
                                       measuredLayers(profile, table.layers));
-  // The sizes beside it, or the two nearest; one alone is both.
+  // The sizes below and above, or the two nearest. A single size is both.
   auto above = known.lower_bound(microBatchSize);
   if (above == known.end())
     --above;

@@ -1,4 +1,4 @@
-//===- MeasuredLayers.h - What layers take, as was measured -----*- C++ -*-===//
+//===- MeasuredLayers.h - Costs of layers from measurements -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,17 @@
 
 namespace chimera::plan {
 
-/// Sets the times of `table`, which has operations, to what was measured. A
-/// stage's time is shared by its layers as their operations are. Of profiles of
-/// one size each adds what those before it have not, in proportion to its
-/// forwards. A micro-batch of a size that none has takes what follows on a line
-/// from the two sizes that are nearest, or in proportion to the only one.
-/// Requires one profile at least, and that they are of this model
+/// Replaces the times of `table`, which are operations, by measured times.
+///
+/// - The time of a stage is divided among its layers in proportion to their
+///   operations.
+/// - If several profiles have the same micro-batch size, each adds the kinds of
+///   times that the earlier ones lack. They are scaled by the ratio of the
+///   forwards.
+/// - If no profile has this micro-batch size, times lie on a line through the
+///   two nearest sizes, or are proportional if there is only one size.
+///
+/// Requires at least one profile, and that all are of this model
 /// (Model::check).
 void setMeasured(LayerTable &table, int64_t microBatchSize,
                  const std::vector<Profile> &profiles);

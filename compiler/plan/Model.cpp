@@ -1,4 +1,4 @@
-//===- Model.cpp - What the layers of a model take ------------------------===//
+//===- Model.cpp - Costs of the layers of a model -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,7 +45,7 @@ int64_t Model::smallestMicroBatch() const {
   return sizes.empty() ? 1 : sizes.front();
 }
 
-/// The most that costs of a model may add up to: sums of them stay below 2^63.
+/// The limit for a model's total costs, so that sums of them stay below 2^63.
 static constexpr int64_t kLargest = int64_t{1} << 60;
 
 static int64_t times(int64_t a, int64_t b) {
@@ -111,8 +111,8 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       entry.stash = cost.stashBytes;
       entry.weightStash = cost.weightStashBytes;
       if (parts > 1 && microBatchSize % parts == 0) {
-        // Each part keeps values of its own, and some of them are as large for
-        // few samples as for many.
+        // Each part keeps its own values, and some of them do not shrink with
+        // the number of samples.
         program::LayerCost part = program::layerCost(
             *model, types, static_cast<uint32_t>(microBatchSize / parts),
             layer);
@@ -161,7 +161,8 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
           nanoseconds(layer.*time, machine->speed) + machine->layerOverhead;
     layer.backward = layer.inputGradient + layer.weightGradient;
     layer.recompute = layer.forward;
-    // Read: gradient, weights, optimizer state; written: the latter two.
+    // An update reads the gradient, the weights and the optimizer state, and
+    // writes the latter two.
     int64_t bytes = program::parameterBytes(types, layer.parameters);
     int64_t state = program::optimizerBytes(optimizer, bytes);
     int64_t copy = program::copyBytes(types, layer.parameters);

@@ -1,13 +1,13 @@
-//===- Model.h - What the layers of a model take ----------------*- C++ -*-===//
+//===- Model.h - Costs of the layers of a model -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A model is a row of layers. What they take follows from an architecture or a
-// package (runtime/program/Layers.h), or each layer states it: then the model
-// is bare, and can be planned and simulated but not trained.
+// A model is a row of layers. Their costs follow from an architecture or a
+// package (runtime/program/Layers.h). In a bare model each layer states its
+// costs instead. A bare model can be planned and simulated, but not trained.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace chimera::plan {
 
-/// A layer that states what it takes. All but the parameters are of one sample.
+/// A layer with given costs, per sample except for the parameters.
 struct BareLayer {
   int64_t forwardFlops;
   int64_t inputGradientFlops;
@@ -29,24 +29,24 @@ struct BareLayer {
   int64_t parameters;
   int64_t stashBytes;
   int64_t weightStashBytes;
-  int64_t boundaryBytes; ///< of what it gives to the next layer
+  int64_t boundaryBytes; ///< of the activations for the next layer
 };
 
-/// What a layer takes for one micro-batch.
+/// Costs of a layer for one micro-batch.
 struct LayerCost {
-  /// Ticks; of the update of its weights too.
+  /// In ticks. `update` is the update of the layer's weights.
   int64_t forward, backward, inputGradient, weightGradient, recompute, update;
   int64_t stash, weightStash; ///< bytes
-  int64_t boundary;           ///< bytes of what it gives to the next layer
-  int64_t parameters;         ///< how many
+  int64_t boundary;           ///< bytes of the activations for the next layer
+  int64_t parameters;         ///< number of parameters
 };
 
-/// What the layers of a model take for a micro-batch of one size. A tick is a
-/// nanosecond on a machine, else a floating-point operation.
+/// Costs of a model's layers for one micro-batch size. A tick is a nanosecond
+/// if the machine is known, else a floating-point operation.
 struct LayerTable {
   std::vector<LayerCost> layers;
-  /// Of the parameters of the last layer, those that are the first layer's too:
-  /// a stage that has both layers holds them once.
+  /// Parameters of the last layer that the first layer has too (a tied
+  /// embedding). A stage with both layers stores them once.
   int64_t tiedParameters = 0;
   program::Types types;
   std::string optimizer;
@@ -54,44 +54,47 @@ struct LayerTable {
   int32_t size() const { return static_cast<int32_t>(layers.size()); }
 };
 
-/// A model and how its values are kept.
+/// A model with the types of its values and its optimizer.
 class Model {
 public:
-  /// Requires that checkModel finds nothing wrong with `model`.
+  /// A model that can be trained. Requires that program::checkModel finds no
+  /// error in `model`.
   Model(std::shared_ptr<const program::ModelT> model, program::Types types,
         std::string optimizer);
-  /// Of one layer at least, none of whose numbers is negative.
+  /// A bare model. Requires at least one layer, and no negative numbers.
   Model(std::vector<BareLayer> layers, program::Types types,
         std::string optimizer);
 
   int32_t layerCount() const;
   /// Null for a bare model.
   const program::ModelT *trainable() const { return model.get(); }
-  /// Tokens of a sample, 0 where the model does not say.
+  /// Tokens per sample, 0 if the model does not say.
   int64_t tokens() const;
 
-  /// The numbers of samples that a micro-batch can have, ascending: those that
-  /// a package was exported for. Empty if any number is possible.
+  /// The possible micro-batch sizes in samples, ascending: the sizes that a
+  /// package was exported for. Empty if every size is possible.
   std::vector<int64_t> microBatchSizes() const;
-  /// The fewest samples that a micro-batch can have.
+  /// The smallest possible micro-batch size in samples.
   int64_t smallestMicroBatch() const;
 
-  /// Empty if the model can be given micro-batches of so many samples, each in
-  /// so many parts, on the machine, else what is wrong with that.
+  /// Returns an error if the model cannot run micro-batches of `microBatchSize`
+  /// samples, cut into `parts` parts, on the machine (null: any). Else an empty
+  /// text.
   std::string check(int64_t microBatchSize, int64_t parts,
                     const Machine *machine) const;
 
-  /// For micro-batches in so many parts. Times are those of `machine`, by what
-  /// runs on it measured where there are profiles (MeasuredLayers.h);
-  /// operations where it is null. Requires that `check` finds nothing wrong.
+  /// Costs for micro-batches in `parts` parts. Times come from the machine's
+  /// profiles (MeasuredLayers.h) or, without profiles, from its speed. If
+  /// `machine` is null, times are operations. Requires that `check` returns no
+  /// error.
   LayerTable table(int64_t microBatchSize, int64_t parts,
                    const Machine *machine) const;
 
 private:
-  /// Empty if what was measured on the machine is of this model, else what is
-  /// wrong with it.
+  /// Returns an error if a profile of the machine is not of this model, else an
+  /// empty text.
   std::string checkProfiles(const Machine &machine) const;
-  /// With operations for times.
+  /// The table with operations in the place of times.
   LayerTable operations(int64_t microBatchSize, int64_t parts) const;
 
   std::shared_ptr<const program::ModelT> model;

@@ -16,8 +16,9 @@
 
 namespace chimera::plan {
 
-/// Calls `work` with each number below `count`, small numbers first, on so many
-/// threads, of which the caller's is one. Returns when all calls have.
+/// Calls `work` with each number below `count`, on `threads` threads including
+/// the caller's. Smaller numbers start first. Returns when all calls have
+/// returned.
 template <typename Work>
 void parallelFor(size_t count, uint32_t threads, Work work) {
   std::atomic<size_t> next = 0;

@@ -23,9 +23,9 @@ namespace {
 // Lengths in pixels.
 constexpr double kWidth = 640, kHeight = 400; ///< of the plot
 constexpr double kLeft = 84, kTop = 62, kRight = 190, kBottom = 54;
-constexpr double kLine = 17; ///< of the legend
+constexpr double kLine = 17; ///< height of a line of the legend
 
-/// Colours that differ without hue too.
+/// Colours that can also be told apart without hue.
 constexpr const char *kColours[] = {"#2b6cb0", "#c05621", "#2f855a", "#6b46c1",
                                     "#b7791f", "#111111", "#d53f8c", "#718096"};
 
@@ -34,8 +34,8 @@ const schedule::TimeScale &nanoseconds() {
   return kScale;
 }
 
-/// Between marks of the times: 1, 2 or 5 times a power of ten, some five of
-/// them.
+/// The distance between marks of the time axis: 1, 2 or 5 times a power of ten,
+/// for about five marks.
 double timeMark(double range) {
   double power = std::pow(10, std::floor(std::log10(range / 5)));
   for (double factor : {1.0, 2.0, 5.0})
@@ -44,7 +44,8 @@ double timeMark(double range) {
   return 10 * power;
 }
 
-/// Between marks of the bytes: a power of two, four to eight of them.
+/// The distance between marks of the byte axis: a power of two, for four to
+/// eight marks.
 double bytesMark(double range) {
   return std::exp2(std::floor(std::log2(range / 4)));
 }
@@ -56,11 +57,11 @@ public:
     least = most = answer.ranked.front().step;
     for (const Proposal &proposal : answer.simulated)
       least = std::min(least, proposal.step);
-    // Far slower plans would press the others together.
+    // Much slower plans would leave no room for the others.
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= 2.5 * least)
         most = std::max(most, proposal.step);
-    // So would the memory of a device of which plans take little.
+    // So would the memory of a device if all plans need little of it.
     const auto memory = static_cast<double>(question.machine.memory);
     double held = 1;
     for (const Proposal &proposal : answer.simulated)
@@ -155,7 +156,7 @@ private:
     return svg;
   }
 
-  /// The plans that no other beats in both, as steps.
+  /// The Pareto front as a staircase: the plans that no other beats in both.
   std::string front() const {
     std::vector<std::pair<double, int64_t>> all;
     for (const Proposal &proposal : answer.simulated)
@@ -197,9 +198,9 @@ private:
 
   const Question &question;
   const Answer &answer;
-  double least, most; ///< steps, ns
-  double bytes;       ///< where their axis ends
-  bool hasLimit;      ///< whether that is the memory of a device
+  double least, most; ///< step times in ns at the ends of the axis
+  double bytes;       ///< bytes at the end of the axis
+  bool hasLimit;      ///< whether `bytes` is the memory of a device
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- Pins.cpp - What a person decides about a plan ----------------------===//
+//===- Pins.cpp - Choices that the user fixes -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ public:
                ", got \"" + std::string(name) + "\"" +
                schedule::hintForUnknownScheme(name);
       PinnedScheme pinned = withAnyOptions(*scheme);
-      // Pipelines have a comma before the options.
+      // Pipelines write a comma before the options.
       hasComma = take(',');
       if (take('{')) {
         if (std::string error = readOptions(pinned); !error.empty())
@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  /// What is behind an opening brace, with the closing one.
+  /// Reads the options after an opening brace, and the closing brace.
   std::string readOptions(PinnedScheme &pinned) {
     std::vector<std::string_view> names;
     do {
@@ -65,7 +65,8 @@ private:
       if (std::string error = pinned.options.set(name, takeWord());
           !error.empty())
         return error;
-      if (take(':') && takeWord() != "i64") // MLIR prints numbers so
+      // MLIR prints integers with this type.
+      if (take(':') && takeWord() != "i64")
         return "expected no type but i64 after a value";
     } while (take(','));
     return take('}') ? "" : "expected , or } after an option" + gotRest();
@@ -84,7 +85,7 @@ private:
     return true;
   }
 
-  /// Quoted or not; empty where none is next.
+  /// The next word, quoted or not. Empty if there is none.
   std::string_view takeWord() {
     bool isQuoted = take('"');
     skipBlanks();

@@ -1,12 +1,12 @@
-//===- Pins.h - What a person decides about a plan --------------*- C++ -*-===//
+//===- Pins.h - Choices that the user fixes ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What is pinned is not searched: a plan has one of the values that a person
-// lists.
+// The planner does not search values that the user pins. A plan has one of the
+// values in the user's list.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,13 +24,13 @@ namespace chimera::plan {
 
 /// Which stages may be recomputed.
 enum class Recomputation : uint8_t {
-  Least, ///< as few as it takes to fit into the memory
+  Least, ///< as few as needed to fit into the memory
   None,
   All,
-  Fused, ///< all, inside of backwards (schedule::Recompute::Fused)
+  Fused, ///< all, within their backwards (schedule::Recompute::Fused)
 };
 
-/// A scheme, and which of its settings may be tried: options that are open
+/// A scheme and the settings of its options that may be tried. An open option
 /// (schedule::kBest) may have any value.
 struct PinnedScheme {
   const schedule::Scheme *scheme;
@@ -40,27 +40,27 @@ struct PinnedScheme {
 /// `scheme` with all options open.
 PinnedScheme withAnyOptions(const schedule::Scheme &scheme);
 
-/// Adds to `schemes` those that `text` lists, as plans are named and as
-/// pipelines describe them: "1f1b, chimera {pipelines = 4}" and
-/// "chimera, {concatenation = halving}". Options that are not named are open.
-/// Empty if that worked, else what was expected instead.
+/// Reads the schemes in `text` and adds them to `schemes`. Both notations are
+/// read, that of plan names and that of pipelines: "1f1b, chimera {pipelines =
+/// 4}" and "chimera, {concatenation = halving}". Options that are not named are
+/// open. Returns an empty text, or an error if the text is not valid.
 std::string readSchemes(std::string_view text,
                         std::vector<PinnedScheme> &schemes);
 
-/// What a person has decided. An empty list leaves the matter open.
+/// The choices that the user fixes. An empty list leaves a choice open.
 struct Pins {
-  std::vector<PinnedScheme> schemes; ///< may have a scheme several times
-  /// Also schemes without a flush, where none is named.
+  std::vector<PinnedScheme> schemes; ///< may contain a scheme several times
+  /// True to include schemes without a flush, if no scheme is named.
   bool withoutFlush = false;
   std::vector<int32_t> workers; ///< D
   std::vector<int32_t> copies;  ///< W
   std::vector<int32_t> stagesPerWorker;
   std::vector<int32_t> microBatches;    ///< N
   std::vector<int32_t> microBatchSizes; ///< B
-  std::vector<bool> splits;             ///< whole backwards, split ones
+  std::vector<bool> splits;             ///< true: split backwards
   std::vector<schedule::AllReducePolicy> policies;
   Recomputation recomputation = Recomputation::Least;
-  int64_t bucketBytes = 0; ///< as Workload's
+  int64_t bucketBytes = 0; ///< as in schedule::Workload
 };
 
 } // namespace chimera::plan

@@ -1,4 +1,4 @@
-//===- PlanBounds.cpp - What no plan of a choice can beat -----------------===//
+//===- PlanBounds.cpp - Lower bounds of a choice's plans ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,11 +18,12 @@ namespace chimera::plan {
 
 using schedule::Problem;
 
-/// No rounding makes a bound more.
+/// A factor that keeps rounding errors from making a bound too large.
 constexpr double kRoundedDown = 1 - 1e-12;
 
 double cutBound(const LayerTable &table, const Problem &placed) {
-  // Of one micro-batch, and of its way to the last stage and back alone.
+  // Times of one micro-batch: of all its actions, and of its way to the last
+  // stage and back, which needs no weight gradients.
   double work = 0, way = 0;
   const bool areSplit = placed.splits.any();
   for (const LayerCost &layer : table.layers) {
@@ -33,18 +34,19 @@ double cutBound(const LayerTable &table, const Problem &placed) {
         layer.forward +
         (areSplit ? std::min(back, layer.inputGradient) : back));
   }
-  double workers = 0; // that can compute at a time
+  double workers = 0; // that can compute at the same time
   for (const schedule::CoreGroup &group : coreGroups(placed))
     workers += std::min(group.cores, static_cast<double>(group.workers));
   double bound =
       work * placed.microBatches() / (workers > 0 ? workers : placed.workers);
   if (schedule::stepsOverlap(placed.updates))
     return bound * kRoundedDown;
-  // With a flush a step takes what stepBound says, at least w(s) + n e(s) for
-  // each stage s and n micro-batches of a pipeline, where e(s) is the time of a
-  // micro-batch there and w(s) that of its way. The largest of these is least
-  // where all are alike, L: e(0) = L/n, e(1) = (L - e(0))/n, …, and all e sum
-  // to L (1 - (1 - 1/n)^S).
+  // If a flush ends the step, it takes at least w(s) + n e(s) for each stage s
+  // and n micro-batches of a pipeline (see stepBound). Here e(s) is the time of
+  // a micro-batch on the stage, and w(s) the sum of e over the stages before.
+  // The largest of these values is smallest if all have the same value L. Then
+  //
+  //   e(0) = L/n, e(1) = (L - e(0))/n, …, sum of all e = L (1 - (1 - 1/n)^S)
   auto stages = static_cast<double>(placed.stages.size());
   for (const schedule::Pipeline &pipeline : placed.pipelines)
     if (pipeline.backwardParts == 1) {
@@ -56,7 +58,7 @@ double cutBound(const LayerTable &table, const Problem &placed) {
 
 namespace {
 
-/// What the steps of a problem are at least made of.
+/// The parts of a problem's lower bounds.
 class StepParts {
 public:
   explicit StepParts(const Problem &problem) : problem(problem) {}
@@ -73,10 +75,10 @@ public:
 
   bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
 
-  /// One micro-batch's way from the first stage to a stage and back, and all
-  /// that the pipeline does there in between, at the stage where that takes
-  /// longest. The way back begins with any part of a backward, and needs no
-  /// weight gradient.
+  /// The longest time, over the stages, for one micro-batch's way from the
+  /// first stage to a stage and back, and all work of the pipeline on that
+  /// stage in between. The way back may begin with any part of a backward and
+  /// needs no weight gradient.
   int64_t wayAndWork(const schedule::Pipeline &pipeline) const {
     int64_t way = 0, most = 0;
     for (const schedule::StageCost &cost : problem.stages) {

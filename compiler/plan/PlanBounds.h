@@ -1,12 +1,13 @@
-//===- PlanBounds.h - What no plan of a choice can beat ---------*- C++ -*-===//
+//===- PlanBounds.h - Lower bounds of a choice's plans ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Known from where a scheme places stages, before it orders anything: what is
-// slower or larger by these need not be planned.
+// Lower bounds of step time and memory. They need only the placement of the
+// stages. If a choice is too slow or too large by its bounds, its plan need not
+// be made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,21 +18,25 @@
 
 namespace chimera::plan {
 
-/// What no step is shorter than of `placed`, a placement of the choice's
-/// scheme, however the table's layers are cut, ns: as if layers could be cut
-/// anywhere.
+/// A lower bound of the step time in ns, for every cut of the table's layers
+/// into stages. It assumes that layers can be cut anywhere. `placed` is a
+/// placement by the choice's scheme.
 double cutBound(const LayerTable &table, const schedule::Problem &placed);
 
-/// What no step of `problem` is shorter than, whatever its order: what its
-/// workers' actions and updates take (leastStep), and its messages
-/// (busiestChannel); with a flush also, of each pipeline, one micro-batch's way
-/// to and from a stage and all the pipeline's work there, since the pipeline's
-/// first stage begins no step before it has ended the last. Recomputes are not
-/// counted: an order may leave them out.
+/// A lower bound of the step time of `problem`, for every order. It is the
+/// maximum of
+/// - the actions and updates of its workers (leastStep),
+/// - its messages (busiestChannel),
+/// - if a flush ends the step, for each pipeline and stage: the way of one
+///   micro-batch from the first stage to that stage and back, and all work of
+///   the pipeline on that stage. The first stage starts no step before the
+///   previous one has ended there.
+///
+/// Recomputes are not counted, since an order may leave them out.
 double stepBound(const schedule::Problem &problem);
 
-/// What the worker that takes most takes at least, whatever the order and the
-/// cut: the mean of weights, optimizer state and sums of gradients.
+/// A lower bound of the bytes of the largest worker, for every order and cut:
+/// the mean over the workers of weights, optimizer state and sums of gradients.
 int64_t heldBound(const schedule::Problem &problem);
 
 } // namespace chimera::plan

@@ -1,4 +1,4 @@
-//===- Profile.cpp - What a run measured ----------------------------------===//
+//===- Profile.cpp - Times that a run measured ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,12 +19,12 @@ using nlohmann::json;
 
 namespace {
 
-/// What is wrong with a profile.
+/// An error in a profile.
 struct Fault {
   std::string text;
 };
 
-/// Member `name` of an object. Throws a Fault where there is none of that kind.
+/// Member `name` of an object. Throws a Fault if there is none of that kind.
 const json &memberOf(const json &object, const char *name, const char *kind,
                      bool (json::*isKind)() const noexcept) {
   auto found = object.find(name);
@@ -39,7 +39,7 @@ std::string textOf(const json &object, const char *name) {
 
 int64_t countOf(const json &value, const char *name) {
   constexpr int64_t kMost = int64_t{1} << 60;
-  // A number beyond 64 bits is no integer to the parser.
+  // The parser reads numbers of more than 64 bits as floating point.
   if (!value.is_number_integer() || value.is_number_unsigned()
           ? !value.is_number_unsigned() || value.get<uint64_t>() > kMost
           : value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
@@ -48,7 +48,7 @@ int64_t countOf(const json &value, const char *name) {
   return value.get<int64_t>();
 }
 
-/// The mean of an action, 0 where the stage had none.
+/// The mean time of an action, 0 if the stage had none.
 int64_t meanOf(const json &stage, const char *action) {
   auto found = stage.find(action);
   if (found == stage.end())
@@ -60,7 +60,7 @@ int64_t meanOf(const json &stage, const char *action) {
       memberOf(*found, "count", "the number", &json::is_number), "count");
   int64_t total = countOf(
       memberOf(*found, "total", "the number", &json::is_number), "total");
-  // An action that took no time took little.
+  // At least 1: 0 would mean that the stage had no such action.
   return count == 0 ? 0 : std::max<int64_t>(1, total / count);
 }
 
@@ -89,8 +89,8 @@ MeasuredStage stageOf(const json &stage) {
   return measured;
 }
 
-/// Older profiles say nothing of cores, nor do profiles of ranks that compute
-/// on none.
+/// Reads threads and cores per rank. Older profiles have no cores per rank, nor
+/// do profiles of ranks that do not compute on CPU cores.
 void readCores(const json &document, Profile &profile) {
   if (auto threads = document.find("threads"); threads != document.end())
     profile.threads = countOf(*threads, "threads");
@@ -147,7 +147,8 @@ std::string readProfile(std::string_view name, std::string_view text,
                         Profile &profile) {
   profile = {};
   profile.name = name;
-  // What is deeper is no profile, and could overflow the stack that copies it.
+  // A profile is not nested more deeply. Copying deeper JSON could overflow the
+  // stack.
   constexpr int kDeepest = 8;
   bool isTooDeep = false;
   auto isKept = [&](int depth, json::parse_event_t, const json &) {
@@ -192,10 +193,10 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
 }
 
 namespace {
-/// What is measured of each layer, by the size of a micro-batch.
+/// The kinds of measurements of each layer, by micro-batch size.
 class KnownKinds {
 public:
-  /// Whether the profile has something that those before it have not.
+  /// Returns true if the profile has something that the earlier ones lack.
   bool add(const Profile &profile) {
     std::vector<unsigned> &layers = bySize[profile.microBatchSize];
     layers.resize(profile.layers);
@@ -223,7 +224,7 @@ private:
 
 std::string checkTogether(const std::vector<Profile> &profiles) {
   KnownKinds known;
-  const Profile *first = nullptr; // that names its device
+  const Profile *first = nullptr; // the first that names its device
   for (const Profile &profile : profiles) {
     if (!first && !profile.device.empty())
       first = &profile;

@@ -1,13 +1,13 @@
-//===- Profile.h - What a run measured --------------------------*- C++ -*-===//
+//===- Profile.h - Times that a run measured --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A run says how long each action of each stage took (chimera-run --profile).
-// From that follows what layers take, and so what another cut of the model or
-// another micro-batch would.
+// A profile has the time of each action of each stage in a run (chimera-run
+// --profile). The times of layers follow from it, and from these the times for
+// another cut of the model or another micro-batch size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,61 +24,65 @@
 
 namespace chimera::plan {
 
-/// What a run may have measured of a stage beside its forward: bits of a set.
+/// Kinds of measurements of a stage besides its forward, as bits of a set:
+/// whole backwards, halves of split backwards, recomputes.
 inline constexpr unsigned kBackward = 1, kHalves = 2, kRecompute = 4;
 
-/// What a stage's actions took for one whole micro-batch, in nanoseconds; 0
-/// where it had none. Means, since a step is a sum of many: medians leave out
-/// what some of them wait for the caches and cores that ranks share.
+/// Mean times of a stage's actions for one whole micro-batch, in nanoseconds. 0
+/// if the stage had no such action. They are means because a step is a sum of
+/// many actions: a median would leave out the waits for caches and cores that
+/// ranks share.
 struct MeasuredStage {
-  int32_t first, end; ///< its layers
+  int32_t first, end; ///< the stage's layers
   int64_t load, forward, backward, inputGradient, weightGradient, recompute,
       update;
 
-  /// Those of kBackward, kHalves and kRecompute that it has.
+  /// The kinds of measurements that it has.
   unsigned kinds() const {
     return (backward > 0 ? kBackward : 0) | (inputGradient > 0 ? kHalves : 0) |
            (recompute > 0 ? kRecompute : 0);
   }
 };
 
-/// What one run measured.
+/// The measurements of one run.
 struct Profile {
-  std::string name; ///< of its file, for errors
+  std::string name; ///< name of its file, for errors
   int64_t microBatchSize = 1;
-  int32_t layers = 0;    ///< of the model
-  std::string model;     ///< its architecture and sizes, as JSON
-  std::string types;     ///< "float32", "float32, bfloat16"
-  std::string optimizer; ///< its name
-  int64_t threads = 1;   ///< with which a rank computed
-  std::string device;    ///< on what, empty where the profile does not say
-  /// Cores of a host for each of its ranks, where the profile says.
+  int32_t layers = 0;    ///< number of layers of the model
+  std::string model;     ///< architecture and sizes, as JSON
+  std::string types;     ///< weights, activations: "float32, bfloat16"
+  std::string optimizer; ///< name of the optimizer
+  int64_t threads = 1;   ///< threads of a rank
+  std::string device;    ///< name of the device; empty if not known
+  /// Cores of a host per rank, if the profile says.
   std::optional<double> coresPerRank;
   std::vector<MeasuredStage> stages; ///< all layers, in order
 
-  /// Whether ranks computed with more threads than they had cores, so that
-  /// times contain waits for a core. False where the profile does not say.
+  /// True if ranks computed with more threads than they had cores, so that
+  /// times contain waits for a core. False if the profile does not say.
   bool hasSharedCores() const {
     return coresPerRank && *coresPerRank < static_cast<double>(threads);
   }
 };
 
-/// Reads the profile `text` of the file `name`. Returns what is wrong where it
-/// is none of a program that trained a model.
+/// Reads the profile `text` of the file `name`. Returns an empty text, or an
+/// error if it is not the profile of a program that trained a model.
 std::string readProfile(std::string_view name, std::string_view text,
                         Profile &profile);
 
-/// Empty, or why the profile is of something else than this model with values
-/// of these types.
+/// Returns an error if the profile is of another model or of other types, else
+/// an empty text.
 std::string checkProfile(const Profile &profile, const program::ModelT &model,
                          program::Types types, std::string_view optimizer);
 
-/// Empty, or why the profiles do not go together: they are of several devices,
-/// or one has nothing that is not in those before it of the same size.
+/// Returns an error if the profiles cannot be combined: they are of different
+/// devices, or one adds nothing to the earlier ones of the same micro-batch
+/// size. Else an empty text.
 std::string checkTogether(const std::vector<Profile> &profiles);
 
-/// What is measured by no profile of a size, of any layer and any size that has
-/// a profile: kBackward, kHalves and kRecompute.
+/// The kinds of measurements that are missing for some layer at some
+/// micro-batch size of the profiles: a set of kBackward, kHalves and
+/// kRecompute.
 unsigned missingKinds(const std::vector<Profile> &profiles);
 
 } // namespace chimera::plan

@@ -1,4 +1,4 @@
-//===- Search.cpp - The best plans of a space -----------------------------===//
+//===- Search.cpp - Search for the best plans -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +17,14 @@ namespace chimera::plan {
 
 namespace {
 
-/// What is known so far of one search, shared by its threads.
+/// The state of a search, shared by its threads.
 class Findings {
 public:
   Findings(const Space &space, const SearchSettings &settings)
       : settings(settings), outcomes(space.choices.size()) {}
 
-  /// True where enough plans are faster, one of them of the same scheme, and,
-  /// if small ones are kept, one of the faster takes no more memory.
+  /// True if enough plans are faster and one of them is of the same scheme. If
+  /// `keepSmall` is set, a faster one must also need no more memory.
   bool isHopeless(const schedule::Scheme *scheme, double bound,
                   int64_t peakBytes) {
     std::lock_guard lock(mutex);
@@ -53,8 +53,8 @@ private:
     double step = proposal.step;
     auto [best, isNew] = bestOf.emplace(proposal.choice.scheme, step);
     best->second = std::min(best->second, step);
-    // Equal ones are counted once, so that what is left out of the ranking as
-    // alike never keeps another out.
+    // Equal times count once. Otherwise a plan that the ranking drops as a
+    // duplicate could keep another plan out.
     auto place = std::ranges::lower_bound(steps, step);
     if (place == steps.end() || *place != step)
       steps.insert(place, step);
@@ -67,14 +67,14 @@ private:
   const SearchSettings &settings;
   std::mutex mutex;
   std::vector<Outcome> outcomes;
-  std::vector<double> steps; ///< the fastest, ascending
+  std::vector<double> steps; ///< the fastest distinct times, ascending
   std::map<const schedule::Scheme *, double> bestOf;
-  std::vector<std::pair<double, int64_t>> front; ///< step and peak bytes
+  std::vector<std::pair<double, int64_t>> front; ///< step time and peak bytes
   size_t done = 0;
 };
 
-/// The choices, those first that are likely to be fast: then bounds rule out
-/// most of the others.
+/// The indices of the choices, those first that are likely to be fast. Then
+/// bounds rule out most of the others.
 std::vector<size_t> promisingFirst(const Space &space,
                                    const Evaluator &evaluator) {
   std::vector<double> guess;

@@ -1,4 +1,4 @@
-//===- Shares.cpp - Where the time of a step goes -------------------------===//
+//===- Shares.cpp - The shares of a step's time ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,12 +16,12 @@ namespace chimera::plan {
 
 namespace {
 
-/// What the workers do in a step, and its time.
+/// The times of the workers' actions in one step.
 struct Busy {
-  double forwardsAgain = 0;     ///< recomputes, of all workers
-  double all = 0;               ///< of all workers
-  double most = 0;              ///< of the busiest
-  std::set<int32_t> recomputed; ///< stages of which forwards run again
+  double forwardsAgain = 0;     ///< recomputes, over all workers
+  double all = 0;               ///< over all workers
+  double most = 0;              ///< of the busiest worker
+  std::set<int32_t> recomputed; ///< stages that are recomputed
 };
 
 Busy busyOf(const schedule::Problem &problem, const schedule::Schedule &order) {
@@ -65,17 +65,17 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
   double mean = busy.all / problem.workers;
   double again = busy.forwardsAgain / problem.workers;
   schedule::StepTime time = stepTime(problem, solution.order);
-  schedule::Problem free = problem; // whose messages take no time
+  schedule::Problem free = problem; // without message times
   for (schedule::LinkClass *links : free.classes())
     links->link = {};
   const double withCores = stepTime(free, solution.order).actions;
-  double alone = withCores; // where each worker also has a core of its own
+  double alone = withCores; // with a core for each worker, too
   if (schedule::sharesCores(problem)) {
     free.node->cores = 0;
     alone = stepTime(free, solution.order).actions;
   }
-  // The mean of some dozens of steps may be a little less than the busiest
-  // worker's time.
+  // The mean of some dozens of steps may be slightly less than the time of the
+  // busiest worker.
   double most = std::min(busy.most, alone);
   Detail detail;
   detail.proposal = proposal;

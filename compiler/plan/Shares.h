@@ -1,4 +1,4 @@
-//===- Shares.h - Where the time of a step goes -----------------*- C++ -*-===//
+//===- Shares.h - The shares of a step's time -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 
 namespace chimera::plan {
 
-/// The parts of a step's time, in the order in which they are shown.
+/// The parts of a step's time, in the order of display.
 enum class Part : uint8_t {
   Compute,
   Recompute,
@@ -26,33 +26,34 @@ enum class Part : uint8_t {
   Update,
 };
 
-/// How much of a step's time a part takes.
+/// The time of one part of a step.
 struct Share {
   Part part;
   const char *name;
-  const char *summary; ///< to be read after "NAME: "
+  const char *summary; ///< completes "NAME: "
   double time;         ///< ns
 };
 
-/// A proposal and where the time of its steps goes.
+/// A proposal with a breakdown of its step time.
 struct Detail {
   Proposal proposal;
-  std::vector<Share> shares; ///< one for each part; they sum to the step
-  int32_t recomputed;        ///< of how many stages forwards run again
-  bool hasSums;              ///< whether gradients are summed over workers
+  std::vector<Share> shares; ///< one for each part; their sum is the step
+  int32_t recomputed;        ///< number of stages that are recomputed
+  bool hasSums;              ///< true if gradients are summed over workers
 
-  /// What a part takes, ns.
+  /// The time of a part in ns.
   double timeOf(Part part) const {
     return shares[static_cast<size_t>(part)].time;
   }
-  /// The share that takes longest of those that another plan could leave out,
-  /// which are all but the computation; null where none takes any time.
+  /// The longest share other than computation: another plan might avoid it.
+  /// Null if no other part takes time.
   const Share *limit() const;
-  /// Idle time, as a share of the step: imbalance, bubble and messages.
+  /// Idle time as a share of the step: imbalance, bubble and messages.
   double idleShare() const;
 };
 
-/// Requires that the evaluator made `proposal`.
+/// The breakdown of a proposal's step time. Requires that the evaluator made
+/// `proposal`.
 Detail detailOf(const Evaluator &evaluator, const Proposal &proposal);
 
 } // namespace chimera::plan

@@ -1,4 +1,4 @@
-//===- Space.cpp - The plans that there are -------------------------------===//
+//===- Space.cpp - All possible plans -------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,9 +60,10 @@ bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
   return pins.empty() || std::ranges::count(pins, value) > 0;
 }
 
-/// Empty, or why a step is too long to compile.
+/// Returns an error if a step is too long to compile, else an empty text.
 std::string checkLength(const Choice &choice) {
-  // Of the losses of a step, each in a place of its own.
+  // An instruction has at most 2^16 - 1 operands, and the sum of the losses has
+  // one for each micro-batch.
   constexpr int32_t kMostMicroBatches = UINT16_MAX;
   constexpr int64_t kMostActions = int64_t{1} << 22;
   if (choice.microBatches > kMostMicroBatches)
@@ -77,7 +78,7 @@ std::string checkLength(const Choice &choice) {
   return {};
 }
 
-/// Whether the scheme's steps end with a flush, which does not depend on sizes.
+/// True if the scheme's steps end with a flush. Sizes do not matter for this.
 bool hasFlush(const Scheme &scheme) {
   schedule::Request request;
   request.workers = 2;
@@ -151,7 +152,7 @@ private:
     }
     int64_t copy = question.batch / choice.width;
     bool isPossible = false;
-    std::optional<std::pair<Choice, std::string>> impossible; // the first
+    std::optional<std::pair<Choice, std::string>> impossible; // the first one
     for (int64_t b : divisorsOf(copy)) {
       choice.microBatchSize = static_cast<int32_t>(b);
       choice.microBatches = static_cast<int32_t>(copy / b);
@@ -167,13 +168,13 @@ private:
         impossible.emplace(choice, wrong);
       isPossible |= wrong.empty();
     }
-    // A size that cannot be is no reason where others can.
+    // Report an impossible size only if no size is possible.
     if (impossible && !isPossible)
       refuse(impossible->first, impossible->second);
   }
 
-  /// Empty, or why copies and micro-batches cannot share the mini-batch
-  /// equally, and the nearest mini-batches that they can share.
+  /// Returns an error with the nearest possible mini-batches if copies and
+  /// micro-batches cannot divide the mini-batch equally, else an empty text.
   std::string whyUnequal(int64_t width) const {
     std::vector<int64_t> sizes(pins.microBatchSizes.begin(),
                                pins.microBatchSizes.end());
@@ -203,7 +204,8 @@ private:
            std::to_string(more);
   }
 
-  /// Empty, or what is wrong with micro-batches of so many samples.
+  /// Returns an error if micro-batches of this size are not possible, else an
+  /// empty text.
   const std::string &checkSize(int64_t microBatchSize) {
     auto [entry, isNew] = checkedSizes.try_emplace(microBatchSize);
     if (isNew)
@@ -218,7 +220,7 @@ private:
     request.width = choice.width;
     request.stages.resize(choice.stages);
     request.microBatches = choice.microBatches;
-    std::vector<schedule::Options> possible; // of those that are allowed
+    std::vector<schedule::Options> possible; // of `allowed`
     for (const schedule::Options &options : allowed) {
       request.options = options;
       std::string wrong = schedule::whyNot(*choice.scheme, request);
@@ -237,7 +239,7 @@ private:
       }
   }
 
-  /// Adds each setting of `possible` once.
+  /// Adds a choice for each setting of `possible`, without duplicates.
   void addSettings(Choice &choice, schedule::Request &request,
                    const std::vector<schedule::Options> &possible) {
     std::vector<schedule::Options> added;
@@ -270,12 +272,13 @@ private:
   const Pins &pins;
   Space space;
   std::map<int64_t, std::string> checkedSizes; ///< by micro-batch size
-  std::vector<schedule::Options> allowed;      ///< of the present scheme
-  /// Of all refusals, but for copies that cannot share the mini-batch equally.
+  std::vector<schedule::Options> allowed;      ///< for the current scheme
+  /// The reasons of all refusals, except for unequal mini-batches.
   std::set<std::string> reasons;
-  std::optional<int32_t> unequalWidth; ///< the fewest such copies
-  /// The first with the most workers, of the present scheme: of few workers
-  /// most options are wrong.
+  /// The smallest W that cannot divide the mini-batch equally.
+  std::optional<int32_t> unequalWidth;
+  /// The current scheme's refusal: the first one with the most workers. With
+  /// few workers, most options are not possible anyway.
   std::optional<Refusal> refusal;
   int32_t refusedWorkers = 0;
 };

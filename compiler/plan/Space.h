@@ -1,4 +1,4 @@
-//===- Space.h - The plans that there are -----------------------*- C++ -*-===//
+//===- Space.h - All possible plans -----------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A question is a model, a machine and a mini-batch. Its space is every way to
-// train the mini-batch on all devices: a schedule with its options, how many
-// workers and copies, how many stages, how large a micro-batch. How much is
-// recomputed and when gradients are summed is decided for each way by itself
-// (Evaluate.h).
+// train the mini-batch on all devices: schedule and options, numbers of
+// workers, copies and stages, micro-batch size. Recomputation and the start of
+// all-reduces are not part of the space; Evaluate.h decides them for each
+// choice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,49 +24,50 @@ namespace chimera::plan {
 struct Question {
   Model model;
   Machine machine;
-  int64_t batch; ///< samples of a step, over all copies; 1 to 2^31 - 1
+  int64_t batch; ///< samples per step over all copies, 1 to 2^31 - 1
   Pins pins;
 };
 
 /// A way to train the mini-batch.
 struct Choice {
   const schedule::Scheme *scheme;
-  schedule::Options options; ///< none open
+  schedule::Options options; ///< none is open
   int32_t workers;           ///< D
-  int32_t width;             ///< W, copies of all workers
+  int32_t width;             ///< W, data-parallel copies
   int32_t stages;
   int32_t microBatchSize; ///< B, in samples
-  int32_t microBatches;   ///< N, of one copy
-  bool split;             ///< whether backwards are
+  int32_t microBatches;   ///< N, per copy
+  bool split;             ///< whether backwards are split
 };
 
-/// Why a scheme has no choice.
+/// The reason why a scheme has no choice.
 struct Refusal {
-  std::string what; ///< "1f1b, D=8, W=4, N=16, B=2"
+  std::string what; ///< for example "1f1b, D=8, W=4, N=16, B=2"
   std::string reason;
 };
 
 struct Space {
   std::vector<Choice> choices;
-  /// Of each scheme without a choice, in words that name what is possible
-  /// instead.
+  /// For each scheme without a choice, a reason that names a possible
+  /// alternative.
   std::vector<Refusal> refusals;
-  /// Where there is no choice at all, the reason that every way to train the
-  /// mini-batch was refused for; empty where there are several reasons.
+  /// If there is no choice and all ways were refused for the same reason, this
+  /// reason. Else empty.
   std::string onlyReason;
 };
 
-/// All choices for `question`: D and W whose product is the number of devices,
-/// of W that divide the batch, B that divide what a copy gets, and 1, 2, 4, …
-/// stages a worker as far as there are layers.
+/// All choices for `question`: D and W whose product is the number of devices
+/// and whose W divides the mini-batch, B that divide the samples of a copy, and
+/// 1, 2, 4, … stages a worker, at most as many stages as layers.
 Space spaceOf(const Question &question);
 
-/// "chimera {concatenation = eager}, D=8, W=4, N=16, B=2, split".
+/// For example "chimera {concatenation = eager}, D=8, W=4, N=16, B=2, split".
 std::string nameOf(const Choice &choice);
-/// "chimera {concatenation = eager}": options that are set, and not open.
+/// For example "chimera {concatenation = eager}". Has the options that differ
+/// from their defaults and are not open.
 std::string scheduleOf(const Choice &choice);
 
-/// Of a positive number, ascending.
+/// All divisors of a positive number, ascending.
 std::vector<int64_t> divisorsOf(int64_t number);
 
 } // namespace chimera::plan

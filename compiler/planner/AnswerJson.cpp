@@ -15,7 +15,7 @@ namespace chimera {
 
 using nlohmann::ordered_json;
 
-/// As a pipeline's `recompute` has it.
+/// The word for a recomputation in a pipeline's `recompute` clause.
 static const char *wordOf(schedule::Recompute how) {
   switch (how) {
   case schedule::Recompute::None:
@@ -41,7 +41,7 @@ static ordered_json optionsOf(const plan::Choice &choice) {
   return object;
 }
 
-/// A word for each stage.
+/// One word for each stage.
 static ordered_json recomputeOf(const plan::Proposal &proposal) {
   std::vector<const char *> words(proposal.choice.stages, "none");
   for (size_t stage = 0; stage < proposal.recompute.size(); ++stage)
@@ -56,7 +56,7 @@ static ordered_json planOf(const plan::Question &question,
   ordered_json shares = ordered_json::object();
   for (const plan::Share &share : detail.shares)
     shares[share.name] = share.time;
-  ordered_json limit; // null where nothing takes time but the computation
+  ordered_json limit; // null if only computation takes time
   if (const plan::Share *share = detail.limit())
     limit = {{"share", share->name}, {"of_step", share->time / proposal.step}};
   return {{"name", plan::nameOf(choice)},
@@ -88,7 +88,7 @@ static ordered_json plansOf(const plan::Question &question,
 }
 
 static ordered_json scheduleOf(const plan::Tally &tally) {
-  ordered_json smallest, reason; // null where nothing is to be said
+  ordered_json smallest, reason; // null if there is none
   if (tally.smallest)
     smallest = {{"plan", tally.smallestName},
                 {"peak_bytes", tally.smallest->peakBytes}};
@@ -100,7 +100,7 @@ static ordered_json scheduleOf(const plan::Tally &tally) {
           {"impossible", tally.impossible}, {"why_impossible", reason}};
 }
 
-/// Null where there is no such op.
+/// Null if there is no such op.
 template <typename Op> static ordered_json symbolOf(Op op) {
   return op ? ordered_json(op.getSymName().str()) : ordered_json();
 }
@@ -114,7 +114,7 @@ std::string jsonOf(const plan::Question &question, PlanSubject subject,
   ordered_json refusals = ordered_json::array();
   for (const plan::Refusal &refusal : planned.space.refusals)
     refusals.push_back({{"plan", refusal.what}, {"reason", refusal.reason}});
-  ordered_json bucketBytes, whyNone; // null where there is nothing to say
+  ordered_json bucketBytes, whyNone; // null if there is none
   if (question.pins.bucketBytes > 0)
     bucketBytes = question.pins.bucketBytes;
   if (planned.ranked.empty())
@@ -141,7 +141,7 @@ std::string jsonOf(const plan::Question &question, PlanSubject subject,
       {"best_of_schedules", plansOf(question, planned.ofSchemes)},
       {"schedules", schedules},
       {"not_considered", refusals}};
-  // A name of a file may be no UTF-8.
+  // File names may contain bytes that are not UTF-8.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

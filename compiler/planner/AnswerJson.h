@@ -12,8 +12,9 @@
 
 namespace chimera {
 
-/// The question, its plans and what became of all others, as a JSON document;
-/// tools/README.md says what is in it. Where no plan is possible, it says why.
+/// The question, its plans and the outcomes of all other choices, as a JSON
+/// document (format: tools/README.md). If no plan is possible, the document has
+/// the reason.
 std::string jsonOf(const plan::Question &question, PlanSubject subject,
                    const PlannedAnswer &planned,
                    const std::vector<std::string> &assumptions);

@@ -1,4 +1,4 @@
-//===- Assumptions.cpp - What a plan assumes ------------------------------===//
+//===- Assumptions.cpp - Assumptions of a plan ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ static void addLinks(MachineOp machine, Lines &lines) {
                     "machine has no node_all_reduce)");
 }
 
-/// What the clauses of a machine without profiles say of layers and updates.
+/// Assumptions about layers and updates on a machine without profiles.
 static void addSpeeds(MachineOp machine, Lines &lines) {
   if (!machine.getMemoryBandwidth())
     lines.push_back("updates take no time (the machine has no "
@@ -42,8 +42,8 @@ static void addSpeeds(MachineOp machine, Lines &lines) {
                     "machine has no layer_overhead)");
 }
 
-/// What the clauses of a machine with profiles say in vain, and what the
-/// profiles do not say.
+/// Clauses that a machine with profiles does not use, and measurements that the
+/// profiles lack.
 static void addProfiles(MachineOp machine,
                         const std::vector<plan::Profile> &profiles,
                         Lines &lines) {

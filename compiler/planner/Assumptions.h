@@ -1,12 +1,12 @@
-//===- Assumptions.h - What a plan assumes ----------------------*- C++ -*-===//
+//===- Assumptions.h - Assumptions of a plan --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A description leaves out what a person does not know or care about. A plan
-// then rests on an assumption, which the person may not have meant.
+// A description omits values that the user does not know or care about. A plan
+// then depends on assumptions that the user may not have intended.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,10 @@
 
 namespace chimera {
 
-/// A line for each matter on which the subject's ops and the profiles of
-/// `machine`, which is the subject's, say nothing: which value holds, and what
-/// does not say it. Also what they say in vain.
+/// One line for each value that neither the subject's ops nor the profiles of
+/// `machine` state: the assumed value, and the clause or option that is
+/// missing. There are also lines for values that are stated but not used.
+/// Requires that `machine` is the subject's.
 std::vector<std::string> assumptionsOf(PlanSubject subject,
                                        const plan::Machine &machine);
 

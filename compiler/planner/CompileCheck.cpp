@@ -27,7 +27,7 @@ namespace chimera {
 
 namespace {
 
-/// One try to compile a text, in a context of its own, with its first error.
+/// One attempt to compile a text, in its own context, with its first error.
 class Trial {
 public:
   explicit Trial(const std::string &text)
@@ -38,7 +38,7 @@ public:
     module = parseSourceString<ModuleOp>(text, &context);
   }
 
-  /// Takes the module to `phase`.
+  /// Lowers the module to `phase`.
   bool lower(Phase phase) {
     return run([&](OpPassManager &passes) {
       buildPipeline(passes, Phase::Described, phase, /*checked=*/false);
@@ -47,8 +47,8 @@ public:
 
   enum class Size { Fits, TooLarge, Unknown };
 
-  /// Allocates the projected module's workers so that each receive is posted
-  /// as late as it can be.
+  /// Allocates the workers of the projected module with each receive posted as
+  /// late as possible.
   Size allocateWithLateReceives() {
     bool exceeds = false;
     for (auto pipeline : module->getOps<PipelineOp>()) {
@@ -96,11 +96,11 @@ private:
 } // namespace
 
 std::string compileFault(const std::string &text) {
-  // Most of what a full compilation takes goes into the choice of a window for
-  // receives, which tries one after the other where memory is scarce. Posted as
-  // late as possible, receives take least: if all workers fit then, the
-  // compiler finds a window, and if one does not fit even without gaps between
-  // its values, the compiler finds none.
+  // A full compilation spends most of its time on choosing a receive window: if
+  // memory is scarce, it tries one window after another. Receives that are
+  // posted as late as possible need the least memory. If all workers fit then,
+  // the compiler finds a window. If a worker does not fit even without gaps
+  // between its values, the compiler finds none.
   Trial late(text);
   if (!late.lower(Phase::Projected))
     return late.fault();
@@ -112,7 +112,7 @@ std::string compileFault(const std::string &text) {
   case Trial::Size::Unknown:
     break;
   }
-  // Gaps may be smaller with another window.
+  // Another window may leave smaller gaps.
   Trial whole(text);
   return whole.lower(Phase::Allocated) ? "" : whole.fault();
 }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The planner counts what a step holds. A program also has messages that wait,
-// and alignment: how much they take is known when a worker's buffers are
-// allocated. So a plan is compiled before it is proposed.
+// The planner estimates the memory of a step. A program also needs memory for
+// alignment and for messages that wait. How much is known only when a worker's
+// buffers are allocated. So a plan is compiled before it is proposed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,9 @@
 
 namespace chimera {
 
-/// Empty if the module `text`, made by describePlan, compiles as far as its
-/// buffers, else the first error. Several threads may call it at a time: each
-/// call has an MLIR context of its own.
+/// Compiles the module `text`, made by describePlan, up to the allocation of
+/// its buffers. Returns the first error, or an empty text. Several threads may
+/// call it at the same time: each call has its own MLIR context.
 std::string compileFault(const std::string &text);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Fitting.cpp - Plans that fit when they are compiled ----------------===//
+//===- Fitting.cpp - Changes plans until their programs fit ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -48,7 +48,7 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
                       uint32_t threads, const Progress &progress) {
-  // The same plan may be asked for twice.
+  // `proposals` may contain a plan twice.
   std::map<std::string, const plan::Proposal *> byText;
   for (const plan::Proposal &proposal : proposals)
     if (std::string text = describe(proposal); !fits.contains(text))
@@ -56,7 +56,8 @@ void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
   std::vector<std::pair<const std::string *, const plan::Proposal *>> all;
   for (const auto &[text, proposal] : byText)
     all.emplace_back(&text, proposal);
-  // The largest programs first, so that no thread is left with one at the end.
+  // Compile the largest programs first, so that no thread starts one at the
+  // end.
   std::ranges::stable_sort(all, std::greater(), [](const auto &one) {
     const plan::Choice &choice = one.second->choice;
     return int64_t{choice.stages} * choice.microBatches;
@@ -92,9 +93,9 @@ bool Fitting::isKnown(const plan::Proposal &proposal) {
 void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
   std::vector<plan::Proposal> fitting;
   for (const plan::Proposal &proposal : ranked) {
-    // A plan that was changed to fit is slower than it was, so the next ones
-    // may be faster than it is now. None is faster than one that was not
-    // changed.
+    // A plan that was changed to fit is usually slower than before, so the next
+    // plans may be faster than it. No later plan is faster than an unchanged
+    // one.
     if (fitting.size() >= number &&
         !plan::isFaster(proposal, fitting[number - 1]))
       break;

@@ -1,12 +1,13 @@
-//===- Fitting.h - Plans that fit when they are compiled --------*- C++ -*-===//
+//===- Fitting.h - Changes plans until their programs fit -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A plan whose program takes more memory than the planner counted is planned
-// anew for a little less memory than the machine has, until its program fits.
+// If a plan's program needs more memory than the planner estimated, the plan is
+// made again for slightly less memory than the machine has, until its program
+// fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,33 +31,35 @@ public:
           const plan::Evaluator &evaluator)
       : subject(subject), question(question), evaluator(evaluator) {}
 
-  /// Called by one thread at a time with how many of all plans are compiled.
+  /// Called by one thread at a time. `done` of `all` plans are compiled.
   using Progress = std::function<void(size_t done, size_t all)>;
 
-  /// Compiles what `fit` will need for these proposals, on so many threads.
+  /// Compiles in advance the plans that `fit` needs for these proposals, on
+  /// `threads` threads.
   void prepare(const std::vector<plan::Proposal> &proposals, uint32_t threads,
                const Progress &progress = {});
 
-  /// `proposal`, if it compiles; else the first plan of its choice that does,
-  /// of those for 99, 96, 90 and 80 % of the memory and, unless what is
-  /// recomputed is pinned, the one that recomputes everything; none where none
-  /// does, with a line in `passedOver`.
+  /// Returns `proposal` if it compiles. Otherwise returns the first plan of the
+  /// same choice that compiles: with 99, 96, 90 or 80 % of the memory, then,
+  /// unless recomputation is pinned, with everything recomputed. If none
+  /// compiles, returns nothing and adds a line to `passedOver`.
   std::optional<plan::Proposal> fit(const plan::Proposal &proposal);
-  /// Whether `fit` knows without compiling.
+  /// True if `fit` needs no compilation for this proposal.
   bool isKnown(const plan::Proposal &proposal);
 
-  /// Leaves in `ranked`, fastest first, the fastest `number` that fit.
+  /// Replaces `ranked`, sorted by speed, by its fastest `number` plans that
+  /// fit.
   void keepFitting(std::vector<plan::Proposal> &ranked, size_t number);
 
-  /// The choices that no memory made fit, and the first error of each, in the
-  /// order in which they were asked for.
+  /// The choices that fit with no amount of memory, each with its first error,
+  /// in the order of the calls of `fit`.
   const std::vector<std::string> &passedOver() const { return faults; }
 
 private:
-  /// What became of a proposal.
+  /// The result of fitting a proposal.
   struct Fit {
-    std::optional<plan::Proposal> proposal; ///< that compiles
-    std::string fault; ///< of the proposal as it was; empty if it compiles
+    std::optional<plan::Proposal> proposal; ///< the plan that compiles
+    std::string fault; ///< error of the original proposal; empty if it compiles
   };
 
   std::string describe(const plan::Proposal &proposal);
@@ -65,8 +68,8 @@ private:
   PlanSubject subject;
   const plan::Question &question;
   const plan::Evaluator &evaluator;
-  std::mutex mutex;                ///< for the subject's context
-  std::map<std::string, Fit> fits; ///< by the proposals' texts
+  std::mutex mutex;                ///< protects the context of the subject
+  std::map<std::string, Fit> fits; ///< by the text of the proposal
   std::vector<std::string> faults;
 };
 

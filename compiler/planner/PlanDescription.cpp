@@ -1,4 +1,4 @@
-//===- PlanDescription.cpp - From descriptions to questions, and back -----===//
+//===- PlanDescription.cpp - Questions and plans as modules ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The op of that name, or the only one. `example` shows how one is written.
+/// The op with this name, or the only one. `example` is for the diagnostic.
 template <typename Op>
 static FailureOr<Op> findOp(ModuleOp module, StringRef what, StringRef name,
                             bool isRequired, StringRef example) {
@@ -73,8 +73,7 @@ FailureOr<PlanSubject> subjectOf(ModuleOp module, StringRef model,
   return subject;
 }
 
-/// "plan", or with a number behind it where one of the subject's ops is called
-/// that.
+/// "plan", or "plan2", "plan3", … if an op of the subject has that name.
 static std::string freeName(PlanSubject subject) {
   auto isTaken = [&](StringRef name) {
     TrainingOp training = subject.training;
@@ -88,7 +87,7 @@ static std::string freeName(PlanSubject subject) {
   return name;
 }
 
-/// A pipeline that names the subject's ops, of one stage and micro-batch.
+/// A pipeline with one stage and one micro-batch that uses the subject's ops.
 static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
   OperationState state(subject.model.getLoc(), PipelineOp::getOperationName());
   PipelineOp::Properties &properties =
@@ -111,7 +110,7 @@ static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
   return cast<PipelineOp>(builder.create(state));
 }
 
-/// The subject's ops without any pipeline, and a builder behind them.
+/// A module with the subject's ops and no pipeline, and a builder at its end.
 static std::pair<OwningOpRef<ModuleOp>, OpBuilder>
 moduleOf(PlanSubject subject) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(subject.model.getLoc());
@@ -132,15 +131,15 @@ FailureOr<plan::Model> planModelOf(PlanSubject subject) {
   return std::move(**model);
 }
 
-/// The whole path of a file that `op` names.
+/// The absolute path of a file that `op` names.
 static std::string wholePath(Operation *op, StringRef path) {
   llvm::SmallString<128> whole(pathFrom(op, path));
   llvm::sys::fs::make_absolute(whole);
   return whole.str().str();
 }
 
-/// Gives the ops of `module`, copies of the subject's, the whole paths of their
-/// files: a relative path begins at the folder of the module that names it.
+/// Makes the file names in the ops of `module` absolute. The ops are copies of
+/// the subject's, whose relative names start at the folder of their module.
 static void setWholePaths(ModuleOp module, PlanSubject subject) {
   for (auto model : module.getOps<ModelOp>())
     if (std::optional<StringRef> package = model.getPackage())

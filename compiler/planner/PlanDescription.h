@@ -1,12 +1,12 @@
-//===- PlanDescription.h - Questions and answers as modules -----*- C++ -*-===//
+//===- PlanDescription.h - Questions and plans as modules -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A module that describes a model and a machine becomes a question to the
-// planner, and a plan becomes the text of a module with a described pipeline.
+// Converts a module that describes a model and a machine into a question for
+// the planner, and a plan into the text of a module with a pipeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,31 +20,32 @@
 
 namespace chimera {
 
-/// What a plan is for; passed by value, as ops are.
+/// The ops that a plan is for. Passed by value, as ops are.
 struct PlanSubject {
   ModelOp model;
   MachineOp machine;
-  TrainingOp training;                 ///< null where none is given
-  std::optional<DataType> weights;     ///< float32 unless given
-  std::optional<DataType> activations; ///< as the weights unless given
+  TrainingOp training;                 ///< null if none is given
+  std::optional<DataType> weights;     ///< float32 if not given
+  std::optional<DataType> activations; ///< as the weights if not given
 };
 
-/// The model, the machine and the training of these names in `module`; of an
-/// empty name the only one there is. Fails, with a diagnostic that says what is
-/// missing and how it is described, where there is none or several.
+/// Finds the model, the machine and the training in `module` by name. An empty
+/// name means the only op of its kind. Only a training may be missing.
+/// Otherwise fails if there is no such op or more than one; the diagnostic says
+/// what is missing and how to write it.
 mlir::FailureOr<PlanSubject> subjectOf(mlir::ModuleOp module,
                                        llvm::StringRef model,
                                        llvm::StringRef machine,
                                        llvm::StringRef training);
 
-/// The model as the planner takes it. Fails, with a diagnostic, where it cannot
-/// be trained.
+/// The planner's form of the subject's model. Fails, with a diagnostic, if the
+/// model cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(PlanSubject subject);
 
-/// The text of a module with the subject's ops and the pipeline @plan of
-/// `proposal`, for chimera-compile. Files in it have whole paths, so the text
-/// can be written to any folder. Requires that the proposal is one for the
-/// subject, with `bucketBytes` as its question has them.
+/// The text of a module for chimera-compile: the subject's ops and the pipeline
+/// @plan of `proposal`. File names in it are absolute, so the text can be
+/// written to any folder. Requires that the proposal is for the subject and
+/// that `bucketBytes` is that of its question.
 std::string describePlan(PlanSubject subject, const plan::Proposal &proposal,
                          int64_t bucketBytes);
 

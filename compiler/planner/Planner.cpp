@@ -1,4 +1,4 @@
-//===- Planner.cpp - A question answered by plans that compile ------------===//
+//===- Planner.cpp - Answers a question with plans that compile -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,7 +38,7 @@ detailsOf(const plan::Evaluator &evaluator,
 
 namespace {
 
-/// Searches spaces for the fastest plans that compile.
+/// Searches for the fastest plans that compile.
 class FittingSearch {
 public:
   FittingSearch(const plan::Question &question, PlanSubject subject,
@@ -47,8 +47,9 @@ public:
       : evaluator(evaluator), settings(settings),
         fitting(subject, question, evaluator) {}
 
-  /// The fastest `number` plans of a space that fit, fastest first; fewer, but
-  /// `needed` at least, where many do not. `answer` is that of the last search.
+  /// The fastest `number` plans of a space that fit, fastest first. If many do
+  /// not fit there may be fewer, but at least `needed`. `answer` is set to the
+  /// answer of the last search.
   std::vector<plan::Proposal> fastest(const plan::Space &space, size_t number,
                                       size_t needed, plan::Answer &answer) {
     plan::SearchSettings search;
@@ -58,7 +59,7 @@ public:
       if (settings.progress)
         settings.progress(done, space.choices.size(), best);
     };
-    // Some more, in the place of those that do not fit.
+    // The extra plans replace those that do not fit.
     const size_t first = number + 10;
     for (search.most = first;; search.most *= 8) {
       answer = plan::search(space, evaluator, search);
@@ -66,9 +67,9 @@ public:
       prepare(answer, number);
       fitting.keepFitting(ranked, number);
       if (answer.ranked.size() < search.most)
-        return ranked; // nothing else is left
-      // What the search left out is slower than the last that it has, and plans
-      // that were changed to fit may be slower still.
+        return ranked; // the search left out no other plan
+      // Plans that the search left out are slower than its last one. A plan
+      // that was changed to fit may be slower than those, so it is dropped.
       const double last = answer.ranked.back().step;
       while (!ranked.empty() && ranked.back().step > last)
         ranked.pop_back();
@@ -78,8 +79,8 @@ public:
     }
   }
 
-  /// The fastest of each scheme that fit, fastest first, of a space whose
-  /// fastest are `ranked` and whose search said `answer`.
+  /// The fastest fitting plan of each scheme, fastest first. `answer` is the
+  /// answer of the search, `ranked` has the fastest fitting plans of the space.
   std::vector<plan::Proposal>
   fastestOfSchemes(const plan::Space &space, const plan::Answer &answer,
                    const std::vector<plan::Proposal> &ranked) {
@@ -92,7 +93,8 @@ public:
       if (auto known = std::ranges::find_if(ranked, isOfScheme);
           known != ranked.end())
         fastest = *known;
-      // A faster one may be missing there, as alike another scheme's.
+      // `ranked` may lack a faster plan of the scheme, since it lists only one
+      // of several equal plans.
       if (!fastest || plan::isFaster(best, *fastest))
         if (std::optional<plan::Proposal> fit = fastestLike(space, best);
             fit && (!fastest || plan::isFaster(*fit, *fastest)))
@@ -104,15 +106,16 @@ public:
     return all;
   }
 
-  /// Leaves of the simulated plans those that fit, as far as that is known, and
-  /// makes it known of all that no other beats in time and memory.
+  /// Removes simulated plans that are known not to fit. Every plan on the
+  /// Pareto front of time and memory is compiled to find out. Others may stay
+  /// unknown.
   void keepFitting(std::vector<plan::Proposal> &simulated) {
     std::vector<plan::Proposal> fits, open;
     for (plan::Proposal &proposal : simulated)
       (fitting.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
     refit(fits);
     while (true) {
-      // The front of both, of which the open ones are tried.
+      // Compile the unknown plans that are on the front of both lists.
       std::ranges::sort(open, plan::isFaster);
       std::vector<plan::Proposal> tried, rest;
       int64_t smallest = INT64_MAX;
@@ -142,10 +145,10 @@ public:
   }
 
 private:
-  /// A program of a million actions takes a gigabyte or so.
+  /// A program of a million actions needs about a gigabyte.
   uint32_t compilers() const { return std::min(settings.threads, 4u); }
 
-  /// Compiles what will be asked for of an answer.
+  /// Compiles in advance the plans of an answer that will be needed.
   void prepare(const plan::Answer &answer, size_t number) {
     std::vector<plan::Proposal> wanted = answer.ofSchemes;
     wanted.insert(wanted.end(), answer.ranked.begin(),
@@ -154,9 +157,9 @@ private:
     fitting.prepare(wanted, compilers(), settings.compiling);
   }
 
-  /// The fastest plan that fits of the scheme whose fastest is `best`, none
-  /// where none of many can be made to fit. Where it had to be changed, others
-  /// of the scheme may be faster than it is now.
+  /// The fastest fitting plan of the scheme whose fastest plan is `best`. None
+  /// if many plans were tried and none fits. If `best` must be changed to fit,
+  /// other plans of the scheme may be faster.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
     std::optional<plan::Proposal> fit = fitting.fit(best);
@@ -193,9 +196,9 @@ PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
   plan::Evaluator evaluator(question);
   FittingSearch search(question, subject, evaluator, settings);
   plan::Answer &answer = planned.answer;
-  // A plan that was changed to fit may even be faster than it was, if another
-  // cut of the model is. Some are always tried, so that the first plans are the
-  // same however many are shown.
+  // A plan that was changed to fit may even be faster than before, if the new
+  // cut of the model is better. At least ten plans are tried, so that the first
+  // plans do not depend on how many are shown.
   answer.ranked =
       search.fastest(planned.space, std::max<size_t>(settings.shown, 10),
                      settings.needed, answer);

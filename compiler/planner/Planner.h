@@ -1,12 +1,12 @@
-//===- Planner.h - A question answered by plans that compile ----*- C++ -*-===//
+//===- Planner.h - Answers a question with plans that compile ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The planner in its order: the space of plans, the search, the plans that
-// still fit when they are compiled, and where the time of each goes.
+// The steps of the planner: list all choices, search the best, change plans
+// until their programs fit, and break down their step times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,32 +20,36 @@
 namespace chimera {
 
 struct PlannerSettings {
-  size_t shown = 10;      ///< how many plans to rank
-  size_t needed = 1;      ///< so many, if there are, however long it takes
-  bool keepSmall = false; ///< as plan::SearchSettings has it
+  size_t shown = 10; ///< number of plans to rank
+  /// At least this many plans, if they exist, even if the search takes long.
+  size_t needed = 1;
+  bool keepSmall = false; ///< as in plan::SearchSettings
   uint32_t threads = 1;
-  /// Called now and then with how many of all plans are done, and the best step
-  /// so far, ns, 0 for none.
+  /// Called now and then. `done` of `all` choices are evaluated; `best` is the
+  /// shortest step so far in ns, 0 for none.
   std::function<void(size_t done, size_t all, double best)> progress;
-  /// Called, after that, with how many of the plans to show are compiled.
+  /// Called after the search. `done` of the `all` plans to show are compiled.
   std::function<void(size_t done, size_t all)> compiling;
 };
 
-/// Plans that compile, and what became of the others.
+/// Plans that compile, and the outcomes of the other choices.
 struct PlannedAnswer {
   plan::Space space;
-  /// Of the last search, its plans as far as they compile; of `simulated` that
-  /// is known where the small ones are kept.
+  /// The answer of the last search. `ranked` and `ofSchemes` only have plans
+  /// that compile. If `keepSmall` is set, `simulated` has no plan that is known
+  /// not to compile.
   plan::Answer answer;
   std::vector<plan::Detail> ranked;    ///< at most `shown`, fastest first
   std::vector<plan::Detail> ofSchemes; ///< the fastest of each scheme
-  std::vector<std::string> passedOver; ///< what did not fit, and why
+  /// Choices that do not fit, with reasons.
+  std::vector<std::string> passedOver;
 
-  /// Why there is no plan at all. Requires that there is none.
+  /// The reason why there is no plan. Requires that there is none.
   std::string whyNone() const;
 };
 
-/// Requires that the question is about the subject.
+/// Answers `question` with plans that compile. Requires that it is about
+/// `subject`.
 PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
                        const PlannerSettings &settings);
 

@@ -8,7 +8,7 @@
 // Chimera: Li and Hoefler, "Chimera: Efficiently Training Large-Scale Neural
 // Networks with Bidirectional Pipelines", SC'21, section 3 and Figure 3.
 //
-// D=4, N=4, upper case down, lower case up:
+// D=4, N=4, upper case down pipeline, lower case up pipeline:
 //
 //   slot 0  1  2  3  4  5  6  7  8  9
 //   P0   F0 .  F1 f2 b2 f3 b3 B0 .  B1
@@ -16,39 +16,49 @@
 //   P2   .  f2 F0 f3 F1 B0 b2 B1 b3 .
 //   P3   f2 .  f3 F0 B0 F1 B1 b2 .  b3
 //
-// That is a basic unit: D micro-batches, over 2 or 2f pipelines. More of them
-// run as one unit after another (direct concatenation, Figure 7b), or so that a
-// forward takes about as long as a backward, without idle time between units:
-// with forwards over two micro-batches (forward doubling, Figure 7c), with two
-// forwards in their place (fine-tuned, Figure 7d), or with backwards over half
-// a micro-batch (backward halving, which has 7c's table).
+// This is a basic unit: D micro-batches over 2 or 2f pipelines. More
+// micro-batches run in several units:
 //
-// Eager concatenation is ours. Where the first stage of a pipeline turns from
-// one unit to the next, direct concatenation runs backwards and forwards in
-// turn, B0 F4 B1 F5 above. Eagerly each of these forwards runs before its
-// backward:
+// - Direct concatenation (Figure 7b) runs one unit after another.
+//
+// The others make a forward about as long as a backward, so that there is no
+// idle time between units:
+//
+// - Forward doubling (Figure 7c) runs each forward over two micro-batches.
+// - Fine-tuned doubling (Figure 7d) runs two forwards in the place of each
+//   doubled forward.
+// - Backward halving runs each backward over half a micro-batch. It uses the
+//   table of Figure 7c.
+//
+// Eager concatenation is not in the paper. At the first stage of a pipeline,
+// direct concatenation alternates backwards of one unit and forwards of the
+// next: B0 F4 B1 F5 on P0 above, if a second unit follows. Eager concatenation
+// runs each of these forwards before its backward:
 //
 //   slot 5  6  7  8  9  10 11 12 13
 //   P0   f3 b3 F4 B0 F5 B1 f6 b6 f7
 //
 // Such a forward waits for no message, and no other worker waits for such a
-// backward. So no step takes longer, whatever actions and messages take; later
-// stages get their input earlier; and no worker ever holds the activations of
-// more micro-batches than before, though more of them may be of its first
-// stage. At D=2, from the second unit on, a message has a forward's time to
-// arrive, where directly each worker waits for the other at each action.
+// backward. So no step takes longer, whatever the costs and message times are,
+// and later stages get their input earlier. No worker ever keeps the
+// activations of more micro-batches than with direct concatenation, though more
+// of them may belong to its first stage. At D=2, from the second unit on, a
+// message has the time of one forward to arrive. With direct concatenation each
+// worker waits for the other at every action.
 //
-// The paper leaves open what follows; these rules are ours too:
+// The paper does not define the following cases. These rules are ours too:
 //
-// - A unit with fewer micro-batches than it has room for shares them out one by
-//   one over down 0, up 0, down 1, up 1, …, and numbers them pipeline by
-//   pipeline. Pipelines that get none are left out.
-// - Odd D: the up pipeline runs one slot later and a unit has D-1
+// - A unit with fewer micro-batches than it has room for assigns them one by
+//   one to down 0, up 0, down 1, up 1, … It numbers them pipeline by pipeline.
+//   Pipelines without micro-batches are left out.
+// - If D is odd, the up pipeline runs one slot later and a unit has D-1
 //   micro-batches.
-// - Doubling where the micro-batches are no whole number of units, or with more
-//   than two pipelines: the direct program for half as many, with both forwards
-//   and two backwards for each of its actions; a last odd one stays alone.
-//   Halving then: the direct program, with two half backwards for each.
+// - Doubling uses a different rule if N is not a multiple of the unit size or
+//   if there are more than two pipelines. It takes the direct schedule for half
+//   as many micro-batches. Each forward becomes one over two micro-batches, or
+//   two if fine-tuned, and each backward becomes two. If N is odd, the last
+//   micro-batch stays single. In the same cases, halving takes the direct
+//   schedule and replaces each backward by two half backwards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +70,7 @@
 
 namespace chimera::schedule {
 
-/// By the number of the enumerator.
+/// Indexed by the value of `Concatenation`.
 static constexpr std::string_view kConcatenations[] = {
     "direct", "eager", "doubling", "fine-tuned-doubling", "halving"};
 
@@ -88,7 +98,7 @@ Options chooseChimera(int32_t pipelines, Concatenation concatenation) {
 
 namespace {
 
-/// "2, 4 or 8": every even divisor of `workers`.
+/// Every even divisor of `workers`, as text: "2, 4 or 8".
 std::string possiblePipelines(int32_t workers) {
   std::string text, last;
   for (int32_t count = 2; count <= workers; count += 2)
@@ -116,20 +126,22 @@ std::string checkChimera(const Request &request) {
   return checkOneStageEach(request);
 }
 
-/// Tokens first, first + 1, … that run as one table of slots.
+/// The tokens first, first + 1, … of one basic unit.
 struct Unit {
   int32_t first;
   int32_t count;
-  bool pairs; ///< forwards run in pairs, two tokens to a slot
+  /// True if two forwards share a slot (Figure 7c). A backward has its own.
+  bool pairs;
 };
 
-/// What runs, and how: the units of tokens. A token is what one backward runs,
-/// a micro-batch or half of one, or both of a pair where `each` is 2.
+/// All basic units of a step. A piece is the work of one backward action: a
+/// micro-batch, or half of one with halving. A token is `each` pieces (1 or 2).
+/// The backwards of a token take one slot.
 struct Table {
   int32_t stages, pipelines;
   Concatenation concatenation;
-  int32_t parts;  ///< of a micro-batch
-  int32_t pieces; ///< micro-batches times parts
+  int32_t parts;  ///< backwards per micro-batch
+  int32_t pieces; ///< micro-batches times `parts`
   int32_t each = 1;
   std::vector<Unit> units;
 
@@ -142,7 +154,8 @@ struct Table {
     int32_t tokens = pieces;
     int32_t first = 0;
     if (!isOneByOne(concatenation)) {
-      // Half a unit of halves would cut forwards.
+      // With halving and another N, half a unit could remain. Each of its
+      // forwards would cover half a micro-batch.
       if (pipelines == 2 && request.microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
@@ -155,32 +168,32 @@ struct Table {
       units.push_back({first, std::min(size, tokens - first), false});
   }
 
-  /// True if no two actions of a worker share a slot.
+  /// True if every action of a worker has a slot of its own.
   bool hasSlots() const {
     return each == 1 && !(concatenation == Concatenation::FineTunedDoubling &&
                           units.front().pairs);
   }
-  /// Slots from one unit to the next.
+  /// The number of slots from the start of a unit to the start of the next.
   int32_t period(const Unit &unit) const {
     return unit.pairs ? 3 * stages - stages % 2 : 2 * stages;
   }
-  /// How many tokens of `unit` run on `pipeline`.
+  /// The number of tokens of `unit` that belong to `pipeline`.
   int32_t share(const Unit &unit, int32_t pipeline) const {
     return unit.count / pipelines + (pipeline < unit.count % pipelines);
   }
   /// The `index`-th token of `unit` on `pipeline`.
   int32_t token(const Unit &unit, int32_t pipeline, int32_t index) const {
-    // Figure 7c: down 0 1, up 2 3, down 4 5, up 6 7, …
+    // Figure 7c assigns pairs: down 0 1, up 2 3, down 4 5, up 6 7, …
     if (unit.pairs)
       return unit.first + index / 2 * 4 + index % 2 + 2 * pipeline;
     return unit.first + unit.count / pipelines * pipeline +
            std::min(pipeline, unit.count % pipelines) + index;
   }
-  /// How many tokens of `unit` a slot's forwards run.
+  /// The number of tokens of `unit` whose forwards share a slot.
   static int32_t perSlot(const Unit &unit) { return unit.pairs ? 2 : 1; }
 
-  /// Calls `visit(first, count)` for the forwards of the tokens that share a
-  /// slot, the first of them `token`: with micro-batches.
+  /// Calls `visit(first, count)`, both in micro-batches, for each forward of
+  /// the slot whose first token is `token`.
   template <typename Visit>
   void forEachForward(const Unit &unit, int32_t token, Visit visit) const {
     int32_t first = each * token;
@@ -193,7 +206,7 @@ struct Table {
       for (int32_t i = 0; i < count; ++i)
         visit(first + i, 1);
   }
-  /// Calls `visit(microBatch, part)` for the backwards of a token.
+  /// Calls `visit(microBatch, part)` for each backward of `token`.
   template <typename Visit>
   void forEachBackward(int32_t token, Visit visit) const {
     for (int32_t i = each * token; i < std::min(each * (token + 1), pieces);
@@ -202,11 +215,11 @@ struct Table {
   }
 };
 
-/// Down pipeline i has stage s on worker s + i D/f, up pipeline i runs the
-/// other way over the same workers.
+/// Stage s of down pipeline i is on worker s + i D/f (modulo D). Up pipeline i
+/// uses the same workers in the opposite direction.
 std::vector<Pipeline> pipelinesOf(const Table &table) {
-  // The first unit is the fullest and shares out in the order of pipelines:
-  // the others get no micro-batches, and there may be very many.
+  // The first unit is the largest and gives one micro-batch to each pipeline in
+  // turn. So pipelines from `used` on get none. There may be very many of them.
   int32_t used = std::min(table.pipelines, table.units.front().count);
   std::vector<Pipeline> pipelines;
   for (int32_t i = 0; 2 * i < used; ++i)
@@ -238,7 +251,7 @@ Plan placeChimera(const Request &request) {
   return plan;
 }
 
-/// What a worker runs in one slot of the table: a token's forwards or backward.
+/// The contents of one slot of a worker: the forwards or backwards of a token.
 struct Slot {
   int64_t number;
   const Unit *unit;
@@ -266,8 +279,8 @@ void appendSlot(const Table &table, const Slot &slot, Schedule &schedule,
                           [&](int32_t m, int32_t part) { append(m, 1, part); });
 }
 
-/// Sorts by numbers, of which a worker has each once: in linear time, but where
-/// there are many more numbers than slots.
+/// Sorts a worker's slots by number. Requires that all numbers differ. Takes
+/// linear time unless the numbers are many times larger than the row.
 void sortSlots(std::vector<Slot> &row) {
   int64_t most = -1;
   for (const Slot &slot : row)
@@ -276,7 +289,7 @@ void sortSlots(std::vector<Slot> &row) {
     std::ranges::sort(row, {}, &Slot::number);
     return;
   }
-  std::vector<int32_t> places(most + 1, -1); // in the row, by number
+  std::vector<int32_t> places(most + 1, -1); // index in `row`, by number
   for (size_t i = 0; i < row.size(); ++i)
     places[row[i].number] = static_cast<int32_t>(i);
   std::vector<Slot> sorted;
@@ -287,8 +300,8 @@ void sortSlots(std::vector<Slot> &row) {
   row = std::move(sorted);
 }
 
-/// Exchanges first-stage forwards with the first-stage backwards right before
-/// them.
+/// Swaps each first-stage forward with the first-stage backward directly before
+/// it.
 void hurryFirstForwards(std::vector<Slot> &row) {
   auto isFirst = [](const Slot &slot, Kind kind) {
     return slot.kind == kind && slot.stage == 0;
@@ -301,14 +314,23 @@ void hurryFirstForwards(std::vector<Slot> &row) {
     }
 }
 
-/// In every pipeline of a unit the j-th token runs its forward on stage s in
-/// slot 2j + s and its backward in slot 2j + 2D - 1 - s. For even D the two
-/// directions never meet: on one worker down forwards and up backwards have one
-/// parity, up forwards and down backwards the other, and what has equal parity
-/// lies in disjoint ranges; pipelines of one direction are D/f workers apart,
-/// further than their runs of D/(2f) tokens reach. For odd D the up pipeline's
-/// one slot changes the parity. With pairs the j-th pair's forwards share slot
-/// 2j + s.
+/// In every pipeline of a unit, token j runs on stage s in these slots:
+///
+///   forward 2j + s, backward 2j + 2D - 1 - s
+///
+/// With pairs, j counts pairs in the formula of the forward, and both forwards
+/// of a pair share that slot.
+///
+/// For even D, no two of these are in one slot of a worker:
+/// - Down forwards and up backwards have slots of equal parity, but the
+///   forwards are all earlier. The same holds for up forwards and down
+///   backwards, which have the other parity.
+/// - Pipelines of one direction are shifted by D/f workers, so their slots
+///   differ by at least D/f. The D/(2f) tokens of a pipeline span fewer slots
+///   than that.
+///
+/// For odd D, the up pipeline starts one slot later, which gives the same
+/// parities.
 Made makeChimera(const Request &request) {
   Table table(request);
   Plan plan;
@@ -331,7 +353,7 @@ Made makeChimera(const Request &request) {
     }
   };
   std::vector<std::vector<std::pair<int32_t, int32_t>>> replicas(
-      request.workers); // pipelines and stages of each
+      request.workers); // pipelines and stages of each worker
   for (size_t p = 0; p < plan.pipelines.size(); ++p)
     for (int32_t s = 0; s < stages; ++s)
       replicas[plan.pipelines[p].workers[s]].emplace_back(p, s);

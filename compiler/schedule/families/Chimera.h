@@ -12,17 +12,17 @@
 
 namespace chimera::schedule {
 
-/// How more micro-batches than a basic unit holds follow each other.
+/// How basic units follow each other if there are more micro-batches than one
+/// unit takes.
 enum class Concatenation : uint8_t {
-  Direct,            ///< one unit after another
-  Eager,             ///< direct with first-stage forwards of a unit earlier
-  Doubling,          ///< a forward runs two micro-batches, a backward one
-  FineTunedDoubling, ///< doubling with a forward for each micro-batch
-  Halving,           ///< a forward runs one micro-batch, a backward half of one
+  Direct,   ///< one unit after another
+  Eager,    ///< direct, with earlier first-stage forwards (Chimera.cpp)
+  Doubling, ///< a forward covers two micro-batches, a backward one
+  FineTunedDoubling, ///< doubling with one forward for each micro-batch
+  Halving, ///< a forward covers one micro-batch, a backward half of one
 };
 
-/// True where every forward and every backward runs one whole micro-batch, unit
-/// after unit.
+/// True if every forward and every backward covers exactly one micro-batch.
 constexpr bool isOneByOne(Concatenation concatenation) {
   return concatenation == Concatenation::Direct ||
          concatenation == Concatenation::Eager;
@@ -30,10 +30,10 @@ constexpr bool isOneByOne(Concatenation concatenation) {
 
 std::span<const Option> chimeraOptions();
 
-/// Of options of that table: the copies of the model, 2f of them.
+/// The value of option `pipelines`: the number of copies of the model, 2f.
 int32_t pipelinesOf(const Options &options);
 Concatenation concatenationOf(const Options &options);
-/// Options with these values.
+/// Options of Chimera with these two values.
 Options chooseChimera(int32_t pipelines, Concatenation concatenation);
 
 std::span<const BubbleFormula> chimeraBubbles();

@@ -24,7 +24,7 @@ bool inUnits(const Sizes &s) { return s.microBatches % s.workers == 0; }
 bool inPairsOfUnits(const Sizes &s) {
   return s.microBatches % (2 * s.workers) == 0;
 }
-/// Whole units of pairs.
+/// True for fine-tuned doubling if D is even, N is a multiple of 2D and b >= f.
 bool isFineTuned(const Sizes &s) {
   return concatenationOf(s.options) == Concatenation::FineTunedDoubling &&
          isEven(s) && inPairsOfUnits(s) && s.backward >= s.forward;
@@ -47,8 +47,9 @@ int64_t directTime(const Sizes &s) {
          (k > 0 ? std::min(f, (h / 2 - n) * (b - f)) : 0);
 }
 
-/// The bubble of doubling with one forward for a pair. Halving has half as much
-/// to run and idles half as long.
+/// The bubble ratio of doubling with one forward for each pair of
+/// micro-batches. Halving has half the work and half the idle time, so its
+/// ratio is equal.
 double pairsBubble(const Sizes &s, int64_t units) {
   int64_t f = s.forward, b = s.backward;
   int64_t h = 2 * s.workers / pipelinesOf(s.options);

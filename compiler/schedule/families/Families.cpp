@@ -1,4 +1,4 @@
-//===- Families.cpp - What families of schedules share --------------------===//
+//===- Families.cpp - Helpers for all families of schedules ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One file a family; the registry names them.
+// The families of schedules, one file each. Registry.cpp lists them by name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,11 @@ extern const Scheme kPipeDream;
 extern const Scheme kPipeDream2BW;
 extern const Scheme kZBV;
 
-/// For schemes that have one stage of a pipeline on each worker.
+/// An error if the numbers of stages and workers differ, else empty. For
+/// schemes that have one stage of each pipeline on each worker.
 std::string checkOneStageEach(const Request &request);
 
-/// One pipeline with all micro-batches of the request, its stage s on worker
+/// One pipeline with all micro-batches of the request. Its stage s is on worker
 /// `workerOf(s)`.
 template <typename WorkerOf>
 Plan placeOne(const Request &request, WorkerOf workerOf) {
@@ -41,11 +42,13 @@ Plan placeOne(const Request &request, WorkerOf workerOf) {
   return plan;
 }
 
-/// One pipeline down the workers, stage s on worker s, with all micro-batches.
+/// One pipeline down the workers, with all micro-batches. Stage s is on worker
+/// s.
 Plan placeLinear(const Request &request);
 
-/// One pipeline in each direction, without micro-batches: down has stage s on
-/// worker s, up on worker D-1-s, both shifted down the ring by `shift`.
+/// One pipeline in each direction, without micro-batches. Stage s of the down
+/// pipeline is on worker s, stage s of the up pipeline on worker D-1-s. Both
+/// are shifted by `shift` workers, modulo D.
 std::vector<Pipeline> placeBothWays(int32_t workers, int32_t shift = 0);
 
 } // namespace chimera::schedule

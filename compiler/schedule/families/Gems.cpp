@@ -1,4 +1,4 @@
-//===- Gems.cpp - One micro-batch chases another --------------------------===//
+//===- Gems.cpp - Pipelines of two directions take turns ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // GEMS: Jain et al., "GEMS: GPU-Enabled Memory-Aware Model-Parallelism System
-// for Distributed DNN Training", SC'20, section 4. It aims at memory: a worker
-// holds the activations of one micro-batch.
+// for Distributed DNN Training", SC'20, section 4. Its aim is low memory: a
+// worker keeps the activations of only one micro-batch.
 //
-// D=3, N=3, equal times, upper case down, lower case up:
+// D=3, N=3, equal times, upper case down pipeline, lower case up pipeline:
 //
 //   t    0  1  2  3  4  5  6  7  8  9  10 11 12 13
 //   P0   F0 .  .  .  .  B0 f1 b1 F2 .  .  .  .  B2
@@ -33,7 +33,7 @@ std::string checkGems(const Request &request) {
   return checkOneStageEach(request);
 }
 
-/// Even micro-batches go down, odd ones up.
+/// Even micro-batches use the down pipeline, odd ones the up pipeline.
 Plan placeGems(const Request &request) {
   Plan plan;
   plan.pipelines = placeBothWays(request.workers);
@@ -44,10 +44,11 @@ Plan placeGems(const Request &request) {
   return plan;
 }
 
-/// Every worker runs forward and backward of one micro-batch before the next,
-/// which enters at the worker where the one before turns round: with f and b
-/// the times of a forward and a backward, D(f+b) + (N-1)(D max(f,b) +
-/// min(f,b)) in all.
+/// Every worker runs the forward and the backward of one micro-batch before
+/// those of the next. The next micro-batch starts on the worker where the
+/// previous one turns from forward to backward. With f and b the times of a
+/// forward and a backward, the makespan is D(f+b) + (N-1)(D max(f,b) +
+/// min(f,b)).
 Made makeGems(const Request &request) {
   Plan plan = placeGems(request);
   plan.order.workers.resize(request.workers);

@@ -7,8 +7,8 @@
 //
 // Interleaved 1F1B: Narayanan et al., "Efficient Large-Scale Language Model
 // Training on GPU Clusters Using Megatron-LM", SC'21, section 2.2 and Figure 4.
-// Stage s is on worker s mod D: a worker has v = S/D of them, its chunks, and
-// the ramp is v times shorter.
+// Stage s is on worker s mod D. A worker has v = S/D stages, its chunks. The
+// ramps at the start and the end of a step are v times shorter than with 1F1B.
 //
 // D=2, N=2, equal times, two stages a worker, the second with ':
 //
@@ -26,12 +26,13 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Micro-batches run in groups: each goes through all chunks before the next
-/// group begins. There are as many groups as have at least D each, or one.
+/// Micro-batches run in groups: each group passes through all chunks of a
+/// worker before the next begins. There are floor(N/D) groups, but at least
+/// one.
 int32_t groupCount(int32_t microBatches, int32_t workers) {
   return std::max(1, microBatches / workers);
 }
-/// Micro-batches of a group, as all are equal.
+/// The number of micro-batches in a group. Requires that all groups are equal.
 int32_t groupOf(const Request &request) {
   return request.microBatches /
          groupCount(request.microBatches, request.workers);
@@ -48,7 +49,7 @@ std::string checkInterleaved(const Request &request) {
   };
   if (areEqual(count))
     return {};
-  // Multiples of the workers are equal, so neither is far.
+  // Every multiple of D gives equal groups, so both loops are short.
   int32_t fewer = count, more = count;
   while (!areEqual(fewer))
     --fewer;
@@ -61,9 +62,10 @@ std::string checkInterleaved(const Request &request) {
          std::to_string(more);
 }
 
-/// The `index`-th forward of worker w is of its chunk (index mod vG) div G and
-/// of micro-batch (index div vG) G + index mod G for groups of G; its backwards
-/// are of the same micro-batches, the chunks last to first.
+/// Action `index` of worker w among its actions of this kind. With groups of G
+/// micro-batches, the forward is of chunk (index mod vG) div G and of
+/// micro-batch (index div vG) G + index mod G. The backward is of the same
+/// micro-batch, with chunks counted from the last.
 Action actionAt(Kind kind, const Request &request, int32_t worker,
                 int32_t index) {
   int32_t chunks = request.stageCount() / request.workers;
@@ -75,9 +77,10 @@ Action actionAt(Kind kind, const Request &request, int32_t worker,
           index / round * group + index % group};
 }
 
-/// Forwards of worker w before its first backward, but one: those that the
-/// first backward of the last stage waits for come first, and two for each
-/// worker behind w. With one chunk that is 1F1B, where one is enough.
+/// The number of warm-up forwards of worker w; one more runs before its first
+/// backward. They are the (v-1)G forwards that the first backward of the last
+/// stage waits for, and two for each worker after w. With one chunk this is
+/// 1F1B, where one for each later worker is enough.
 int32_t warmUpOf(const Request &request, int32_t worker) {
   int32_t chunks = request.stageCount() / request.workers;
   int32_t behind = request.workers - 1 - worker;
@@ -120,7 +123,7 @@ constexpr BubbleFormula kBubbles[] = {
        return ratio(s.workers - 1, s.chunks() * s.microBatches);
      }}};
 
-/// Micro-batches of a group.
+/// The number of micro-batches in a group.
 int64_t groupOf(const Sizes &s) {
   return s.microBatches / std::max<int64_t>(1, s.microBatches / s.workers);
 }

@@ -25,7 +25,8 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Worker w warms up with min(N, D-1-w) forwards, alternates, and drains.
+/// Worker w runs min(N, D-1-w) warm-up forwards, then alternates between
+/// forwards and backwards, then runs the remaining backwards.
 Made make1F1B(const Request &request) {
   Plan plan = placeLinear(request);
   plan.order.workers.resize(request.workers);

@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // PipeDream: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for
-// DNN Training", SOSP'19, section 3.2; and PipeDream-2BW: Narayanan et al.,
-// "Memory-Efficient Pipeline-Parallel DNN Training", ICML'21, section 3.1. Both
-// run one forward, one backward for ever; they differ in when weights change.
+// DNN Training", SOSP'19, section 3.2. PipeDream-2BW: Narayanan et al.,
+// "Memory-Efficient Pipeline-Parallel DNN Training", ICML'21, section 3.1. In
+// both, every worker alternates between forwards and backwards without a flush.
+// They differ in when the weights are updated.
 //
-// D=3, N=3, two steps, equal times: a body is 2N actions from the first column
-// in which a worker runs what it repeats, F2 on worker 0.
+// The body of a worker is the 2N actions that it repeats every step. It begins
+// after D-1-w warm-up forwards: on worker 0 with F2.
+//
+// D=3, N=3, two steps, equal times:
 //
 //   t    0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15
 //   P0   F0 F1 F2 .  .  B0 F3 B1 F4 B2 F5 B3 .  B4 .  B5
@@ -28,7 +31,7 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Fewer micro-batches could not fill the pipeline before a step's body.
+/// With N < D, one step could not fill the pipeline before its body begins.
 std::string checkPipeDream(const Request &request) {
   if (request.microBatches < request.workers)
     return "expected at least as many micro-batches a step as workers (" +
@@ -43,7 +46,8 @@ template <Updates updates> Plan placeWithoutFlush(const Request &request) {
   return plan;
 }
 
-/// Worker w runs D-1-w forwards, then a forward and a backward in turn.
+/// Worker w runs D-1-w warm-up forwards, then alternates between forwards and
+/// backwards.
 template <Updates updates> Made makeWithoutFlush(const Request &request) {
   Plan plan = placeWithoutFlush<updates>(request);
   int32_t each = request.microBatches, all = 2 * each;

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // ZB-V: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, and "Pipeline
-// Parallelism with Controllable Memory", NeurIPS'24, Figure 3. Each worker has
-// two stages, its chunks: s on the way down the workers, 2D-1-s on the way back
-// up, so the last stage is where the first is. All backwards are split, and
-// weight gradients fill the gaps.
+// Parallelism with Controllable Memory", NeurIPS'24, Figure 3. Worker w has two
+// stages, its chunks: stage w on the way down the workers and stage 2D-1-w on
+// the way back up. So the first and the last stage are on the same worker. All
+// backwards are split, and weight gradients fill idle time.
 //
 // D=2, N=2, equal times, stages on the way back up with ':
 //
@@ -35,8 +35,9 @@ std::string checkZBV(const Request &request) {
          std::to_string(request.stageCount()) + " stages";
 }
 
-/// The order of one worker: per chunk and kind, the next micro-batch. Actions
-/// of micro-batches that there are not are left out.
+/// Appends actions to the order of one worker. Each call appends the next
+/// micro-batch of its kind and chunk, or nothing if all N micro-batches are
+/// done.
 class Row {
 public:
   Row(int32_t stages, int32_t worker, int32_t microBatches,
@@ -51,7 +52,7 @@ public:
     inputGradient(chunk);
     weightGradient(chunk);
   }
-  /// How many forwards of a chunk there have been.
+  /// The number of calls of `forward` for a chunk.
   int32_t forwards(int32_t chunk) const {
     return next[static_cast<size_t>(Kind::Forward)][chunk];
   }
@@ -77,10 +78,10 @@ Plan placeZBV(const Request &request) {
   return plan;
 }
 
-/// A worker runs forwards of its first chunk until the first micro-batch is
-/// back on its second one, then one forward of each for a backward of each, and
-/// in the end what is left; fewer micro-batches than fill the V run as the
-/// first of those that do.
+/// A worker runs forwards of chunk 0 until micro-batch 0 returns to its chunk
+/// 1. Then it alternates between forwards and backwards of both chunks, and at
+/// the end it runs the remaining backwards. If N < 2D-1, the order is the one
+/// for 2D-1 micro-batches without the actions of the missing ones.
 Made makeZBV(const Request &request) {
   Plan plan = placeZBV(request);
   int32_t workers = request.workers, stages = 2 * workers;

@@ -25,7 +25,8 @@ double timeOfSample(const Report &report) {
   return report.step.total / static_cast<double>(report.samples());
 }
 
-/// What is compared: durations of any unit, else those of one unit.
+/// The sort key of a report: the time per sample. Durations compare in
+/// microseconds; other units compare only among themselves.
 std::pair<const TimeUnit *, double> rankOf(const Report &report) {
   const TimeUnit *unit = report.scale.unit;
   double time = report.scale.units(timeOfSample(report));

@@ -12,10 +12,10 @@
 
 namespace chimera::schedule {
 
-/// A line for each report, from the one that takes least time for a sample to
-/// the one that takes most: sizes, what a step takes and what of it, bubble,
-/// activations and bytes of the worker that holds most. A table for durations,
-/// and one for each other unit.
+/// One line for each report, sorted by time per sample, fastest first. A line
+/// has the sizes, the step time and its parts, idle share, and the activations
+/// and bytes of the worker with the most. Reports in durations share one table;
+/// each other time unit has its own.
 std::string renderComparison(std::span<const Report> reports);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Report.cpp - What a schedule costs ---------------------------------===//
+//===- Report.cpp - Costs of a schedule, with formulas and bounds ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,8 +34,8 @@ double Report::busyShare() const {
          (step.total * static_cast<double>(steps * problem.workers));
 }
 
-/// Adds the all-reduces and what they add to a step by each policy. Adds
-/// nothing where they take no time.
+/// Adds the times of all-reduces, and the time that they add to a step with
+/// each policy. Adds nothing if steps overlap or all-reduces take no time.
 static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
   if (stepsOverlap(problem.updates))
@@ -74,7 +74,7 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
   std::ranges::sort(report.earlyStages);
 }
 
-/// Fills in the receive window, its bytes and its makespans.
+/// Sets the receive window, its bytes and its makespans.
 static void describeWindow(const Windows &windows, int32_t given,
                            Report &report) {
   bool widened = given == 0;
@@ -95,15 +95,15 @@ static void describeWindow(const Windows &windows, int32_t given,
     if (timing.complete)
       report.windowMakespans.emplace_back(size, timing.makespan);
   };
-  // Doubled each time: there may be many.
+  // Doubling keeps the number of simulations small.
   for (int64_t size = 1; size < window; size *= 2)
     add(static_cast<int32_t>(size));
   add(window);
 }
 
-/// What a better setting of the scheme's options would do, with which no worker
-/// holds more than one does now, if one is better by more than what is rounded.
-/// Not looked for where an order is long.
+/// A note on better options of the scheme. Empty unless some options make a
+/// step at least 0.1 % faster and no worker needs more memory than the present
+/// maximum. Also empty for long orders, because the search would take too long.
 static std::string betterOptions(const Report &report) {
   constexpr int64_t kMostActions = int64_t{1} << 16;
   const Problem &problem = report.problem;
@@ -146,7 +146,7 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.residentBytes = residentBytes(problem);
   if (auto excess = capExcess(problem, schedule))
     report.overCap = describe(*excess, schedule);
-  // Orders that exceed the caps may beat those that hold them.
+  // Orders that exceed the caps may beat bounds that assume the caps.
   Problem bounded = problem;
   if (!report.overCap.empty())
     bounded.memoryCaps.clear();

@@ -1,4 +1,4 @@
-//===- Report.h - What a schedule costs -------------------------*- C++ -*-===//
+//===- Report.h - Costs of a schedule, with formulas and bounds -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,81 +17,90 @@
 
 namespace chimera::schedule {
 
-/// One schedule with its costs, the formulas for it and its lower bounds.
+/// The costs of one schedule, with the closed forms that apply to it and its
+/// lower bounds.
 struct Report {
   std::string name;  ///< of the pipeline
-  std::string title; ///< over its table: as a timeline's
-  /// Whose order this is: the scheme's name, or the pipeline's own word.
+  std::string title; ///< the heading of its table, as for a timeline
+  /// The scheme's name, or the name that the pipeline gives to its own order.
   std::string schedule;
-  /// Null for a schedule of one's own, which no formula is for.
+  /// Null for an order from the user, which no formula describes.
   const Scheme *scheme;
   Options options; ///< of the scheme
   int64_t microBatchSize = 1;
   Problem problem;
-  TimeScale scale; ///< of all times
+  TimeScale scale; ///< the unit of all times
   Timing timing;
-  std::vector<int64_t> residentBytes; ///< of each worker, whatever it runs
-  /// Arena and stashes of each worker, which a cap is held against; empty
-  /// before they are allocated.
+  /// Of each worker, independent of the order.
+  std::vector<int64_t> residentBytes;
+  /// Bytes of arena and stashes of each worker; memory caps limit these. Empty
+  /// before allocation.
   std::vector<int64_t> allocatedBytes;
-  /// Empty, or which caps are exceeded, for which the pipeline is refused.
+  /// The exceeded memory caps, as text. Empty if none is exceeded; otherwise
+  /// the pipeline is refused.
   std::string overCap;
-  /// Where steps overlap; `timing` is of two of them, filled and drained.
+  /// The steady state, if steps overlap. `timing` then covers two steps with
+  /// filling and draining.
   std::optional<SteadyState> steady;
-  /// The same order without its recomputes, where it has any.
+  /// The results for the same order without recomputes, if it has any.
   std::optional<Timing> kept;
   std::optional<SteadyState> keptSteady;
   std::vector<Bound> bounds;
-  /// Given, or chosen by the simulator, and the bytes of each worker's
-  /// receives.
+  /// The receive window, given or chosen by the simulator, and the bytes of
+  /// each worker's outstanding receives.
   int32_t receiveWindow = 1;
   std::vector<int64_t> receiveBytes;
-  /// The makespan with smaller windows and with that one; none where messages
-  /// take no time on their way or a window is too small to end.
+  /// Pairs of receive window and makespan, for smaller windows and for
+  /// `receiveWindow`. Empty if messages take no time on their way. Windows that
+  /// deadlock are left out.
   std::vector<std::pair<int32_t, int64_t>> windowMakespans;
-  /// Where messages take effect in one order on each device (DeviceOrder.h).
+  /// The makespan if the messages of each device take effect in one order
+  /// (DeviceOrder.h).
   int64_t deviceOrderMakespan = 0;
-  /// Where a flush ends the step: how long the all-reduce of each stage's
-  /// gradient takes, by what messages take, and in how many buckets, 0 where
-  /// there is one replica; apart from them that of what first and last stage
-  /// share; what they add to a step by each of `kPolicies`; and the stages that
-  /// eager_opt starts early on some worker.
+  /// By stage: the time of its gradient's all-reduce, and the number of buckets
+  /// (0 if there is one replica). These fields and the next three are empty if
+  /// steps overlap or if all-reduces take no time.
   std::vector<int64_t> allReduces, buckets;
+  /// The same for the weights that the first and the last stage share.
   std::optional<int64_t> tiedAllReduce, tiedBuckets;
+  /// The time that all-reduces add to a step, for each policy of `kPolicies`.
   std::vector<double> unoverlapped;
+  /// Stages whose all-reduce `eager_opt` starts early on some worker.
   std::vector<int32_t> earlyStages;
-  /// What a step takes with the pipeline's policy.
+  /// The time of a step with the pipeline's policy.
   StepTime step;
 
-  /// Null, or what holds for these sizes and times.
+  /// The closed forms that hold for these sizes and costs, or null.
   const BubbleFormula *bubbleFormula = nullptr;
   const PeakFormula *peakFormula = nullptr;
-  double bubbleValue = 0;                     ///< of bubbleFormula
-  std::pair<int64_t, int64_t> peakValue = {}; ///< of peakFormula
-  /// Further facts that a user should know: a line each.
+  double bubbleValue = 0;                     ///< by bubbleFormula
+  std::pair<int64_t, int64_t> peakValue = {}; ///< by peakFormula
+  /// Further facts for the user, one line each.
   std::vector<std::string> notes;
 
   double internalBubbleRatio() const;
-  /// Of a step, over all copies.
+  /// Samples in a step, over all data-parallel copies.
   int64_t samples() const;
-  /// The share of a step in which a worker runs actions, on average.
+  /// The share of a step in which a worker runs actions, averaged over the
+  /// workers.
   double busyShare() const;
 };
 
-/// Simulates and compares. `scheme` is null, or the one that made this order
-/// with these options: only then formulas are looked for. Requires that
-/// `problem` and `schedule` are valid and that the schedule ends.
-/// `receiveWindow` is 0 where the simulator is to choose it.
+/// Simulates the schedule and compares it with formulas and bounds. `scheme` is
+/// the one that made this order with `options`, or null; without it no formula
+/// is looked up. If `receiveWindow` is 0, the simulator chooses it. Requires
+/// that `problem` and `schedule` are valid and that the schedule completes.
 Report makeReport(std::string name, const Scheme *scheme,
                   const Options &options, const Problem &problem,
                   const Schedule &schedule, const TimeScale &scale = {},
                   int32_t receiveWindow = 0);
 
-/// A form of reports. Parser, help and tests all walk `reportFormats()`.
+/// An output format of reports. The parser, the help text and the tests all
+/// read `reportFormats()`.
 struct ReportFormat {
   const char *name;
   const char *summary;
-  /// One document with all of them.
+  /// One document that contains all reports.
   std::string (*render)(std::span<const Report> reports);
 };
 

@@ -1,4 +1,4 @@
-//===- ReportColumns.cpp - What a report has to say -----------------------===//
+//===- ReportColumns.cpp - The values of a report by name -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,14 +18,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Whole numbers without a fraction, as others are.
+/// Writes whole numbers without a fraction.
 ordered_json number(double value) {
   if (value == std::floor(value) && std::abs(value) < 0x1p63)
     return static_cast<int64_t>(value);
   return value;
 }
 
-/// A time in units: exact where it is whole, else the nearest double.
+/// A time in units: an integer if it is whole, else the nearest double.
 ordered_json timeOf(const Report &report, int64_t ticks) {
   int64_t perUnit = report.scale.perUnit;
   if (ticks % perUnit == 0)
@@ -33,7 +33,7 @@ ordered_json timeOf(const Report &report, int64_t ticks) {
   return report.scale.units(static_cast<double>(ticks));
 }
 
-/// The same of each.
+/// The same for a list of times.
 ordered_json timesOf(const Report &report, const std::vector<int64_t> &ticks) {
   ordered_json times = ordered_json::array();
   for (int64_t each : ticks)
@@ -50,7 +50,8 @@ template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
   return timesOf(report, times);
 }
 
-/// A time of whole backwards, or of split ones: null where there is none.
+/// A cost of whole backwards, or of split ones. Null if the problem has none of
+/// that kind.
 template <int64_t StageCost::*time, bool isSplit>
 ordered_json costOf(const Report &report) {
   const Splits &splits = report.problem.splits;
@@ -58,7 +59,7 @@ ordered_json costOf(const Report &report) {
                                                       : ordered_json();
 }
 
-/// A word for all stages, or one for each.
+/// One word if all stages agree, else one word for each stage.
 ordered_json recomputationOf(const Report &report) {
   static constexpr const char *kWords[] = {"none", "early", "fused"};
   std::vector<std::string> words;
@@ -71,7 +72,8 @@ ordered_json recomputationOf(const Report &report) {
   return words;
 }
 
-/// The time that messages take for their bytes: "2 for each 1048576 bytes".
+/// The time that messages take for each byte, as text: "2 for each 1048576
+/// bytes".
 ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
   if (of.beta == 0)
     return {};
@@ -79,10 +81,10 @@ ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
          std::to_string(of.betaBytes) + " bytes";
 }
 
-/// The places of `Network::classes()`.
+/// Indices in `Network::classes()`.
 constexpr size_t kBetweenNodes = 0, kWithinNode = 1;
 
-/// The link of a class, null where there is none.
+/// The link of a class, or null if there is no such class.
 template <size_t place> const Link *linkOf(const Report &report) {
   std::vector<const LinkClass *> classes = report.problem.classes();
   return place < classes.size() ? &classes[place]->link : nullptr;
@@ -98,7 +100,7 @@ template <size_t place> ordered_json flightBytesOf(const Report &report) {
   return link ? bytesTimeOf(report, *link) : ordered_json();
 }
 
-/// Null where a message occupies no worker.
+/// Null if messages occupy no worker.
 template <size_t place, MessageTime Link::*end>
 ordered_json occupationOf(const Report &report) {
   const Link *link = linkOf<place>(report);
@@ -113,7 +115,7 @@ ordered_json occupationBytesOf(const Report &report) {
   return link ? bytesTimeOf(report, link->*end) : ordered_json();
 }
 
-/// A part of a step, where it has more than actions.
+/// A part of the step time. Null if all-reduces and updates take no time.
 template <double StepTime::*part> ordered_json partOf(const Report &report) {
   return hasTail(report.problem) ? number(report.scale.units(report.step.*part))
                                  : ordered_json();

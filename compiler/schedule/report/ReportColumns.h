@@ -1,4 +1,4 @@
-//===- ReportColumns.h - What a report has to say ---------------*- C++ -*-===//
+//===- ReportColumns.h - The values of a report by name ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,18 +14,19 @@
 
 namespace chimera::schedule {
 
-/// How the table writes a number, for people; CSV and JSON have it as it is.
+/// How the table formats a number. CSV and JSON contain it unchanged.
 enum class ReportForm : uint8_t { Plain, Share, Time, Bytes };
 
-/// A column of all forms. Null where a report has no value for it.
+/// A value of a report, for all output formats.
 struct ReportColumn {
   const char *name; ///< in CSV and JSON
-  const char *text; ///< in the table; null for its heading
+  const char *text; ///< label in the table; null if its heading has the value
+  /// Returns null if the report has no such value.
   nlohmann::ordered_json (*value)(const Report &report);
   ReportForm form = ReportForm::Plain;
 };
 
-/// Sizes, times, results; a table, a CSV row and a JSON object walk them.
+/// Sizes, times and results. The table, CSV and JSON all contain these columns.
 std::span<const ReportColumn> reportColumns();
 
 } // namespace chimera::schedule

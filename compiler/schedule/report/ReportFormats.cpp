@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// A number as people read it.
+/// Formats a number for people.
 std::string forPeople(const ordered_json &value, ReportForm form,
                       const TimeScale &scale) {
   if (form == ReportForm::Share && value.is_number_float())
@@ -31,7 +31,7 @@ std::string forPeople(const ordered_json &value, ReportForm form,
   return value.dump();
 }
 
-/// A value on one line: lists with blanks, pairs as "name = value".
+/// A value on one line: lists with blanks, objects as "name = value".
 std::string flat(const ordered_json &value, ReportForm form = ReportForm::Plain,
                  const TimeScale &scale = {}) {
   std::string text;
@@ -50,7 +50,7 @@ std::string flat(const ordered_json &value, ReportForm form = ReportForm::Plain,
   std::vector<std::string> items;
   for (const ordered_json &item : value)
     items.push_back(flat(item, form, scale));
-  // Some numbers have units behind a blank.
+  // Some numbers end with a blank and a unit, so a comma must separate them.
   bool isSpaced = std::ranges::any_of(items, [](const std::string &item) {
     return item.find(' ') < item.size();
   });
@@ -90,7 +90,8 @@ std::string renderTable(std::span<const Report> reports) {
   return text;
 }
 
-/// RFC 4180: in quotes where it holds a quote, a comma or a line's end.
+/// A CSV field (RFC 4180). It is quoted if it contains a quote, a comma or a
+/// line break.
 std::string quoted(const std::string &field) {
   if (field.find_first_of("\",\r\n") == std::string::npos)
     return field;

@@ -20,13 +20,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// On one line. A byte that is not UTF-8 is replaced.
+/// JSON on one line. Bytes that are not UTF-8 are replaced.
 std::string lineOf(const ordered_json &value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// An event a line; the document as one JSON value would take many times its
-/// text in memory.
+/// The events of a document, as text with one line each. The document as one
+/// JSON value would need many times the memory.
 class Events {
 public:
   void add(const ordered_json &event) {
@@ -47,7 +47,7 @@ public:
 /// The events of one timeline.
 class Process {
 public:
-  /// `firstMessage` is the first number that no other timeline's messages have.
+  /// `firstMessage` is the first message id that no other timeline uses.
   Process(const Timeline &timeline, size_t process, int64_t firstMessage,
           Events &events)
       : timeline(timeline), process(process), firstMessage(firstMessage),
@@ -77,20 +77,20 @@ public:
       addOccupations();
     if (timeline.tail)
       addTail();
-    // Bytes over time are those of the predicted times.
+    // The bytes over time are only known for predicted times.
     if (!timeline.problem.bytes.empty() && !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
   }
 
-  /// What else workers did.
+  /// Adds the other activities of the workers in a measured run.
   void add(const std::vector<std::vector<Measured::Other>> &others) {
     for (size_t w = 0; w < others.size(); ++w)
       for (const Measured::Other &other : others[w])
         addSpan(other.name, other.category, other, w);
   }
 
-  /// The first number that the next timeline's messages may have.
+  /// The first message id that the next timeline may use.
   int64_t nextMessage() const { return firstMessage + ids.count(); }
 
 private:
@@ -100,8 +100,8 @@ private:
     return "P" + std::to_string(worker);
   }
 
-  /// A part of so many ticks. Whole microseconds have no fraction, as they
-  /// read better.
+  /// The time `ticks / parts` in microseconds. Whole numbers are written
+  /// without a fraction.
   ordered_json microseconds(int64_t ticks, int64_t parts = 1) const {
     double unit = timeline.slots ? 1 : timeline.scale.unit->microseconds;
     parts *= timeline.scale.perUnit;
@@ -110,8 +110,8 @@ private:
     return static_cast<double>(ticks) * unit / static_cast<double>(parts);
   }
 
-  /// True if both ends of the message are in this timeline: a step that
-  /// overlaps with others has ends of messages whose other ends are in these.
+  /// True if both ends of the message are in this timeline. If steps overlap,
+  /// the other end may be in another step.
   bool isWhole(const Message &message) const {
     return ends[message.maker] == (kMade | kAwaited);
   }
@@ -171,8 +171,8 @@ private:
                 "message time", occupation, w);
   }
 
-  /// What workers do besides actions, and the all-reduces under way: beside the
-  /// actions of a worker, in a row of their own, which nobody measures.
+  /// Adds waits and updates to the workers' rows. All-reduces in progress get
+  /// rows of their own; they are predicted only, not measured.
   void addTail() {
     const Tail &tail = *timeline.tail;
     size_t workers = tail.work.size();
@@ -180,7 +180,7 @@ private:
       if (!timeline.isPart && !tail.allReduces.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
-        // Behind its actions' row, before the next worker's.
+        // After the worker's row of actions and before the next worker's.
         events.describe("thread_sort_index", process, workers + w,
                         {{"sort_index", w}});
       }
@@ -198,8 +198,9 @@ private:
                   workers + worker);
   }
 
-  /// One end of a message, in the middle of its action: viewers look for the
-  /// action in which it is, and two actions may meet where one starts or ends.
+  /// Adds one end of a message. It is in the middle of its action, since
+  /// viewers look for the enclosing action and two actions may share a start or
+  /// end time.
   void addEnd(const char *phase, const Message &message, const Action &action,
               size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
@@ -211,7 +212,7 @@ private:
                           {"pid", process},
                           {"tid", worker}};
     if (!isStart)
-      event["bp"] = "e"; // in the action around it, not in the next one
+      event["bp"] = "e"; // bind to the enclosing action, not the next
     event["args"] = {{isStart ? "to" : "from", nameOf(message.peer)}};
     events.add(event);
   }
@@ -233,8 +234,9 @@ private:
   int64_t firstMessage;
   Events &events;
   ActionIds ids;
-  std::vector<int64_t> resident; ///< bytes of each worker, whatever it runs
-  std::vector<uint8_t> ends;     ///< of each message, by its maker
+  /// Bytes that each worker always needs, independent of its order.
+  std::vector<int64_t> resident;
+  std::vector<uint8_t> ends; ///< known ends of messages, by their maker's id
 };
 
 std::string documentOf(const ordered_json &other, const Events &events) {
@@ -242,7 +244,7 @@ std::string documentOf(const ordered_json &other, const Events &events) {
          ",\n\"traceEvents\":[\n" + events.text + "\n]}\n";
 }
 
-/// Nanoseconds as microseconds.
+/// Converts nanoseconds to microseconds.
 ordered_json timesOf(int64_t predicted, int64_t measured) {
   return {{"predicted_us", static_cast<double>(predicted) / 1000},
           {"measured_us", static_cast<double>(measured) / 1000}};
@@ -270,7 +272,7 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
 }
 
 std::string renderChromeTraceBeside(const SideBySide &both) {
-  constexpr size_t kMost = 20; // of a kind
+  constexpr size_t kMost = 20; // of each kind of difference
   Timeline predicted = both.timeline, measured = both.measured;
   predicted.title = "predicted: " + predicted.title;
   measured.title = "measured: " + both.nameOfRun();

@@ -12,18 +12,21 @@
 
 namespace chimera::schedule {
 
-/// JSON in the Trace Event Format (Google), which Perfetto opens: a process for
-/// each timeline, a thread for each worker, and one complete event an action,
-/// with `worker`, `kind`, `pipeline`, `stage` and `micro_batch` as its
-/// arguments, with `micro_batches` where there are several and with `part` and
-/// `parts` where it is one of several. A message between workers is an arrow: a
-/// flow event "s" in the action that makes it and one "f" in the action that
-/// waits for it, with an `id` that no other message has. Where a message
-/// occupies a worker, an event of the category "message time" does so too:
-/// "send activation 0 to P1", "receive activation 0 from P0". The bytes that a
-/// worker holds (Memory.h) are a counter for each worker. `ts` and `dur` are in
-/// microseconds, as the format wants; `otherData` says what a unit of time of
-/// each timeline is in them.
+/// JSON in the Trace Event Format (Google), which Perfetto opens. A timeline is
+/// a process and a worker is a thread.
+///
+/// - An action is a complete event with the arguments `worker`, `kind`,
+///   `pipeline`, `stage` and `micro_batch`. If it covers several micro-batches
+///   it also has `micro_batches`; if it is a part of one, `part` and `parts`.
+/// - A message between workers is an arrow: a flow event "s" in the action that
+///   makes it and "f" in the action that waits for it. Each message has its own
+///   `id`.
+/// - If a message occupies a worker, there is also an event of the category
+///   "message time": "send activation 0 to P1", "receive activation 0 from P0".
+/// - The bytes that each worker keeps (Memory.h) are a counter.
+///
+/// `ts` and `dur` are in microseconds, as the format requires. `otherData` says
+/// how many of them each timeline's unit of time is.
 std::string renderChromeTrace(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

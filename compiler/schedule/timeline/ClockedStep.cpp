@@ -14,7 +14,7 @@ namespace chimera::schedule {
 
 __extension__ using Wide = __int128;
 
-/// Whole, for each unit that is a duration.
+/// A whole number for every unit that is a duration.
 static int64_t nanosecondsOf(const TimeUnit &unit) {
   return std::llround(unit.microseconds * 1000);
 }

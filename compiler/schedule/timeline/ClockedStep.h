@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What was predicted counts in ticks of the description's unit, and what ran in
-// nanoseconds. To be compared, and drawn on one axis, both are steps in
-// nanoseconds.
+// Predictions are in ticks of the description's unit, measurements in
+// nanoseconds. To compare them, and to draw them on one axis, both are
+// converted to steps in nanoseconds.
 //
-// Where a flush ends a step, time 0 is when its first action begins, and the
-// step lasts until the last worker is done. Where steps overlap, each worker
-// has a step of its own, its body (SteadyStep.h), from when it was done with
-// the body before until it is done with this one; time 0 is when the first of
-// them begins.
+// If a step ends with a flush, time 0 is the start of its first action, and the
+// step ends when the last worker is done. If steps overlap, each worker has a
+// step of its own, its body (SteadyStep.h). It lasts from the end of the
+// worker's previous body to the end of this one. Time 0 is then the start of
+// the first body.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,53 +24,54 @@
 
 namespace chimera::schedule {
 
-/// More than a hundred days; a double holds each of fewer nanoseconds.
+/// More than a hundred days. A double represents every smaller whole number
+/// exactly.
 inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 
 /// One step in nanoseconds.
 struct ClockedStep {
-  Timing timing; ///< starts, ends, makespan, busy and idle; nothing else
-  Tail tail;     ///< without all-reduces where nobody has measured them
-  /// Empty where messages occupy nobody, or nobody has measured it: what a
-  /// trace has of a receive does not tell its wait from its time.
+  Timing timing; ///< only starts, ends, makespan, busy and idle
+  Tail tail;     ///< without all-reduces if they were not measured
+  /// Empty if messages occupy no worker, or if the step was measured: a trace
+  /// does not separate the wait in a receive from the receive itself.
   Occupations occupations;
-  /// Where steps overlap, when each worker's step begins; else empty.
+  /// If steps overlap, the start of each worker's step; else empty.
   std::vector<int64_t> begins;
 
   bool overlaps() const { return !begins.empty(); }
-  /// When the last worker is done.
+  /// The time at which the last worker is done.
   int64_t end() const;
-  /// When the step of the worker begins.
+  /// The start of the worker's step.
   int64_t begin(size_t worker) const { return overlaps() ? begins[worker] : 0; }
-  /// When the worker has to be done: with the last one, or with its own step.
+  /// The end of the worker's step: when the last worker is done or, if steps
+  /// overlap, when this worker is.
   int64_t end(size_t worker) const {
     return overlaps() ? tail.ends[worker] : end();
   }
-  /// The time of the step; where steps overlap, of the worker that takes
-  /// longest.
+  /// The time of the step. If steps overlap, the time of the slowest worker.
   int64_t length() const;
-  /// In which the worker runs actions and updates.
+  /// The time in which the worker runs actions and updates.
   int64_t busy(size_t worker) const;
   /// The rest of the worker's step.
   int64_t idle(size_t worker) const {
     return end(worker) - begin(worker) - busy(worker);
   }
-  /// From when the worker is done with the action before, or its step begins.
-  /// Behind its last action, at the index behind it, the time until it is done.
-  /// Updates between two actions are part of it.
+  /// The time between the action at `index` and the worker's previous action,
+  /// or the start of its step. Updates between them count. If `index` is one
+  /// past the last action, the time from that action to the worker's end.
   int64_t waitBefore(size_t worker, size_t index) const;
 
-  /// Computes the other times from starts, ends and the tail's work.
+  /// Computes the other times from starts, ends and the work in `tail`.
   void complete();
 };
 
-/// What `timeline` predicts, which is of a step with a flush or, with its
-/// `begins`, of a SteadyStep. None where it takes more than kMostNanoseconds.
-/// Requires a unit that is a duration.
+/// The prediction of `timeline` in nanoseconds. The timeline has one step that
+/// ends with a flush or, if `begins` is given, a SteadyStep. None if it takes
+/// more than kMostNanoseconds. Requires a unit that is a duration.
 std::optional<ClockedStep> clocked(const Timeline &timeline,
                                    std::span<const int64_t> begins = {});
 
-/// A timeline in nanoseconds that otherwise is as `timeline`; refers to `step`.
+/// A copy of `timeline` that shows `step`, in nanoseconds. Refers to `step`.
 Timeline timelineOf(const Timeline &timeline, const ClockedStep &step);
 
 } // namespace chimera::schedule

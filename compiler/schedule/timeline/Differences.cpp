@@ -1,4 +1,4 @@
-//===- Differences.cpp - Where a run was not as predicted -----------------===//
+//===- Differences.cpp - Differences between run and prediction -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,7 +52,7 @@ static int64_t waitOf(const ClockedStep &step, Turn turn) {
 }
 
 /// True if the worker updates weights between the action at `turn` and the one
-/// before it: only where steps overlap.
+/// before it. This happens only if steps overlap.
 static bool updatesBefore(const Timeline &timeline, Turn turn) {
   if (!timeline.tail || turn.index == 0)
     return false;

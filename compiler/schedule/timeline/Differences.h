@@ -1,4 +1,4 @@
-//===- Differences.h - Where a run was not as predicted ---------*- C++ -*-===//
+//===- Differences.h - Differences between run and prediction ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,44 +12,48 @@
 
 namespace chimera::schedule {
 
-/// A time of one step, where what ran differs from what was predicted.
+/// A time that differs between prediction and measurement, in nanoseconds.
 struct Difference {
-  Turn turn; ///< the action; for a wait also the index behind the last one
+  Turn turn; ///< action; for waits, `index` may be one past the last
   int64_t predicted, measured; ///< ns
 
   int64_t change() const { return measured - predicted; }
 };
 
-/// What may differ. Text, pictures and traces walk `differenceKinds()`.
+/// A kind of difference. Text, pictures and traces all read
+/// `differenceKinds()`.
 struct DifferenceKind {
-  const char *name; ///< "durations"
-  /// The time that the kind is about, ns.
+  const char *name; ///< for example "durations"
+  /// The compared time of an action, in nanoseconds.
   int64_t (*time)(const ClockedStep &step, Turn turn);
-  bool isAlsoBehind; ///< the actions of a worker, where it reduces and updates
-  bool hasRatio;     ///< one that says something
-  /// What a difference is, without its times: "F3 of stage 1 on P1", "P0 waits
-  /// 8 ms longer before B2 of stage 0".
+  /// True if the time after a worker's last action counts too (all-reduces and
+  /// updates).
+  bool isAlsoBehind;
+  /// True if the ratio of two such times has a meaning.
+  bool hasRatio;
+  /// The difference as text, without its times: "F3 of stage 1 on P1", "P0
+  /// waits 8 ms longer before B2 of stage 0".
   std::string (*describe)(const Timeline &timeline, const Difference &of);
 };
 
-/// Durations of actions, waits before them, their starts.
+/// Durations of actions, waits before them, and their starts.
 std::span<const DifferenceKind> differenceKinds();
 
-/// The largest differences of a kind, at most `most`, the largest first and
-/// those that are equally large by worker, then in its order. Steps that are
-/// alike have none. Requires steps of one schedule.
+/// The `most` largest differences of a kind, largest first. Equal ones are
+/// sorted by worker, then by its order. Empty if the steps are equal. Requires
+/// two steps of one schedule.
 std::vector<Difference> largestDifferences(const DifferenceKind &kind,
                                            const ClockedStep &predicted,
                                            const ClockedStep &measured,
                                            size_t most);
 
 /// "F3 of stage 1 on P1: 12.4 ms measured, 10.1 ms predicted, +22.8 %".
-/// Requires a timeline in nanoseconds, of the same schedule.
+/// Requires a timeline of the same schedule in nanoseconds.
 std::string describe(const Timeline &timeline, const DifferenceKind &kind,
                      const Difference &difference);
 
-/// "12.4 ms measured, 10.1 ms predicted"; and ", +22.8 %", unless 0 was
-/// predicted.
+/// "12.4 ms measured, 10.1 ms predicted", and ", +22.8 %". The ratio is empty
+/// if the prediction is 0.
 std::string describeTimes(const TimeScale &scale, int64_t predicted,
                           int64_t measured);
 std::string describeRatio(int64_t predicted, int64_t measured);

@@ -1,4 +1,4 @@
-//===- Measured.cpp - A step that ran, from its trace ---------------------===//
+//===- Measured.cpp - A measured step, read from its trace ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,11 +19,11 @@ namespace {
 
 std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
 
-/// What one worker did before and after the step that is looked for.
+/// The times around a worker's compared step.
 struct Around {
-  /// When it was done with what was before; -1 where it did nothing.
+  /// The end of the worker's earlier work, or -1 if there is none.
   int64_t before = -1;
-  /// When the next action after the step began.
+  /// The start of its first action after the step.
   int64_t next = std::numeric_limits<int64_t>::max();
 };
 
@@ -39,8 +39,8 @@ public:
                                                     static_cast<int32_t>(i)};
   }
 
-  /// The step number `last` of the copy or, where steps overlap, the last body,
-  /// which begins in the step before; or what is wrong with it.
+  /// Step number `last` of the copy or, if steps overlap, the last body, which
+  /// begins in the step before. Returns an error if an action does not match.
   std::variant<Measured, std::string> match(const CopyEvents &copy,
                                             int64_t last) {
     Measured run;
@@ -76,13 +76,14 @@ public:
 private:
   bool overlaps() const { return stepsOverlap(problem.updates); }
 
-  /// The action as the schedule numbers it. None where it is not of the step
-  /// number `last` or, where steps overlap, of the last body.
+  /// The action with the micro-batch number that the schedule uses. None if the
+  /// action is not part of step number `last` or, if steps overlap, of the last
+  /// body.
   std::optional<Action> ofStep(const RanAction &ran, int64_t last) const {
     Action action = ran.action;
     if (!overlaps())
       return ran.step == last ? std::optional(action) : std::nullopt;
-    int64_t steps = ran.step - (last - 1); // behind the first of the body
+    int64_t steps = ran.step - (last - 1); // since the first step of the body
     if (steps < 0 || steps >= problem.steps)
       return std::nullopt;
     action.microBatch += static_cast<int32_t>(steps) * problem.microBatches();
@@ -107,7 +108,8 @@ private:
     return {};
   }
 
-  /// All actions are there, and each after the one before it.
+  /// Returns an error if an action is missing or starts before the previous one
+  /// ends. Overlaps within the rounding error are removed.
   std::string checkOrder(Measured &run) const {
     // Times of a trace are rounded.
     constexpr int64_t kRounding = 2;
@@ -131,8 +133,9 @@ private:
     return {};
   }
 
-  /// Where steps overlap, the actions of other bodies are before or behind the
-  /// worker's own, and some are before.
+  /// Finds the times around the worker's step. Returns an error if steps
+  /// overlap and an action of another body ran within this one, or none ran
+  /// before it.
   std::variant<Around, std::string>
   findAround(const Measured &run, size_t worker,
              const std::vector<RanAction> &others) const {
@@ -173,7 +176,7 @@ private:
       }
       if (event.begin >= next)
         continue;
-      // Those of a step follow its first action.
+      // Updates and waits before the first action belong to the previous step.
       if (event.begin < first) {
         before = std::max(before, event.end);
         continue;
@@ -192,7 +195,7 @@ private:
     return {};
   }
 
-  /// The updates and waits that a worker may have, by their names.
+  /// The updates and waits that a worker may have, by event name.
   std::map<std::string, Tail::Work> worksOf(size_t worker) const {
     std::map<std::string, Tail::Work> names;
     auto addWait = [&](std::optional<int32_t> stage) {
@@ -211,8 +214,8 @@ private:
     return names;
   }
 
-  /// Counts from the first action, or from when the first body begins; leaves
-  /// out what began before it.
+  /// Moves time 0 to the start of the first action or, if steps overlap, of the
+  /// first body. Removes other activities that began earlier.
   static void beginAtZero(Measured &run) {
     int64_t origin = std::numeric_limits<int64_t>::max();
     for (size_t w = 0; w < run.timing.starts.size(); ++w)
@@ -242,7 +245,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   ActionIds ids;
-  std::vector<Turn> places; ///< in the schedule, of each number
+  std::vector<Turn> places; ///< position in the schedule, by action id
 };
 
 } // namespace

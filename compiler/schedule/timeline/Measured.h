@@ -1,4 +1,4 @@
-//===- Measured.h - A step that ran, from its trace -------------*- C++ -*-===//
+//===- Measured.h - A measured step, read from its trace --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,45 +16,50 @@
 
 namespace chimera::schedule {
 
-/// A step that ran. Where a flush ends each step: the last step of a trace,
-/// from its first action on. Where steps overlap: of each worker the last body
-/// of a trace (SteadyStep.h), from when the worker was done with the body
-/// before. The end of the run, which drains the pipeline, is no steady state
-/// and left out.
+/// A measured step. If every step ends with a flush, it is the last step of a
+/// trace, from its first action on. If steps overlap, it is the last body of
+/// each worker (SteadyStep.h), from the end of the worker's previous body. The
+/// end of the run drains the pipeline. This is not the steady state, so it is
+/// left out.
 struct Measured : ClockedStep {
-  /// What a worker did beside actions, updates and waits for all-reduces: waits
-  /// for messages, posts, loads.
+  /// An activity of a worker other than actions, updates and waits for
+  /// all-reduces: for example a wait for a message, a post or a load.
   struct Other : Tail::Span {
     std::string name, category;
   };
-  /// Of each worker, what began with the first action or later, or with its
-  /// body.
+  /// By worker, those that began with its first action (or its body) or later.
   std::vector<std::vector<Other>> others;
-  std::string pipeline; ///< its name, where the trace has it
-  /// Its number, from 1, where the trace has it; of a body that of the first
-  /// step whose micro-batches it has, and how many such steps there are.
+  std::string pipeline; ///< its name, if the trace has it
+  /// The number of the step, from 1, if the trace has it. A body has
+  /// micro-batches of `steps` steps; this is the number of the first of them.
   std::optional<int64_t> step;
   int32_t steps = 1;
   int32_t copy = 0, copies = 1;
-  bool isSlowest = false; ///< of several copies, and not chosen by number
+  /// True if this is the slowest of several copies and was not chosen by
+  /// number.
+  bool isSlowest = false;
 };
 
-/// Reads what `chimera-run --trace` and renderChromeTrace write. A trace has a
-/// process for each data-parallel copy; the result is the copy number `copy` of
-/// them, from 0, or the one whose step took longest where that has no value.
-/// Actions are found by their arguments, waits for all-reduces and updates by
-/// their names.
+/// Reads a step from a trace that `chimera-run --trace` or renderChromeTrace
+/// wrote. A trace has a process for each data-parallel copy. The result is the
+/// step of copy number `copy` (from 0) or, without that, of the copy whose step
+/// took longest. Actions are identified by their arguments; waits for
+/// all-reduces and updates by their names.
 ///
-/// Else the result says what is wrong: the text is no JSON or no trace, has
-/// numbers that are missing or out of range, has more copies than the problem,
-/// or other workers, stages, pipelines or micro-batches; an action is missing,
-/// is there twice or on another worker; a worker ran its actions in another
-/// order; or steps overlap and the trace has fewer than two bodies. Of such
-/// steps `chimera-run --trace` writes as many bodies as it is asked for steps,
-/// and the end of the run; so the trace has micro-batches of one step more.
+/// Returns an error if
+/// - the text is not JSON or not a trace,
+/// - a number is missing or out of range,
+/// - the trace has more copies than the problem, or other workers, stages,
+///   pipelines or micro-batches,
+/// - an action is missing, occurs twice or is on another worker,
+/// - a worker ran its actions in another order, or
+/// - steps overlap and the trace has fewer than two bodies.
 ///
-/// Requires a valid schedule whose step ends with a flush or, where steps
-/// overlap, that of a SteadyStep.
+/// If steps overlap, a trace of n steps from `chimera-run --trace` has n bodies
+/// and the end of the run. So it has micro-batches of n + 1 steps.
+///
+/// Requires a valid schedule of a step that ends with a flush or, if steps
+/// overlap, the schedule of a SteadyStep.
 std::variant<Measured, std::string>
 readMeasured(std::string_view text, const Problem &problem,
              const Schedule &schedule, std::optional<int64_t> copy = {});

@@ -15,8 +15,7 @@ namespace chimera::schedule {
 
 namespace {
 
-/// When a worker began to receive for an action of its order, and when what
-/// that sends had left it.
+/// The start of the receive before an action, and the end of the send after it.
 class Ends {
 public:
   Ends(const Problem &problem, const Schedule &schedule, const Timing &timing)

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The ends of a message may take time of its two workers (Link in Problem.h): a
-// send follows the action that makes the message, a receive precedes the action
-// that awaits it. When both were follows from a simulated timing. Timelines
-// show them.
+// The times for which messages occupy workers (Link in Problem.h). A send
+// follows the action that makes the message. A receive precedes the action that
+// waits for it. Both are computed from a simulated timing and shown in
+// timelines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,22 +19,22 @@
 
 namespace chimera::schedule {
 
-/// The time in which a worker sends or receives one message.
+/// The time for which a worker sends or receives one message.
 struct Occupation : Tail::Span {
-  int32_t index; ///< in its worker's order, of the action at this end
+  int32_t index; ///< of the action at this end, in its worker's order
   int32_t peer;  ///< the worker at the other end
   bool isSend;
 };
 
-/// Of each worker, in its order.
+/// For each worker, in its order.
 using Occupations = std::vector<std::vector<Occupation>>;
 
-/// The occupations that take time. Requires that `timing` is complete and that
-/// `simulate` made it, whose messages take what `problem` says.
+/// All occupations that take time. Requires that `timing` is complete and was
+/// made by `simulate` for this `problem`.
 Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
                           const Timing &timing);
 
-/// What messages take of each worker, in all.
+/// For each worker, the total time for which messages occupy it.
 std::vector<int64_t> totalsOf(const Occupations &occupations);
 
 /// True if some message occupies some worker.

@@ -1,4 +1,4 @@
-//===- SideBySide.cpp - What was predicted beside what ran ----------------===//
+//===- SideBySide.cpp - Prediction beside measurement ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -66,7 +66,7 @@ static std::string workersOf(const SideBySide &both) {
 }
 
 std::string renderTextBeside(const SideBySide &both) {
-  constexpr size_t kMost = 5; // of a kind
+  constexpr size_t kMost = 5; // of each kind
   std::string text = both.timeline.title + "\nmeasured: " + both.nameOfRun() +
                      "\n" + workersOf(both);
   for (const DifferenceKind &kind : differenceKinds()) {

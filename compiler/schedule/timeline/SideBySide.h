@@ -1,4 +1,4 @@
-//===- SideBySide.h - What was predicted beside what ran --------*- C++ -*-===//
+//===- SideBySide.h - Prediction beside measurement -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,10 @@
 
 namespace chimera::schedule {
 
-/// A timeline and a step of it that ran, to be shown together.
+/// A predicted timeline and a measured step of it, shown together.
 struct SideBySide {
-  /// `clocked` is that of `timeline`, to which this refers.
+  /// `clocked` is the prediction of `timeline` in nanoseconds. Refers to
+  /// `timeline`.
   SideBySide(const Timeline &timeline, ClockedStep clocked, Measured run);
   SideBySide(const SideBySide &) = delete;
 
@@ -23,7 +24,7 @@ struct SideBySide {
   Measured run;
   Timeline predicted, measured; ///< both in nanoseconds
 
-  /// When the later of both is done, ns.
+  /// The end of the later of both, in nanoseconds.
   int64_t end() const { return std::max(clocked.end(), run.end()); }
   /// "step 3 of copy 1, the slowest of 2".
   std::string nameOfRun() const;
@@ -31,15 +32,16 @@ struct SideBySide {
   std::string describeStep() const;
 };
 
-/// A table of workers, the largest differences of each kind, the step.
+/// As text: a table of workers, the largest differences of each kind, and the
+/// time of the step.
 std::string renderTextBeside(const SideBySide &both);
 
-/// For each worker a row that was predicted and, below it, one that ran, on one
-/// axis; below them the largest differences.
+/// As an SVG picture: two rows for each worker, predicted and measured, on one
+/// time axis, with the largest differences below.
 std::string renderSvgBeside(const SideBySide &both);
 
-/// Two processes, one predicted and one measured; the differences are in
-/// `otherData`.
+/// As a trace with two processes, predicted and measured. The differences are
+/// in `otherData`.
 std::string renderChromeTraceBeside(const SideBySide &both);
 
 } // namespace chimera::schedule

@@ -23,16 +23,17 @@ namespace {
 using namespace svg;
 
 // Lengths in pixels.
-constexpr double kLabels = 110; ///< worker and which row, left of the rows
-constexpr double kLabel = 66;   ///< of these, the latter
-constexpr double kFigures = 58; ///< idle, right of the rows
-constexpr double kGap = 10;     ///< between the pairs of two workers
+constexpr double kLabels = 110; ///< labels, left of the rows
+constexpr double kLabel = 66;   ///< the part for "predicted" or "measured"
+constexpr double kFigures = 58; ///< idle share, right of the rows
+constexpr double kGap = 10;     ///< between the rows of two workers
 constexpr double kPair = 2 * kRow + kGap;
 
-/// Named below the rows, of each kind.
+/// The number of differences of each kind that are listed below the rows.
 constexpr size_t kMostDifferences = 3;
 
-/// Of what either row of a pair shows. Nobody measures what messages occupy.
+/// The legend of both rows. Only the predicted row shows occupation by
+/// messages.
 std::vector<LegendEntry> legendOf(const SideBySide &both) {
   std::vector<LegendEntry> legend = svg::legendOf(both.predicted);
   for (LegendEntry &entry : legend)
@@ -44,7 +45,7 @@ std::vector<LegendEntry> legendOf(const SideBySide &both) {
   return legend;
 }
 
-/// Both steps, the upper left corner at (0, 0).
+/// The drawing of both steps. Its upper left corner is (0, 0).
 class Pairs {
 public:
   explicit Pairs(const SideBySide &both)
@@ -113,7 +114,7 @@ private:
            kGap;
   }
 
-  /// A hatched row as long as its step, and what it is called.
+  /// A hatched row as long as the worker's step, with its label and idle share.
   std::string frame(size_t w, double y, const ClockedStep &step,
                     const char *which, double x, double width) const {
     auto time = [&](int64_t nanoseconds) {
@@ -133,11 +134,11 @@ private:
   }
 
   const SideBySide &both;
-  int64_t end; ///< of the axis, ns
-  double plot; ///< in pixels
+  int64_t end; ///< end of the axis, ns
+  double plot; ///< width in pixels
   std::vector<LegendEntry> legend;
   Heading heading;
-  std::vector<std::string> differences; ///< lines
+  std::vector<std::string> differences; ///< lines of text
 };
 
 } // namespace

@@ -41,7 +41,7 @@ class Sorter {
 public:
   explicit Sorter(const Problem &problem) : problem(problem), ids(problem) {}
 
-  /// Says in `error` what is wrong, the first time.
+  /// Sets `error` if the event is not valid; the first error is kept.
   void add(const TraceEvent &event) {
     if (!error.empty())
       return;
@@ -60,13 +60,14 @@ public:
       return;
     }
     if (*event.thread < 0 || *event.thread >= problem.workers) {
-      // Rows of all-reduces, which the compiler draws below its workers.
+      // Traces from the compiler have rows of all-reduces after the workers.
       if (isKnown)
         expectInRange("worker", problem.workers, *event.thread, event);
       return;
     }
     CopyEvents &copy = copies[*event.process];
-    // The compiler draws one copy of them all. More take memory for nothing.
+    // Too many copies are an error at once, before they take memory. Too few
+    // are checked later, since traces from the compiler have only one.
     if (std::ssize(copies) > problem.width) {
       error = "expected one process for each of " + counted(problem.width) +
               ", got more";
@@ -103,8 +104,8 @@ private:
     return false;
   }
 
-  /// The action, numbered as in its step. None, with an error, where the
-  /// problem has no such.
+  /// The action, with its micro-batch counted within its step. None if the
+  /// problem has no such action; then `error` is set.
   std::optional<Action> actionOf(const TraceEvent &event, Kind kind) {
     if (!event.pipeline || !event.stage || !event.microBatch) {
       error = "expected the arguments pipeline, stage and micro_batch that are "
@@ -120,7 +121,7 @@ private:
         !expectInRange("stage", std::ssize(problem.stages), *event.stage,
                        event))
       return std::nullopt;
-    // In range before it is subtracted from.
+    // Check the range before microBatch - first is computed.
     int64_t first = step * batches;
     if (*event.microBatch < first || *event.microBatch >= first + batches) {
       error = "expected micro_batch " + std::to_string(first) + " to " +

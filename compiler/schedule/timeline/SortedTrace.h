@@ -17,45 +17,46 @@
 
 namespace chimera::schedule {
 
-/// An event of a worker that is no action, in nanoseconds.
+/// An event of a worker that is not an action. Times are in nanoseconds.
 struct OtherEvent : Tail::Span {
   std::string name, category;
 };
 
-/// An action as it ran, numbered as in its step; steps count from 0.
+/// An action that ran, in nanoseconds. Its micro-batch counts within its step;
+/// steps count from 0.
 struct RanAction : Tail::Span {
   Action action;
   int64_t step;
 };
 
-/// What one copy did.
+/// All events of one data-parallel copy.
 struct CopyEvents {
-  std::vector<std::vector<RanAction>> actions; ///< of each worker
+  std::vector<std::vector<RanAction>> actions; ///< by worker
   std::vector<std::vector<OtherEvent>> others;
 };
 
-/// The events of the workers of a problem.
+/// The events of a trace by copy and worker.
 struct SortedTrace {
-  std::map<int64_t, CopyEvents> copies; ///< by process; one at least
+  std::map<int64_t, CopyEvents> copies; ///< by process, at least one
   TraceHeader header;
 
-  /// The last of its steps.
+  /// The number of the last step.
   int64_t lastStep() const;
 };
 
-/// Sorts the events of a trace. The result says what is wrong where the text is
-/// no JSON or no trace, has no actions, has numbers that are missing or out of
-/// range, or workers, stages, pipelines, micro-batches or copies that `problem`
-/// has not.
+/// Sorts the events of a trace by copy and worker. Returns an error if the text
+/// is not JSON or not a trace, if it has no actions, if numbers are missing or
+/// out of range, or if `problem` does not have its workers, stages, pipelines,
+/// micro-batches or copies.
 std::variant<SortedTrace, std::string> sortTrace(std::string_view text,
                                                  const Problem &problem);
 
-// Words of errors.
+// Texts for errors.
 
-/// The numbers from 0 to `last`: "0 to 3", "0".
+/// The numbers from 0 to `last` as text: "0 to 3", or "0".
 std::string rangeTo(int64_t last);
 
-/// The name of an event in quotes, cut where it is long.
+/// The name of an event in quotes. Long names are cut.
 std::string quoted(const std::string &name);
 
 } // namespace chimera::schedule

@@ -16,7 +16,7 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Cuts the last bodies out of a run.
+/// Simulates many steps and extracts the last body of each worker.
 class Cutter {
 public:
   Cutter(const Problem &problem, const Schedule &schedule)
@@ -103,7 +103,7 @@ private:
 
   const Schedule &schedule;
   int32_t steps;
-  Schedule run; ///< of so many steps
+  Schedule run; ///< of `steps` steps
   Timing timing;
   Tail tail;
   Occupations occupations;

@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where no flush ends a step, no moment separates it from the next. What
-// repeats is the body of each worker (Steps.h): once a step it runs the same
-// actions, of the micro-batches of that step and the next. So a step of such a
-// run is a body of each worker, from when that worker was done with the body
-// before. Workers begin theirs at different times, and all bodies take the same
-// time once all steps are alike. Where a step is like the one before the last
-// only, or an earlier one, the last body of a run takes a little more or less
-// than the mean (SteadyState::period).
+// If steps overlap, no point in time separates a step from the next. But each
+// worker repeats its body (Steps.h): once a step it runs the same actions, on
+// micro-batches of that step and the next. So a step of such a run is one body
+// of each worker. It begins when the worker is done with the previous body, and
+// workers begin at different times.
+//
+// In the steady state all bodies take the same time. If the pattern repeats
+// only every few steps, the last body of a run takes a little more or less than
+// the mean (SteadyState::period).
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,24 +26,24 @@ namespace chimera::schedule {
 
 /// The last body of a run that is long enough for the steady state.
 struct SteadyStep {
-  /// Of each worker its body; micro-batches have the numbers that they have in
-  /// the first body of a run. No slots and no bodies.
+  /// The body of each worker. Micro-batches have the same numbers as in the
+  /// first body of a run. Has no slots and no bodies.
   Schedule schedule;
-  /// Starts, ends and makespan of these actions; the worker that begins first
-  /// does so at 0.
+  /// Starts, ends and makespan of these actions. Time 0 is the start of the
+  /// worker that begins first.
   Timing timing;
-  /// When each worker was done with the body before, its updates included.
+  /// By worker, the end of the previous body with its updates.
   std::vector<int64_t> begins;
-  Tail tail; ///< what of `tailAmong` is in the bodies
-  /// Without the send of a body's last action, which takes time of the next
-  /// body.
+  Tail tail; ///< waits and updates in the bodies (see `tailAmong`)
+  /// Without the send of a body's last action, which belongs to the next body.
   Occupations occupations;
 };
 
-/// Requires a valid schedule of two steps that overlap.
+/// One step in the steady state. Requires a valid schedule of two steps that
+/// overlap.
 SteadyStep steadyStep(const Problem &problem, const Schedule &schedule);
 
-/// A timeline of `step` that otherwise is as `timeline`; refers to both.
+/// A copy of `timeline` that shows `step` instead. Refers to both.
 Timeline timelineOf(const Timeline &timeline, const SteadyStep &step);
 
 } // namespace chimera::schedule

@@ -24,9 +24,9 @@ using namespace svg;
 
 // Lengths in pixels.
 constexpr double kLabels = 46;   ///< worker names, left of the rows
-constexpr double kFigures = 122; ///< name, idle and peak, right of the rows
+constexpr double kFigures = 122; ///< name, idle, peak: right of the rows
 
-/// One timeline, its upper left corner at (0, 0).
+/// The drawing of one timeline. Its upper left corner is (0, 0).
 class Panel {
 public:
   explicit Panel(const Timeline &timeline)
@@ -65,7 +65,8 @@ private:
     return exactNumber(ticks, timeline.scale.perUnit);
   }
 
-  /// Its times are short: a row and a box say exact ones when pointed at.
+  /// The line below the title. Its times are rounded; tooltips have the exact
+  /// ones.
   std::string summary() const {
     const TimeScale &scale = timeline.scale;
     std::string times =
@@ -80,7 +81,7 @@ private:
            (timeline.tail ? " · " + describeStep(timeline) : "");
   }
 
-  /// The hatched row, its worker's name at both ends and its figures.
+  /// A hatched row with its worker's name at both ends, idle time and peak.
   std::string frame(size_t w) const {
     double share = static_cast<double>(timing.idle[w]) /
                    static_cast<double>(timing.makespan);
@@ -104,7 +105,7 @@ private:
   const Timeline &timeline;
   const Timing &timing;
   size_t workers;
-  double plot; ///< in pixels
+  double plot; ///< width in pixels
   Rows rows;
   std::vector<LegendEntry> legend;
   Heading heading;

@@ -12,13 +12,12 @@
 
 namespace chimera::schedule {
 
-/// One SVG 1.1 document, the timelines one below the other: a row for each
-/// worker, a box for each action, coloured by kind, full for down pipelines and
-/// pale for up pipelines, and a lower box where a message occupies the worker;
-/// the rest of a row is the bubble, hatched. Boxes that
-/// are wide enough show their micro-batch; every box and every row has a text
-/// that viewers show when pointed at it. Each row ends with its idle time and
-/// its peak of activations. The same timelines give the same text.
+/// One SVG 1.1 document with the timelines one below the other. Each worker is
+/// a row and each action a box, coloured by kind: dark for down pipelines, pale
+/// for up pipelines. A lower box shows that a message occupies the worker. The
+/// rest of a row is the bubble, hatched. Boxes that are wide enough show their
+/// micro-batch. Every box and every row has a tooltip. Each row ends with its
+/// idle time and its peak of activations. Equal timelines give equal text.
 std::string renderSvg(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

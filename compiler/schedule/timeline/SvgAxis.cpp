@@ -16,15 +16,15 @@
 
 namespace chimera::schedule::svg {
 
-/// The least distance of two marks, in pixels.
+/// The least distance between two marks, in pixels.
 static constexpr double kMark = 46;
 
-/// The least number of 1, 2 or 5 times a power of ten that is `least` or more.
-/// Requires a `least` above 0.
+/// The smallest number that is at least `least` and 1, 2 or 5 times a power of
+/// ten. Requires `least` > 0.
 static double niceStep(double least) {
   double power = std::pow(10, std::floor(std::log10(least)));
   for (double digit : {1, 2, 5})
-    // A hair less, as powers of ten below 1 are rounded.
+    // Powers of ten below 1 are rounded, so allow a small error.
     if (digit * power >= least * (1 - 1e-9))
       return digit * power;
   return 10 * power;
@@ -32,12 +32,12 @@ static double niceStep(double least) {
 
 std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
                      double bottom) {
-  double pixels = plot / static_cast<double>(end); // a tick
+  double pixels = plot / static_cast<double>(end); // per tick
   Magnitude magnitude{1, ""};
   if (!timeline.slots)
     magnitude = magnitudeOf(timeline.scale.units(static_cast<double>(end)),
                             *timeline.scale.unit);
-  // From here on lengths of time are in the magnitude.
+  // From here on, times are in units of the magnitude.
   double each =
       pixels * magnitude.units * static_cast<double>(timeline.scale.perUnit);
   double last = plot / each, tick = pixels / each;
@@ -50,7 +50,7 @@ std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
   auto marksOf = [&](double step) {
     return static_cast<int64_t>(last / step * (1 + 1e-9));
   };
-  // Of the last two, one has as many digits as any other.
+  // One of the last two marks has the longest name.
   auto widest = [&](double step) {
     auto most = static_cast<double>(marksOf(step));
     return static_cast<double>(

@@ -12,10 +12,10 @@
 
 namespace chimera::schedule::svg {
 
-/// The axis of times from 0 to `end`, `plot` pixels wide: lines down to
-/// `bottom` through all rows, and their times and the axis's name below them.
-/// Slots are named in their middle, times where they are. Requires an `end`
-/// above 0.
+/// The axis of times from 0 to `end`, `plot` pixels wide. A line for each mark
+/// runs from the top through all rows to `bottom`; the times and the axis's
+/// name are below. A slot's name is in its middle; a time is at its mark.
+/// Requires `end` > 0.
 std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
                      double bottom);
 

@@ -1,4 +1,4 @@
-//===- SvgLegend.cpp - What the colours of a picture mean -----------------===//
+//===- SvgLegend.cpp - The legend of a picture ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ double LegendEntry::width() const {
 }
 
 std::vector<LegendEntry> legendOf(const Timeline &timeline) {
-  std::set<std::pair<size_t, bool>> kinds; // with true for up
+  std::set<std::pair<size_t, bool>> kinds; // kind, and true for up
   for (const std::vector<Action> &row : timeline.schedule.workers)
     for (const Action &action : row)
       kinds.insert({static_cast<size_t>(action.kind),

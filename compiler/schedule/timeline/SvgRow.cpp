@@ -1,4 +1,4 @@
-//===- SvgRow.cpp - What a worker does, as a row of a picture -------------===//
+//===- SvgRow.cpp - The row of a worker in a picture ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +17,16 @@ namespace chimera::schedule::svg {
 
 // Lengths in pixels.
 static constexpr double kLeastPlot = 460;
-/// The width of the shortest action where the plot is then at most kMost wide.
-/// Else the plot is as wide as the words of all actions need, up to kWidest.
+/// The desired width of the shortest action. If the plot would then be wider
+/// than kMost, it is only as wide as the labels of all actions need, between
+/// kMost and kWidest.
 static constexpr double kBoxWidth = 26;
 static constexpr double kMost = 3600, kWidest = 12000;
-/// The least mean width of actions, however wide the plot then is.
+/// The minimum of the average width of actions. It has priority over the
+/// limits.
 static constexpr double kLeastBox = 3;
 
-/// The width of the words of a box, with a margin.
+/// The width of the label of a box, with a margin.
 static double textWidth(const Timeline &timeline, const Action &action,
                         double digit) {
   return 3 +
@@ -33,7 +35,7 @@ static double textWidth(const Timeline &timeline, const Action &action,
 
 double plotWidth(const Timeline &timeline, int64_t end) {
   int64_t shortest = timeline.timing.makespan;
-  double legible = 0; // pixels a tick
+  double legible = 0; // pixels per tick
   size_t most = 1;
   for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
     const std::vector<Action> &row = timeline.schedule.workers[w];
@@ -49,7 +51,7 @@ double plotWidth(const Timeline &timeline, int64_t end) {
   auto length = static_cast<double>(end);
   double ideal = kBoxWidth * length / static_cast<double>(shortest);
   double least = std::max(kLeastPlot, kLeastBox * static_cast<double>(most));
-  // A hair more, that rounding does not take it away again.
+  // Slightly more, so that rounding does not hide a label.
   double enough = std::min(legible * length * 1.0001, kWidest);
   return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
 }
@@ -101,8 +103,8 @@ std::string Rows::drawSpan(size_t worker, const char *style,
          number(bottom - top) + "\"/></g>\n";
 }
 
-/// In the middle of the row, lower than an action: the worker is busy with a
-/// message, and the time counts as idle all the same.
+/// In the middle of the row and lower than an action: the worker is occupied,
+/// but the time counts as idle.
 std::string Rows::drawOccupations(size_t worker) const {
   std::string svg;
   for (const Occupation &occupation : (*timeline.occupations)[worker])
@@ -115,8 +117,8 @@ std::string Rows::drawOccupations(size_t worker) const {
   return svg;
 }
 
-/// What a worker does besides its actions, and a line below for each sum of
-/// its gradients that is under way.
+/// Boxes for the worker's waits and updates. A line below the row shows each
+/// all-reduce of its gradients while it is in progress.
 std::string Rows::drawTail(size_t worker) const {
   std::string svg;
   auto add = [&](const char *style, const std::string &name,
@@ -137,7 +139,7 @@ std::string Rows::drawTail(size_t worker) const {
   return svg;
 }
 
-/// A line below what a worker repeats.
+/// A line below the actions of the worker's body.
 std::string Rows::drawBody(size_t worker) const {
   auto [begin, end] = timeline.schedule.bodies[worker];
   if (begin == end)
@@ -154,7 +156,7 @@ std::string Rows::drawBox(size_t worker, size_t index) const {
   const Action &action = timeline.schedule.workers[worker][index];
   int64_t start = timeline.timing.starts[worker][index];
   int64_t duration = timeline.duration(worker, index);
-  // A hair between neighbours, as long as they are not hairs themselves.
+  // A gap between neighbours, unless the boxes are very narrow.
   double width = at(duration), gap = width > 4 ? 1 : 0;
   auto kind = static_cast<size_t>(action.kind);
   std::string name = coverOf(timeline.problem, action);

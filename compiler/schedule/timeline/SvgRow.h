@@ -1,4 +1,4 @@
-//===- SvgRow.h - What a worker does, as a row of a picture -----*- C++ -*-===//
+//===- SvgRow.h - The row of a worker in a picture --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,21 +12,21 @@
 
 namespace chimera::schedule::svg {
 
-/// The width in pixels of a plot of `timeline` in which its boxes can be read,
-/// where the time axis ends at `end`.
+/// The width of the plot, in pixels, that makes the boxes of `timeline`
+/// readable. `end` is the end of the time axis.
 double plotWidth(const Timeline &timeline, int64_t end);
 
 /// The rows of a timeline, each kRow high.
 class Rows {
 public:
-  /// So many pixels a tick.
+  /// `pixels` is the width of a tick.
   Rows(const Timeline &timeline, double pixels)
       : timeline(timeline), pixels(pixels) {}
 
-  /// What `worker` does, a box for each action, the row's upper edge at `y`.
+  /// The row of `worker`: a box for each action. `y` is its upper edge.
   std::string draw(size_t worker, double y) const;
-  /// The row from `x` on, `width` pixels wide and hatched, for what no action
-  /// covers is idle; with a text for who points at it.
+  /// The hatched background of a row, from `x` and `width` pixels wide. It
+  /// stays visible where the worker is idle. `title` is its tooltip.
   static std::string drawBubble(const std::string &title, double x, double y,
                                 double width);
 
@@ -37,7 +37,7 @@ private:
   double at(int64_t ticks) const { return static_cast<double>(ticks) * pixels; }
   std::string exact(int64_t ticks) const;
 
-  /// A box of class `style`, from `top` to `bottom` of the row.
+  /// A box of CSS class `style`, from `top` to `bottom` of the row.
   std::string drawSpan(size_t worker, const char *style,
                        const std::string &name, const Tail::Span &span,
                        double top, double bottom) const;

@@ -1,4 +1,4 @@
-//===- SvgStyle.cpp - How pictures look -----------------------------------===//
+//===- SvgStyle.cpp - Styles and text of pictures -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ namespace chimera::schedule::svg {
 
 namespace {
 
-/// Of each kind, by its number.
+/// The style of a kind of actions, indexed by `Kind`.
 struct Style {
   const char *name, *dark, *pale;
 };
@@ -32,7 +32,7 @@ const Style &styleOf(size_t kind) {
   return kStyles[std::min(kind, kStyles.size() - 1)];
 }
 
-/// Cuts the first `most` characters off `text`.
+/// Removes the first `most` characters (of UTF-8) from `text` and returns them.
 std::string takeCharacters(std::string &text, size_t most) {
   size_t end = 0;
   for (; end < text.size(); ++end)
@@ -119,7 +119,7 @@ Heading::Heading(const std::string &title, const std::string &note,
       note(wrap(note, static_cast<size_t>(width / kNoteCharacter))) {}
 
 double Heading::height() const {
-  constexpr double kHeight = 84; // title, note and legend, a line each
+  constexpr double kHeight = 84; // title, note and legend, one line each
   return kHeight + kTitleLine * static_cast<double>(title.size() - 1) +
          kNoteLine * static_cast<double>(note.size() - 1);
 }

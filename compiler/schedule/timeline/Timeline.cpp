@@ -23,8 +23,8 @@ namespace chimera::schedule {
 
 namespace {
 
-/// The most columns of a grid. With 32 workers they fill thousands of lines,
-/// more than anybody reads.
+/// The most columns of a grid. With 32 workers, these already fill thousands of
+/// lines.
 constexpr int64_t kMostColumns = 1000;
 
 void appendRow(std::string &text, const std::string &head, size_t headWidth,
@@ -44,7 +44,7 @@ std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
                                  : exactTime(ticks, scale);
 }
 
-/// The line that replaces a grid of too many columns.
+/// A line in the place of a grid with too many columns.
 std::string tooWide(int64_t columns) {
   return "(no grid: it would have " + std::to_string(columns) +
          " columns, more than " + std::to_string(kMostColumns) +
@@ -54,7 +54,8 @@ std::string tooWide(int64_t columns) {
 
 } // namespace
 
-/// Which of the pipeline's stages on its worker the action is of, by number.
+/// The number of the action's chunk: its stage among the worker's stages of the
+/// pipeline.
 static int32_t chunkOf(const Problem &problem, const Action &action) {
   const std::vector<int32_t> &place =
       problem.pipelines[action.pipeline].workers;
@@ -64,7 +65,7 @@ static int32_t chunkOf(const Problem &problem, const Action &action) {
   return static_cast<int32_t>(std::count(place.begin(), own, *own));
 }
 
-/// Nothing, ', '2, '3, …
+/// The mark of a chunk: nothing, ', '2, '3, …
 static std::string chunkMark(int32_t chunk) {
   return chunk == 0 ? "" : chunk == 1 ? "'" : "'" + std::to_string(chunk);
 }
@@ -73,14 +74,15 @@ static std::string microBatchesOf(const Problem &problem,
                                   const Action &action) {
   std::string text = std::to_string(action.microBatch);
   int32_t last = action.microBatch + action.microBatches - 1;
-  // 23 beside 2-3 would be read as two and three.
+  // Two micro-batches are "23" only if all have one digit. Otherwise it would
+  // look like micro-batch 23.
   bool digits = problem.microBatches() * problem.steps <= 10;
   if (action.microBatches > 1)
     return text + (action.microBatches == 2 && digits ? "" : "-") +
            std::to_string(last);
   if (action.parts <= 1)
     return text;
-  // a … z, then the number.
+  // Parts are a to z; with more than 26, numbers.
   if (action.parts <= 26)
     return text + static_cast<char>('a' + action.part);
   return text + "." + std::to_string(action.part);
@@ -121,7 +123,7 @@ std::span<const TimelineFormat> timelineFormats() {
   return all;
 }
 
-/// "A1", "U1", "u1".
+/// A wait or an update in the grid: "A1", "U1", "u1".
 static std::string cellOf(const Problem &problem, const Tail::Work &work) {
   const char *letter = !work.isUpdate()                       ? "A"
                        : problem.pipelines[*work.pipeline].up ? "u"
@@ -161,10 +163,10 @@ std::string renderGrid(const Timeline &timeline) {
   }
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
   size_t headWidth = std::max(nameOf(rows.size() - 1).size() + 1, size_t{5});
-  ++width; // a blank after each cell
+  ++width; // one blank after each cell
   size_t columns = head.size();
   if (lineWidth > 0) {
-    // The last cell's blank is not printed.
+    // The blank after the last cell of a line is not printed.
     size_t room = lineWidth + 1 - std::min(lineWidth, headWidth);
     columns = std::max(room / width, size_t{1});
   }
@@ -225,7 +227,7 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
   if (!stepsOverlap(problem.updates))
     return {};
   SteadyState steady = steadyState(problem, schedule);
-  // A period is a mean, so it need not be a whole number of ticks.
+  // A period is a mean, so it may be a fraction of a tick.
   char mean[32];
   std::snprintf(mean, sizeof mean, "%.10g", scale.units(steady.period));
   std::string period = mean;

@@ -18,51 +18,54 @@
 
 namespace chimera::schedule {
 
-/// The micro-batches of `action`, short: "3", "8-11", "0a"; "01" where one
-/// digit is enough for each micro-batch of the problem. Of a worker's second
-/// stage of a pipeline with ', of its third with '2.
+/// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
+/// micro-batches are "01" if every micro-batch of the problem has one digit.
+/// Ends with ' for the worker's second stage of the pipeline, with '2 for its
+/// third.
 std::string coverOf(const Problem &problem, const Action &action);
 
-/// What a cell of the grid has of `action`: "F0", "b3", "F01".
+/// The text of `action` in a cell of the grid: "F0", "b3", "F01".
 std::string cellOf(const Problem &problem, const Action &action);
 
-/// The message that `action` makes or awaits: "activation 3", "gradient 0a".
+/// The message that `action` sends or waits for: "activation 3", "gradient 0a".
 std::string nameOfMessage(const Problem &problem, const Action &action);
 
-/// "send activation 3 to P1", "receive gradient 3 from P1". Requires an
-/// occupation by a message of `action`.
+/// "send activation 3 to P1", "receive gradient 3 from P1". Requires that
+/// `occupation` belongs to a message of `action`.
 std::string describe(const Problem &problem, const Action &action,
                      const Occupation &occupation);
 
-/// Characters in a line of text where nobody says how many there are.
+/// The default number of characters in a line of text.
 inline constexpr size_t kLineWidth = 160;
 
-/// A schedule with its times, to be shown. Requires a complete timing.
+/// A schedule with its times, for display. Requires a complete timing.
 struct Timeline {
   std::string name; ///< of the pipeline
-  /// "look: chimera, 4 stages, 4 micro-batches", and its options.
+  /// For example "look: chimera, 4 stages, 4 micro-batches", and its options.
   std::string title;
   const Problem &problem;
   const Schedule &schedule;
   const Timing &timing;
-  /// True for slotTiming: every action is one slot long, whatever it costs.
+  /// True for a timing from slotTiming: every action takes one slot, whatever
+  /// its cost.
   bool slots = false;
   TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
-  /// What workers do besides actions, and what a step takes with it; null for
-  /// nothing.
+  /// All-reduces and updates, and the time of a step with them. Null if they
+  /// are not shown.
   const Tail *tail = nullptr;
   StepTime step = {};
-  /// Null where messages occupy nobody.
+  /// Null if messages occupy no worker.
   const Occupations *occupations = nullptr;
-  /// True for a part of a run, or a step beside one: what workers hold and
-  /// which all-reduces are under way is not all that its actions tell.
+  /// True for a part of a run, or for a predicted step shown beside a measured
+  /// one. Its actions alone do not determine the bytes that workers keep or the
+  /// all-reduces in progress, so these are not shown.
   bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
     return timing.ends[worker][index] - timing.starts[worker][index];
   }
-  /// When the last worker is done with its step.
+  /// The end of the step on the last worker.
   int64_t end() const {
     return tail ? std::max(timing.makespan, tail->end()) : timing.makespan;
   }
@@ -72,69 +75,77 @@ struct Timeline {
 
 struct SideBySide;
 
-/// A form of timelines. Parser, help and tests all walk `timelineFormats()`.
+/// An output format of timelines. The parser, the help text and the tests all
+/// read `timelineFormats()`.
 struct TimelineFormat {
   const char *name;
   const char *summary;
-  /// One document with all of them.
+  /// One document that contains all timelines.
   std::string (*render)(std::span<const Timeline> timelines);
-  /// One document with one of them and what ran (SideBySide.h).
+  /// One document that contains one timeline and a measured run (SideBySide.h).
   std::string (*renderBeside)(const SideBySide &both);
 };
 
 std::span<const TimelineFormat> timelineFormats();
 
-/// The grid in the Chimera paper's form: a row for each worker, a column for
-/// each tick, headed by its slot or its time. A cell names kind and micro-batch
-/// (F forward, B backward, I input gradient, W weight gradient, R recompute),
-/// in upper case for down pipelines and lower case for up pipelines; F01 covers
-/// micro-batches 0 and 1, F8-11 those from 8 to 11, B0a and B0b the halves of
-/// micro-batch 0; `=` continues an action and `.` is idle. Besides actions,
-/// A1 is a wait for the all-reduce of stage 1, A for that of what first and
-/// last stage share, U1 and u1 are updates of stage 1. In each cell of `>` the
-/// worker sends the message of the action before it, in each of `<` it receives
-/// the message of the action behind it. Requires a complete timing. Lines have
-/// at most `lineWidth` characters, 0 for any number, or one
-/// column: the columns that do not fit are further grids below, each with its
-/// own head.
+/// The grid of the Chimera paper: a row for each worker, a column for each tick
+/// or slot. A cell has a letter for the kind of action and the micro-batch.
+/// Letters are upper case for down pipelines, lower case for up pipelines:
+///
+///   F B    forward, backward
+///   I W    input gradient, weight gradient
+///   R      recompute
+///   F01    forward of micro-batches 0 and 1 (F8-11: of 8 to 11)
+///   B0a    backward of the first half of micro-batch 0 (B0b: of the second)
+///   =      the action continues
+///   .      idle
+///   A1     wait for the all-reduce of stage 1
+///   A      wait for the all-reduce of what the first and last stage share
+///   U1 u1  update of stage 1
+///   >      the worker sends the message of the action before
+///   <      the worker receives the message of the action after
+///
+/// Lines have at most `lineWidth` characters (0: no limit), but at least one
+/// column. Columns that do not fit follow in further grids below, each with a
+/// heading. Requires a complete timing.
 std::string renderGrid(const Timeline &timeline);
 
-/// Three lines: makespan, bubble and peak activations per worker, with the
-/// times they hold for.
+/// Three lines: makespan, bubble and peak activations per worker. The first
+/// names the costs and message times that they hold for.
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots, const TimeScale &scale = {});
 
-/// Which digits of a time are written: all, or those of shortTime.
+/// How to write a time: with all digits, or as shortTime does.
 enum class Digits { All, Short };
 
-/// "forward 1 us, backward 2 us, p2p 0 us"; "forward 3 us to 5 us" where stages
-/// differ.
+/// "forward 1 us, backward 2 us, p2p 0 us"; if stages differ, "forward 3 us to
+/// 5 us".
 std::string describeTimes(const Problem &problem, const TimeScale &scale = {},
                           Digits digits = Digits::All);
 
-/// "2 steps, which overlap; in the steady state one takes 18 us, bubble 0.0 %";
-/// empty where a flush ends each. Requires a valid schedule.
+/// "2 steps, which overlap; in the steady state one takes 18 us, bubble 0.0 %".
+/// Empty if every step ends with a flush. Requires a valid schedule.
 std::string describeSteps(const Problem &problem, const Schedule &schedule,
                           const TimeScale &scale = {},
                           Digits digits = Digits::All);
 
 /// "step 23 us, of it actions 20 us, un-overlapped all-reduce 2 us, updates 1
-/// us, on average of many"; empty where no tail is shown.
+/// us, on average of many". Empty if the timeline has no tail.
 std::string describeStep(const Timeline &timeline);
 
 /// "messages (> send, < receive) occupy workers for 4 2 us of their idle time",
-/// a time for each worker; empty where no message occupies a worker.
+/// with a time for each worker. Empty if no message occupies a worker.
 std::string describeOccupations(const Timeline &timeline);
 
 /// "all-reduce of stage 1", "all-reduce of what first and last stage share".
 std::string nameOfAllReduce(std::optional<int32_t> stage);
 
-/// A title, a grid and a summary for each timeline, and a line that explains
-/// the signs of messages where the grid has any. Where a grid would have
-/// more columns than anybody reads, a line says how else to see it.
+/// A title, a grid and a summary for each timeline. A line explains the signs
+/// of messages if the grid has any. If a grid would have too many columns, a
+/// line names the other formats instead.
 std::string renderText(std::span<const Timeline> timelines);
 
-/// Values with blanks between them.
+/// The values, separated by blanks.
 template <typename T> std::string join(const std::vector<T> &values) {
   std::string text;
   for (const T &value : values)

@@ -1,4 +1,4 @@
-//===- TraceReader.cpp - The events of a trace ----------------------------===//
+//===- TraceReader.cpp - A reader for trace events ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-/// Follows a JSON parser through a document. Events are objects in the array
-/// `traceEvents` of the outermost object; what stands elsewhere, or deeper than
-/// their arguments, is passed over.
+/// Callbacks of the JSON parser. Events are objects in the array `traceEvents`
+/// of the outermost object. Values elsewhere, or nested more deeply than the
+/// arguments of an event, are ignored.
 class Handler final : public json::json_sax_t {
 public:
   Handler(const std::function<void(const TraceEvent &)> &visit,
@@ -59,7 +59,7 @@ public:
     else if (depth == 2 && isObject)
       isInOther = name == "otherData";
     else if (depth == 3 && isInOther)
-      isInUnits = name == "unit"; // of each pipeline
+      isInUnits = name == "unit"; // has a member for each pipeline
     else if (depth == 3 && isInEvents) {
       event = {};
       isComplete = false;
@@ -103,8 +103,8 @@ public:
   }
   bool parse_error(size_t, const std::string &,
                    const nlohmann::detail::exception &exception) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: …",
-    // with what was read of a word, however long that is.
+    // The message is "[json.exception.parse_error.101] parse error at line 1,
+    // column 2: …". It quotes the last token read, which may be very long.
     constexpr size_t kMost = 200;
     std::string_view what = exception.what();
     if (size_t end = what.find("] "); end != std::string_view::npos)
@@ -157,8 +157,8 @@ private:
 
   const std::function<void(const TraceEvent &)> &visit;
   TraceHeader &header;
-  size_t depth = 0; ///< of open objects and arrays
-  std::string name; ///< the last key
+  size_t depth = 0; ///< number of open objects and arrays
+  std::string name; ///< the last key read
   bool isObject = false, isInOther = false, isInUnits = false;
   bool isInEvents = false;
   bool isEvent = false, isInArguments = false;

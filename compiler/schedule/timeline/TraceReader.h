@@ -1,4 +1,4 @@
-//===- TraceReader.h - The events of a trace --------------------*- C++ -*-===//
+//===- TraceReader.h - A reader for trace events ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,27 +16,28 @@
 
 namespace chimera::schedule {
 
-/// A complete event of a trace ("ph" is "X"). A member has no value where the
-/// event has none, or one of another type.
+/// A complete event of a trace ("ph" is "X"). A member has no value if the
+/// event does not have it, or has it with another type.
 struct TraceEvent {
   std::string name, category;
   std::optional<double> begin, duration; ///< "ts" and "dur", in microseconds
   std::optional<int64_t> process, thread;
-  /// Its arguments, as ChromeTrace.h has them.
+  /// Arguments of the event, named as in ChromeTrace.h.
   std::optional<int64_t> pipeline, stage, microBatch, microBatches, part, parts,
       step;
 };
 
-/// What a trace says in `otherData`, where it does.
+/// The contents of a trace's `otherData`, as far as they exist.
 struct TraceHeader {
-  std::optional<int64_t> firstStep; ///< its number in the run
-  std::string pipeline;             ///< the name of the first one
+  /// The number that the trace's first step has in the run.
+  std::optional<int64_t> firstStep;
+  std::string pipeline; ///< the name of the first pipeline
 };
 
 /// Calls `visit` with each complete event of a document in the Trace Event
-/// Format, and fills `header`. Empty if that worked, else why it did not: the
-/// text is not JSON, or it has no array `traceEvents`. Takes memory for one
-/// event at a time, whatever the text holds and however deep it nests.
+/// Format, and fills `header`. Returns an empty text, or an error if `text` is
+/// not JSON or has no array `traceEvents`. Needs memory for one event at a
+/// time, whatever the text contains and however deeply it nests.
 std::string readTrace(std::string_view text,
                       const std::function<void(const TraceEvent &)> &visit,
                       TraceHeader &header);
