@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The memory model of the schedule library. A worker has in memory
+// The memory model of the schedule library. The memory of a worker is the sum
+// of
 //
-// - always: the weights of every stage of every pipeline on it, in each version
-//   that it keeps (Steps.h), and their optimizer state.
+// - Weights: the weights of every stage of every pipeline on it, in each
+//   version that it keeps (Steps.h), and their optimizer state. They are always
+//   live.
 // - Gradient sums: a stage's sum is as large as one version of its weights
 //   without copies. It is live from the start of the first backward or weight
 //   gradient that adds to it until its update. With a flush, the update is at

@@ -12,9 +12,9 @@
 // problem. The scheme, the verifier and the simulator are independent of each
 // other.
 //
-// Stage, pipeline, worker, micro-batch and action are used as in the design. A
-// tick is the unit of all times in this library, an integer; TimeUnit.h says
-// how ticks are shown to users.
+// The README of this folder defines stage, pipeline, worker, micro-batch and
+// action. A tick is the unit of all times in this library, an integer;
+// TimeUnit.h says how ticks are shown to users.
 //
 //===----------------------------------------------------------------------===//
 

@@ -84,7 +84,7 @@ public:
   std::optional<int64_t> delayOf(std::span<const int64_t> begins,
                                  const Timing &timing) const {
     std::optional<int64_t> delay;
-    int64_t held = 0; // the largest delay of any worker's begin
+    int64_t held = 0; // the largest delay of a worker
     for (size_t w = 0; w < begins.size(); ++w) {
       if (schedule.workers[w].empty())
         return std::nullopt;

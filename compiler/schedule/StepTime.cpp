@@ -85,7 +85,7 @@ private:
     const std::vector<int64_t> endsFromZero =
         tailOf(problem, order, simulation->fromZero()).ends;
     // For each step, when each worker began it, relative to the first worker
-    // that did. `firsts` has the begin of that first worker.
+    // that did. `firsts` has the time at which that first worker began.
     std::vector<std::vector<int64_t>> begins = {
         std::vector<int64_t>(schedule.workers.size())};
     std::vector<int64_t> firsts = {0};
