@@ -17,6 +17,7 @@
 
 namespace chimera::schedule {
 
+/// A lower bound of the makespan.
 struct Bound {
   const char *name;       ///< "LB1" to "LB6"
   const char *formula;    ///< T is the makespan

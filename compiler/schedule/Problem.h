@@ -140,9 +140,9 @@ inline constexpr int64_t kMebibyte = int64_t{1} << 20;
 
 /// The three times of a message between two workers. After the action that
 /// produces the message, its worker is busy for the time `send`. Then the
-/// message is in flight for the time of the base class, during which no worker
-/// is busy with it. Before the action that needs the message, the receiving
-/// worker is busy for the time `receive`, even if the message arrived long ago.
+/// message is in flight for the time that the base class gives, and keeps no
+/// worker busy. Before the action that needs the message, the receiving worker
+/// is busy for the time `receive`, even if the message arrived long ago.
 /// Messages never delay each other.
 struct Link : MessageTime {
   MessageTime send = {}, receive = {};
@@ -192,7 +192,7 @@ struct Network : LinkClass {
 
 /// One full copy of the model, laid over the workers.
 struct Pipeline {
-  bool up = false; ///< the direction; only pictures use it
+  bool up = false; ///< the direction, for display only
   /// The worker of each stage. A worker may have several stages of a pipeline
   /// (virtual stages); values pass between these without a message.
   std::vector<int32_t> workers;
@@ -260,8 +260,8 @@ struct Workload : Network {
   /// which are on different workers. The gradient in the other direction takes
   /// the same time. `of` is one of the three times of their link.
   int64_t transfer(const MessageTime &of, int32_t stage) const;
-  /// The time of the message of `action`, which may cover several micro-batches
-  /// or a part of one.
+  /// The same for the message of `action`, which may cover several
+  /// micro-batches or a part of one.
   int64_t transfer(const MessageTime &of, int32_t stage,
                    const Action &action) const;
 };
@@ -270,7 +270,7 @@ struct Workload : Network {
 /// none, or the ones of some micro-batches on some stages.
 class Splits {
 public:
-  /// No backward is split or, if `all`, every one.
+  /// All backwards are split if `all`, otherwise none.
   Splits(bool all = false) : uniform(all) {}
   /// A table of `stages` and the `microBatches` of one step. At first no
   /// backward is split.
@@ -282,8 +282,8 @@ public:
   void split(int32_t stage, int32_t microBatch) {
     cells[indexOf(stage, microBatch)] = true;
   }
-  /// True if this backward is split. Micro-batches of later steps are as the
-  /// ones of the first step.
+  /// True if this backward is split. Later steps have the same splits as the
+  /// first.
   bool of(int32_t stage, int32_t microBatch) const {
     return cells.empty() ? uniform : cells[indexOf(stage, microBatch)];
   }
@@ -302,7 +302,7 @@ private:
 
   bool uniform = false;
   int32_t width = 0;
-  /// By stage and micro-batch; empty if `uniform` says it for all.
+  /// By stage and micro-batch. Empty: `uniform` applies to all.
   std::vector<bool> cells;
 };
 

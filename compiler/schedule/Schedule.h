@@ -14,6 +14,7 @@
 
 namespace chimera::schedule {
 
+/// A computation of one kind on one stage of a pipeline.
 struct Action {
   Kind kind;
   int32_t pipeline;

@@ -24,6 +24,7 @@ struct Turn {
   bool operator==(const Turn &) const = default;
 };
 
+/// When the actions of a schedule run, and the totals and peaks that follow.
 struct Timing {
   /// Start of each action, in the shape of Schedule::workers. -1 for an action
   /// that never starts.
@@ -35,7 +36,7 @@ struct Timing {
   /// worker began to receive for it, when its message had left the worker, and
   /// when an update after it ended.
   std::vector<std::vector<int64_t>> receiveBegins, sendEnds, updateEnds;
-  /// From time 0 to the end of the last action.
+  /// The time from 0 to the end of the last action.
   int64_t makespan = 0;
   /// Time in which each worker runs actions, and the rest of the makespan.
   std::vector<int64_t> busy, idle;
@@ -47,9 +48,9 @@ struct Timing {
   std::vector<int64_t> span;
   /// For each worker, the largest number of micro-batches whose activations it
   /// has at once, summed over its stages. The number grows at the start of a
-  /// forward, or of a recompute if the stage is recomputed. It shrinks at the
-  /// end of a backward, or of a weight gradient if the backward is split. A
-  /// backward in parts counts when its last part ends.
+  /// forward, or of its recompute if it has one. It shrinks at the end of a
+  /// backward, or of a weight gradient if the backward is split. For a backward
+  /// in parts, it shrinks at the end of the last part.
   std::vector<int32_t> peakActivations;
   /// The most bytes that each worker has at once: see Memory.h.
   std::vector<int64_t> peakBytes;
@@ -119,10 +120,10 @@ public:
   /// next run.
   const Timing &run(std::span<const int64_t> begins);
   /// The delay of all actions relative to fromZero() if workers begin at
-  /// `begins`, or nothing if their delays differ. Delays are equal if two
-  /// conditions hold. All workers whose first action needs no other worker
-  /// begin with the same delay. Every other worker begins before its first
-  /// action could start with that delay.
+  /// `begins`, or nothing if their delays differ. All delays are equal under
+  /// two conditions. First, all workers whose first action depends on no other
+  /// worker begin with the same delay. Second, every other worker begins before
+  /// its first action, with that delay, would start.
   std::optional<int64_t> delayOf(std::span<const int64_t> begins) const;
 
 private:

@@ -12,6 +12,7 @@
 
 namespace chimera::schedule {
 
+/// A constraint that a schedule violates, and where.
 struct Violation {
   enum class Constraint {
     UnknownAction, ///< the problem has no such action
