@@ -102,8 +102,8 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   return reduces;
 }
 
-/// The time if each bucket takes `rounds` messages and each byte moves `moves`
-/// / `over` times.
+/// The time of an all-reduce in which each bucket takes `rounds` messages and
+/// each byte moves (`moves` / `over`) times.
 static int64_t timeOf(const MessageTime &message, int64_t rounds, int64_t moves,
                       int64_t over, int64_t bytes, int64_t buckets) {
   __extension__ using Wide = __int128;

@@ -52,7 +52,7 @@
 
 namespace chimera::schedule {
 
-/// The bytes that each worker always has.
+/// The bytes that each worker always has: weights and optimizer states.
 std::vector<int64_t> residentBytes(const Problem &problem);
 
 /// The most memory that a worker has at one time.

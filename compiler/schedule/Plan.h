@@ -33,8 +33,8 @@ struct Request : Workload {
 /// problem and its solution. Code that reads a plan does not depend on how it
 /// was made.
 struct Plan {
-  Options options; ///< of the scheme, none open; empty without a scheme or
-                   ///< options
+  /// Of the scheme, none with the value kBest. Empty if there is no scheme.
+  Options options;
   std::vector<Pipeline> pipelines; ///< each has micro-batches
   Splits splits;
   Updates updates = Updates::Flush;

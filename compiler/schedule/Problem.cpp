@@ -167,7 +167,8 @@ static bool bytesFit(const Problem &problem) {
                          static_cast<int64_t>(problem.stages.size()));
 }
 
-/// The error of a message time, which the text calls `what`.
+/// The error in a message time, or an empty string. In the text the time is
+/// called `what`.
 static std::string checkTime(const MessageTime &of, const std::string &what) {
   if (of.alpha < 0)
     return "expected " + what + " of at least 0, got " +
@@ -336,7 +337,7 @@ static std::string checkSteps(const Problem &problem) {
     return "expected forwards and backwards of one micro-batch where steps "
            "overlap";
   // Stage s runs S-1-s forwards before its body (Schedule::Body). All of them
-  // must be of the first step.
+  // must be of the first step, so a step needs at least S-1 micro-batches.
   if (std::ssize(pipeline.microBatches) < std::ssize(problem.stages) - 1)
     return "expected at least " + std::to_string(problem.stages.size() - 1) +
            " micro-batches a step where steps overlap, which the first stage "

@@ -246,8 +246,8 @@ struct Workload : Network {
     return recompute.empty() ? Recompute::None : recompute[stage];
   }
   /// The class of the links between the workers of `group` (one or more):
-  /// `node->within` if they are on one node in every copy, otherwise the base
-  /// class. Worker w of copy d runs on device d · workers + w. With
+  /// `node->within` if these workers are on one node in every copy, otherwise
+  /// the base class. Worker w of copy d runs on device d · workers + w. With
   /// `allCopies`, as for an all-reduce, all copies of these workers must be on
   /// one node.
   const LinkClass &linksOf(std::span<const int32_t> group,
@@ -278,7 +278,7 @@ public:
       : width(microBatches),
         cells(static_cast<size_t>(stages) * microBatches, false) {}
 
-  /// Requires the constructor for stages and micro-batches.
+  /// Requires that the second constructor was used.
   void split(int32_t stage, int32_t microBatch) {
     cells[indexOf(stage, microBatch)] = true;
   }

@@ -194,8 +194,8 @@ Schedule replaceActions(const Schedule &schedule, Visit visit) {
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::vector<Action> &out = result.workers.emplace_back();
     const std::vector<Action> &actions = schedule.workers[w];
-    out.reserve(actions.size() + actions.size() / 2); // a backward may become
-                                                      // two actions
+    // Every second action may be a backward that becomes two actions.
+    out.reserve(actions.size() + actions.size() / 2);
     for (size_t i = 0; i <= actions.size(); ++i) {
       auto at = static_cast<int32_t>(i), now = static_cast<int32_t>(out.size());
       if (w < result.bodies.size() && schedule.bodies[w].begin == at)

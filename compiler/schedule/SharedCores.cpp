@@ -185,7 +185,8 @@ private:
     proceed(worker, now);
   }
 
-  /// Events that were expected of the clock before are no longer valid.
+  /// Predicts when the next work on the clock ends. Earlier predictions become
+  /// invalid.
   void expectNextEnd(int32_t clock) {
     ++turns[clock];
     if (!clocks[clock].isIdle())
@@ -427,7 +428,7 @@ private:
   int32_t devices; ///< of a node
   bool sumsBlock;  ///< Problem::blockingAllReduces
   std::vector<SharedClock> clocks;
-  std::vector<int64_t> turns; ///< of each clock; changes when its work changes
+  std::vector<int64_t> turns; ///< number of changes of each clock
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   int64_t numberOfEvents = 0;
 };

@@ -43,8 +43,8 @@ struct Timing {
   /// Part of `idle`: time in which each worker sends or receives and, if steps
   /// overlap, in which it waits for all-reduces or updates weights.
   std::vector<int64_t> occupied;
-  /// On each worker, from the start of the first action to the end of the last,
-  /// including receives before and sends after them.
+  /// On each worker, the time from the start of the first action to the end of
+  /// the last, including receives before and sends after them.
   std::vector<int64_t> span;
   /// For each worker, the largest number of micro-batches whose activations it
   /// has at once, summed over its stages. The number grows at the start of a
@@ -122,8 +122,8 @@ public:
   /// The delay of all actions relative to fromZero() if workers begin at
   /// `begins`, or nothing if their delays differ. All delays are equal under
   /// two conditions. First, all workers whose first action depends on no other
-  /// worker begin with the same delay. Second, every other worker begins before
-  /// its first action, with that delay, would start.
+  /// worker begin with the same delay. Second, every other worker begins early
+  /// enough for its first action to start with that delay.
   std::optional<int64_t> delayOf(std::span<const int64_t> begins) const;
 
 private:

@@ -32,9 +32,10 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
                   static_cast<double>(busiestChannel(problem)));
 }
 
-/// The mean time of some steps with a flush. The first steps of a run are left
-/// out, and also the last one. In the last one, workers that have ended leave
-/// their cores to the others, which happens in no other step.
+/// The mean time of some steps with a flush on workers that share cores. The
+/// first steps of a run are left out, and also the last one. In the last one,
+/// workers that have ended leave their cores to the others, which happens in no
+/// other step.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
                              const TailOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
@@ -75,7 +76,8 @@ private:
                     leastStepOf(problem, schedule));
   }
 
-  /// In a run, each worker begins a step when it has ended the one before.
+  /// The period of simulated steps. Each worker begins a step when it has ended
+  /// the one before.
   double simulatedPeriod(const Problem &problem,
                          const std::vector<StageReduce> &reduces) {
     const TailOrder order = tailOrderOf(problem, schedule, reduces);

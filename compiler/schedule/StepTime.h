@@ -21,7 +21,7 @@ namespace chimera::schedule {
 /// The mean time of a step in a run of many, in ticks, and its shares.
 struct StepTime {
   double total = 0;
-  double actions = 0;   ///< if all-reduces and updates take no time
+  double actions = 0;   ///< in steps without all-reduces and updates
   double allReduce = 0; ///< added by all-reduces that do not overlap
   double update = 0;    ///< added by updates
 };

@@ -29,7 +29,7 @@ public:
       checkOrder();
     if (stuck.any)
       reportDeadlock(stuck);
-    // After the others, because there may be many.
+    // Missing actions are reported last, because there may be many.
     if (required < ids.required())
       checkMissing();
     if (schedule.hasSlots())
