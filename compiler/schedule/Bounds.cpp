@@ -177,17 +177,19 @@ private:
     }
     return time;
   }
-  /// The time in which a worker is busy with a forward, including its receive
-  /// and send (forwardLoad); with receives and sends of all parts of a
-  /// micro-batch's backward (messageLoad); and with the smallest part of a
-  /// backward, including its receive and send (leastBackward).
+  /// The time in which a worker is busy with a forward, its receive and its
+  /// send.
   int64_t forwardLoad(int32_t s) const {
     return transfer(kReceive, s - 1, whole()) + forward(s) +
            transfer(kSend, s, whole());
   }
+  /// The time of the receives and sends of all parts of a micro-batch's
+  /// backward.
   int64_t messageLoad(int32_t s) const {
     return allParts(kReceive, s) + allParts(kSend, s - 1);
   }
+  /// The time in which a worker is busy with the smallest part of a backward,
+  /// its receive and its send.
   int64_t leastBackward(int32_t s) const {
     return transfer(kReceive, s, leastPart()) +
            leastPiece(leastBackwardTime(s)) +
@@ -207,13 +209,14 @@ private:
   }
   bool anySplit(int32_t s) const { return splits[s] > 0; }
   bool anyWhole(int32_t s) const { return splits[s] < batches * count; }
-  /// The smallest time of a backward on this stage, and the smallest time of a
-  /// weight gradient after a backward (0 if some backward is whole).
+  /// The smallest time of a backward on this stage, whole or split.
   int64_t leastBackwardTime(int32_t s) const {
     return anySplit(s) && anyWhole(s)
                ? std::min(backwardTime(s, false), backwardTime(s, true))
                : backwardTime(s, anySplit(s));
   }
+  /// The smallest time of a weight gradient after a backward; 0 if some
+  /// backward is whole.
   int64_t weightGradient(int32_t s) const {
     return anyWhole(s) ? 0 : problem.cost(Kind::WeightGradient, s);
   }

@@ -287,8 +287,9 @@ public:
   bool of(int32_t stage, int32_t microBatch) const {
     return cells.empty() ? uniform : cells[indexOf(stage, microBatch)];
   }
-  /// True if some backward is split; true if some backward is whole.
+  /// True if some backward is split.
   bool any() const;
+  /// True if some backward is whole.
   bool anyWhole() const;
   /// The same splits, without a table if all or none are split.
   Splits simplified() const;

@@ -34,8 +34,8 @@ std::vector<CoreGroup> coreGroups(const Workload &workload) {
 
 namespace {
 
-/// An event simulation of the order. With a tail, it runs several steps, each
-/// with its tail.
+/// A discrete-event simulation of an order. With a tail, it runs several steps,
+/// each with its tail.
 class SharingSimulation {
 public:
   SharingSimulation(const Problem &problem, const Schedule &schedule,

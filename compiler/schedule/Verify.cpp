@@ -227,7 +227,7 @@ private:
       for (; visitedFrom[v] == kNobody; v = awaitedBy(stuck, v))
         visitedFrom[v] = w;
       if (visitedFrom[v] != w)
-        continue; // leads into an earlier cycle
+        continue; // ends at a worker that was visited before
       std::vector<size_t> &cycle = cycles.emplace_back();
       for (size_t u = v; cycle.empty() || u != v; u = awaitedBy(stuck, u))
         cycle.push_back(u);
