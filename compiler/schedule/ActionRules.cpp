@@ -1,4 +1,4 @@
-//===- ActionRules.cpp - What an action waits for, and its times ----------===//
+//===- ActionRules.cpp - Dependencies and times of actions ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ ActionRules::ActionRules(const Problem &problem)
   }
 }
 
-/// All rules of the pipeline and stage of `action`, which tells them apart.
+/// Adds all rules for the pipeline and stage of `action`.
 void ActionRules::add(Action action, int32_t most, int32_t parts) {
   auto put = [&](Kind kind) {
     action.kind = kind;
@@ -56,9 +56,9 @@ void ActionRules::add(Action action, int32_t most, int32_t parts) {
   }
 }
 
-/// Of an `action` of micro-batch 0. The recompute of a backward stands before
-/// it on its worker, so the order sees to that; a fused one receives the
-/// gradient.
+/// The rule of `action`, which has micro-batch 0. A backward does not depend on
+/// its recompute here: the recompute is before it on the same worker anyway. A
+/// fused recompute receives the gradient in place of its backward.
 ActionRule ActionRules::make(const Action &action) const {
   int32_t s = action.stage;
   bool fused = problem.recomputeOf(s) == Recompute::Fused;
@@ -92,8 +92,8 @@ ActionRule ActionRules::make(const Action &action) const {
   return rule;
 }
 
-/// The worker of the stage `step` on from that of `action`, -1 if there is
-/// none.
+/// The worker of the stage that is `step` after the stage of `action`, or -1 if
+/// there is no such stage.
 int32_t ActionRules::beside(const Action &action, int32_t step) const {
   const std::vector<int32_t> &place =
       problem.pipelines[action.pipeline].workers;
@@ -101,9 +101,9 @@ int32_t ActionRules::beside(const Action &action, int32_t step) const {
   return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
 }
 
-/// What a message between the stage of `action` and the one `step` on takes,
-/// which there is: its own time, that of its send, that of its receive.
-/// Inside a worker there is none.
+/// The times in flight, of the send and of the receive of a message between the
+/// stage of `action` and the stage `step` after it, which must exist. All are 0
+/// if one worker has both stages.
 std::array<int64_t, 3> ActionRules::times(const Action &action,
                                           int32_t step) const {
   int32_t here = beside(action, 0), there = beside(action, step);
@@ -119,7 +119,8 @@ std::array<int64_t, 3> ActionRules::times(const Action &action,
   return times;
 }
 
-/// `action` waits for what corresponds to `here` on the stage `step` on.
+/// Makes `action` depend on an action of the stage `step` after its own. `here`
+/// is the id of that action's counterpart on the stage of `action`.
 void ActionRules::await(ActionRule &rule, const Action &action, int64_t here,
                         int32_t step) const {
   rule.from = beside(action, step);

@@ -1,4 +1,4 @@
-//===- ActionRules.h - What an action waits for, and its times --*- C++ -*-===//
+//===- ActionRules.h - Dependencies and times of actions --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,28 +12,30 @@
 
 namespace chimera::schedule {
 
-/// What actions have in common that differ in their micro-batch alone.
+/// The dependencies and times of actions that differ only in their micro-batch.
+/// "Other" is the action on the stage before or after on which it depends.
 struct ActionRule {
-  int64_t first = 0; ///< number of the one of micro-batch 0
+  int64_t first = 0; ///< id of this action for micro-batch 0
   int64_t cost = 0;
-  /// Numbers, less its own, of what it depends on on its own stage and on the
-  /// one beside it; 0 for nothing.
+  /// Ids of the dependency on the same stage and of the other action, relative
+  /// to the id of this action; 0 if there is none.
   int64_t own = 0, other = 0;
-  int64_t delay = 0;      ///< from the other's end until its message is there
-  int64_t flight = 0;     ///< of that, what occupies nobody
-  int64_t receive = 0;    ///< that the message occupies the worker before it
-  int64_t send = 0;       ///< that its own message does behind it
-  int32_t from = -1;      ///< the worker of the other
-  int32_t to = -1;        ///< the worker that may wait for it
-  bool isAwaited = false; ///< the message is received here
+  int64_t delay = 0;      ///< from the other's end until its message arrives
+  int64_t flight = 0;     ///< part of `delay` in which no worker is busy
+  int64_t receive = 0;    ///< time its worker receives before it starts
+  int64_t send = 0;       ///< time its worker sends after it ends
+  int32_t from = -1;      ///< worker of the other action
+  int32_t to = -1;        ///< worker of the action that uses its message
+  bool isAwaited = false; ///< true if it receives a message
 };
 
-/// Works out once what an action waits for and what its messages take: a
-/// simulation asks for it at every action. The verifier has a reading of the
-/// dependencies of its own, on purpose.
+/// A table of the rules of all actions of a problem. A simulation needs a rule
+/// for every action that it runs, so rules are computed once. The verifier has
+/// its own code for dependencies on purpose, so that an error in one shows in
+/// the other.
 class ActionRules {
 public:
-  /// Refers to `problem`.
+  /// Keeps a reference to `problem`.
   explicit ActionRules(const Problem &problem);
 
   const ActionRule &of(const Action &action) const {
@@ -47,8 +49,9 @@ public:
 private:
   static constexpr int32_t kKinds = 5;
 
-  /// Where the rules of a pipeline are: a row for each stage, in it those of
-  /// each kind, by how many micro-batches a forward covers and else by part.
+  /// The position of a pipeline's rules in `rules`. Each stage has a row. In a
+  /// row, `at` is the first rule of each kind. Rules of forwards follow by the
+  /// number of micro-batches that they cover, the others by part.
   struct Table {
     int64_t begin = 0, row = 0;
     int32_t at[kKinds] = {};

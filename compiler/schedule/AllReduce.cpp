@@ -1,4 +1,4 @@
-//===- AllReduce.cpp - When all-reduces run, and what they cost -----------===//
+//===- AllReduce.cpp - Start and time of all-reduces ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,8 @@ std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
 bool hasAllReduces(const Problem &problem) {
   if (problem.width > 1 || problem.pipelines.size() > 1)
     return true;
-  // What is tied is summed over the workers of both ends of the pipeline.
+  // Tied parameters are summed over the workers of the first and the last
+  // stage.
   const std::vector<int32_t> &workers = problem.pipelines.front().workers;
   return problem.tiedBytes > 0 && workers.front() != workers.back();
 }
@@ -43,7 +44,7 @@ Buckets bucketsOf(int64_t bytes, int64_t most) {
   return {count, each, bytes - (count - 1) * each};
 }
 
-/// True where a worker has several replicas of `stage`.
+/// True if a worker has several replicas of `stage`.
 static bool sharesSum(const Problem &problem, int32_t stage) {
   std::vector<int32_t> holders;
   for (const Pipeline &pipeline : problem.pipelines)
@@ -73,7 +74,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   if (problem.tiedBytes > 0)
     reduces.push_back(
         {std::nullopt, problem.tiedBytes, bucketCount(problem.tiedBytes), {}});
-  // Start and worker of the last contribution to each.
+  // Start and worker of the last action that adds to each gradient.
   std::vector<std::pair<int64_t, int32_t>> last(reduces.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
@@ -101,8 +102,8 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
   return reduces;
 }
 
-/// The time of `rounds` messages of each bucket, in which each byte is moved
-/// `moves` / `over` times.
+/// The time of an all-reduce in which each bucket takes `rounds` messages and
+/// each byte moves (`moves` / `over`) times.
 static int64_t timeOf(const MessageTime &message, int64_t rounds, int64_t moves,
                       int64_t over, int64_t bytes, int64_t buckets) {
   __extension__ using Wide = __int128;

@@ -1,15 +1,15 @@
-//===- AllReduce.h - When all-reduces run, and what they cost ---*- C++ -*-===//
+//===- AllReduce.h - Start and time of all-reduces --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The gradient of each stage is summed over all its replicas before the step
-// ends; that of parameters which first and last stage both hold is one sum over
-// the replicas of both, apart from the rest. An all-reduce can start on a
-// worker once the last action there that adds to the gradient is done, and goes
-// on while the worker computes.
+// The all-reduces of a step. The gradient of each stage is summed over all its
+// replicas before the step ends. Parameters that the first and the last stage
+// share (tied parameters) have a separate all-reduce over the replicas of both
+// stages. A worker can start an all-reduce after its last action that adds to
+// the gradient. The worker computes while the all-reduce is in progress.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace chimera::schedule {
 
-/// All policies, from the one that overlaps least.
+/// All policies, the one with the least overlap first.
 struct NamedPolicy {
   const char *name;
   AllReducePolicy policy;
@@ -32,39 +32,42 @@ inline constexpr NamedPolicy kPolicies[] = {
     {"eager_opt", AllReducePolicy::EagerOpt},
     {"eager", AllReducePolicy::Eager}};
 
-/// The idle time of a worker behind each of its actions, up to the end of its
-/// last one, in the shape of Schedule::workers. Requires that `timing`, of
-/// `schedule`, is complete.
+/// For each action, the idle time of its worker between the end of this action
+/// and the start of the worker's last action. In the shape of
+/// Schedule::workers. Requires that `timing` is a complete timing of
+/// `schedule`.
 std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
                                              const Timing &timing);
 
-/// Whether a gradient is summed over several workers, or copies of them.
+/// True if some gradient is summed over several workers or copies.
 bool hasAllReduces(const Problem &problem);
 
-/// A gradient, cut into buckets that are reduced each by itself.
+/// The buckets into which a gradient is cut. Each has an all-reduce of its own.
 struct Buckets {
   int64_t count;
-  int64_t each; ///< bytes of all but the last
+  int64_t each; ///< bytes of every bucket except the last
   int64_t last; ///< bytes of the last
 };
 
-/// How a gradient of `bytes` is cut into buckets of at most `most` bytes, of a
-/// multiple of 8: elements have up to 8 bytes and stay whole. One bucket where
-/// `most` is 0; else it is at least 8.
+/// Cuts a gradient of `bytes` into buckets of at most `most` bytes. Bucket
+/// sizes are multiples of 8, because elements have up to 8 bytes and must not
+/// be cut. There is one bucket if `most` is 0; otherwise `most` is at least 8.
 Buckets bucketsOf(int64_t bytes, int64_t most);
 
 /// The all-reduce of a gradient over its replicas.
 struct StageReduce {
-  /// What a worker adds to the gradient.
+  /// A worker that adds to the gradient.
   struct Part {
     int32_t worker;
-    int32_t last; ///< of its actions, the last one that does
-    bool isIdle;  ///< the worker is for some time, behind that
+    int32_t last; ///< index of its last action that adds to the gradient
+    bool isIdle;  ///< the worker is idle at some time after that action and
+                  ///< before its last one
   };
-  std::optional<int32_t> stage; ///< none: of what first and last stage share
-  int64_t bytes;                ///< of the sum
-  /// All-reduces that it takes; 1 where a worker has several replicas of the
-  /// stage, which share the whole sum.
+  std::optional<int32_t> stage; ///< none: parameters that the first and last
+                                ///< stage share
+  int64_t bytes;                ///< size of the gradient
+  /// Number of all-reduces. It is 1 if a worker has several replicas of the
+  /// stage, because these use one sum, which is not cut.
   int64_t buckets;
   std::vector<Part> parts; ///< by worker, ascending
 
@@ -76,38 +79,37 @@ struct StageReduce {
   }
 };
 
-/// Those of all stages, and of what is tied, in the order in which their sums
-/// are complete: by the start, then the worker, of the last action that adds to
-/// one. Requires a valid schedule of one step with a flush, and its complete
-/// timing.
+/// The all-reduces of all stages and of the tied parameters, in the order in
+/// which their sums are complete. This order is by the start, then by the
+/// worker, of the last action that adds to the gradient. Requires a valid
+/// schedule of one step with a flush, and a complete timing of it.
 std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Schedule &schedule,
                                       const Timing &timing);
 
-/// An all-reduce of `bytes` over `replicas` r, by Rabenseifner's algorithm: 2
-/// log2(r) alpha, the logarithm rounded up, and 2 (r-1)/r beta for each byte,
-/// in whole units of time; by doubling log2(r) of both. In several buckets one
-/// after another alpha comes for each of them. The most that a number holds
-/// where it is more.
+/// The time of an all-reduce of `bytes` over r `replicas`, in ticks, rounded
+/// up. Rabenseifner's algorithm takes 2 ⌈log2(r)⌉ alpha, and 2 (r-1)/r beta for
+/// each byte. Doubling takes ⌈log2(r)⌉ times alpha and beta. With several
+/// buckets, one after another, alpha counts for each bucket. At most INT64_MAX.
 int64_t
 allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes,
               int64_t buckets = 1,
               AllReduceAlgorithm algorithm = AllReduceAlgorithm::Rabenseifner);
 
-/// How many replicas are summed of what `parts` workers hold: those of all
-/// copies.
+/// The number of replicas in all copies if `parts` workers of one copy have a
+/// replica.
 inline int64_t replicasOf(const Workload &workload, int64_t parts) {
   return parts * workload.width;
 }
 
-/// An all-reduce of `bytes` over `replicas` on `links`, where a message takes
-/// what any does until its receiver has it, or `allReduceMessage`; and
+/// The time of an all-reduce of `bytes` over `replicas` on `links`. It is the
+/// sum for `allReduceMessage`, or else for all three times of `link`, plus
 /// `allReduceEnds`.
 int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,
                       int64_t replicas, int64_t bytes, int64_t buckets);
 
-/// The same over the replicas that `workers`, one or more, hold in all copies,
-/// on the links that join them.
+/// The same over the replicas that `workers` (one or more) have in all copies,
+/// on the links between them.
 int64_t allReduceTime(const Workload &workload,
                       std::span<const int32_t> workers, int64_t bytes,
                       int64_t buckets);

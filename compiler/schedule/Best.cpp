@@ -1,4 +1,4 @@
-//===- Best.cpp - The best settings of a scheme's options -----------------===//
+//===- Best.cpp - The best values of a scheme's options -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,8 @@
 
 namespace chimera::schedule {
 
-/// Adds to `found` what `options` can be made from the option at `index` on.
+/// Adds to `found` all settings with the values of `options` before `index`,
+/// and all values of the open options from `index` on.
 static void addSettings(const Scheme &scheme, Request &request,
                         const Options &options, size_t index,
                         std::vector<Options> &found) {
@@ -44,8 +45,8 @@ std::vector<Options> settingsOf(const Scheme &scheme, const Request &request) {
   return found;
 }
 
-/// No part of a backward takes no time: costs are at least as many ticks as
-/// there are parts.
+/// Raises each cost to at least `parts` ticks, so that each part of a backward
+/// takes some time.
 static void raiseCosts(Workload &workload, int64_t parts) {
   for (StageCost &cost : workload.stages)
     for (int64_t *time : {&cost.backward, &cost.inputGradient,

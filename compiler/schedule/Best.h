@@ -1,13 +1,12 @@
-//===- Best.h - The best settings of a scheme's options ---------*- C++ -*-===//
+//===- Best.h - The best values of a scheme's options -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// An option of a scheme may be left open (kBest): then each of its values is
-// tried, for the costs, the messages, the all-reduces and the caps of the
-// request.
+// The search for the best values of open options (kBest). All their values are
+// tried with the costs, messages, all-reduces and memory caps of the request.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,30 +20,31 @@
 
 namespace chimera::schedule {
 
-/// Every setting of the options of `request` that its sizes allow, with all
-/// values of those that are open: words in their order, integers up to the
+/// All settings of the options of `request` that its sizes allow. Open options
+/// have each of their values: all words in order, or the integers from 1 to the
 /// number of workers.
 std::vector<Options> settingsOf(const Scheme &scheme, const Request &request);
 
-/// A plan of a scheme and what it takes.
+/// A plan of a scheme with its step time and memory.
 struct Candidate {
   Plan plan;     ///< without recomputes
-  StepTime time; ///< with them, in the request's ticks
-  bool fits;     ///< into the memory caps, by the library's model
-  /// Of the worker that holds most.
+  StepTime time; ///< with recomputes, in the request's ticks
+  bool fits;     ///< true if it is within the memory caps, by the memory model
+                 ///< of Memory.h
+  /// The largest of all workers.
   int64_t peakBytes;
   int32_t peakActivations;
 };
 
-/// The plan of those settings in which a step takes least time, of those that
-/// fit into the caps where any do; the first of equal ones. None where there is
-/// no plan, or none that is `allowed`.
+/// The plan with the shortest step among all settings. Plans within the memory
+/// caps are preferred to any others. Of equal ones, the first is chosen. None
+/// if no setting has a plan, or none for which `allowed` returns true.
 std::optional<Candidate>
 bestOf(const Scheme &scheme, const Request &request,
        const std::function<bool(const Candidate &)> &allowed = {});
 
-/// The request that `problem`, of a plan of a scheme, was made for, with all
-/// options of the scheme open.
+/// The request from which a plan of `scheme` for `problem` was made, with all
+/// of the scheme's options open.
 Request openRequest(const Scheme &scheme, const Problem &problem);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Bounds.cpp - What no schedule can beat -----------------------------===//
+//===- Bounds.cpp - Lower bounds of the makespan --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,21 +19,21 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// All actions of one kind that some chains have on one stage, with what they
-/// receive and send: they take `load` together, none can start before `head`
-/// and each leaves `tail` to do after its end.
+/// All actions of one kind on one stage that belong to some chains. `load` is
+/// their total time, receives and sends included. None can start before `head`.
+/// After the end of each, the rest of its chain takes at least `tail`.
 struct Class {
   int32_t worker;
   int64_t head, load, tail;
 };
 
-/// What one forward of a pipeline brings about, over all stages: forwards of
-/// `batches` micro-batches, then the backwards of each, all its parts. There
-/// are `count` of them. A recompute that must not be left out belongs to its
-/// backward.
+/// Chains of a pipeline with forwards of `batches` micro-batches each. A chain
+/// is one forward on every stage, then the backwards of all its micro-batches
+/// on every stage, in all their parts. There are `count` equal chains. A fused
+/// recompute counts as part of its backward.
 class Chain {
 public:
-  /// `splits` has of each stage how many of the `batches` times `count`
+  /// `splits` has, for each stage, how many of the `batches` · `count`
   /// backwards are split.
   Chain(const Problem &problem, const Pipeline &pipeline, int32_t batches,
         int64_t count, std::vector<int64_t> splits)
@@ -50,8 +50,8 @@ public:
       backwardAt[s] = time;
       time += leastBackward(s) + transfer(kFlight, s - 1, leastPart());
     }
-    // The weight gradient of a stage, or what comes after the backward on the
-    // stages before.
+    // The least time that a chain takes after a backward on stage s: for the
+    // weight gradient, or for the rest of the chain on the stages before.
     int64_t rest = 0;
     for (int32_t s = 0; s < stages; ++s) {
       if (s > 0)
@@ -59,7 +59,7 @@ public:
       rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
-    // Every piece passes every stage.
+    // Each stage runs the backwards of all micro-batches one after another.
     for (int32_t s = 0; s < stages; ++s)
       end =
           std::max(end, backwardAt[s] +
@@ -67,14 +67,16 @@ public:
                             afterBackward[s]);
   }
 
-  /// The time of one chain alone.
+  /// The least time of one chain alone.
   int64_t length() const { return end; }
 
-  /// Bytes times time that the stashes on `stage` take at least, of all chains,
-  /// or, with `least`, of a split backward the lesser of both: the stash from
-  /// the start of the forward to the end of the backward or input gradient,
-  /// then the weight stash. Where it is recomputed, from the start of that,
-  /// unless that may be left out and keeping it is less.
+  /// The least sum of bytes times time over all stashes on `stage`. A stash is
+  /// live from the start of its forward to the end of the backward or input
+  /// gradient. After an input gradient, the weight stash is live until the
+  /// weight gradient ends. If the stage is recomputed, its stash is live only
+  /// from the start of the recompute. An early recompute may be left out, so
+  /// the shorter of the two times counts. With `least`, both stashes of a split
+  /// backward have the size of the smaller one.
   Wide stashTime(int32_t stage, bool least) const {
     const int64_t way =
         backwardAt[stage] + transfer(kReceive, stage, leastPart()) -
@@ -116,8 +118,8 @@ public:
     }
   }
 
-  /// Time of the messages behind stage `s`, the last of a worker, without
-  /// alpha: forwards', backwards'.
+  /// The time without alpha of all messages between stage `s` and the next
+  /// stage, which is on another worker: of forwards, and of backwards.
   std::pair<int64_t, int64_t> messages(int32_t s) const {
     int64_t alpha = linkBehind(s).alpha;
     return {(transfer(kFlight, s, whole()) - alpha) * count,
@@ -126,7 +128,8 @@ public:
   }
 
 private:
-  /// Bytes of the stash and of the weight stash, or twice the lesser.
+  /// Bytes of the stash and of the weight stash. With `least`, both are the
+  /// size of the smaller one.
   std::pair<int64_t, int64_t> stashesOf(int32_t stage, bool least) const {
     StageBytes bytes = problem.bytesOf(stage);
     if (least)
@@ -137,7 +140,7 @@ private:
   Action whole() const {
     return {Kind::Forward, 0, 0, 0, static_cast<uint16_t>(batches)};
   }
-  /// The first part of a micro-batch is the least.
+  /// Part 0 is the smallest part of a micro-batch.
   Action leastPart() const {
     return {Kind::Backward,
             0,
@@ -150,20 +153,21 @@ private:
   int64_t leastPiece(int64_t time) const {
     return share(time, 0, pipeline.backwardParts);
   }
-  /// Places in Link::times.
+  /// Indices into Link::times.
   static constexpr size_t kFlight = 0, kSend = 1, kReceive = 2;
 
   const Link &linkBehind(int32_t s) const {
     return problem.linkBetween(pipeline.workers[s], pipeline.workers[s + 1]);
   }
-  /// Over the boundary behind stage `s`; 0 where nothing crosses workers.
+  /// One of the times of the message of `action` between stage `s` and the
+  /// next; 0 if there is no message.
   int64_t transfer(size_t of, int32_t s, const Action &action) const {
     return s < 0 || s + 1 == stages ||
                    pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
                : problem.transfer(linkBehind(s).times()[of], s, action);
   }
-  /// The gradient of a micro-batch, part by part.
+  /// The same for all parts of the gradient of a micro-batch.
   int64_t allParts(size_t of, int32_t s) const {
     int64_t time = 0;
     Action part = leastPart();
@@ -173,16 +177,19 @@ private:
     }
     return time;
   }
-  /// What a forward and the least of a micro-batch's backwards occupy their
-  /// worker, with what they receive and send; and of all its backwards only the
-  /// latter.
+  /// The time in which a worker is busy with a forward, its receive and its
+  /// send.
   int64_t forwardLoad(int32_t s) const {
     return transfer(kReceive, s - 1, whole()) + forward(s) +
            transfer(kSend, s, whole());
   }
+  /// The time of the receives and sends of all parts of a micro-batch's
+  /// backward.
   int64_t messageLoad(int32_t s) const {
     return allParts(kReceive, s) + allParts(kSend, s - 1);
   }
+  /// The time in which a worker is busy with the smallest part of a backward,
+  /// its receive and its send.
   int64_t leastBackward(int32_t s) const {
     return transfer(kReceive, s, leastPart()) +
            leastPiece(leastBackwardTime(s)) +
@@ -191,7 +198,8 @@ private:
   int64_t forward(int32_t s) const {
     return problem.cost(Kind::Forward, s) * batches;
   }
-  /// Until the gradient of a micro-batch is there for the stage before.
+  /// The time of a micro-batch's backward until the gradient for the stage
+  /// before is complete, with a fused recompute.
   int64_t backwardTime(int32_t s, bool isSplit) const {
     int64_t time =
         problem.cost(isSplit ? Kind::InputGradient : Kind::Backward, s);
@@ -201,12 +209,14 @@ private:
   }
   bool anySplit(int32_t s) const { return splits[s] > 0; }
   bool anyWhole(int32_t s) const { return splits[s] < batches * count; }
-  /// The least of those that there are, and of weight gradients that follow.
+  /// The smallest time of a backward on this stage, whole or split.
   int64_t leastBackwardTime(int32_t s) const {
     return anySplit(s) && anyWhole(s)
                ? std::min(backwardTime(s, false), backwardTime(s, true))
                : backwardTime(s, anySplit(s));
   }
+  /// The smallest time of a weight gradient after a backward; 0 if some
+  /// backward is whole.
   int64_t weightGradient(int32_t s) const {
     return anyWhole(s) ? 0 : problem.cost(Kind::WeightGradient, s);
   }
@@ -221,7 +231,8 @@ private:
   int64_t end = 0;
 };
 
-/// The chains of a pipeline by the micro-batches of their forwards.
+/// The chains of a pipeline. Chains with the same number of micro-batches in a
+/// forward are counted together.
 std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
   struct Counts {
     int64_t forwards = 0;
@@ -251,8 +262,10 @@ std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
   return chains;
 }
 
-/// max over h and t of h + t + the load of all classes with a head of at least
-/// h and a tail of at least t: the sets that matter are those.
+/// LB2 for the classes of one worker: the maximum, over all h and t, of h + t +
+/// the load of all classes with a head of at least h and a tail of at least t.
+/// Among all sets with these smallest head and tail, this one has the largest
+/// load.
 int64_t headLoadTail(std::vector<Class> classes) {
   std::sort(classes.begin(), classes.end(),
             [](const Class &a, const Class &b) { return a.head > b.head; });
@@ -302,7 +315,7 @@ Bound criticalPath(const std::vector<Chain> &chains) {
   return bound;
 }
 
-/// By worker, the bytes of its smallest gradient sum.
+/// For each worker, the bytes of its smallest gradient sum.
 std::vector<int64_t> smallestSums(const Problem &problem) {
   std::vector<int64_t> sums(problem.workers, 0);
   if (problem.bytes.empty())
@@ -316,14 +329,17 @@ std::vector<int64_t> smallestSums(const Problem &problem) {
   return sums;
 }
 
-/// What stashes take of a worker, bytes times time: more than 64 bits hold.
+/// The sum of bytes times time over the stashes of a worker. It may need more
+/// than 64 bits.
 struct Held {
   Wide all = 0;
-  Wide least = 0; ///< of a split backward only the lesser of both stashes
+  Wide least = 0; ///< counts only the smaller stash of each split backward
 };
 
-/// Little's law. An input gradient may release some of its stash before there
-/// is a gradient sum.
+/// LB4, by Little's law. It is computed in two ways, because an input gradient
+/// may release a part of its stash before a gradient sum exists. With the
+/// gradient sum, a split backward counts only its smaller stash. With all
+/// stashes, the gradient sum does not count.
 Bound memory(const Problem &problem, const std::vector<Held> &held) {
   Bound bound{"LB4",
               "T >= max over workers of sum of stash · residency over its "
@@ -367,7 +383,7 @@ Bound sharedCores(const Problem &problem,
   return bound;
 }
 
-/// The time of the messages of each channel.
+/// The total time of the messages on each channel.
 class Channels {
 public:
   void add(const Chain &chain, const Pipeline &pipeline) {

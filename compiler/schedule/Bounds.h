@@ -1,12 +1,12 @@
-//===- Bounds.h - What no schedule can beat ---------------------*- C++ -*-===//
+//===- Bounds.h - Lower bounds of the makespan ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Lower bounds of the makespan of any schedule of a problem: of its placement
-// and share-out, whatever the order.
+// Lower bounds of the makespan of any schedule of a problem. They depend on its
+// placement and on the micro-batches of each pipeline, but not on an order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,29 +17,31 @@
 
 namespace chimera::schedule {
 
+/// A lower bound of the makespan.
 struct Bound {
   const char *name;       ///< "LB1" to "LB6"
   const char *formula;    ///< T is the makespan
-  const char *conditions; ///< where it holds
-  const char *reason;     ///< why
-  /// No makespan is below this; 0 where the conditions do not hold.
+  const char *conditions; ///< when it holds
+  const char *reason;     ///< why it holds
+  /// No makespan is below this; 0 if the conditions do not hold.
   int64_t time = 0;
-  /// True if `simulate` meets the conditions, so that no Timing is below.
+  /// True if the conditions hold for `simulate`, so that its makespans are
+  /// never below the bound.
   bool simulated = true;
 };
 
 /// LB1 to LB6, in that order. Requires check(problem).empty().
 std::vector<Bound> bounds(const Problem &problem);
 
-/// The time of LB5 for a step: that of its messages, one after another and
-/// without alpha, on the channel that carries most. `simulate` lets them
-/// overlap, but steps one after another take no less.
+/// The bound LB5 for one step: the time without alpha of all messages of the
+/// busiest channel, one after another. In `simulate`, messages overlap, so one
+/// step may be shorter. The mean time of many steps cannot be.
 int64_t busiestChannel(const Problem &problem);
 
-/// The highest of `bounds` that `simulate` cannot beat, the first of several.
+/// The largest bound with `simulated`; the first one if several are equal.
 const Bound &best(const std::vector<Bound> &bounds);
 
-/// How far the makespan is above the bound, as a share of the bound.
+/// The difference of makespan and bound, divided by the bound.
 double gap(const Timing &timing, const Bound &bound);
 
 } // namespace chimera::schedule

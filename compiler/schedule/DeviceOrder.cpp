@@ -1,4 +1,4 @@
-//===- DeviceOrder.cpp - Messages in one order a device -------------------===//
+//===- DeviceOrder.cpp - Messages in one order on each device -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,11 +20,11 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Events, and for pairs of them the least time from one to the other. An event
-/// happens as soon as all of these times have passed.
+/// A graph of events. An edge is the least time from one event to another. Each
+/// event happens as soon as all its edges allow.
 class Events {
 public:
-  /// An event that does not happen before `least`.
+  /// Adds an event that happens at time `least` or later.
   int32_t add(int64_t least = 0) {
     times.push_back(least);
     return static_cast<int32_t>(times.size() - 1);
@@ -33,7 +33,7 @@ public:
     edges.push_back({other, event, time});
   }
 
-  /// The times of all events. Requires that none is after itself.
+  /// Returns the times of all events. Requires that the graph has no cycle.
   const std::vector<int64_t> &run() {
     std::vector<int32_t> incoming(times.size()), begin(times.size() + 1);
     for (const Edge &edge : edges) {
@@ -70,19 +70,20 @@ private:
   std::vector<Edge> edges;
 };
 
-/// One message, and the operations of which its posts are part.
+/// A message, and the operations that its send and its receive belong to.
 struct Transfer {
   int64_t flight;
-  int32_t ready; ///< event
+  int32_t ready; ///< an event: the message has left its worker
   int32_t sends = -1, receives = -1;
 };
 
-/// An operation of a worker: a post or a group of them.
+/// An operation of a worker: one post or a group of posts.
 struct Operation {
   int32_t effect, end; ///< events
 };
 
-/// Messages as chimera-communicate and chimera-place-messages place them.
+/// Places messages in the same way as chimera-communicate and
+/// chimera-place-messages, then computes all times.
 class Device {
 public:
   Device(const Problem &problem, const Schedule &schedule, const Timing &timing)
@@ -91,7 +92,7 @@ public:
         workers(schedule.workers.size()) {}
 
   int64_t run() {
-    // Messages are posted where the actions that make them have ended.
+    // A message is posted when the action that produces it has ended.
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     auto postUntil = [&](int64_t time) {
       for (; !ready.empty() && ready.top().time <= time; ready.pop())
@@ -125,21 +126,22 @@ public:
   }
 
 private:
-  /// A post behind the last action of its worker.
+  /// A post after the last action of its worker.
   struct Post {
     int32_t transfer;
     bool isSend;
   };
   struct Worker {
-    int32_t last = -1;      ///< the end of its last action
-    int32_t free = -1;      ///< when what that sends no longer occupies it
+    int32_t last = -1;      ///< event: the end of its last action
+    int32_t free = -1;      ///< event: that action's message has left the
+                            ///< worker
     int64_t update = 0;     ///< the time of an update after that
-    int32_t operation = -1; ///< its last
+    int32_t operation = -1; ///< its last operation
     std::vector<Post> run;  ///< the posts since its last action
   };
   struct Start {
     int32_t event;
-    int64_t receive; ///< that a message occupies the worker before it
+    int64_t receive; ///< time of the receive before it
   };
 
   /// An action whose message is ready at `time`.
@@ -219,7 +221,7 @@ private:
     workers[sent->peer].run.push_back({transfer, false});
   }
 
-  /// Makes operations of the posts since the worker's last action.
+  /// Combines the posts since the worker's last action into operations.
   void endRun(int32_t w) {
     Worker &worker = workers[w];
     bool isOpen = false;
@@ -252,10 +254,12 @@ private:
   /// The updates after each action; empty if there are none.
   std::vector<std::vector<UpdateBehind>> behind;
   Events events;
-  std::vector<int32_t> transferOf; ///< by the number of the action
+  std::vector<int32_t> transferOf; ///< by the id of the action
   std::vector<Transfer> transfers;
   std::vector<Operation> operations;
-  std::vector<std::pair<Start, int32_t>> awaited; ///< and the transfer
+  std::vector<std::pair<Start, int32_t>> awaited; ///< starts of actions, and
+                                                  ///< the message each waits
+                                                  ///< for
   std::vector<Worker> workers;
 };
 

@@ -1,24 +1,25 @@
-//===- DeviceOrder.h - Messages in one order a device -----------*- C++ -*-===//
+//===- DeviceOrder.h - Messages in one order on each device -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// NCCL asks for one order of operations on a device. There all messages of a
-// worker, sent and received, take effect one after another, each when the one
-// before is complete. A message whose other end comes late then holds up those
-// behind it:
+// The makespan if each device runs its messages one at a time. NCCL requires
+// one order of operations on a device. All messages of a worker, sent or
+// received, then take effect one after another, each after the one before is
+// complete. If the other end of a message is late, all later messages of the
+// worker wait:
 //
-//   P0  F0 ─► P1   is under way until P1 has posted its receive;
-//   P0  B0 ─► P2   begins after that, however early P2 is ready.
+//    P0  F0 ─► P1   is under way until P1 has posted its receive;
+//    P0  B0 ─► P2   begins after that, however early P2 is ready.
 //
-// Both ends post a message in the order in which messages are ready: when,
-// without this rule, the action that makes the message has ended. So nothing
-// waits for itself. Sends of a worker with no action between them, and the
-// first receive behind them, are one operation. Nothing after that receive is
-// part of the operation, since an action that waits for the receive waits for
-// the whole operation. A receive takes effect while an action of its worker is
+// Both ends post messages in the order in which they are ready: by the time at
+// which, without this rule, the actions that produce them end. So no cycle of
+// waits can exist. Sends of a worker without an action between them form one
+// operation, together with the first receive after them. The operation ends
+// with that receive, because an action that waits for the receive waits for the
+// whole operation. A receive takes effect while an action of its worker is
 // running.
 //
 //===----------------------------------------------------------------------===//
@@ -30,13 +31,13 @@
 
 namespace chimera::schedule {
 
-/// When the last action ends if the messages of a worker take effect in one
-/// order. At least the makespan of `timing`, which is that of the schedule
-/// without this rule: nothing happens sooner than there. If workers share
-/// cores, actions, updates and both ends of messages take as long as there; a
-/// worker that this rule holds up would in truth leave its share to others.
-/// Linear but for sorting. Requires a valid schedule and a complete timing of
-/// it.
+/// The time at which the last action ends if the messages of each worker take
+/// effect in one order. It is at least the makespan of `timing`, which is a
+/// timing without this rule: nothing happens earlier than there. If workers
+/// share cores, actions, updates, sends and receives take as long as in
+/// `timing`. This is an approximation, because a worker that waits for longer
+/// would leave its cores to the others. Linear except for sorting. Requires a
+/// valid schedule and a complete timing of it.
 int64_t makespanInDeviceOrder(const Problem &problem, const Schedule &schedule,
                               const Timing &timing);
 

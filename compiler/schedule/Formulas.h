@@ -16,71 +16,79 @@
 
 namespace chimera::schedule {
 
-/// What a formula is a function of.
+/// The arguments of a formula.
 struct Sizes {
   Options options; ///< of the scheme
   int64_t workers, stages, microBatches;
-  bool isSplit = false; ///< all backwards are split, or all are whole
-  /// Of every stage; a backward, whole or split, with its recompute.
+  bool isSplit = false; ///< all backwards are split; otherwise all are whole
+  /// Times of one stage; all stages have the same. A backward, whole or split,
+  /// includes a fused recompute.
   int64_t forward, backward;
-  int64_t inputGradient, weightGradient; ///< where it is split
+  int64_t inputGradient, weightGradient; ///< 0 if backwards are whole
   bool recomputed = false;
 
-  /// Stages of one pipeline on each worker, where it has as many on each.
+  /// Number of stages of one pipeline on each worker, if all workers have the
+  /// same.
   int64_t chunks() const { return stages / workers; }
 
   bool operator==(const Sizes &) const = default;
 };
 
-/// The sizes of a problem that formulas speak of: stages of equal times,
-/// backwards all whole or all split, which halve evenly where they come in
-/// halves, no recomputation or a fused one, messages that take no time. None
-/// for any other.
+/// The sizes of a problem to which formulas apply, or nothing for any other
+/// problem. Formulas require that
+///
+/// - all stages take the same times,
+/// - all backwards are whole, or all are split,
+/// - backwards in parts divide into equal parts,
+/// - there is no recomputation, or a fused one,
+/// - messages take no time, and no workers share cores.
 std::optional<Sizes> sizesOf(const Problem &problem, Options options);
 
-/// A closed form of the bubble ratio: idle time over all time, up to the flush,
-/// or in the steady state where there is none. It equals what `simulate` finds
-/// wherever its conditions hold. In its text D is the number of workers, v of
-/// stages on each (1 unless it is named), N of micro-batches, p of pipelines;
-/// f, b, i and w are the times of a forward, a backward and its two halves on
-/// one stage, b and i with the recompute where that is fused.
+/// A closed form of the bubble ratio: idle time divided by all time, up to the
+/// flush or, without a flush, in the steady state. If its conditions hold, it
+/// equals the result of `simulate`. In its text, D is the number of workers, v
+/// of stages on each worker (1 unless mentioned), N of micro-batches and p of
+/// pipelines. The times on one stage are f for a forward, b for a backward, i
+/// for an input gradient and w for a weight gradient; b and i include a fused
+/// recompute.
 struct BubbleFormula {
   const char *formula;
   const char *conditions;
   const char *source;
   bool (*holds)(const Sizes &sizes);
   double (*value)(const Sizes &sizes);
-  bool isSplit = false; ///< holds where all backwards are split, else whole
+  bool isSplit = false; ///< for problems with all backwards split; otherwise
+                        ///< with all whole
 };
 
-/// The least and the most micro-batches whose activations a worker holds, each
-/// counted once for every stage, in the same letters.
+/// A closed form of the peak activations, in the same letters: the smallest and
+/// the largest value of Timing::peakActivations over all workers.
 struct PeakFormula {
   const char *formula;
   const char *conditions;
   const char *source;
   bool (*holds)(const Sizes &sizes);
   std::pair<int64_t, int64_t> (*value)(const Sizes &sizes);
-  bool isSplit = false; ///< as of BubbleFormula
+  bool isSplit = false; ///< as in BubbleFormula
 };
 
-/// Where formulas come from.
+/// Sources of formulas.
 inline constexpr const char *kTable2 = "Li and Hoefler, SC'21, Table 2";
 inline constexpr const char *kTable3 = "Li and Hoefler, SC'21, Table 3";
 inline constexpr const char *kSection2 = "Li and Hoefler, SC'21, section 2";
 inline constexpr const char *kMeasured = "found by simulation";
 
-/// Conditions and values that several families' formulas share.
+/// Conditions and values that the formulas of several families share.
 inline bool always(const Sizes &) { return true; }
 inline double ratio(int64_t idle, int64_t busy) {
   return static_cast<double>(idle) / static_cast<double>(idle + busy);
 }
-/// (D-1)/(N+D-1).
+/// The bubble ratio (D-1)/(N+D-1).
 double linearBubble(const Sizes &sizes);
-/// 1 to min(N, D).
+/// Peak activations from 1 to min(N, D).
 std::pair<int64_t, int64_t> upToWorkers(const Sizes &sizes);
-/// The share of a makespan in which a worker is idle that runs N micro-batches
-/// on one stage.
+/// The idle share of the makespan on a worker that runs N micro-batches on one
+/// stage.
 double idleShare(const Sizes &sizes, int64_t makespan);
 
 } // namespace chimera::schedule

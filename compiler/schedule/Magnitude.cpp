@@ -57,7 +57,7 @@ std::string exactTime(int64_t ticks, const TimeScale &scale) {
   return withUnit(exactNumber(ticks, scale.perUnit), scale);
 }
 
-/// Each a thousand times the one before.
+/// Each is a thousand times the one before.
 static constexpr std::string_view kSeconds[] = {"ns", "us", "ms", "s"};
 static constexpr std::string_view kPowers[] = {"",     "10³",  "10⁶", "10⁹",
                                                "10¹²", "10¹⁵", "10¹⁸"};
@@ -69,7 +69,8 @@ Magnitude magnitudeOf(double time, const TimeUnit &unit) {
     names = std::span(own, std::end(kSeconds));
   double units = 1;
   size_t i = 0;
-  // Four digits are easily read; more are made three at most.
+  // Four digits are easy to read. Longer numbers are shortened to at most
+  // three.
   if (time >= 9999.5)
     for (; i + 1 < names.size() && time / units >= 999.5; ++i)
       units *= 1000;

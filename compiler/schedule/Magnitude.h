@@ -18,39 +18,43 @@ namespace chimera::schedule {
 /// rounded to four digits after the point: "0.3333".
 std::string exactNumber(int64_t ticks, int64_t perUnit);
 
-/// "7.5 us": `number`, which counts units, and the unit where it has a name.
+/// "7.5 us": `number` and the unit, if the unit has a name.
 std::string withUnit(const std::string &number, const TimeScale &scale);
 
-/// "7.5 us", exactly.
+/// "7.5 us", exact.
 std::string exactTime(int64_t ticks, const TimeScale &scale);
 
-/// A multiple of a unit, to write large times with: "us", "ms" or "s" where the
-/// unit is a duration, else a power of a thousand of the unit, "10⁶".
+/// A larger unit in which large times are written. If the unit is a duration,
+/// it is "us", "ms" or "s". Otherwise it is the unit times a power of a
+/// thousand, such as "10⁶".
 struct Magnitude {
-  double units; ///< of TimeUnit in one
+  double units; ///< number of TimeUnits in one
   std::string name;
 };
 
-/// One unit where `time`, in units, has at most four digits before the point,
-/// else the least magnitude in which it has at most three, or the largest.
+/// The magnitude in which to write `time`, which is in units. It is one unit if
+/// the time has at most four digits before the point. Otherwise it is the
+/// smallest magnitude with at most three digits before the point, or the
+/// largest one.
 Magnitude magnitudeOf(double time, const TimeUnit &unit);
 
-/// "39", "39 × 10⁹", "1.235 ms": with at most ten digits where the time has at
-/// most four before the point, else rounded to four.
+/// "39", "39 × 10⁹", "1.235 ms". It has up to ten digits if the time has at
+/// most four before the point; otherwise it is rounded to four digits.
 std::string shortTime(double ticks, const TimeScale &scale);
 
-/// "39.06 us", "1.2 × 10⁶": rounded to four digits, a duration in the largest
-/// unit of which it is at least one.
+/// "39.06 us", "1.2 × 10⁶": rounded to four digits. A duration uses the largest
+/// unit in which it is at least one.
 std::string roundedTime(double ticks, const TimeScale &scale);
 
-/// Characters of "10⁶" and the like, which has more bytes: of UTF-8.
+/// The number of characters in a UTF-8 text; "10⁶" has three characters and
+/// more bytes.
 size_t lengthOf(std::string_view text);
 
 /// "25.0 %".
 std::string percent(double share);
 
-/// "4100 B", "4 KiB", "1.25 MiB", "16 GiB": exact below a MiB, else rounded to
-/// four digits.
+/// "4100 B", "4 KiB", "1.25 MiB", "16 GiB": exact below 1 MiB, otherwise
+/// rounded to four digits.
 std::string shortBytes(int64_t bytes);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Markup.cpp - Text inside of SVG ------------------------------------===//
+//===- Markup.cpp - Text in SVG -------------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

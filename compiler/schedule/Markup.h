@@ -1,4 +1,4 @@
-//===- Markup.h - Text inside of SVG ----------------------------*- C++ -*-===//
+//===- Markup.h - Text in SVG -----------------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,11 +12,11 @@
 
 namespace chimera::schedule {
 
-/// `value` with at most two digits behind the point.
+/// `value` with at most two digits after the point.
 std::string number(double value);
 
-/// `text` with what XML reserves written as references, and blanks for control
-/// characters, which XML does not have.
+/// `text` with XML's special characters as references. Control characters,
+/// which XML does not allow, become spaces.
 std::string escape(const std::string &text);
 
 } // namespace chimera::schedule

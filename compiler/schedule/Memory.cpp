@@ -1,4 +1,4 @@
-//===- Memory.cpp - What a worker holds -----------------------------------===//
+//===- Memory.cpp - The memory of a worker --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,10 @@
 
 namespace chimera::schedule {
 
-/// Walks the orders of workers, one after another. The stash of a piece, a
-/// micro-batch or a part of one, comes with its forward, or with its recompute;
-/// until that the forward's input stays instead of it.
+/// Walks through the orders of workers, one worker after another. A piece is a
+/// micro-batch or a part of one. The stash of a piece is live from its forward
+/// on. If the piece is recomputed, its input is live from the forward on
+/// instead, and its stash from the recompute on.
 class MemoryWalk {
 public:
   explicit MemoryWalk(const Problem &problem)
@@ -30,9 +31,9 @@ public:
       findPlaces();
   }
 
-  /// Calls `visit(index, bytes, bytesAfter, activations)` for each action:
-  /// what a worker, which holds `bytes` before, holds while it runs and after
-  /// it.
+  /// Calls `visit(index, bytes, bytesAfter, activations)` for each action, with
+  /// the bytes during and after the action. The worker has `bytes` before its
+  /// first action.
   template <typename Visit>
   void run(std::span<const Action> order, int64_t bytes, Visit visit) {
     setRows(order);
@@ -42,7 +43,8 @@ public:
     for (size_t i = 0; i < order.size(); ++i) {
       const Action &action = order[i];
       Row &row = rowFor(action);
-      // What it holds more while it runs, and less behind it.
+      // Additional bytes while the action runs, and bytes and activations that
+      // are released at its end.
       int64_t passing = 0, release = 0;
       int32_t less = 0;
       switch (action.kind) {
@@ -61,7 +63,7 @@ public:
         activations += holdsOneMore(action, row);
         break;
       case Kind::InputGradient:
-        // The larger of both stashes counts.
+        // Only the larger of the two stashes counts while it runs.
         release = piece(action, row.stash) - piece(action, row.weightStash);
         passing = piece(action, row.passing) + std::max<int64_t>(-release, 0);
         break;
@@ -83,13 +85,13 @@ public:
   }
 
 private:
-  /// A stage of a pipeline that the worker has.
+  /// A stage of a pipeline on the worker.
   struct Row {
-    size_t place;        ///< of this in `rowOf`
-    int64_t firstKey;    ///< of its micro-batches
-    int64_t missing = 0; ///< backwards of its sum of gradients; 0 for no sum
-    /// Bytes of its stashes, of what its forward reads, of what its forward or
-    /// backward reads and gives, and of its gradient.
+    size_t place;        ///< index in `rowOf`
+    int64_t firstKey;    ///< key of its first micro-batch
+    int64_t missing = 0; ///< backwards missing in its gradient sum; 0: no sum
+    /// Bytes of its stashes, of its input, of all that a forward or backward
+    /// reads and passes on, and of its gradient sum.
     int64_t stash = 0, weightStash = 0, input = 0, passing = 0, gradient = 0;
   };
 
@@ -98,8 +100,8 @@ private:
   }
   Row &rowFor(const Action &action) { return rows[rowOf[placeOf(action)]]; }
 
-  /// Rows of what the worker has, and of nothing else: there may be as many
-  /// stages as actions.
+  /// Makes rows only for the stages on the worker: a problem may have as many
+  /// stages as a worker has actions.
   void setRows(std::span<const Action> order) {
     for (const Row &row : rows)
       rowOf[row.place] = -1;
@@ -148,8 +150,9 @@ private:
         recomputed[keyOf(action, rowFor(action)) * parts + action.part] = true;
   }
 
-  /// Every piece of a forward: its stash, or its input until it is recomputed.
-  /// Returns the bytes of those inputs, which the forward reads in place.
+  /// Adds, for each piece of a forward, its stash or, if the piece is
+  /// recomputed, its input. Returns the bytes of these inputs, which the
+  /// forward reads in place.
   int64_t forward(const Action &action, const Row &row, int64_t &bytes,
                   int32_t &activations) {
     int64_t inputs = 0;
@@ -169,13 +172,13 @@ private:
     return inputs;
   }
 
-  /// 1 where `action` brings the first piece of its micro-batch.
+  /// 1 if `action` is the first piece of its micro-batch, otherwise 0.
   int32_t holdsOneMore(const Action &action, const Row &row) {
     return action.parts == 1 || held[keyOf(action, row)]++ == 0;
   }
 
-  /// Adds the bytes of a sum of gradients that begins with `action` to `bytes`;
-  /// returns those of one that ends with it.
+  /// If a gradient sum begins with `action`, adds its bytes to `bytes`. If one
+  /// ends with `action`, returns its bytes.
   int64_t addToSum(Row &row, const Action &action, int64_t &bytes) const {
     if (row.missing == 0) {
       bytes += row.gradient;
@@ -194,21 +197,22 @@ private:
   static int64_t piece(const Action &action, int64_t bytes) {
     return action.parts == 1 ? bytes : share(bytes, action.part, action.parts);
   }
-  /// Of a micro-batch on a stage.
+  /// The key of a micro-batch on a stage.
   int64_t keyOf(const Action &action, const Row &row) const {
     return row.firstKey + numberOf[action.microBatch];
   }
 
   const Problem &problem;
-  int32_t parts = 1; ///< the most of a micro-batch
-  /// False where every micro-batch keeps its whole stash: no keys then.
+  int32_t parts = 1; ///< most parts of a micro-batch
+  /// False if every micro-batch keeps its whole stash. Keys are not needed
+  /// then.
   bool inPieces;
-  std::vector<int32_t> rowOf; ///< by pipeline and stage, -1 for no row
+  std::vector<int32_t> rowOf; ///< row by pipeline and stage, -1 for none
   std::vector<Row> rows;
   std::vector<int32_t> numberOf; ///< of each micro-batch in its pipeline
   int64_t keys = 0;
-  std::vector<bool> recomputed; ///< pieces, `parts` of them a key
-  /// Of micro-batches in parts: how many pieces there are activations of.
+  std::vector<bool> recomputed; ///< by key and part
+  /// By key: the number of pieces whose activations are live.
   std::vector<int32_t> held;
 };
 

@@ -1,4 +1,4 @@
-//===- Messages.cpp - What passes between workers -------------------------===//
+//===- Messages.cpp - Messages between workers ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,9 +15,9 @@ static bool isGradient(Kind kind) {
   return kind == Kind::Backward || kind == Kind::InputGradient;
 }
 
-/// The message of action `maker` between the stage of `action` and `other`, a
-/// stage beside it; none where there is no such stage or it is on the same
-/// worker.
+/// The message of the action with id `maker` between the stages of `action` and
+/// `other`, which are neighbours. None if there is no stage `other` or if it is
+/// on the same worker.
 static std::optional<Message> between(const Problem &problem,
                                       const Action &action, int64_t maker,
                                       int32_t other) {

@@ -1,14 +1,15 @@
-//===- Messages.h - What passes between workers -----------------*- C++ -*-===//
+//===- Messages.h - Messages between workers --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A forward sends its activations to the worker of the next stage, a backward
-// or input gradient its gradient to the worker of the stage before. Each such
-// message is known by the number of the action that makes it, and exactly one
-// action waits for it. Between two stages on one worker nothing is sent.
+// The messages of a problem. A forward sends its activations to the worker of
+// the next stage. A backward or input gradient sends its gradient to the worker
+// of the stage before. A message is identified by the id of the action that
+// produces it, and exactly one action waits for it. Stages on the same worker
+// exchange no messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,19 +20,19 @@
 
 namespace chimera::schedule {
 
-/// A message, seen from one of its ends.
+/// A message, seen from one of its two workers.
 struct Message {
-  int64_t maker; ///< the number of the action that makes it
-  int32_t stage; ///< of the two stages that it passes between, the first
+  int64_t maker; ///< id of the action that produces it
+  int32_t stage; ///< the lower of the two stages that it connects
   int32_t peer;  ///< the worker at the other end
 };
 
-/// The message that `action` makes, if any.
+/// The message that `action` produces, if any.
 std::optional<Message> sentBy(const Problem &problem, const ActionIds &ids,
                               const Action &action);
 
-/// The message that `action` waits for, if any. Where its backward is
-/// recomputed fused, the recompute waits for the gradient.
+/// The message that `action` waits for, if any. If a stage has fused
+/// recomputes, the recompute waits for the gradient, not its backward.
 std::optional<Message> awaitedBy(const Problem &problem, const ActionIds &ids,
                                  const Action &action);
 

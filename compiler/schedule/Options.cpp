@@ -1,4 +1,4 @@
-//===- Options.cpp - What a scheme lets a user choose ---------------------===//
+//===- Options.cpp - The options of a scheme ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ Options::Options(std::span<const Option> table) : options(table) {
 
 static constexpr const char *kBestText = "best";
 
-/// The value of `option` that `text` states.
+/// The value of `option` in `text`, or nothing if `text` is none of its values.
 static std::optional<int32_t> parse(const Option &option,
                                     std::string_view text) {
   if (text == kBestText)

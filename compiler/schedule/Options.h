@@ -1,4 +1,4 @@
-//===- Options.h - What a scheme lets a user choose -------------*- C++ -*-===//
+//===- Options.h - The options of a scheme ----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,32 +17,35 @@
 
 namespace chimera::schedule {
 
-/// A choice that a scheme leaves to its user: an integer, or one of some words.
-/// Each scheme has a table of its own; error text, help, printers and tests
-/// walk it.
+/// A choice that a scheme offers to its user: an integer, or one of several
+/// words. Each scheme has its own table of options, which error messages, help
+/// text, printers and tests read.
 struct Option {
   std::string_view name;
   std::string_view summary;
-  std::string_view values; ///< what it may be, in words
-  /// The value unless another is set: an integer, or the index of a word.
+  std::string_view values; ///< the possible values, as text
+  /// The default value: an integer, or the index of a word.
   int32_t otherwise;
-  std::span<const std::string_view> words = {}; ///< none for an integer
+  std::span<const std::string_view> words = {}; ///< empty if the value is an
+                                                ///< integer
 };
 
-/// The value of an option that is left open, "best" as a text: whoever makes
-/// the plan chooses the one with which a step takes least time.
+/// The value of an open option, written "best". The best value is chosen when
+/// the plan is made: the one with the shortest step.
 inline constexpr int32_t kBest = INT32_MIN;
 
-/// The values of all options of one scheme's table, which must outlive them.
+/// The values of all options in the table of one scheme. Keeps a reference to
+/// the table.
 class Options {
 public:
-  /// Of a scheme that has none.
+  /// Without any option.
   Options() = default;
-  /// What holds unless another value is set.
+  /// With the default value of each option.
   explicit Options(std::span<const Option> table);
 
   std::span<const Option> table() const { return options; }
-  /// Of the option at `index` of the table: the integer, or its word's index.
+  /// The value of the option at `index` of the table: the integer, or the index
+  /// of its word.
   int32_t operator[](size_t index) const { return values[index]; }
   void set(size_t index, int32_t value) { values[index] = value; }
   bool isSet(size_t index) const {
@@ -51,19 +54,19 @@ public:
   bool isOpen(size_t index) const { return values[index] == kBest; }
   bool anyOpen() const { return std::ranges::count(values, kBest) > 0; }
 
-  /// Sets the option `name` from `text`. Empty if that worked, else what is
-  /// possible: an option that is not in the table, a text that is neither an
-  /// integer of 32 bits nor a word where it should be one. Whether the value is
-  /// possible for a request, its scheme says.
+  /// Sets the option `name` to the value in `text`. Returns an empty string, or
+  /// a text that says what is possible. Fails if the table has no such option,
+  /// or if `text` is not one of its words, or not a 32-bit integer. The scheme
+  /// checks whether the value is possible for a request.
   std::string set(std::string_view name, std::string_view text);
-  /// The text that `set` takes for the value of the option at `index`.
+  /// The value of the option at `index`, in the form that `set` reads.
   std::string print(size_t index) const;
 
   bool operator==(const Options &other) const { return values == other.values; }
 
 private:
   std::span<const Option> options;
-  std::vector<int32_t> values; ///< by index
+  std::vector<int32_t> values; ///< by index in the table
 };
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- OrderText.cpp - An order of actions as text ------------------------===//
+//===- OrderText.cpp - Orders of actions as text --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -79,7 +79,7 @@ private:
   void failWord(const char *expected =
                     "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
                     "(a range), B0.1 (a part), .3 (idle slots) or |") {
-    constexpr size_t kMost = 40; // of a word that may be the whole line
+    constexpr size_t kMost = 40; // a word may be as long as the line
     size_t end =
         std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
     fail(word, std::string("expected ") + expected + ", got " +
@@ -132,7 +132,8 @@ private:
       last = number();
     else if (take('.'))
       part = number();
-    // The range ends where the forward's number, as it stands here, says.
+    // Compute the count before place(), which changes the numbers of the
+    // epilogue.
     std::optional<int64_t> count;
     if (last)
       count = int64_t{*last} - action.microBatch + 1;
@@ -155,7 +156,7 @@ private:
       line.body->end = here;
   }
 
-  /// Finds pipeline and stage.
+  /// Finds the pipeline and stage of an action.
   bool place(Action &action, std::optional<int32_t> stage) {
     int32_t below =
         order.overlaps && section < 2 ? 2 * microBatches : microBatches;
@@ -204,7 +205,7 @@ private:
     return kLetters[static_cast<size_t>(kind)];
   }
 
-  /// Takes the range of a forward or the part of another action.
+  /// Sets the micro-batches of a forward, or the part of another action.
   bool cover(Action &action, std::optional<int64_t> given,
              std::optional<int32_t> part) {
     int32_t own = action.microBatch % microBatches;
@@ -276,7 +277,7 @@ std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
     if (!text.empty())
       text += ' ';
   };
-  // Slots that are all taken must be said to be some.
+  // If no slot is idle, .0 shows that the line has slots.
   if (schedule.hasSlots() && !actions.empty() &&
       schedule.slots[worker].back() == std::ssize(actions) - 1)
     text += ".0";

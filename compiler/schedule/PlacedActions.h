@@ -1,12 +1,12 @@
-//===- PlacedActions.h - Where an order's actions stand ---------*- C++ -*-===//
+//===- PlacedActions.h - The positions of a schedule's actions --*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What the checks of a schedule share: which action stands where, what each
-// needs, and the violations that are found.
+// The base of the checks of a schedule: the position of each action, its
+// dependencies, and the violations found so far.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 
 namespace chimera::schedule {
 
-/// The actions are numbered as they stand, one worker after another: their
-/// *position*.
+/// A problem, a schedule and the *position* of each action. Positions count
+/// through the orders of all workers, one worker after another.
 struct PlacedActions {
   using Constraint = Violation::Constraint;
 
@@ -40,7 +40,7 @@ struct PlacedActions {
   void report(Constraint constraint, std::string message) {
     violations.push_back({constraint, std::move(message)});
   }
-  /// About the action at `position`.
+  /// Reports a violation by the action at `position`.
   void report(Constraint constraint, int64_t position, std::string message) {
     size_t w = workerAt(position);
     violations.push_back({constraint, std::move(message),
@@ -60,8 +60,8 @@ struct PlacedActions {
            first.begin() - 1;
   }
 
-  /// Calls `visit(worker, action, id)` for each action that the problem knows,
-  /// where it stands first.
+  /// Calls `visit(worker, action, id)` for each action of the problem that is
+  /// in the schedule, at its first position.
   template <typename Visit> void forEachKnown(Visit visit) const {
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       for (size_t i = 0; i < schedule.workers[w].size(); ++i)
@@ -69,10 +69,10 @@ struct PlacedActions {
           visit(w, schedule.workers[w][i], id);
   }
 
-  /// Calls `visit(id)` for each action that `action`, number `own`, depends on,
-  /// until one gives false; gives false then too. The simulator has a reading
-  /// of this rule of its own, on purpose: what one of them gets wrong the other
-  /// shows, so neither calls the other's.
+  /// Calls `visit(id)` for each dependency of `action`, whose id is `own`,
+  /// until a call returns false. Returns false in that case. The simulator has
+  /// its own code for dependencies (ActionRules.h) on purpose, so that an error
+  /// in one shows in the other.
   template <typename Visit>
   bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
@@ -102,18 +102,19 @@ struct PlacedActions {
   const Schedule &schedule;
   ActionIds ids;
   int32_t stages;
-  /// Position of each action, kNowhere where it stands nowhere.
+  /// Position of each action, kNowhere if it is not in the schedule.
   std::vector<int64_t> positionOf;
-  /// The action at each position, kNoAction where it is unknown or a repeat.
+  /// The action at each position, kNoAction if it is unknown or a repetition.
   std::vector<int64_t> idAt;
-  /// Position of each worker's first action, and the number of positions.
+  /// Position of each worker's first action, then the number of positions.
   std::vector<int64_t> first;
   std::vector<Violation> violations;
 };
 
-/// The violations so far, and those of what holds of steps that overlap alone:
-/// that bodies repeat, what stands before them, and which versions of weights
-/// are read. Requires that it is known where each action stands.
+/// Adds the violations of steps that overlap to the ones found so far: bodies
+/// must be able to repeat, the prologue must have the right forwards, and
+/// forwards must read existing versions of weights. Requires that `actions` has
+/// the position of each action.
 std::vector<Violation> verifySteps(PlacedActions &&actions);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Plan.cpp - What a scheme is asked for, and what it decides ---------===//
+//===- Plan.cpp - The request to a scheme, and its plan -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Plan.h - What a scheme is asked for, and what it decides -*- C++ -*-===//
+//===- Plan.h - The request to a scheme, and its plan -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,28 +15,31 @@
 
 namespace chimera::schedule {
 
-/// What a scheme is asked to plan: all that it may look at before it places
-/// anything. It has at least one worker, stage and micro-batch.
+/// All that a scheme may read before it makes a plan. It has at least one
+/// worker, stage and micro-batch.
 struct Request : Workload {
   int32_t microBatches = 0; ///< of one step
-  /// Every backward in two halves. A scheme that splits them anyway places the
-  /// halves itself; of any other, the weight gradient stands straight after the
-  /// input gradient.
+  /// True if every backward is to be split. Some schemes split all backwards
+  /// anyway and place both halves themselves. For any other scheme, each weight
+  /// gradient is put directly after its input gradient.
   bool splitBackward = false;
   Options options; ///< of the scheme
 
   int32_t stageCount() const { return static_cast<int32_t>(stages.size()); }
 };
 
-/// What was decided. With the workload it was decided for it is a problem and
-/// its solution, whoever decided: nothing that reads a plan looks at its maker.
+/// The decisions of a scheme, a file or a search: placement, micro-batches of
+/// each pipeline, split backwards and order. Workload and plan together are a
+/// problem and its solution. Code that reads a plan does not depend on how it
+/// was made.
 struct Plan {
-  Options options; ///< of the scheme, none open; empty where it has none
-  std::vector<Pipeline> pipelines; ///< all of them with micro-batches
+  /// Of the scheme, none with the value kBest. Empty if there is no scheme.
+  Options options;
+  std::vector<Pipeline> pipelines; ///< each has micro-batches
   Splits splits;
   Updates updates = Updates::Flush;
-  /// Without recomputes, which insertRecompute adds. Of one step or, where
-  /// steps overlap, of two and their bodies.
+  /// The order of actions, without recomputes; insertRecompute adds them. If
+  /// steps overlap, it has two steps and their bodies, otherwise one step.
   Schedule order;
 };
 
@@ -49,7 +52,7 @@ struct Made {
   Made(std::string reason) : reason(std::move(reason)) {}
 };
 
-/// The problem that `plan` solves with its order.
+/// The problem that the plan's order solves.
 Problem problemOf(const Workload &workload, const Plan &plan);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Problem.cpp - What is to be scheduled ------------------------------===//
+//===- Problem.cpp - The scheduling problem -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -44,10 +44,10 @@ Splits Splits::simplified() const {
   return any();
 }
 
-/// Times and bytes of a step stay below this, so that sums never overflow.
+/// The limit of the sums of times and of bytes, so that no later sum overflows.
 static constexpr int64_t kMost = int64_t{1} << 62;
 
-/// The time of `bytes` without alpha, or kMost if it is more.
+/// The time of `bytes` without alpha, at most kMost.
 static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
   if (of.beta == 0)
     return 0;
@@ -90,7 +90,7 @@ const LinkClass &Workload::linksOf(std::span<const int32_t> group,
     return isOnOneNode(least, most + int64_t{width - 1} * workers)
                ? node->within
                : *this;
-  // After so many copies nodes begin at the same workers again.
+  // After this number of copies, node boundaries are at the same workers again.
   const int64_t period = devices / std::gcd(devices, int64_t{workers});
   for (int64_t copy = 0; copy < std::min<int64_t>(width, period); ++copy)
     if (!isOnOneNode(least + copy * workers, most + copy * workers))
@@ -110,7 +110,7 @@ int64_t Workload::transfer(const MessageTime &of, int32_t stage,
   return of.alpha + timeOfBytes(of, bytes * action.microBatches);
 }
 
-/// True if the sum of `terms`, `times` over, is below kMost.
+/// True if `times` times the sum of `terms` is below kMost.
 static bool fits(std::span<const int64_t> terms, int64_t times) {
   int64_t sum = 0;
   for (int64_t term : terms)
@@ -119,13 +119,13 @@ static bool fits(std::span<const int64_t> terms, int64_t times) {
   return !__builtin_mul_overflow(sum, times, &sum) && sum < kMost;
 }
 
-/// All micro-batches of the problem's steps.
+/// The number of micro-batches in all steps of the problem.
 static int64_t allMicroBatches(const Problem &problem) {
   return int64_t{problem.microBatches()} * problem.steps;
 }
 
-/// True if the problem's times, one after another with a message behind each,
-/// are below kMost: no schedule's makespan overflows.
+/// True if the sum of all times, with a message after each action, is below
+/// kMost. Then no makespan can overflow.
 static bool timesFit(const Problem &problem) {
   int64_t parts = mostParts(problem.pipelines);
   std::vector<int64_t> times;
@@ -145,7 +145,7 @@ static bool timesFit(const Problem &problem) {
     for (const LinkClass *links : problem.classes())
       for (const MessageTime &of : links->link.times()) {
         times.insert(times.end(), 4 * parts, of.alpha);
-        // Each part's time may be rounded up.
+        // The time of each part may be rounded up.
         times.insert(times.end(), 4, timeOfBytes(of, bytes));
         times.push_back(4 * parts);
       }
@@ -153,21 +153,22 @@ static bool timesFit(const Problem &problem) {
   return fits(times, allMicroBatches(problem));
 }
 
-/// True if all replicas, versions of their weights and activations together
-/// are below kMost.
+/// True if all replicas, all versions of their weights and all activations sum
+/// to less than kMost.
 static bool bytesFit(const Problem &problem) {
   std::vector<int64_t> sizes;
   for (const StageBytes &bytes : problem.bytes)
     sizes.insert(sizes.end(), {bytes.weights, bytes.weights, bytes.optimizer,
                                std::max(bytes.stash, bytes.weightStash),
                                bytes.boundary, bytes.boundary});
-  // No more versions than stages, or two.
+  // There are at most as many versions as stages, or two.
   return fits(sizes, allMicroBatches(problem) + 2 +
                          static_cast<int64_t>(problem.pipelines.size()) +
                          static_cast<int64_t>(problem.stages.size()));
 }
 
-/// What is wrong with a time of messages, which is said to be `what`.
+/// The error in a message time, or an empty string. In the text the time is
+/// called `what`.
 static std::string checkTime(const MessageTime &of, const std::string &what) {
   if (of.alpha < 0)
     return "expected " + what + " of at least 0, got " +
@@ -178,7 +179,7 @@ static std::string checkTime(const MessageTime &of, const std::string &what) {
   return {};
 }
 
-/// What is wrong with the times of one class of links.
+/// The first error in the times of one class of links.
 static std::string checkLinks(const LinkClass &links) {
   const std::pair<MessageTime, const char *> times[] = {
       {links.allReduceMessage.value_or(MessageTime()),
@@ -193,7 +194,7 @@ static std::string checkLinks(const LinkClass &links) {
   return {};
 }
 
-/// What is wrong with copies, links, bytes and caps.
+/// The first error in width, nodes, links, sizes and caps.
 static std::string checkSizes(const Problem &problem) {
   if (problem.width < 1)
     return "expected a data-parallel width of at least 1, got " +
@@ -246,7 +247,7 @@ static std::string checkSizes(const Problem &problem) {
   return {};
 }
 
-/// What is wrong with the costs, and with the parts that they are cut into.
+/// The first error in costs, and in the parts into which they are divided.
 static std::string checkCosts(const Problem &problem) {
   int32_t parts = 1;
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
@@ -287,7 +288,7 @@ static std::string checkCosts(const Problem &problem) {
   return {};
 }
 
-/// What is wrong with what forwards cover.
+/// The first error in the micro-batches that forwards cover.
 static std::string checkCover(const Pipeline &pipeline,
                               const std::string &where) {
   size_t next = 0;
@@ -314,7 +315,7 @@ static std::string checkCover(const Pipeline &pipeline,
   return {};
 }
 
-/// What is wrong with steps and updates.
+/// The first error in the number of steps and in what overlapping steps need.
 static std::string checkSteps(const Problem &problem) {
   if (!stepsOverlap(problem.updates)) {
     if (problem.steps != 1)
@@ -335,8 +336,8 @@ static std::string checkSteps(const Problem &problem) {
   if (!pipeline.forwards.empty() || pipeline.backwardParts != 1)
     return "expected forwards and backwards of one micro-batch where steps "
            "overlap";
-  // Stage s is S-1-s forwards ahead of its backwards, and a step's backwards
-  // are all of its own micro-batches.
+  // Stage s runs S-1-s forwards before its body (Schedule::Body). All of them
+  // must be of the first step, so a step needs at least S-1 micro-batches.
   if (std::ssize(pipeline.microBatches) < std::ssize(problem.stages) - 1)
     return "expected at least " + std::to_string(problem.stages.size() - 1) +
            " micro-batches a step where steps overlap, which the first stage "

@@ -1,17 +1,20 @@
-//===- Problem.h - What is to be scheduled ----------------------*- C++ -*-===//
+//===- Problem.h - The scheduling problem -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The schedule library: plain C++ on integer ids, no MLIR. A client fills a
-// Request, has a scheme of the registry make a Plan of it (Plan.h), and
-// verifies and simulates the plan's order as a solution of the Problem that
-// both state; none of these steps knows the others.
+// The input of the schedule library. The library is plain C++ on integer ids;
+// it does not use MLIR. A client fills a Request, asks a scheme of the registry
+// (a schedule by name, such as 1f1b) for a Plan (Plan.h), and builds the
+// Problem of both. It then verifies and simulates the plan's order for that
+// problem. The scheme, the verifier and the simulator are independent of each
+// other.
 //
-// Words: stage, pipeline, worker, micro-batch and action as in the design; a
-// tick is what costs count, whatever a client takes it for (TimeUnit.h).
+// The README of this folder defines stage, pipeline, worker, micro-batch and
+// action. A tick is the unit of all times in this library, an integer;
+// TimeUnit.h says how ticks are shown to users.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +30,10 @@
 
 namespace chimera::schedule {
 
-/// What an action does on one stage. A backward is either whole or split into
-/// its input gradient and its weight gradient. A recompute runs a forward again
-/// to make what its backward needs, so that the forward need not keep it.
+/// The kind of an action. A backward is either one whole action, or it is split
+/// into an input gradient and a weight gradient. A recompute runs a forward
+/// again before its backward, so that the forward need not keep its
+/// activations.
 enum class Kind : uint8_t {
   Forward,
   Backward,
@@ -38,51 +42,57 @@ enum class Kind : uint8_t {
   Recompute
 };
 
-/// When a worker starts its part in an all-reduce.
+/// The point at which a worker starts its part of an all-reduce.
 enum class AllReducePolicy : uint8_t {
-  Lazy,     ///< behind its last action
-  Eager,    ///< behind the last action that contributes
-  EagerOpt, ///< there where it is idle for some time between that and its last
-            ///< action, else lazy
+  Lazy,     ///< after the worker's last action
+  Eager,    ///< after the worker's last action that adds to the gradient
+  EagerOpt, ///< like Eager on a worker that is idle at some time between that
+            ///< action and its last action; otherwise like Lazy
 };
 
-/// How a gradient is summed over r replicas.
+/// The algorithm of an all-reduce over r replicas.
 enum class AllReduceAlgorithm : uint8_t {
-  Rabenseifner, ///< halves, then doubles: 2 log2(r) messages, 2 (r-1)/r of the
-                ///< bytes
-  Doubling,     ///< exchanges all bytes log2(r) times
+  Rabenseifner, ///< recursive halving, then doubling: 2 log2(r) messages, 2
+                ///< (r-1)/r of the bytes
+  Doubling,     ///< recursive doubling: log2(r) messages, each of all bytes
 };
 
-/// True for what adds to the gradient of a stage's weights.
+/// True if an action of this kind adds to the gradient of its stage's weights.
 constexpr bool addsToGradient(Kind kind) {
   return kind == Kind::Backward || kind == Kind::WeightGradient;
 }
 
-/// How the activations of a stage come to its backward.
+/// How a backward of a stage gets the activations of its forward.
 enum class Recompute : uint8_t {
   None,  ///< the forward keeps them
-  Early, ///< made again before the backward, at once if the worker is free; a
-         ///< backward straight behind its forward needs none
-  Fused, ///< made again before every backward, once its gradient is there
+  Early, ///< A recompute makes them before the backward. It may run before the
+         ///< backward's gradient arrives. It may be left out if the backward
+         ///< directly follows its forward.
+  Fused, ///< A recompute makes them before every backward, after the backward's
+         ///< gradient has arrived.
 };
 
-/// When weights change.
+/// When weights are updated.
 enum class Updates : uint8_t {
-  Flush,          ///< at the end of the step, which waits for all its backwards
-  EachMicroBatch, ///< after each backward, no flush (PipeDream): the forward
-                  ///< of a stage reads the newest version on its worker
-  EachStep,       ///< once a step, no flush (PipeDream-2BW): every forward of a
-                  ///< step reads the version before the newest one
+  Flush,          ///< at the end of the step, after all backwards of the step
+                  ///< (a flush)
+  EachMicroBatch, ///< After each backward, without a flush (PipeDream). The
+                  ///< forward of a stage reads the newest version on its
+                  ///< worker.
+  EachStep,       ///< Once a step, without a flush (PipeDream-2BW). Every
+                  ///< forward of a step reads the version before the newest
+                  ///< one.
 };
 
-/// True if micro-batches of two steps are in flight at a time.
+/// True if micro-batches of two steps can be in flight at the same time.
 constexpr bool stepsOverlap(Updates updates) {
   return updates != Updates::Flush;
 }
 
 struct Action;
 
-/// Time of each action on one stage, all positive, and of an update.
+/// The times of the actions on one stage, for one micro-batch. All are
+/// positive, except that an update may take no time.
 struct StageCost {
   int64_t forward = 1;
   int64_t backward = 1;
@@ -99,120 +109,133 @@ struct StageCost {
   }
 };
 
-/// Bytes of one stage; none negative.
+/// The sizes of one stage in bytes. None is negative.
 struct StageBytes {
   int64_t weights = 0;   ///< of one replica
   int64_t optimizer = 0; ///< optimizer state of one replica
-  int64_t stash = 0;     ///< what a forward keeps for its backward
-  /// What an input gradient keeps for its weight gradient.
+  int64_t stash = 0;     ///< saved by a forward for its backward
+  /// Saved by an input gradient for its weight gradient.
   int64_t weightStash = 0;
-  /// What the stage gives to the next for one micro-batch, and what comes back
-  /// for it as a gradient.
+  /// The stage's output for one micro-batch, which the next stage reads. The
+  /// gradient of the output has the same size.
   int64_t boundary = 0;
-  /// Of the weights, what is a copy of the parameters and has no gradient.
+  /// The part of `weights` that is a copy of parameters and has no gradient.
   int64_t copy = 0;
 
-  /// Of a sum of gradients.
+  /// The size of the stage's gradient sum.
   int64_t gradient() const { return weights - copy; }
 };
 
-/// A time for a message of b bytes: alpha + b · beta / betaBytes, rounded up.
+/// A linear time model: b bytes take alpha + b · beta / betaBytes ticks,
+/// rounded up.
 struct MessageTime {
   int64_t alpha = 0;     ///< at least 0
-  int64_t beta = 0;      ///< at least 0: time for each `betaBytes` bytes
+  int64_t beta = 0;      ///< time for every `betaBytes` bytes, at least 0
   int64_t betaBytes = 1; ///< at least 1
 };
 
-/// The `betaBytes` of times that people state.
+/// The value of `betaBytes` for times that users give: beta is a time for each
+/// MiB.
 inline constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-/// What a message takes from one worker to another. Its worker is occupied by
-/// it for the time of `send` behind the action that makes it; its own time,
-/// after that, is on the way and occupies nobody; then the other is occupied
-/// for the time of `receive` before the action that waits for it, however long
-/// it has been there. Messages never wait for each other.
+/// The three times of a message between two workers. After the action that
+/// produces the message, its worker is busy for the time `send`. Then the
+/// message is in flight for the time that the base class gives, and keeps no
+/// worker busy. Before the action that needs the message, the receiving worker
+/// is busy for the time `receive`, even if the message arrived long ago.
+/// Messages never delay each other.
 struct Link : MessageTime {
   MessageTime send = {}, receive = {};
 
-  /// Its own, that of the send, that of the receive.
+  /// The times in flight, of the send and of the receive.
   std::array<MessageTime, 3> times() const { return {*this, send, receive}; }
 };
 
-/// What moving values takes over the links of one class.
+/// The times of messages and all-reduces on links of one kind.
 struct LinkClass {
   Link link;
-  /// What a message of an all-reduce takes; the link's time unless given.
+  /// The time of each message of an all-reduce. If it is not given, such a
+  /// message takes all three times of `link`.
   std::optional<MessageTime> allReduceMessage = {};
-  /// What an all-reduce takes beside its messages, once for all of its bytes.
+  /// The time of an all-reduce apart from its messages: alpha for each bucket,
+  /// and beta once for all bytes.
   MessageTime allReduceEnds = {};
 };
 
-/// Devices that are near each other: so many, in the order of their numbers.
+/// A node: devices with consecutive numbers that have their own links to each
+/// other.
 struct Node {
-  int32_t devices = 1;   ///< at least 1
-  LinkClass within = {}; ///< its own links
-  /// That compute for its devices, which share them equally; 0: each has one of
-  /// its own (SharedCores.h).
+  int32_t devices = 1;   ///< number of devices, at least 1
+  LinkClass within = {}; ///< links between devices of the node
+  /// Number of CPU cores that the node's devices share equally. 0: every device
+  /// has a core of its own (SharedCores.h).
   int32_t cores = 0;
 };
 
-/// What moving values between workers takes: what the base says, and on a node
-/// what the node says.
+/// The times of messages and all-reduces between workers. The base class has
+/// the times of links between nodes, `node` those of links inside a node.
 struct Network : LinkClass {
   AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
-  /// Whether an all-reduce goes on only while its workers wait for it, so that
-  /// none hides behind computation or updates.
+  /// True if an all-reduce makes progress only while its workers wait for it.
+  /// Then no all-reduce overlaps with computation or updates.
   bool blockingAllReduces = false;
-  std::optional<Node> node; ///< none: all links are alike
+  std::optional<Node> node; ///< if empty, all links have the times of the base
+                            ///< class
 
-  /// Both classes, or the one that there is.
+  /// The classes of links: the base class and, if there is a node,
+  /// `node->within`.
   std::vector<const LinkClass *> classes() const;
   std::vector<LinkClass *> classes();
-  /// True if some message takes time on its way.
+  /// True if some message has a time in flight.
   bool hasFlights() const;
 };
 
-/// One full copy of the model laid over the workers.
+/// One full copy of the model, laid over the workers.
 struct Pipeline {
-  bool up = false; ///< direction, for pictures
-  /// Stage -> worker. A worker may hold several stages of a pipeline (virtual
-  /// stages); what passes between those is no message.
+  bool up = false; ///< the direction, for display only
+  /// The worker of each stage. A worker may have several stages of a pipeline
+  /// (virtual stages); values pass between these without a message.
   std::vector<int32_t> workers;
-  std::vector<int32_t> microBatches; ///< those it trains on, ascending
-  /// Empty (one each), or how many micro-batches each forward covers in the
-  /// order of `microBatches`; those of one forward are consecutive numbers.
+  std::vector<int32_t> microBatches; ///< the ones it trains on, ascending
+  /// The number of micro-batches that each forward covers, in the order of
+  /// `microBatches`. Empty: each forward covers one. The micro-batches of one
+  /// forward have consecutive numbers.
   std::vector<int32_t> forwards = {};
-  /// A backward covers one micro-batch, or one of this many equal parts of it.
+  /// Number of equal parts into which the backward of a micro-batch is divided.
+  /// 1: a backward covers a whole micro-batch.
   int32_t backwardParts = 1;
 
   bool operator==(const Pipeline &) const = default;
 };
 
-/// The most parts that a backward of any of them is cut into.
+/// The largest `backwardParts` of the pipelines.
 int32_t mostParts(const std::vector<Pipeline> &pipelines);
 
-/// What is to run and on what, whoever decides where and in which order.
+/// The work and the machine: workers, stages with costs and sizes, links,
+/// all-reduces and memory caps. It says nothing about where and in which order
+/// the work runs.
 struct Workload : Network {
   int32_t workers = 0;
-  /// Data-parallel copies of all workers, at least 1. A gradient is summed over
-  /// all replicas of all copies.
+  /// Number of data-parallel copies of all workers, at least 1. A gradient is
+  /// summed over all replicas of all copies.
   int32_t width = 1;
   std::vector<StageCost> stages;
-  /// Empty (none), or one for each stage.
+  /// One value for each stage. Empty: no stage is recomputed.
   std::vector<Recompute> recompute;
-  /// Empty (all zero), or one for each stage.
+  /// The sizes of each stage. Empty: all sizes are 0.
   std::vector<StageBytes> bytes;
-  /// Of the weights of the first and of the last stage, those of parameters
-  /// that both hold (a tied embedding), whose gradients are reduced as one.
+  /// Bytes of the parameters that the first and the last stage share (tied
+  /// embedding). They are part of the `weights` of both stages. Their gradients
+  /// are reduced in one all-reduce.
   int64_t tiedBytes = 0;
   AllReducePolicy policy = AllReducePolicy::Lazy;
-  /// 0 (gradients are reduced whole), or the most bytes that are reduced at
-  /// once, at least 8.
+  /// The most bytes of one all-reduce, at least 8. Larger gradients are cut
+  /// into buckets. 0: gradients are not cut.
   int64_t bucketBytes = 0;
-  /// Empty (no caps), or the most bytes that each worker may hold.
+  /// The most bytes that each worker may have at once. Empty: no caps.
   std::vector<int64_t> memoryCaps;
 
-  /// Of one micro-batch on `stage`.
+  /// The time of an action of one micro-batch on `stage`.
   int64_t cost(Kind kind, int32_t stage) const {
     return stages[stage].of(kind);
   }
@@ -222,48 +245,53 @@ struct Workload : Network {
   Recompute recomputeOf(int32_t stage) const {
     return recompute.empty() ? Recompute::None : recompute[stage];
   }
-  /// The links that join `group`, one or more workers, in each of the copies:
-  /// those of a node where that has all of them. Worker w of copy d runs on the
-  /// device of number d · workers + w. With `allCopies` the group has its
-  /// workers of all copies, as that of an all-reduce does.
+  /// The class of the links between the workers of `group` (one or more):
+  /// `node->within` if these workers are on one node in every copy, otherwise
+  /// the base class. Worker w of copy d runs on device d · workers + w. With
+  /// `allCopies`, as for an all-reduce, all copies of these workers must be on
+  /// one node.
   const LinkClass &linksOf(std::span<const int32_t> group,
                            bool allCopies = false) const;
-  /// What a message between two workers takes.
+  /// The times of a message between two workers.
   const Link &linkBetween(int32_t worker, int32_t other) const {
     return linksOf(std::array{worker, other}).link;
   }
-  /// The time of a message between `stage` and stage + 1, on another worker,
-  /// for one micro-batch; the gradient takes as long the other way. `of` is the
-  /// link of both workers, or one of its ends.
+  /// The time of a message for one micro-batch between `stage` and `stage` + 1,
+  /// which are on different workers. The gradient in the other direction takes
+  /// the same time. `of` is one of the three times of their link.
   int64_t transfer(const MessageTime &of, int32_t stage) const;
-  /// The same for what `action` covers.
+  /// The same for the message of `action`, which may cover several
+  /// micro-batches or a part of one.
   int64_t transfer(const MessageTime &of, int32_t stage,
                    const Action &action) const;
 };
 
 /// Which backwards are split into an input gradient and a weight gradient: all,
-/// none, or those of some micro-batches on some stages.
+/// none, or the ones of some micro-batches on some stages.
 class Splits {
 public:
-  /// None, or all.
+  /// All backwards are split if `all`, otherwise none.
   Splits(bool all = false) : uniform(all) {}
-  /// None yet of a step's `microBatches` on each of `stages`.
+  /// A table of `stages` and the `microBatches` of one step. At first no
+  /// backward is split.
   Splits(int32_t stages, int32_t microBatches)
       : width(microBatches),
         cells(static_cast<size_t>(stages) * microBatches, false) {}
 
-  /// Requires that this was made for stages and micro-batches.
+  /// Requires that the second constructor was used.
   void split(int32_t stage, int32_t microBatch) {
     cells[indexOf(stage, microBatch)] = true;
   }
-  /// A micro-batch of a later step is as that of the first.
+  /// True if this backward is split. Later steps have the same splits as the
+  /// first.
   bool of(int32_t stage, int32_t microBatch) const {
     return cells.empty() ? uniform : cells[indexOf(stage, microBatch)];
   }
-  /// True if some backward is split, and if some is whole.
+  /// True if some backward is split.
   bool any() const;
+  /// True if some backward is whole.
   bool anyWhole() const;
-  /// The same splits, stated as all or none where they are.
+  /// The same splits, without a table if all or none are split.
   Splits simplified() const;
 
   bool operator==(const Splits &) const = default;
@@ -275,29 +303,31 @@ private:
 
   bool uniform = false;
   int32_t width = 0;
-  /// Empty, or by stage and micro-batch.
+  /// By stage and micro-batch. Empty: `uniform` applies to all.
   std::vector<bool> cells;
 };
 
-/// One training step, and what of its plan is not its order. Micro-batches are
-/// numbered 0..N-1 over all pipelines. Without a flush at its end (`updates`) a
-/// step overlaps with the next, and the problem is the run of `steps` of them:
-/// micro-batch m of step k has the number k N + m.
+/// One training step: the workload, and all that a plan decides except the
+/// order of actions. Micro-batches are numbered 0 to N-1 over all pipelines. If
+/// no flush ends a step (`updates`), it overlaps with the next step. Then the
+/// problem is a run of `steps` steps, in which micro-batch m of step k has the
+/// number k N + m.
 struct Problem : Workload {
   std::vector<Pipeline> pipelines;
   Splits splits;
   Updates updates = Updates::Flush;
-  int32_t steps = 1; ///< 1 where a flush ends each, else at least 2
+  int32_t steps = 1; ///< 1 with a flush, otherwise at least 2
 
   using Workload::cost;
-  /// A forward takes as many times longer as it covers micro-batches, a part of
-  /// a backward its share: see `share`.
+  /// The time of an action. A forward over n micro-batches takes n times as
+  /// long as over one; a part of a backward takes its `share`.
   int64_t cost(const Action &action) const;
-  /// Of one step.
+  /// The number of micro-batches of one step.
   int32_t microBatches() const;
 };
 
-/// Part `part` of `parts` of `whole` in integers: the parts sum to the whole.
+/// The size of part number `part` if `whole` is divided into `parts` integers
+/// as equal as possible. The sizes sum to `whole`.
 inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
   int64_t each = whole / parts, rest = whole % parts;
   if (rest == 0)
@@ -305,16 +335,23 @@ inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
   return each + rest * (part + 1) / parts - rest * part / parts;
 }
 
-/// Empty if `problem` is well formed, else the first thing that is wrong: no
-/// workers or copies, a cost below 1 or below the parts that it is cut into, a
-/// negative update, size or message time, more tied bytes than both stages
-/// have, buckets of less than 8 bytes, times or bytes that overflow, a
-/// placement that does not name one worker in [0, workers) for every stage, a
-/// pipeline without micro-batches, a micro-batch that is not in exactly one
-/// pipeline, forwards that do not cover a pipeline's micro-batches in ranges of
-/// consecutive numbers, recomputation that is not said of each stage, steps
-/// that do not go with the updates, or too few micro-batches for steps that
-/// overlap.
+/// The first error of `problem`, or an empty string if it is well formed. It is
+/// an error if
+///
+/// - there are no workers or no copies,
+/// - a cost is below 1, or below the number of parts into which it is divided,
+/// - the time of an update or message, or a size, is negative,
+/// - `tiedBytes` is more than the gradient of the first or the last stage,
+/// - buckets are smaller than 8 bytes,
+/// - the sum of all times or of all bytes is 2^62 or more,
+/// - a placement does not name a worker in [0, workers) for every stage,
+/// - a pipeline has no micro-batches, or a micro-batch is not in exactly one
+///   pipeline,
+/// - forwards do not cover a pipeline's micro-batches in ranges of consecutive
+///   numbers,
+/// - recomputation is given for some stages and not for all,
+/// - `steps` does not fit `updates`, or
+/// - there are too few micro-batches for steps that overlap.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- Recompute.cpp - Forwards that run again ----------------------------===//
+//===- Recompute.cpp - Insertion and removal of recomputes ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 
 namespace chimera::schedule {
 
-/// True if `forward` has just made what `backward` needs.
+/// True if `forward` made the stash of `backward`.
 static bool isForwardOf(const Action &forward, const Action &backward) {
   return forward.kind == Kind::Forward &&
          forward.pipeline == backward.pipeline &&

@@ -1,12 +1,12 @@
-//===- Recompute.h - Forwards that run again --------------------*- C++ -*-===//
+//===- Recompute.h - Insertion and removal of recomputes --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Activation recomputation: a forward keeps only what it read and runs again,
-// as a recompute, before its backward.
+// Activation recomputation: a forward keeps only its input, and runs again as a
+// recompute before its backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +17,15 @@
 
 namespace chimera::schedule {
 
-/// `schedule` with a recompute straight before each backward (each input
-/// gradient, where it is split) of the stages that Problem::recompute names;
-/// slots are dropped. An early one is left out where the action before it on
-/// that worker is the forward of the same micro-batch on the same stage.
-/// Requires a schedule of `problem` without recomputes.
+/// A copy of `schedule` with a recompute directly before each backward (or
+/// input gradient) of the stages that Problem::recompute selects. An early
+/// recompute is left out if the action before it on the worker is the forward
+/// of the same micro-batch on the same stage. Slots are dropped. Requires a
+/// schedule of `problem` without recomputes.
 Schedule insertRecompute(const Problem &problem, const Schedule &schedule);
 
-/// `schedule` without its recomputes: one of the same problem without
-/// recomputation. Slots are dropped.
+/// A copy of `schedule` without recomputes: a schedule of the same problem
+/// without recomputation. Slots are dropped.
 Schedule removeRecompute(const Schedule &schedule);
 
 } // namespace chimera::schedule

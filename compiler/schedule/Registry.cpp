@@ -1,4 +1,4 @@
-//===- Registry.cpp - The schemes by name ---------------------------------===//
+//===- Registry.cpp - The list of schemes ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,7 +35,8 @@ std::string schemeNames() {
   return names;
 }
 
-/// "ScheduleInterleaved1F1B" and "interleaved-1f1b" are "interleaved1f1b".
+/// "ScheduleInterleaved1F1B" and "interleaved-1f1b" both become
+/// "interleaved1f1b".
 static std::string plainName(std::string_view name) {
   std::string plain;
   for (char c : name)
@@ -51,8 +52,8 @@ namespace {
 
 /// A name that papers or other tools use.
 struct OtherName {
-  std::string_view plain;  ///< as plainName gives it
-  std::string_view scheme; ///< which it is here; empty if there is none yet
+  std::string_view plain;  ///< as plainName returns it
+  std::string_view scheme; ///< the scheme's name; empty if there is none yet
 };
 
 } // namespace
@@ -115,7 +116,8 @@ std::string whyNot(const Scheme &scheme, const Request &request) {
     return scheme.check(request);
   if (!settingsOf(scheme, request).empty())
     return {};
-  // What any of them would say: that of what holds unless options are set.
+  // No setting works, so report the error of one of them: the one in which each
+  // open option has its default value.
   Request any = request;
   for (size_t i = 0; i < scheme.options.size(); ++i)
     if (any.options.isOpen(i))

@@ -1,4 +1,4 @@
-//===- Registry.h - The schemes by name -------------------------*- C++ -*-===//
+//===- Registry.h - The list of schemes -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,28 +16,30 @@
 
 namespace chimera::schedule {
 
-/// A family of schedules: one file and one row of the registry. Parser, help
-/// text and tests all walk `schemes()`.
+/// A scheme: a family of schedules such as 1f1b or gpipe. Each is one file and
+/// one row of the registry. Parser, help text and tests all read the list
+/// `schemes()`.
 struct Scheme {
   const char *name;
   const char *summary;
-  /// The conditions on D (workers), S (stages) and N (micro-batches), in words.
+  /// The conditions on D (workers), S (stages) and N (micro-batches), as text.
   const char *needs;
   std::span<const Option> options;
-  /// Empty, or what is possible instead where sizes and options alone rule a
-  /// plan out: cheap, for an editor.
+  /// Returns an empty string or, if sizes and options rule out a plan, a text
+  /// that says what is possible. Cheap enough for an editor to call.
   std::string (*check)(const Request &request);
-  /// A plan without its order, cheap. Requires check to pass.
+  /// A plan without its order; cheap. Requires that `check` finds no error.
   Plan (*place)(const Request &request);
-  /// The plan, or why there is none. Requires check to pass. It depends on
-  /// sizes and options alone, not on what anything takes.
+  /// The plan, or the reason why there is none. It depends only on sizes and
+  /// options, not on times and bytes. Requires that `check` finds no error.
   Made (*make)(const Request &request);
-  /// What holds of its own plans, a form that holds in fewer cases before the
-  /// one that contains it.
+  /// Closed forms for plans of this scheme. The first one that holds is used,
+  /// so special cases come before general ones.
   std::span<const BubbleFormula> bubbleFormulas;
   std::span<const PeakFormula> peakFormulas;
-  /// Null, or what a user should know about a plan of its own, if anything:
-  /// that something simpler beats it, or what it does to training.
+  /// Advice on a problem with this scheme's plan, empty if there is none: for
+  /// example that a simpler schedule is better, or what the schedule does to
+  /// training. Null: no advice.
   std::string (*note)(const Problem &problem) = nullptr;
   /// How many stages a worker has if nobody says.
   int32_t stagesPerWorker = 1;
@@ -45,35 +47,37 @@ struct Scheme {
 
 std::span<const Scheme> schemes();
 
-/// Null if there is no scheme of that name.
+/// Null if no scheme has this name.
 const Scheme *findScheme(std::string_view name);
 
 /// "chimera, gpipe, 1f1b, gems, …".
 std::string schemeNames();
 
-/// A hint for a diagnostic, to follow "got NAME", if no scheme is called `name`
-/// but papers or other tools use it: ": " and which scheme it is, or that there
-/// is none yet and how to give its order. Case, hyphens and PyTorch's
-/// "Schedule" make no difference. Empty for any other name.
+/// A hint for a diagnostic, to be appended to "got NAME", if no scheme has this
+/// name but papers or other tools use it. It starts with ": " or ", " and names
+/// the scheme that is meant, or says that it is not supported yet and how to
+/// give its order. Empty for any other name. Case, hyphens and PyTorch's
+/// "Schedule" are ignored.
 std::string hintForUnknownScheme(std::string_view name);
 
-/// A line for each scheme and, indented, for each option it knows.
+/// The help text: a line for each scheme, and an indented line for each of its
+/// options.
 std::string schemeHelp();
 
-/// Empty, or what is possible instead where sizes and options alone rule a plan
-/// out; where options are open, each setting of them.
+/// Empty if the scheme has a plan for these sizes and options, otherwise a text
+/// that says what is possible. If options are open, empty if some setting of
+/// them has a plan.
 std::string whyNot(const Scheme &scheme, const Request &request);
 
-/// The scheme's plan for `request` without its order. Requires that whyNot
-/// finds nothing wrong, and that no option is open.
+/// The scheme's plan for `request`, without its order. Requires that whyNot
+/// returns an empty string and that no option is open.
 Plan placePlan(const Scheme &scheme, const Request &request);
 
-/// The scheme's plan for `request`, or why there is none. Options that are open
-/// take their best values (Best.h).
+/// The scheme's plan for `request`, or the reason why there is none. Open
+/// options get their best values (Best.h).
 Made makePlan(const Scheme &scheme, const Request &request);
 
-/// The first formula that holds for a scheme's own plan of these sizes, or
-/// null.
+/// The first of the scheme's formulas that holds for these sizes, or null.
 const BubbleFormula *findBubbleFormula(const Scheme &scheme,
                                        const Sizes &sizes);
 const PeakFormula *findPeakFormula(const Scheme &scheme, const Sizes &sizes);

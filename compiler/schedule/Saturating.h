@@ -13,7 +13,7 @@
 
 namespace chimera::schedule {
 
-/// The sum of two times, or the most that a number holds where that is more.
+/// The sum of two times, at most INT64_MAX.
 inline int64_t saturatingAdd(int64_t a, int64_t b) {
   int64_t sum;
   return __builtin_add_overflow(a, b, &sum)

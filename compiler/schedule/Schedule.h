@@ -14,13 +14,15 @@
 
 namespace chimera::schedule {
 
+/// A computation of one kind on one stage of a pipeline.
 struct Action {
   Kind kind;
   int32_t pipeline;
   int32_t stage;
   int32_t microBatch;
-  /// How many micro-batches from `microBatch` on, or which of `parts` equal
-  /// parts of one.
+  /// A forward covers this number of micro-batches, from `microBatch` on. Any
+  /// other action covers part number `part` of `parts` equal parts of one
+  /// micro-batch.
   uint16_t microBatches = 1;
   uint8_t part = 0;
   uint8_t parts = 1;
@@ -28,15 +30,18 @@ struct Action {
   bool operator==(const Action &) const = default;
 };
 
-/// The order of actions on every worker, and, where the scheme states them, the
-/// slot of each: its position in a table of slots of equal length.
+/// The order of actions on every worker. A scheme may also give each action a
+/// slot: its column in a table of slots of equal length.
 struct Schedule {
   std::vector<std::vector<Action>> workers;
-  /// Empty, or one slot for each action, in the same shape as `workers`.
+  /// The slot of each action, in the shape of `workers`. Empty: no slots.
   std::vector<std::vector<int64_t>> slots;
-  /// Where steps overlap, what each worker runs once a step: actions [begin,
-  /// end) of the first of two steps. Before them it fills the pipeline, and
-  /// what is behind them is the last step, which drains it. Else empty.
+  /// The actions [begin, end) that a worker repeats once a step, if steps
+  /// overlap. An order of two steps is a prologue, one body and an epilogue.
+  /// The prologue runs the first forwards of a step and so fills the pipeline.
+  /// The body runs the rest of that step and the first forwards of the next
+  /// one. The epilogue runs the rest of the last step and so drains the
+  /// pipeline. There are no bodies if steps do not overlap.
   struct Body {
     int32_t begin;
     int32_t end;
@@ -63,30 +68,32 @@ std::string labelOf(const Action &action);
 /// "forward of " and the label.
 std::string describe(const Action &action);
 
-/// The same, but of the second of two steps with the number that the
-/// micro-batch has there: "forward of … of the second step".
+/// The same text. If the problem has two steps and the action is of the second,
+/// the text uses the micro-batch's number within that step: "forward of … of
+/// the second step".
 std::string describe(const Problem &problem, Action action);
 
-/// Gives every action of a problem a number in [0, count()), by stage,
-/// micro-batch and kind: a worker's neighbours in time are neighbours in
-/// memory. Each micro-batch has one pipeline, so that needs no pipeline. Some
-/// numbers stand for nothing where a forward covers several micro-batches,
-/// where some backwards are split and others whole, or where pipelines or
-/// stages differ in parts or recomputation: see `has`.
+/// Dense numbers (ids) for all actions of a problem, in [0, count()). They are
+/// ordered by stage, then micro-batch, then kind, so actions that follow each
+/// other on a worker are close in memory. The pipeline follows from the
+/// micro-batch. Some ids have no action (see `has`): if a forward covers
+/// several micro-batches, if some backwards are split and others whole, or if
+/// pipelines differ in parts or stages in recomputation.
 class ActionIds {
 public:
-  /// What a number stands for besides stage and micro-batch.
+  /// The kind of an action as its id encodes it. A backward and an input
+  /// gradient have the same place.
   enum Place : int32_t { kForward, kBackward, kWeightGradient, kRecompute };
 
   /// Requires check(problem).empty().
   explicit ActionIds(const Problem &problem);
 
   int64_t count() const { return stages * row; }
-  /// How many actions a schedule has at least: all but those recomputes that it
-  /// may leave out.
+  /// The smallest number of actions in a valid schedule: all except early
+  /// recomputes, which may be left out.
   int64_t required() const { return needed; }
 
-  /// None where the problem has no such action.
+  /// The id of `action`, or nothing if the problem has no such action.
   std::optional<int64_t> find(const Action &action) const {
     if (action.stage < 0 || action.stage >= stages || action.microBatch < 0 ||
         action.microBatch >= microBatches)
@@ -109,12 +116,13 @@ public:
       return std::nullopt;
     return at(place, action.stage, action.microBatch, action.part);
   }
-  /// The first part, or the forward that covers `microBatch`.
+  /// The id of the forward that covers `microBatch`, or of the first part of
+  /// another action.
   std::optional<int64_t> find(Kind kind, int32_t stage,
                               int32_t microBatch) const;
 
-  /// The number of an action that exists. A forward is the one that covers
-  /// `microBatch`.
+  /// The id of an action that exists. For a forward, this is the one that
+  /// covers `microBatch`.
   int64_t at(int32_t place, int32_t stage, int32_t microBatch,
              int32_t part = 0) const {
     if (place == kForward)
@@ -125,25 +133,25 @@ public:
     return at(placeOf(action.kind), action.stage, action.microBatch,
               action.part);
   }
-  /// The number of the same action `stages` stages on; there is that stage.
+  /// The id of the same action `stages` stages later, which must exist.
   int64_t onward(int64_t id, int32_t stages) const { return id + stages * row; }
-  /// The number of the same action `microBatches` later; it may stand for
-  /// nothing.
+  /// The id of the same action `microBatches` micro-batches later. That id may
+  /// have no action.
   int64_t later(int64_t id, int32_t microBatches) const {
     return id + microBatches * width;
   }
-  /// True if `id` stands for an action.
+  /// True if `id` has an action.
   bool has(int64_t id) const;
-  /// True if a schedule may leave out the action `id`.
+  /// True if a schedule may leave out the action `id` (an early recompute).
   bool isOptional(int64_t id) const;
-  /// The inverse of `find`. Requires has(id).
+  /// The action of `id`. Requires has(id).
   Action action(int64_t id) const;
 
 private:
-  /// What forward and backwards of a micro-batch cover.
+  /// The forward that covers a micro-batch, and the parts of its backward.
   struct Cover {
     int32_t pipeline;
-    int32_t first; ///< of the forward's micro-batches
+    int32_t first; ///< first micro-batch of the forward
     uint16_t count;
     uint8_t parts;
   };
@@ -151,22 +159,23 @@ private:
   int64_t base(int32_t stage, int32_t microBatch) const {
     return stage * row + microBatch * width;
   }
-  /// Negative where the problem has no such kind.
+  /// Negative if the problem has no action of this kind.
   int32_t placeOf(Kind kind) const { return places[static_cast<size_t>(kind)]; }
   bool isRecomputed(int32_t stage) const {
     return recompute[stage] != Recompute::None;
   }
 
   int32_t stages, microBatches;
-  /// Numbers of a stage, and of a micro-batch on it: its forward, then its
-  /// parts.
+  /// The number of ids of a stage (`row`) and of a micro-batch on it (`width`).
+  /// A micro-batch has one id for its forward, then `eachPart` ids for each
+  /// part.
   int64_t row, width;
   int32_t eachPart;
   Splits splits;
-  bool isSplit; ///< some backward is
-  bool isMixed; ///< and some is not
+  bool isSplit; ///< some backward is split
+  bool isMixed; ///< some backward is split and some is whole
   int32_t places[5];
-  int32_t offsets[4]; ///< of each place in a part, behind the forward
+  int32_t offsets[4]; ///< of each place within a part, after the forward's id
   int64_t needed = 0;
   std::vector<Cover> covers;
   std::vector<Recompute> recompute; ///< of each stage
@@ -175,8 +184,9 @@ private:
 /// The pipeline of every micro-batch. Requires a well-formed problem.
 std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem);
 
-/// The schedule with what `visit(out, action)` appends in the place of each
-/// action; bodies go with their actions. Slots no longer apply and are dropped.
+/// A copy of `schedule` in which each action is replaced by the actions that
+/// `visit(out, action)` appends. Bodies keep their actions. Slots are dropped,
+/// because they no longer fit.
 template <typename Visit>
 Schedule replaceActions(const Schedule &schedule, Visit visit) {
   Schedule result;
@@ -184,7 +194,8 @@ Schedule replaceActions(const Schedule &schedule, Visit visit) {
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::vector<Action> &out = result.workers.emplace_back();
     const std::vector<Action> &actions = schedule.workers[w];
-    out.reserve(actions.size() + actions.size() / 2); // two for each backward
+    // Every second action may be a backward that becomes two actions.
+    out.reserve(actions.size() + actions.size() / 2);
     for (size_t i = 0; i <= actions.size(); ++i) {
       auto at = static_cast<int32_t>(i), now = static_cast<int32_t>(out.size());
       if (w < result.bodies.size() && schedule.bodies[w].begin == at)
@@ -198,8 +209,9 @@ Schedule replaceActions(const Schedule &schedule, Visit visit) {
   return result;
 }
 
-/// Replaces every backward of `schedule` by its input gradient and, straight
-/// after it, its weight gradient. Slots no longer apply and are dropped.
+/// Replaces every backward of `schedule` by its input gradient and, directly
+/// after it, its weight gradient. Slots are dropped, because they no longer
+/// fit.
 Schedule splitBackwards(const Schedule &schedule);
 
 } // namespace chimera::schedule

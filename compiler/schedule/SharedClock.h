@@ -1,4 +1,4 @@
-//===- SharedClock.h - The work of workers that share cores -----*- C++ -*-===//
+//===- SharedClock.h - The progress of workers that share cores -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,14 +15,15 @@
 
 namespace chimera::schedule {
 
-/// What the workers of a group have to do. All that work go on at one speed, so
-/// one clock suffices, of what each has done since time 0: who has the least
-/// left ends first, whatever the speed will be.
+/// The work of the workers in a group that shares cores. All workers that have
+/// work progress at the same speed. So one clock is enough, which counts the
+/// work that each of them would have done since time 0. The worker with the
+/// least work left is the next to end, even if the speed changes.
 class SharedClock {
 public:
   explicit SharedClock(double cores) : cores(cores) {}
 
-  /// From `time` on `worker` has this much to do.
+  /// Gives `worker` this much work at `time`.
   void begin(double time, int32_t worker, int64_t work) {
     if (!running.empty())
       done += (time - now) * speed();
@@ -30,11 +31,12 @@ public:
     running.emplace(done + static_cast<double>(work), worker);
   }
   bool isIdle() const { return running.empty(); }
-  /// When the next one ends, if none begins before. Requires that one works.
+  /// When the next worker ends its work if no other begins before. Requires
+  /// that some worker has work.
   double nextEnd() const {
     return now + (running.top().first - done) / speed();
   }
-  /// Ends that one, which is returned.
+  /// Ends the work of that worker, and returns the worker.
   int32_t end() {
     now = nextEnd();
     done = running.top().first;
@@ -48,7 +50,8 @@ private:
     return std::min(1.0, cores / static_cast<double>(running.size()));
   }
 
-  using Running = std::pair<double, int32_t>; ///< ends at what is done; worker
+  using Running = std::pair<double, int32_t>; ///< value of `done` at which it
+                                              ///< ends, and worker
   double cores;
   double now = 0, done = 0;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running;

@@ -34,8 +34,8 @@ std::vector<CoreGroup> coreGroups(const Workload &workload) {
 
 namespace {
 
-/// Runs the order to its end, one event after another; or several steps, each
-/// with its tail.
+/// A discrete-event simulation of an order. With a tail, it runs several steps,
+/// each with its tail.
 class SharingSimulation {
 public:
   SharingSimulation(const Problem &problem, const Schedule &schedule,
@@ -74,7 +74,7 @@ public:
         proceed(event.who, event.time);
         break;
       case Event::Of::Clock:
-        if (event.turn == turns[event.who]) // else others have begun since
+        if (event.turn == turns[event.who]) // otherwise work has begun since
           endWork(event.who, event.time);
         break;
       case Event::Of::AllReduce:
@@ -84,7 +84,7 @@ public:
     }
   }
 
-  /// Of the first step.
+  /// The timing of the first step.
   Timing takeTiming() {
     for (size_t w = 0; w < workers.size(); ++w) {
       const Worker &worker = workers[w];
@@ -99,7 +99,7 @@ public:
     return std::move(timing);
   }
 
-  /// When each worker was done with each step and its tail.
+  /// When each worker ended each step and its tail.
   std::vector<std::vector<int64_t>> takeStepEnds() {
     return std::move(stepEnds);
   }
@@ -107,53 +107,56 @@ public:
 private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  /// What a worker does, or has done when it goes on.
+  /// The activity of a worker.
   enum class Phase : uint8_t { Wait, Receive, Act, Send, Reduce, Update };
 
   struct Worker {
     int32_t step = 0;
-    size_t next = 0;    ///< of its actions
-    size_t item = 0;    ///< of its tail, the next
-    size_t started = 0; ///< of its all-reduces, how many
+    size_t next = 0;    ///< index of its next action
+    size_t item = 0;    ///< index of the next item of its tail
+    size_t started = 0; ///< number of its all-reduces it has started
     Phase phase = Phase::Wait;
-    int64_t waitsFor = -1; ///< the action that held it up last
-    /// When its first action began, or what that receives; when it is done.
+    int64_t waitsFor = -1; ///< the last action that it had to wait for
+    /// When its first action began, including the receive before it, and when
+    /// the worker has ended its last action.
     int64_t begins = 0, free = 0;
     int64_t busy = 0, occupied = 0;
   };
 
   /// An all-reduce of one step.
   struct AllReduce {
-    /// How often it has yet to hear that a worker has started it, or has ended
-    /// the one before it.
+    /// The number of notices that it needs before it begins. Each of its
+    /// workers gives a notice when it starts the all-reduce, and one when its
+    /// previous all-reduce has ended.
     int32_t missing = 0;
     bool hasEnded = false;
     std::vector<int32_t> waiting; ///< workers
   };
 
-  /// An all-reduce that a worker starts behind an action.
+  /// An all-reduce that a worker starts after the action `after`.
   struct Started {
     int32_t after, allReduce;
   };
 
-  /// A worker may go on, or the next of a clock's workers, or an all-reduce,
-  /// ends.
+  /// An event: a worker may continue, the next work on a clock ends, or an
+  /// all-reduce ends.
   struct Event {
     enum class Of : uint8_t { Worker, Clock, AllReduce };
 
     double time;
-    int64_t number; ///< of those at one time the first made comes first
+    int64_t number; ///< order of creation, for events at the same time
     Of of;
     int32_t who;
-    int64_t turn; ///< of the clock, when this was expected; of an all-reduce
-                  ///< its step
+    int64_t turn; ///< Of a clock: the value of `turns` for which this event
+                  ///< holds. Of an all-reduce: its step.
 
     bool operator>(const Event &other) const {
       return std::pair(time, number) > std::pair(other.time, other.number);
     }
   };
 
-  /// Later times than some decades of nanoseconds are all one.
+  /// Limits times to 2^61 ticks, which are decades even if a tick is a
+  /// nanosecond.
   static int64_t tick(double time) {
     return std::llround(std::min(time, 0x1p61));
   }
@@ -182,14 +185,15 @@ private:
     proceed(worker, now);
   }
 
-  /// What was expected of the clock no longer holds.
+  /// Predicts when the next work on the clock ends. Earlier predictions become
+  /// invalid.
   void expectNextEnd(int32_t clock) {
     ++turns[clock];
     if (!clocks[clock].isIdle())
       expect(clocks[clock].nextEnd(), Event::Of::Clock, clock, turns[clock]);
   }
 
-  /// Worker `w` has ended its phase, or waits and is woken.
+  /// Continues worker `w` after the end of its phase, or after a wait.
   void proceed(int32_t w, double now) {
     const size_t actions = schedule.workers[w].size();
     std::optional<int64_t> work = 0;
@@ -205,7 +209,8 @@ private:
   // Actions
   //===--------------------------------------------------------------------===//
 
-  /// The work of the next phase of the worker's action; none where it waits.
+  /// The work of the next phase of the worker's action, or nothing if the
+  /// worker has to wait.
   std::optional<int64_t> nextOfAction(int32_t w, double now) {
     Worker &worker = workers[w];
     const Action &action = schedule.workers[w][worker.next];
@@ -232,7 +237,8 @@ private:
       if (tail)
         startAllReduces(w, now);
       worker.phase = Phase::Send;
-      // A tail follows the last action itself.
+      // The tail begins at the end of the last action, while its message is
+      // sent.
       if (isBeforeTail(w))
         return 0;
       return rule.send;
@@ -263,7 +269,7 @@ private:
     return tail && workers[w].next + 1 == schedule.workers[w].size();
   }
 
-  /// Times are those of the first step.
+  /// Times are recorded only in the first step.
   void note(std::vector<std::vector<int64_t>> &times, int32_t w, double now) {
     if (workers[w].step == 0)
       times[w][workers[w].next] = tick(now);
@@ -280,10 +286,11 @@ private:
       worker.begins = begin;
   }
 
-  /// When the message that `worker` awaits for its next action is there, or
-  /// what that needs of its own worker; kNever where nobody knows yet.
+  /// When the worker can begin its next action, given its dependencies and
+  /// messages. kNever if that is not known yet.
   double readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
-    // What it needs of its own stage ends before the worker is free.
+    // A dependency on the own stage ran on this worker, so it ended before the
+    // worker became free.
     if (rule.own != 0 && sent[id + rule.own] == kNever)
       return kNever;
     if (rule.other == 0)
@@ -297,8 +304,8 @@ private:
     return from + static_cast<double>(rule.flight);
   }
 
-  /// When the receive of what the action `id` makes is posted, kNever if it has
-  /// to wait for its own worker.
+  /// When the receive of the message of action `id` is posted, or kNever if the
+  /// receiving worker cannot post it yet.
   double postedAt(int64_t id) const {
     int32_t channel = numbers->channel[id];
     int64_t before = numbers->number[id] - numbers->windows[channel];
@@ -346,7 +353,8 @@ private:
     allReduces.assign(stepEnds.size(), ofStep);
   }
 
-  /// Those that the worker starts behind the action that has ended.
+  /// Starts the all-reduces that the worker starts after the action that has
+  /// just ended.
   void startAllReduces(int32_t w, double now) {
     Worker &worker = workers[w];
     const std::vector<Started> &all = startedBy[w];
@@ -371,8 +379,8 @@ private:
       wake(worker, now);
   }
 
-  /// The work of the next item of the worker's tail; none where it waits, or
-  /// has ended its last step.
+  /// The work of the next item of the worker's tail. Nothing if the worker has
+  /// to wait or has ended its last step.
   std::optional<int64_t> nextOfTail(int32_t w, double now) {
     Worker &worker = workers[w];
     if (worker.step == std::ssize(stepEnds))
@@ -387,7 +395,8 @@ private:
     const TailOrder::Item &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
-      // One that blocks follows the updates before it, not the one before.
+      // If all-reduces block, this one begins after the updates before it, not
+      // directly after the previous all-reduce.
       if (sumsBlock && worker.item > 0)
         hear(static_cast<int32_t>(item.allReduce), worker.step, now);
       allReduce.waiting.push_back(w);
@@ -403,23 +412,23 @@ private:
   ActionRules rules;
   int64_t idsOfStep;
   Timing timing;
-  /// When what each action makes has left its worker, kNever before that; a
-  /// forward's is that of all its micro-batches.
+  /// When the message of each action has left its worker, kNever before. The
+  /// ids of all micro-batches of a forward have the forward's time.
   std::vector<double> sent;
   /// When the messages of each channel were received, in that order.
   std::vector<std::vector<double>> received;
   std::vector<Worker> workers;
   std::vector<std::vector<int64_t>> stepEnds;
-  std::vector<std::vector<AllReduce>> allReduces; ///< of each step
-  std::vector<std::vector<Started>> startedBy;    ///< each worker, in order
-  /// Of each worker, the all-reduce that follows each, or -1.
+  std::vector<std::vector<AllReduce>> allReduces; ///< by step
+  std::vector<std::vector<Started>> startedBy;    ///< of each worker, in order
+  /// For each worker and all-reduce, the worker's next all-reduce, or -1.
   std::vector<std::vector<int32_t>> followers;
-  /// What follows each action; empty where nothing does.
+  /// The update after each action; empty if there are none.
   std::vector<std::vector<UpdateBehind>> behind;
   int32_t devices; ///< of a node
-  bool sumsBlock;  ///< blockingAllReduces
+  bool sumsBlock;  ///< Problem::blockingAllReduces
   std::vector<SharedClock> clocks;
-  std::vector<int64_t> turns; ///< of each clock: changes with what it has
+  std::vector<int64_t> turns; ///< number of changes of each clock
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   int64_t numberOfEvents = 0;
 };

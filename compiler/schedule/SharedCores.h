@@ -5,20 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// On hosts more ranks may compute than there are cores. A node's cores are
-// shared equally: while k of its n ranks compute, send or receive, each goes on
-// by min(1, cores / k) of what it would alone. The work of an action is its
-// cost; how long it takes depends on what the others do meanwhile. Messages on
-// their way, and waits for them, take no core.
+// The simulation of hosts with fewer cores than ranks. The cores of a node are
+// shared equally. While k ranks of a node compute, send or receive, each
+// progresses at min(1, cores / k) of its full speed. The work of an action is
+// its cost; its time depends on what the other ranks do meanwhile. Messages in
+// flight, and waiting for messages, need no core.
 //
-//   P0  FF FFFF .. .... BBBBBBBB BBBB    gpipe, forwards of 2, backwards of 4,
-//   P1  .. FFFF FF BBBB BBBBBBBB ....    one core: where both run each takes
-//   twice
-//                                        its time
+// In this example, gpipe runs on one core, with forwards of 2 and backwards of
+// 4. Each action takes twice its cost while both workers compute:
 //
-// What runs is one copy of the pipeline. Its workers have as much of their node
-// as their number is of the ranks there: other copies do the same at the same
-// time.
+//    P0  FF FFFF .. .... BBBBBBBB BBBB
+//    P1  .. FFFF FF BBBB BBBBBBBB ....
+//
+// Only one copy of the pipeline is simulated. It has a share of each node's
+// cores that is proportional to its number of ranks there, because the other
+// copies do the same work at the same time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,40 +30,40 @@
 
 namespace chimera::schedule {
 
-/// Workers of one copy that are on one node.
+/// The workers of one copy that are on the same node.
 struct CoreGroup {
   int32_t workers = 0;
-  double cores = 0; ///< that are there for them
+  double cores = 0; ///< their share of the node's cores
 };
 
-/// The groups of a copy, in the order of its workers: worker w is of group
-/// w / devices. None where each worker has a core of its own.
+/// The groups of one copy, in the order of its workers: worker w is in group w
+/// / devices. Empty if each worker has a core of its own.
 std::vector<CoreGroup> coreGroups(const Workload &workload);
 
-/// True if some node has more ranks than cores.
+/// True if a node has fewer cores than ranks.
 bool sharesCores(const Workload &workload);
 
-/// What a step takes at least in which each worker of a copy computes for so
-/// long: as much as the one that does most, and what those that share cores do
-/// together.
+/// The least time of a step in which each worker of a copy computes for the
+/// time in `busy`: the largest of these times, or the work of a group divided
+/// by its cores if that is more.
 double leastStep(const Workload &workload, std::span<const int64_t> busy);
 
-/// How many times longer work takes on each worker while all ranks of its node
-/// compute; 1 where none share.
+/// For each worker, how many times longer work takes while all ranks of its
+/// node compute; 1 if cores are not shared.
 std::vector<double> slowdowns(const Workload &workload);
 
-/// `simulate` where workers share cores: times are rounded to whole ticks.
-/// `begins` are empty, or when each worker begins; `numbers` are null where
-/// every receive is posted in time. Without idle times, peaks and a critical
-/// path. Takes O(log workers) for each action.
+/// Like `simulate`, for workers that share cores. Times are rounded to ticks.
+/// If `begins` is empty, all workers begin at 0. If `numbers` is null, every
+/// receive is posted in time. Idle times, peaks and critical path are not
+/// computed. Takes O(log workers) for each action.
 Timing simulateSharing(const Problem &problem, const Schedule &schedule,
                        std::span<const int64_t> begins = {},
                        const MessageNumbers *numbers = nullptr);
 
-/// So many steps with a flush and their tails one after another, all in one
-/// simulation: a worker may begin a step while others, with which it shares
-/// cores, are not done with the one before. Returns when each worker is done
-/// with each step. Requires a schedule that ends.
+/// Simulates `steps` steps with a flush and their tails (Tail.h), one after
+/// another. A worker may begin a step while workers that share its cores still
+/// run the step before. Returns when each worker has ended each step, by step
+/// and worker. Requires a schedule that ends.
 std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
                                                       const Schedule &schedule,
                                                       const TailOrder &tail,

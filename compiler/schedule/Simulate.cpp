@@ -16,8 +16,8 @@ namespace chimera::schedule {
 
 namespace {
 
-/// Fills idle times, and the peaks of what ran, from starts, the makespan and
-/// busy times.
+/// Adds idle times and peaks to a timing that has starts, makespan and busy
+/// times. Peaks are of the actions that ran.
 void summarize(const Problem &problem, const Schedule &schedule,
                Timing &timing) {
   std::vector<int64_t> resident = residentBytes(problem);
@@ -32,10 +32,11 @@ void summarize(const Problem &problem, const Schedule &schedule,
   }
 }
 
-/// Runs the order to its end: a stack holds the workers that can go on.
+/// Runs an order. The stack `ready` has the workers that may be able to
+/// continue.
 class Simulation {
 public:
-  /// `numbers` are null where every receive is posted in time.
+  /// If `numbers` is null, every receive is posted in time.
   Simulation(const Problem &problem, const Schedule &schedule,
              const MessageNumbers *numbers = nullptr)
       : problem(problem), schedule(schedule), numbers(numbers), rules(problem),
@@ -44,8 +45,8 @@ public:
       received.resize(numbers->windows.size());
   }
 
-  /// Fills `timing`, whatever it held, but for what `summarize` adds. `begins`
-  /// are empty, or when each worker begins.
+  /// Overwrites `timing`, except for the values that `summarize` adds. If
+  /// `begins` is empty, all workers begin at 0.
   void run(std::span<const int64_t> begins, Timing &timing) {
     const size_t count = schedule.workers.size();
     timing.starts.resize(count);
@@ -79,11 +80,11 @@ public:
     }
   }
 
-  /// See StepSimulation; `timing` is from 0.
+  /// See StepSimulation::delayOf. In `timing` all workers begin at 0.
   std::optional<int64_t> delayOf(std::span<const int64_t> begins,
                                  const Timing &timing) const {
     std::optional<int64_t> delay;
-    int64_t held = 0; // the most that a worker begins behind when it had to
+    int64_t held = 0; // the largest delay of a worker
     for (size_t w = 0; w < begins.size(); ++w) {
       if (schedule.workers[w].empty())
         return std::nullopt;
@@ -100,12 +101,13 @@ public:
     return delay && held <= *delay ? delay : std::nullopt;
   }
 
-  /// Walks back from the action that ends last, over whatever ended when the
-  /// action at hand could start. Requires that all of them ran.
+  /// Walks back from the action that ends last. Each step goes to the action
+  /// that ended, or whose message arrived, when the current one started.
+  /// Requires that all actions ran.
   std::vector<Turn> criticalPath(const Timing &timing) const {
     std::vector<Turn> path;
     Turn turn{-1, -1};
-    // On each worker, the last action that may yet be on the path.
+    // On each worker, the last action that can still be on the path.
     std::vector<int32_t> last;
     for (size_t w = 0; w < workers.size(); ++w) {
       last.push_back(static_cast<int32_t>(workers[w].next) - 1);
@@ -125,15 +127,15 @@ private:
   struct Worker {
     size_t next = 0;
     int64_t end = 0;  ///< of its last action
-    int64_t free = 0; ///< when what that sends no longer occupies it
-    /// When its first action began, or what that receives.
+    int64_t free = 0; ///< when that action's message has left it
+    /// When its first action began, including the receive before it.
     int64_t begins = 0;
-    int64_t waitsFor = -1; ///< the action that held it up last
+    int64_t waitsFor = -1; ///< the last action that it had to wait for
     int64_t busy = 0, occupied = 0;
   };
 
-  /// When the receive of what the action `id` makes is posted, -1 if it has to
-  /// wait for its own worker.
+  /// When the receive of the message of action `id` is posted, or -1 if the
+  /// receiving worker cannot post it yet.
   int64_t postedAt(int64_t id) const {
     int32_t channel = numbers->channel[id];
     int64_t before = numbers->number[id] - numbers->windows[channel];
@@ -143,7 +145,7 @@ private:
     return before < std::ssize(times) ? times[before] : -1;
   }
 
-  /// Runs what can be run on worker `w`.
+  /// Runs actions of worker `w` until it has to wait.
   void advance(int32_t w, std::span<int64_t> starts, std::span<int64_t> ends) {
     Worker &worker = workers[w];
     const std::vector<Action> &order = schedule.workers[w];
@@ -151,7 +153,8 @@ private:
       const Action &action = order[worker.next];
       const ActionRule &rule = rules.of(action);
       int64_t id = rules.idOf(action, rule), start = worker.free;
-      // What it needs of its own stage ends before the worker is free.
+      // A dependency on the own stage ran on this worker, so it ended before
+      // the worker became free.
       if (rule.own != 0 && done[id + rule.own] < 0) {
         worker.waitsFor = id + rule.own;
         return;
@@ -191,14 +194,15 @@ private:
     return behind.empty() ? 0 : behind[worker][index].time();
   }
 
-  /// What ended, or arrived, when the action at `turn` started.
+  /// The action that determined the start of the action at `turn`: the one that
+  /// ended, or whose message arrived, at that time.
   Turn before(const Timing &timing, const Turn &turn,
               std::span<const int32_t> last) const {
     const std::vector<Action> &order = schedule.workers[turn.worker];
     const std::vector<int64_t> &starts = timing.starts[turn.worker];
     const Action &action = order[turn.index];
     const ActionRule &rule = rules.of(action);
-    // When it, or what it receives, began.
+    // The start including the receive before it.
     int64_t start = starts[turn.index] - rule.receive;
     if (turn.index > 0) {
       const ActionRule &previous = rules.of(order[turn.index - 1]);
@@ -216,8 +220,8 @@ private:
             lastBefore(end, timing.starts[rule.from], last[rule.from])};
   }
 
-  /// The last that starts before `time`; it is at `most` or, likely not far,
-  /// before it.
+  /// The last action that starts before `time`. Its index is at most `most` and
+  /// probably near it, so the search goes back from there in growing steps.
   static int32_t lastBefore(int64_t time, std::span<const int64_t> starts,
                             int32_t most) {
     int32_t step = 1, least = most;
@@ -234,11 +238,11 @@ private:
   ActionRules rules;
   /// When the messages of each channel were received, in that order.
   std::vector<std::vector<int64_t>> received;
-  /// End of each action, -1 before it ran; a forward's is that of all its
-  /// micro-batches.
+  /// End of each action, -1 before it has run. The ids of all micro-batches of
+  /// a forward have the forward's end.
   std::vector<int64_t> done;
   std::vector<Worker> workers;
-  /// What follows each action; empty where nothing does.
+  /// The update after each action; empty if there are none.
   std::vector<std::vector<UpdateBehind>> behind;
   std::vector<int32_t> ready;
 };
@@ -274,7 +278,8 @@ std::vector<Turn> inOrderOfStarts(const Timing &timing) {
   auto startOf = [&](const Turn &turn) {
     return timing.starts[turn.worker][turn.index];
   };
-  // Until here the actions of a worker are in their order, and workers ascend.
+  // The sort is stable: actions with equal starts stay sorted by worker, then
+  // by index.
   std::ranges::stable_sort(order, {}, startOf);
   return order;
 }

@@ -16,7 +16,7 @@
 
 namespace chimera::schedule {
 
-/// An action by its place in Schedule::workers.
+/// An action by its position in Schedule::workers.
 struct Turn {
   int32_t worker;
   int32_t index;
@@ -24,94 +24,106 @@ struct Turn {
   bool operator==(const Turn &) const = default;
 };
 
+/// When the actions of a schedule run, and the totals and peaks that follow.
 struct Timing {
   /// Start of each action, in the shape of Schedule::workers. -1 for an action
   /// that never starts.
   std::vector<std::vector<int64_t>> starts;
-  /// The end of each that starts. Between both the action takes its cost, or
-  /// longer where its worker shares cores.
+  /// End of each action that starts. From start to end an action takes its
+  /// cost, or longer if its worker shares cores.
   std::vector<std::vector<int64_t>> ends;
-  /// If workers share cores, when each began to receive for an action, when
-  /// what that sends had left it, and when an update after it had ended; empty
-  /// if all of these take the times that the problem says.
+  /// Only if workers share cores, otherwise empty: for each action, when its
+  /// worker began to receive for it, when its message had left the worker, and
+  /// when an update after it ended.
   std::vector<std::vector<int64_t>> receiveBegins, sendEnds, updateEnds;
-  /// From time 0 to the end of the last action.
+  /// The time from 0 to the end of the last action.
   int64_t makespan = 0;
-  /// Time in which each worker runs something, and the rest of the makespan.
+  /// Time in which each worker runs actions, and the rest of the makespan.
   std::vector<int64_t> busy, idle;
-  /// Time in which messages occupy each worker, and where steps overlap
-  /// updates and the all-reduces that they wait for, part of `idle`.
+  /// Part of `idle`: time in which each worker sends or receives and, if steps
+  /// overlap, in which it waits for all-reduces or updates weights.
   std::vector<int64_t> occupied;
-  /// From the first start to the last end on each worker, its receives and
-  /// sends included.
+  /// On each worker, the time from the start of the first action to the end of
+  /// the last, including receives before and sends after them.
   std::vector<int64_t> span;
-  /// The most micro-batches of which each worker holds activations at once,
-  /// over its stages: one more at the start of a forward (of its recompute
-  /// where there is one), one less at the end of its backward (of its weight
-  /// gradient where the backward is split), of the last where it is in parts.
+  /// For each worker, the largest number of micro-batches whose activations it
+  /// has at once, summed over its stages. The number grows at the start of a
+  /// forward, or of its recompute if it has one. It shrinks at the end of a
+  /// backward, or of a weight gradient if the backward is split. For a backward
+  /// in parts, it shrinks at the end of the last part.
   std::vector<int32_t> peakActivations;
-  /// The most bytes that each worker holds at once: see Memory.h.
+  /// The most bytes that each worker has at once: see Memory.h.
   std::vector<int64_t> peakBytes;
-  /// Actions that run one after another, with nothing but messages between
-  /// them, from time 0 to the makespan: to end sooner, one of them has to.
-  /// Empty if the schedule does not end, and where workers share cores: then
-  /// what delays an action may be all that others do meanwhile.
+  /// Actions from time 0 to the makespan, each of which starts when the one
+  /// before has ended and its message has arrived. The makespan can shrink only
+  /// if one of these actions or messages gets shorter. Empty if the schedule
+  /// does not end. Also empty if workers share cores, because then an action
+  /// may be delayed by all actions that run at the same time.
   std::vector<Turn> criticalPath;
-  /// False if workers wait for each other for ever.
+  /// False if workers wait for each other forever.
   bool complete = true;
 
-  /// The load of the busiest worker.
+  /// The busy time of the busiest worker.
   int64_t load() const;
-  /// Makespan less load: the bubble where an iteration ends with a flush
-  /// (GPipe, Chimera).
+  /// Makespan minus load: the bubble if a flush ends each step (GPipe,
+  /// Chimera).
   int64_t flushBubble() const;
-  /// Longest span less load: the bubble where the next iteration may start on
-  /// each worker as soon as that is done (zero-bubble papers).
+  /// Longest span minus load: the bubble if each worker may start the next step
+  /// as soon as it has finished this one (zero-bubble papers).
   int64_t internalBubble() const;
-  /// Idle time of all workers over workers times makespan: the ratio that
-  /// belongs to the flush bubble.
+  /// Idle time of all workers, divided by the makespan times the number of
+  /// workers. This is the ratio that belongs to the flush bubble.
   double bubbleRatio() const;
 };
 
-/// All actions by start, then worker. An action starts after what it depends
-/// on, since costs are positive, so this order respects every dependency.
+/// All actions, sorted by start and then by worker. Costs are positive, so an
+/// action starts after all of its dependencies have started, and this order
+/// respects every dependency.
 std::vector<Turn> inOrderOfStarts(const Timing &timing);
 
-/// Starts every action as soon as its worker is free, everything it depends on
-/// is done and, from another worker, its message has arrived and been received;
-/// one at a time per worker, in its order. A worker is free when what its last
-/// action sends no longer occupies it, and receives a message when it is free
-/// and the message there. Dependencies: a forward on the forward of the stage
-/// before; a backward (or input gradient) on its own forward and on the
-/// backward of the stage after; a weight gradient on its input gradient; a
-/// recompute on its forward and, where it is fused, on what its backward
-/// depends on.
-/// Where steps overlap, updates take their time behind actions (Steps.h); where
-/// workers share cores, all of that takes longer (SharedCores.h).
-/// Linear in the number of actions unless they do. Requires that every action
-/// is known to the problem and stands once, on its worker.
+/// Starts each action as soon as possible, in the order of its worker. An
+/// action starts when
+///
+/// - its worker has ended its previous action and sent the message of that
+///   action,
+/// - its dependencies have ended, and
+/// - the message from a dependency on another worker has arrived, and its
+///   worker has then received it.
+///
+/// A forward depends on the forward of the stage before. A backward or input
+/// gradient depends on its own forward and on the backward of the stage after.
+/// A weight gradient depends on its input gradient. A recompute depends on its
+/// forward and, if it is fused, on the dependencies of its backward.
+///
+/// If steps overlap, updates take time after actions (Steps.h). If workers
+/// share cores, all work takes longer (SharedCores.h); otherwise the simulation
+/// is linear in the number of actions. Requires that every action is one of the
+/// problem and is in the schedule once, on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
-/// The same where each worker begins at a time of its own. Without idle times,
-/// peaks and a critical path.
+/// The same, but each worker begins at its own time in `begins`. Idle times,
+/// peaks and critical path are not computed.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins);
 
-/// Simulates one order many times, each time with other begins: what depends on
-/// problem and order alone is worked out once.
+/// Simulates one order several times with different begin times of workers. All
+/// that depends only on problem and order is computed once.
 class StepSimulation {
 public:
-  /// Refers to both. Requires that no workers share cores.
+  /// Keeps references to both. Requires that no workers share cores.
   StepSimulation(const Problem &problem, const Schedule &schedule);
   ~StepSimulation();
 
-  /// Where all begin at 0.
+  /// The timing if all workers begin at 0.
   const Timing &fromZero() const { return first; }
-  /// Where each begins at a time of its own; until the next run.
+  /// The timing if each worker begins at its own time. It is valid until the
+  /// next run.
   const Timing &run(std::span<const int64_t> begins);
-  /// How much later than from 0 everything runs where workers begin at
-  /// `begins`, if that is the same for all: those whose first action waits for
-  /// nothing begin together, and the others before they have to.
+  /// The delay of all actions relative to fromZero() if workers begin at
+  /// `begins`, or nothing if their delays differ. All delays are equal under
+  /// two conditions. First, all workers whose first action depends on no other
+  /// worker begin with the same delay. Second, every other worker begins early
+  /// enough for its first action to start with that delay.
   std::optional<int64_t> delayOf(std::span<const int64_t> begins) const;
 
 private:
@@ -120,23 +132,26 @@ private:
   Timing first;
 };
 
-/// Numbers of messages, by the number of the action that makes them, and how
-/// many receives may be outstanding on each channel: see Windows.h, which makes
-/// it.
+/// For each message, its channel and its number on that channel, by the id of
+/// the action that produces it. For each channel, its window: how many receives
+/// may be outstanding (Windows.h).
 struct MessageNumbers {
-  std::vector<int32_t> channel; ///< -1 for an action that sends nothing
+  std::vector<int32_t> channel; ///< -1 for an action without a message
   std::vector<int32_t> number;  ///< on its channel
   std::vector<int32_t> windows; ///< of each channel
 };
 
-/// The same with receives posted in windows: a message is on its way when it
-/// has been sent and its receive posted, at time 0 or when the message a window
-/// before it has been received. Without a critical path.
+/// The same with windows of receives. The flight of a message begins when it
+/// has been sent and its receive has been posted. The first receives of a
+/// channel, as many as its window, are posted at time 0. Each later one is
+/// posted when the message one window earlier has been received. The critical
+/// path is not computed.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers);
 
-/// The timing that the schedule's slots state, every action one slot long and
-/// every message free; without a critical path. Requires schedule.hasSlots().
+/// The timing according to the schedule's slots: every action takes one slot
+/// and messages take no time. The critical path is not computed. Requires
+/// schedule.hasSlots().
 Timing slotTiming(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -1,4 +1,4 @@
-//===- StepTime.cpp - What a whole step takes -----------------------------===//
+//===- StepTime.cpp - The time of a whole step ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@
 
 namespace chimera::schedule {
 
-/// What no step with a flush is shorter than by what its workers do, and by
-/// what links carry.
+/// A lower bound of a step with a flush, from the work of its workers and the
+/// messages of its links.
 static double leastStepOf(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
@@ -32,23 +32,24 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
                   static_cast<double>(busiestChannel(problem)));
 }
 
-/// The mean time of some steps with a flush. The first steps of a run and the
-/// last are left out: in the last, workers that are done leave their cores to
-/// the others, which no step inside a run does.
+/// The mean time of some steps with a flush on workers that share cores. The
+/// first steps of a run are left out, and also the last one. In the last one,
+/// workers that have ended leave their cores to the others, which happens in no
+/// other step.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
                              const TailOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
   const std::vector<std::vector<int64_t>> ends =
       simulateSharedSteps(problem, schedule, order, kSteps);
   auto lastOf = [&](int32_t step) { return std::ranges::max(ends[step]); };
-  constexpr int64_t kMost = int64_t{1} << 61; // later ends are not told apart
+  constexpr int64_t kMost = int64_t{1} << 61; // later times are not told apart
   if (lastOf(kLast) >= kMost)
     return static_cast<double>(kMost);
   return static_cast<double>(lastOf(kLast) - lastOf(kFirst)) / (kLast - kFirst);
 }
 
-/// Steps with a flush one after another, of problems that differ in what
-/// follows the actions alone.
+/// Steps with a flush, one after another. The problems differ only in their
+/// all-reduces and updates.
 class FlushedSteps {
 public:
   FlushedSteps(const Problem &problem, const Schedule &schedule)
@@ -62,20 +63,21 @@ public:
   }
 
   double period(const Problem &problem) { return period(problem, reduces); }
-  /// Where nothing follows the actions.
+  /// The period without all-reduces and updates.
   double periodOfActions(const Problem &problem) { return period(problem, {}); }
 
 private:
-  /// The mean time from a step to the next. The simulation lets messages
-  /// overlap, and its mean is of a few steps, so it may come out below what
-  /// workers and links can do: then that counts.
+  /// The mean time from one step to the next. It is at least the lower bound:
+  /// the simulation lets messages overlap, and its mean is over a few steps, so
+  /// it may be below what workers and links can do.
   double period(const Problem &problem,
                 const std::vector<StageReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),
                     leastStepOf(problem, schedule));
   }
 
-  /// Each worker begins a step where it ended the one before.
+  /// The period of simulated steps. Each worker begins a step when it has ended
+  /// the one before.
   double simulatedPeriod(const Problem &problem,
                          const std::vector<StageReduce> &reduces) {
     const TailOrder order = tailOrderOf(problem, schedule, reduces);
@@ -84,8 +86,8 @@ private:
     constexpr size_t kMostSteps = 48;
     const std::vector<int64_t> endsFromZero =
         tailOf(problem, order, simulation->fromZero()).ends;
-    // When each worker began each step, counted from the first that did; when
-    // that was.
+    // For each step, when each worker began it, relative to the first worker
+    // that did. `firsts` has the time at which that first worker began.
     std::vector<std::vector<int64_t>> begins = {
         std::vector<int64_t>(schedule.workers.size())};
     std::vector<int64_t> firsts = {0};
@@ -102,7 +104,7 @@ private:
         ends = tailOf(problem, order, simulation->run(begins.back())).ends;
       }
       auto [first, last] = std::ranges::minmax(ends);
-      constexpr int64_t kMost = int64_t{1} << 61; // more would overflow
+      constexpr int64_t kMost = int64_t{1} << 61; // later times could overflow
       if (last > kMost)
         return static_cast<double>(last);
       for (int64_t &end : ends)
@@ -113,12 +115,13 @@ private:
         return mean(same - begins.begin());
       begins.push_back(std::move(ends));
     }
-    // So far workers may have drifted apart, those with less to do ahead.
+    // Workers with less work may still be getting ahead of the others in the
+    // first half.
     return mean(firsts.size() / 2);
   }
 
   const Schedule &schedule;
-  std::unique_ptr<StepSimulation> simulation; ///< null where cores are shared
+  std::unique_ptr<StepSimulation> simulation; ///< null if workers share cores
   std::vector<StageReduce> reduces;
 };
 
@@ -136,10 +139,10 @@ double StepPeriods::with(AllReducePolicy policy) {
 }
 
 StepTime stepTime(const Problem &problem, const Schedule &schedule) {
-  Problem reducing = problem; // whose updates take no time
+  Problem reducing = problem; // with updates that take no time
   for (StageCost &cost : reducing.stages)
     cost.update = 0;
-  Problem acting = reducing; // nor do all-reduces
+  Problem acting = reducing; // with all-reduces that take no time either
   for (LinkClass *links : acting.classes()) {
     links->allReduceMessage = MessageTime();
     links->allReduceEnds = {};

@@ -1,13 +1,13 @@
-//===- StepTime.h - What a whole step takes ---------------------*- C++ -*-===//
+//===- StepTime.h - The time of a whole step --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A step is not over with its last action: what follows the actions (Tail.h)
-// belongs to it. A worker that is done with both begins the next step, whatever
-// the other workers still do.
+// The time of a whole step: actions, gradient all-reduces and weight updates
+// (Tail.h). A worker that has ended all of these begins the next step, even if
+// other workers have not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,27 +18,27 @@
 
 namespace chimera::schedule {
 
-/// What a step takes on average once many run one after another.
+/// The mean time of a step in a run of many, in ticks, and its shares.
 struct StepTime {
   double total = 0;
-  double actions = 0;   ///< where all-reduces and updates take no time
-  double allReduce = 0; ///< what all-reduces add to that, un-overlapped
-  double update = 0;    ///< what updates add to both
+  double actions = 0;   ///< in steps without all-reduces and updates
+  double allReduce = 0; ///< added by all-reduces that do not overlap
+  double update = 0;    ///< added by updates
 };
 
-/// Follows steps until what is between the workers repeats, or some dozens; no
-/// step is counted with less than its workers or links can do it in. The
-/// policy is of no account where steps overlap: then every all-reduce is
-/// awaited at once. Requires a valid schedule of one step with a flush, else of
-/// two.
+/// Simulates steps until the begin times of the workers, relative to each
+/// other, repeat, or for some dozens of steps. The time of a step is at least
+/// the time that its workers and links need. If steps overlap, the all-reduce
+/// policy has no effect, because every all-reduce is awaited at once. Requires
+/// a valid schedule: of one step with a flush, otherwise of two steps.
 StepTime stepTime(const Problem &problem, const Schedule &schedule);
 
 class FlushedSteps;
 
-/// Its total alone, for one policy after another.
+/// StepTime::total for several policies, one after another.
 class StepPeriods {
 public:
-  /// Refers to the schedule.
+  /// Keeps a reference to the schedule.
   StepPeriods(const Problem &problem, const Schedule &schedule);
   ~StepPeriods();
 
@@ -47,7 +47,7 @@ public:
 private:
   const Schedule &schedule;
   Problem problem;
-  std::unique_ptr<FlushedSteps> steps; ///< null where steps overlap
+  std::unique_ptr<FlushedSteps> steps; ///< null if steps overlap
 };
 
 /// True if all-reduces or updates take time.

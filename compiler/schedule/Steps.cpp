@@ -83,7 +83,8 @@ std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
   for (const std::vector<Action> &actions : schedule.workers) {
     auto worker = static_cast<int32_t>(behind.size());
     std::vector<UpdateBehind> &row = behind.emplace_back(actions.size());
-    // The last that adds to a gradient of each stage, by the update it is for.
+    // The last action that adds to each gradient, by stage and number of the
+    // update.
     std::map<std::pair<int32_t, int32_t>, size_t> last;
     for (size_t i = 0; i < actions.size(); ++i)
       if (addsToGradient(actions[i].kind))
@@ -96,7 +97,7 @@ std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
 
 namespace {
 
-/// Starts of actions in the bodies of a run of several steps.
+/// The starts of the actions of all bodies in a run of several steps.
 class BodyStarts {
 public:
   BodyStarts(const Problem &problem, const Schedule &schedule, int32_t steps)
@@ -106,13 +107,14 @@ public:
     starts = simulate(longer, unrollSteps(problem, schedule, steps)).starts;
   }
 
-  /// Time between the first actions of bodies `from` and `to`.
+  /// Time from the first action of body `from` to the first action of body
+  /// `to`.
   int64_t between(int32_t from, int32_t to) const {
     return at(0, 0, to) - at(0, 0, from);
   }
-  /// True if all actions of body `to` start after those of body `from` by the
-  /// same time. As an action needs nothing from further back than the body
-  /// before its own, all that follows repeats then too.
+  /// True if all actions of body `to` start equally long after the same actions
+  /// of body `from`. Everything after `to` then repeats as well, because an
+  /// action depends on nothing before the previous body.
   bool alike(int32_t from, int32_t to) const {
     for (size_t w = 0; w < starts.size(); ++w)
       for (int32_t i = 0; i < schedule.bodies[w].end - schedule.bodies[w].begin;
@@ -122,8 +124,8 @@ public:
     return true;
   }
 
-  /// The mean time from body to body, over as few of the last as repeat. None
-  /// if none do.
+  /// The mean time from body to body, over the smallest number of last bodies
+  /// after which starts repeat. None if they do not repeat.
   std::optional<double> period() const {
     int32_t last = bodies - 1;
     for (int32_t count = 1; count <= last; ++count)
@@ -161,8 +163,8 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
       busy.back() += problem.cost(schedule.workers[w][i]);
     allBusy += busy.back();
   }
-  // Each try runs the order from its start, so all of them together cost at
-  // most twice the last.
+  // Each try starts from the beginning and doubles the steps, so all tries
+  // together cost at most twice the last one.
   constexpr int64_t kMostActions = int64_t{1} << 23;
   for (int32_t steps = 4;; steps *= 2) {
     BodyStarts starts(problem, schedule, steps);
@@ -171,8 +173,9 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
       period = starts.meanPeriod();
     if (!period)
       continue;
-    // Where workers share cores, starts are rounded; a mean is of steps that
-    // may not be alike; and messages overlapped, beyond what links carry.
+    // The simulated period may be too short for the workers or links: starts
+    // are rounded if workers share cores, a mean may be of unequal steps, and
+    // simulated messages overlap more than a link allows.
     period = std::max({*period, leastStep(problem, busy),
                        static_cast<double>(busiestChannel(problem))});
     return {*period,

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where no flush ends a step, the next begins before it is over, and a worker
-// keeps several versions of its weights: a backward reads the version that its
-// forward read. Version v is the weights after v updates.
+// Steps that overlap. If no flush ends a step, the next step begins before it
+// is over. A worker keeps several versions of its weights, because a backward
+// reads the same version as its forward. Version v is the weights after v
+// updates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,47 +19,55 @@
 
 namespace chimera::schedule {
 
-/// The version that forward and backward of `microBatch` read on `stage`: with
-/// updates after each micro-batch max(0, m - (D-1-s)), with one a step that of
-/// the step before its own, and 0 with a flush, where it counts from the step.
+/// The version that the forward and backward of `microBatch` m read on `stage`
+/// s:
+///
+/// - with updates after each micro-batch, max(0, m - (D-1-s)), where D is the
+///   number of stages;
+/// - with one update a step, max(0, k - 1) for a micro-batch of step k;
+/// - with a flush, 0: versions are counted from the start of the step.
 int64_t weightVersion(const Problem &problem, int32_t stage,
                       int64_t microBatch);
 
-/// How many versions of a stage's weights its worker holds: D - s, 2, or 1.
+/// The number of versions of a stage's weights on its worker: D - s, 2 or 1 for
+/// these three kinds of updates.
 int32_t weightVersions(const Problem &problem, int32_t stage);
 
-/// The order of `steps` steps from that of two: what fills the pipeline, the
-/// body of each step but the last, and the last step; the bodies only for two
-/// steps. It is one of `problem` with as many steps. Requires a valid schedule
-/// of two steps with bodies, and at least 2 steps.
+/// The order of `steps` steps, made from the order of two: the prologue, the
+/// body once for each step except the last, and the epilogue. It is a schedule
+/// of `problem` with that number of steps. It has bodies only if `steps` is 2.
+/// Requires a valid schedule of two steps with bodies, and at least 2 steps.
 Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
                      int32_t steps);
 
-/// What follows an action on its worker where steps overlap: behind the last
-/// that adds to a gradient the worker waits for the gradient's all-reduce over
-/// the copies, then updates the weights.
+/// The work of a worker after its last action that adds to a gradient, if steps
+/// overlap: it waits for the gradient's all-reduce over the copies, then
+/// updates the weights.
 struct UpdateBehind {
   int64_t wait = 0, update = 0;
 
   int64_t time() const { return wait + update; }
 };
 
-/// In the shape of Schedule::workers; empty where nothing follows any action or
-/// a flush ends each step.
+/// The updates after each action, in the shape of Schedule::workers. Empty if
+/// all-reduces and updates take no time, or if a flush ends each step.
 std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
                                                      const Schedule &schedule);
 
-/// What a step takes once all are alike.
+/// The time of a step when all steps are alike.
 struct SteadyState {
-  double period;      ///< time from a step to the next
-  double bubbleRatio; ///< idle share of it, over all workers
-  int32_t steps;      ///< that a run had whose last body shows it
+  double period;      ///< time from one step to the next
+  double bubbleRatio; ///< idle share of the period, over all workers
+  int32_t steps;      ///< length of a run whose last body is in the steady
+                      ///< state
 };
 
-/// The steady state of steps that overlap: the mean over as many as it takes
-/// until every action starts as it did that many steps before, only later;
-/// where that takes more than some millions of actions, the mean over the later
-/// half of them. Requires a valid schedule of two steps that overlap.
+/// The steady state of steps that overlap. Longer and longer runs are
+/// simulated, until all actions of the last step start equally long after the
+/// same actions of an earlier step. The period is the mean over the steps
+/// between. If that takes more than some millions of actions, it is the mean
+/// over the later half of the steps. Requires a valid schedule of two steps
+/// that overlap.
 SteadyState steadyState(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

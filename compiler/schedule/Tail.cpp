@@ -1,4 +1,4 @@
-//===- Tail.cpp - What workers do besides actions -------------------------===//
+//===- Tail.cpp - All-reduces and updates of a step -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,11 +19,13 @@ namespace chimera::schedule {
 
 int64_t Tail::end() const { return ends.empty() ? 0 : std::ranges::max(ends); }
 
-/// Each worker waits for its all-reduces in their order, and updates the
-/// replicas of a stage when it has all of its own.
+/// Adds the waits and updates of each worker. A worker waits for its
+/// all-reduces in order. It updates the replicas of a stage after the last
+/// all-reduce of that stage.
 static void addItems(const Problem &problem, TailOrder &order) {
   auto last = static_cast<int32_t>(problem.stages.size()) - 1;
-  std::vector<int32_t> missing(problem.stages.size(), 1); // all-reduces
+  // The number of all-reduces that each stage still needs.
+  std::vector<int32_t> missing(problem.stages.size(), 1);
   if (problem.tiedBytes > 0)
     ++missing.front(), ++missing.back();
   for (size_t i = 0; i < order.allReduces.size(); ++i) {
@@ -75,10 +77,11 @@ Tail tailOf(const Problem &problem, const TailOrder &order,
         begin, static_cast<int64_t>(
                    std::ceil(static_cast<double>(update) * slowdown[worker])));
   };
-  // When each worker is done with the all-reduces before, and with the updates
-  // behind them where no all-reduce goes on meanwhile.
+  // When each worker has ended its previous all-reduce and, if all-reduces
+  // block, the updates after it.
   std::vector<int64_t> free(timing.ends.size());
-  std::vector<size_t> place(timing.ends.size()); // in its items
+  std::vector<size_t> place(timing.ends.size()); // index of the worker's next
+                                                 // item
   for (const TailOrder::AllReduce &allReduce : order.allReduces) {
     Tail::AllReduce &span = tail.allReduces.emplace_back();
     span.stage = allReduce.stage;
@@ -135,7 +138,8 @@ Tail tailAmong(const Problem &problem, const Schedule &schedule,
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
     std::vector<Tail::Work> &works = tail.work.emplace_back();
-    std::vector<int64_t> free = timing.ends[w]; // when what each sends is sent
+    std::vector<int64_t> free = timing.ends[w]; // when the message of each
+                                                // action has left the worker
     tail.computed.push_back(free.empty() ? 0 : free.back());
     for (const Occupation &occupation : occupations[w])
       if (occupation.isSend)

@@ -1,16 +1,17 @@
-//===- Tail.h - What workers do besides actions -----------------*- C++ -*-===//
+//===- Tail.h - All-reduces and updates of a step ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a flush ends a step, each worker waits behind its actions for the
-// all-reduces of its gradients, one after another, and updates the weights of
-// each when its all-reduce has ended. Where no flush ends a step, a worker
-// reduces and updates behind the last action that adds to a gradient (Steps.h).
+// The gradient synchronisation and optimizer phase of a step, here called its
+// tail. If a flush ends the step, each worker waits after its actions for the
+// all-reduces of its gradients, one after another. It updates the weights of a
+// stage when the all-reduce of their gradient has ended. If steps overlap, a
+// worker does both after the last action that adds to a gradient (Steps.h).
 //
-// All-reduces take the link's time, not the workers': actions run meanwhile.
+// An all-reduce keeps no worker busy, so actions run while it is in progress.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,75 +22,79 @@
 
 namespace chimera::schedule {
 
-/// What workers do besides actions: behind them where a flush ends the step,
-/// else among them.
+/// The all-reduces and updates of a step, with times: after the actions if a
+/// flush ends the step, otherwise between them.
 struct Tail {
   struct Span {
     int64_t begin = 0, end = 0;
   };
-  /// The all-reduce of a stage's gradient, or of what first and last stage
-  /// share, is under way, from when all its workers have started it and ended
-  /// those before.
+  /// The all-reduce of a stage's gradient, or of the parameters that the first
+  /// and the last stage share. It begins when all its workers have started it
+  /// and have ended their all-reduces before it.
   struct AllReduce : Span {
     std::optional<int32_t> stage;
     std::vector<int32_t> workers;
   };
-  /// A worker waits for an all-reduce, or updates a replica's weights.
+  /// A wait for an all-reduce, or the update of a replica's weights.
   struct Work : Span {
     std::optional<int32_t> stage;
-    std::optional<int32_t> pipeline; ///< of an update
+    std::optional<int32_t> pipeline; ///< only for an update
     bool isUpdate() const { return pipeline.has_value(); }
   };
-  std::vector<AllReduce> allReduces; ///< in the order of the StageReduces
-  /// Of each worker, in its order, what takes time.
+  std::vector<AllReduce> allReduces; ///< in the order of stageReduces
+  /// For each worker, in its order, the waits and updates that take time.
   std::vector<std::vector<Work>> work;
-  /// When each worker is done with its actions, and with its step.
+  /// When each worker has ended its actions, and its step.
   std::vector<int64_t> computed, ends;
 
-  /// When the last worker is done.
+  /// When the last worker has ended its step.
   int64_t end() const;
 };
 
-/// What follows the actions of a step with a flush, in its order and without
-/// times: see tailOrderOf.
+/// The all-reduces and updates of a step with a flush, without times: see
+/// tailOrderOf.
 struct TailOrder {
-  /// An all-reduce begins when all its workers have ended these actions of
-  /// theirs and their all-reduces before.
+  /// An all-reduce. It begins when each of its workers has ended its action
+  /// `after` and its all-reduces before this one.
   struct AllReduce {
     std::optional<int32_t> stage;
     std::vector<int32_t> workers;
-    std::vector<int32_t> after; ///< of each worker, an action of its order
+    std::vector<int32_t> after; ///< for each worker, the index of an action
     int64_t time;
   };
-  /// A worker waits for an all-reduce or, where there is a pipeline, updates
-  /// the stage's weights of that.
+  /// If `pipeline` is set, the update of the stage's weights in that pipeline.
+  /// Otherwise a wait for an all-reduce.
   struct Item {
-    size_t allReduce; ///< by number: of an update, the last of its stage
+    size_t allReduce; ///< its index; of an update, the last all-reduce of its
+                      ///< stage
     std::optional<int32_t> stage;
     std::optional<int32_t> pipeline;
-    int64_t update = 0; ///< its time
+    int64_t update = 0; ///< time of the update
   };
-  std::vector<AllReduce> allReduces;    ///< in the order of the StageReduces
+  std::vector<AllReduce> allReduces;    ///< in the order of stageReduces
   std::vector<std::vector<Item>> items; ///< of each worker, one after another
 };
 
-/// For the problem's policy and the order's `reduces`. All buckets of a
-/// gradient have the same parts, ready at the same time, so they count as one
-/// all-reduce that takes their times together.
+/// The tail order for the problem's policy and for `reduces`, the all-reduces
+/// of the schedule. All buckets of a gradient are added to by the same workers
+/// and are ready at the same time. So they are one all-reduce here, with the
+/// sum of their times.
 TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
                       const std::vector<StageReduce> &reduces);
 
-/// The same behind the actions at `timing`, from which the order follows too
-/// unless it is given. Where workers share cores, all update at the same time.
-/// Where all-reduces block, each begins behind the updates before it too.
+/// The tail after the actions with times `timing`. Without `order`, the tail
+/// order is computed from `timing`. If workers share cores, all workers are
+/// assumed to update at the same time. If all-reduces block, each also begins
+/// after the updates before it.
 Tail tailOf(const Problem &problem, const TailOrder &order,
             const Timing &timing);
 Tail tailOf(const Problem &problem, const Schedule &schedule,
             const Timing &timing);
 
-/// The same where steps overlap: a worker waits for the all-reduce of a
-/// gradient and updates behind the last action that adds to it and what that
-/// sends. Without `allReduces`: each is waited for while it is under way.
+/// The tail if steps overlap. After the last action that adds to a gradient,
+/// and after the send of that action, a worker waits for the gradient's
+/// all-reduce and updates the weights. `allReduces` stays empty, because each
+/// is in progress exactly while a worker waits for it.
 Tail tailAmong(const Problem &problem, const Schedule &schedule,
                const Timing &timing);
 

@@ -13,9 +13,9 @@
 
 namespace chimera::schedule {
 
-/// A line for each row, of which the first has the heads. Each column is as
-/// wide as its widest cell; the first `names` columns stand to the left, the
-/// others to the right. Requires that all rows have as many cells.
+/// A table as text. The first row has the headings. Each column is as wide as
+/// its widest cell. The first `names` columns are aligned to the left, the
+/// others to the right. Requires that all rows have the same number of cells.
 std::string textTable(const std::vector<std::vector<std::string>> &rows,
                       size_t names);
 

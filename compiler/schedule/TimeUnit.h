@@ -15,26 +15,27 @@
 
 namespace chimera::schedule {
 
-/// A unit of time, for people and for tools that count in microseconds.
+/// A unit of time, as shown to users and written into traces, which count in
+/// microseconds.
 struct TimeUnit {
   const char *name;
   const char *summary;
-  const char *axis;    ///< under a picture: "time in ns"
-  bool isDuration;     ///< true where one unit has a length of its own
-  double microseconds; ///< of one unit, in a chrome trace
+  const char *axis;    ///< axis title in a picture: "time in ns"
+  bool isDuration;     ///< true if the unit is a real time, such as ms
+  double microseconds; ///< length of one unit in a chrome trace
 };
 
-/// The first is that of costs without a unit.
+/// All units. The first one is for costs without a unit.
 std::span<const TimeUnit> timeUnits();
 
-/// Null if there is no unit of that name.
+/// Null if no unit has this name.
 const TimeUnit *findTimeUnit(std::string_view name);
 
 /// "none, slot, …".
 std::string timeUnitNames();
 
 /// How the times of a problem are shown. A problem counts in ticks, which are
-/// whole; where times have a fraction, several ticks make a unit.
+/// integers. If times have fractions, one unit is several ticks.
 struct TimeScale {
   const TimeUnit *unit = &timeUnits().front();
   /// Ticks in a unit, at least 1. Numbers of units are written exactly if its

@@ -1,4 +1,4 @@
-//===- Verify.cpp - What a valid schedule satisfies -----------------------===//
+//===- Verify.cpp - The constraints of a valid schedule -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ public:
       checkOrder();
     if (stuck.any)
       reportDeadlock(stuck);
-    // Last of these: there may be many.
+    // Missing actions are reported last, because there may be many.
     if (required < ids.required())
       checkMissing();
     if (schedule.hasSlots())
@@ -64,7 +64,8 @@ private:
     }
   }
 
-  /// Why the problem has no such action, where it has a similar one.
+  /// An explanation if the problem does not have `action` but has a similar
+  /// one.
   std::string whyUnknown(Action action) const {
     auto has = [&](Kind kind) {
       Action other = action;
@@ -111,14 +112,14 @@ private:
                               static_cast<int32_t>(placeOf(ids.action(id)))});
   }
 
-  /// True if the action `id` stands behind `position` on the worker that holds
-  /// `position`: what should have been done there cannot be waited for.
+  /// True if the action `id` is later than `position` on the same worker,
+  /// `worker`. Then the worker would wait for itself.
   bool standsLater(int64_t id, int64_t position, size_t worker) const {
     return positionOf[id] > position && positionOf[id] < first[worker + 1];
   }
 
-  /// Dependencies inside one worker: on the same stage, and on the neighbours
-  /// of a stage that live beside it.
+  /// Checks dependencies on the same worker: on the same stage, and on a stage
+  /// before or after it that is on this worker too.
   void checkOrder() {
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
       forEachNeed(action, id, [&](int64_t need) {
@@ -139,23 +140,27 @@ private:
                nameOf(need.kind) + stage + " it needs");
   }
 
-  /// Where a run of the order ends.
+  /// The state of all workers when none can continue.
   struct Stuck {
-    std::vector<size_t> next;      ///< of each worker, what it cannot run
-    std::vector<int64_t> waitsFor; ///< and the action that lacks
+    std::vector<size_t> next;      ///< of each worker, the first action it
+                                   ///< cannot run
+    std::vector<int64_t> waitsFor; ///< of each worker, the dependency it waits
+                                   ///< for
     bool any = false;
-    bool passedOver = false; ///< a need was ignored: the order violates it
+    bool passedOver = false; ///< true if a dependency was ignored because the
+                             ///< order violates it
   };
 
-  /// Runs the order, without times, until no worker can go on.
+  /// Runs the order without times until no worker can continue.
   Stuck walk() const {
     constexpr int32_t kPending = -1, kDone = -2;
     size_t workers = schedule.workers.size();
     Stuck stuck;
     stuck.next.assign(workers, 0);
     stuck.waitsFor.assign(workers, kNoAction);
-    // Of each action kPending, kDone, or a worker that waits for it; a worker
-    // waits for one action at most, so `alsoWaiting` can chain them.
+    // For each action: kPending, kDone, or a worker that waits for it. A worker
+    // waits for at most one action, so `alsoWaiting` can link the other workers
+    // that wait for the same action.
     std::vector<int32_t> state(ids.count(), kPending), alsoWaiting(workers);
     if (placed < ids.count())
       for (int64_t id = 0; id < ids.count(); ++id)
@@ -202,15 +207,15 @@ private:
     return stuck;
   }
 
-  /// The worker for which a stuck worker waits. It is stuck too, before that
-  /// action.
+  /// The worker whose action `worker` waits for. It is stuck too, at or before
+  /// that action.
   size_t awaitedBy(const Stuck &stuck, size_t worker) const {
     return workerAt(positionOf[stuck.waitsFor[worker]]);
   }
 
-  /// The cycles of workers that wait for each other: the shortest first, each
-  /// from its first worker on. As a worker waits for one other, no two cycles
-  /// share a worker.
+  /// All cycles of workers that wait for each other, the shortest first. Each
+  /// starts with its lowest worker. A worker waits for only one other, so
+  /// cycles do not share workers.
   std::vector<std::vector<size_t>> findCycles(const Stuck &stuck) const {
     constexpr size_t kNobody = SIZE_MAX;
     std::vector<std::vector<size_t>> cycles;
@@ -222,7 +227,7 @@ private:
       for (; visitedFrom[v] == kNobody; v = awaitedBy(stuck, v))
         visitedFrom[v] = w;
       if (visitedFrom[v] != w)
-        continue; // the way ends in an earlier one
+        continue; // ends at a worker that was visited before
       std::vector<size_t> &cycle = cycles.emplace_back();
       for (size_t u = v; cycle.empty() || u != v; u = awaitedBy(stuck, u))
         cycle.push_back(u);
@@ -234,7 +239,8 @@ private:
     return cycles;
   }
 
-  /// Reports every cycle whole, and counts the workers that wait for those.
+  /// Reports each cycle completely. Counts the workers that wait for a cycle
+  /// but are not part of one.
   void reportDeadlock(const Stuck &stuck) {
     int64_t others = std::ssize(stuck.waitsFor) -
                      std::ranges::count(stuck.waitsFor, kNoAction);
@@ -255,8 +261,8 @@ private:
                  std::to_string(others) + " more that wait for these");
   }
 
-  /// Slots ascend on each worker and a dependency never points to its own or a
-  /// later slot.
+  /// Checks that slots increase on each worker, and that each dependency has an
+  /// earlier slot.
   void checkSlots() {
     bool fits = schedule.slots.size() == schedule.workers.size();
     for (size_t w = 0; fits && w < schedule.workers.size(); ++w)
@@ -281,7 +287,7 @@ private:
           continue;
         forEachNeed(action, idAt[position], [&](int64_t need) {
           int64_t at = positionOf[need];
-          // What stands on the same worker is ordered by the rule above.
+          // The order constraint covers dependencies on the same worker.
           bool here = at >= first[w] && at < first[w + 1];
           if (at != kNowhere && !here && slots[at] >= slot)
             report(Constraint::Slots, position,
@@ -321,8 +327,8 @@ private:
     }
   }
 
-  /// Actions of the problem that stand somewhere, and how many of those have
-  /// to.
+  /// The number of the problem's actions that are in the schedule, and how many
+  /// of them are required.
   int64_t placed = 0, required = 0;
 };
 

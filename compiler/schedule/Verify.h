@@ -1,4 +1,4 @@
-//===- Verify.h - What a valid schedule satisfies ---------------*- C++ -*-===//
+//===- Verify.h - The constraints of a valid schedule -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,36 +12,39 @@
 
 namespace chimera::schedule {
 
+/// A constraint that a schedule violates, and where.
 struct Violation {
   enum class Constraint {
     UnknownAction, ///< the problem has no such action
-    Missing,       ///< an action that the problem needs stands on no worker
-    Duplicate,     ///< an action stands twice
-    Placement,     ///< an action stands on another worker than its stage
-    Order,         ///< a worker runs an action before what it needs there
+    Missing,       ///< a required action is not in the schedule
+    Duplicate,     ///< an action is in the schedule twice
+    Placement,     ///< an action is not on the worker of its stage
+    Order,         ///< an action is before a dependency on the same worker
     Deadlock,      ///< workers wait for each other's actions in a cycle
-    Slots,         ///< slots do not fit the order or a dependency
-    Memory,        ///< a worker holds more than its cap: see Memory.h
-    Period,        ///< bodies do not repeat where steps overlap
-    Versions,      ///< a forward reads weights that are not there yet, updates
-                   ///< are out of order, or too many versions live: see Steps.h
+    Slots,         ///< slots contradict the order or a dependency
+    Memory,        ///< a worker's peak is above its cap: see Memory.h
+    Period,        ///< steps overlap, but the bodies cannot repeat
+    Versions,      ///< A forward reads weights that do not exist yet, updates
+                   ///< are out of order, or too many versions are live: see
+                   ///< Steps.h.
   };
   Constraint constraint;
   std::string message;
-  /// The worker, and the action that is wrong by its place in the worker's
-  /// order; negative where it is none.
+  /// The worker, and the index of the wrong action in its order. Negative if
+  /// the violation is not about one worker or action.
   int32_t worker = -1, index = -1;
 };
 
 /// "unknown-action", "missing", …
 const char *nameOf(Violation::Constraint constraint);
 
-/// Everything that is wrong with `schedule` as a schedule of `problem`, empty
-/// if nothing is. Each constraint is looked at on its own: a deadlock is one
-/// that would remain if missing actions were done, unknown and repeated ones
-/// gone, and each pair that the order violates left out. Of a deadlock every
-/// cycle of waits is reported, the shortest first, and the other workers that
-/// wait are counted. Linear in the number of actions. Requires
+/// All violations of `schedule` as a schedule of `problem`; empty if it is
+/// valid. Each constraint is checked independently of the others. For the
+/// deadlock constraint, missing actions count as done, unknown and repeated
+/// actions are skipped, and dependencies that violate the order constraint are
+/// ignored. So a reported deadlock would remain if all of those were corrected.
+/// All cycles of waiting workers are reported, the shortest first; other
+/// waiting workers are only counted. Linear in the number of actions. Requires
 /// check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 

@@ -1,4 +1,4 @@
-//===- VerifySteps.cpp - What valid steps that overlap satisfy ------------===//
+//===- VerifySteps.cpp - The constraints of steps that overlap ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,10 +16,10 @@ struct StepsVerifier : PlacedActions {
   explicit StepsVerifier(PlacedActions &&actions)
       : PlacedActions(std::move(actions)) {}
 
-  /// Of two steps, the body runs one of each pair of actions that differ by a
-  /// step, so that each is run once however many bodies there are; and no
-  /// section needs what a later one runs, so that sections follow each other
-  /// without waiting in a circle.
+  /// Checks that the body can be repeated. For each action and the same action
+  /// one step later, the body must run exactly one of the two; then any number
+  /// of bodies runs every action once. No action may depend on an action of a
+  /// later section; then the sections cannot wait for each other in a cycle.
   void checkPeriod() {
     if (problem.steps != 2) {
       if (!schedule.bodies.empty())
@@ -51,7 +51,7 @@ struct StepsVerifier : PlacedActions {
       Action later = action;
       later.microBatch += problem.microBatches();
       std::optional<int64_t> next = ids.find(later);
-      // What is missing is another violation, or may be.
+      // Another constraint reports missing actions.
       if (!next || positionOf[*next] == kNowhere)
         return;
       Section here = sections[positionOf[id]];
@@ -78,7 +78,8 @@ struct StepsVerifier : PlacedActions {
         return true;
       });
     });
-    // What versions of weights are kept and what sections hand on rests on it.
+    // The number of weight versions and the loop-carried values depend on the
+    // next rule: the prologue of stage s has exactly its first S-1-s forwards.
     if (violations.size() > before)
       return;
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
@@ -99,13 +100,15 @@ struct StepsVerifier : PlacedActions {
     });
   }
 
-  /// Runs each stage's updates as its worker does: after each micro-batch's
-  /// last gradient, or after a step's.
+  /// Counts the updates of each stage along its worker's order. An update
+  /// follows the last gradient of each micro-batch, or of each step.
   void checkVersions() {
     struct Replica {
       int64_t updates = 0;
-      std::vector<bool> done = {}; ///< micro-batches whose gradients are there
-      int64_t inOrder = 0;         ///< all before this are done
+      std::vector<bool> done = {}; ///< micro-batches whose gradients are
+                                   ///< complete
+      int64_t inOrder = 0;         ///< all micro-batches below this one are
+                                   ///< done
     };
     int64_t each =
         problem.updates == Updates::EachStep ? problem.microBatches() : 1;

@@ -1,4 +1,4 @@
-//===- Windows.cpp - How many receives are posted ahead -------------------===//
+//===- Windows.cpp - Windows of receives ----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -75,7 +75,7 @@ int32_t Windows::choose(int32_t most) const {
   auto suffices = [&](int32_t window) {
     return simulate(window, /*widened=*/true).makespan == least;
   };
-  // A window of all messages delays none.
+  // A window of all messages delays no message, so the search ends.
   int32_t enough = 1, below = 0;
   while (!suffices(enough)) {
     below = enough;
