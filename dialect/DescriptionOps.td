@@ -1,4 +1,4 @@
-//===- DescriptionOps.td - What a user describes -----------*- tablegen -*-===//
+//===- DescriptionOps.td - Ops of a description ------------*- tablegen -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -447,9 +447,9 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
       forward that covers both.
     - `B0.1`: part 1 of a backward that has parts.
     - `.` and `.3`: one and three idle slots. If any worker has such a word, or
-      `.0`, every action takes one slot, and the order is shown so unless times
-      are asked for. Slots are only for pictures. If you change the order so
-      that the slots no longer fit, delete them from all orders.
+      `.0`, timelines show every action as one slot unless you ask for times.
+      Slots are only for pictures. If you change the order so that the slots no
+      longer fit, delete them from all orders.
     - `|`: the end of the prologue, and the end of the step, if steps overlap.
       The prologue has one forward of a stage for each stage after that one. The
       epilogue numbers its micro-batches from 0. The prologue and the step

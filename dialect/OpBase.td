@@ -1,4 +1,4 @@
-//===- OpBase.td - What all ops share ----------------------*- tablegen -*-===//
+//===- OpBase.td - Base classes of all ops -----------------*- tablegen -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
