@@ -55,9 +55,9 @@ class Communicators {
 public:
   explicit Communicators(program::ProgramT &program) : program(program) {}
 
-  /// The communicator of `start`. Fails, with a diagnostic, if the start does
-  /// not list the same contributions as an earlier start of the same
-  /// communicator.
+  /// The communicator of `start`. Fails, with a diagnostic, if the width of the
+  /// start is not that of the pipeline, or if the start does not list the same
+  /// contributions as an earlier start of the same communicator.
   FailureOr<uint32_t> find(AllReduceStartOp start) {
     ValueKind kind = kindOf(start.getTransfer().getType());
     if (start.getWidth() != program.data_parallel)

@@ -91,7 +91,8 @@ LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
         if (!doomed.contains(user) && failed(release(user, result, doomed)))
           doomed.insert(user);
   }
-  // An op whose result replaced another value may have been doomed after that.
+  // An op whose result replaced another value may have been doomed after that,
+  // so check that no other op uses a doomed one.
   for (Operation *op : doomed)
     for (Operation *user : op->getUsers())
       if (!doomed.contains(user))

@@ -41,7 +41,8 @@ WeightNames chimera::namesOf(const RunSettings &settings,
                                 : WeightNames(program, settings.names);
 }
 
-/// The form of samples: masked tokens, pairs of sentences, or neither.
+/// The form of samples: with masked tokens, with pairs of sentences, both or
+/// neither.
 static SampleForm formOf(const RunSettings &settings,
                          const program::ProgramT &program) {
   SampleForm form;
