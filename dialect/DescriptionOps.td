@@ -262,9 +262,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     plus the largest size of its live stashes. A pipeline that needs more is
     refused. It is refused early if the weights, gradients, optimizer states,
     stashes and boundaries in use already need more. `receive_window` is the
-    largest number of receives that a worker may have posted, but not completed,
-    for each other worker. By default it is the smallest number with which the
-    schedule ends as early as with any number that fits into `memory_cap`.
+    largest number of receives from one other worker that a worker may have
+    posted, but not completed. By default it is the smallest number with which
+    the schedule ends as early as with any number that fits into `memory_cap`.
 
     *Types.* Weights, their gradients and the optimizer state have
     `weight_type`, f32 (the default) or f64. Stages compute in
@@ -439,8 +439,8 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
 
     - `F0`, `B0`, `I0`, `W0`, `R0`: forward, whole backward, input gradient,
       weight gradient and recompute of micro-batch 0. Each backward is whole or
-      split, as its words say. All parts of one backward are alike, and every
-      step is alike.
+      split, as its words say. All parts of one backward must be alike, and so
+      must the same backward in every step.
     - `2F0`: the forward on stage 2. The stage is needed if the worker has
       several stages of the pipeline that the micro-batch belongs to.
     - `F0-1`: one forward of micro-batches 0 and 1, if the direction has a

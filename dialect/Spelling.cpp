@@ -91,7 +91,7 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
     return parser.emitError(at, "expected \"")
            << text << "\", in quotes as it is no single word, got it without";
   word = text.str();
-  // At the end of the text, the word may be the beginning of a longer one.
+  // If nothing follows directly, the user may still be typing the word.
   if (positionOf(parser) == text.end())
     offer(parser, known);
   return success();

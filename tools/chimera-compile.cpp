@@ -113,8 +113,8 @@ static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
 /// after every phase.
 static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   using chimera::Phase;
-  // In these phases the module already has posts and starts of all-reduces, in
-  // places that only other message models allow.
+  // In these phases the module already has posts and starts of all-reduces,
+  // which may be in an order that only other message models allow.
   if (messages == chimera::program::MessageModel::StreamPerDevice &&
       from > Phase::Scheduled && from < Phase::Allocated) {
     module.emitError("expected the scheduled phase or one before it for "
