@@ -110,7 +110,9 @@ private:
     uint32_t replica = 0, number = 0;
   };
   DenseMap<Value, Version> versions;
-  SmallVector<uint32_t> newest; ///< of each replica; empty with a flush
+  /// The number of the newest version of each replica. Empty unless steps
+  /// overlap.
+  SmallVector<uint32_t> newest;
 };
 
 class StreamEmitter {

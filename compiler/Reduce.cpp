@@ -228,7 +228,7 @@ private:
         }))
       return true;
     auto number = dyn_cast<IntegerAttr>(attribute.getValue());
-    // The numbers of other ops are labels.
+    // The numbers of other ops are labels, so they are kept.
     Operation *op = opsOf(*module)[index];
     if (isDefault || !number ||
         !isa<ModelOp, TrainingOp, MachineOp, PipelineOp>(op))

@@ -12,7 +12,7 @@
 namespace chimera {
 
 std::optional<Decimal> decimalOf(llvm::StringRef text) {
-  // No time and no size needs more.
+  // No time and no size needs more places.
   constexpr int64_t kMostPlaces = 18;
   bool isNegative = text.consume_front("-");
   auto [mantissa, exponentText] = text.split(text.contains('e') ? 'e' : 'E');
