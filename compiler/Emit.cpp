@@ -23,7 +23,7 @@ namespace {
 
 using program::ValueKind;
 
-/// The program's tables of source files and locations.
+/// The tables of source files and source locations of the program.
 class Locations {
 public:
   explicit Locations(program::ProgramT &program) : program(program) {}
@@ -49,14 +49,15 @@ private:
   DenseMap<Attribute, uint32_t> known;
 };
 
-/// The groups that reduce: one for each stage's gradients, one for those of
-/// tied parameters, one for the losses.
+/// The communicators of the program: one for the gradients of each stage, one
+/// for the gradients of tied parameters, and one for the losses.
 class Communicators {
 public:
   explicit Communicators(program::ProgramT &program) : program(program) {}
 
-  /// None, with a diagnostic, where the start does not list the contributions
-  /// that another member of its group does.
+  /// The communicator of `start`. Fails, with a diagnostic, if the width of the
+  /// start is not that of the pipeline, or if the start does not list the same
+  /// contributions as an earlier start of the same communicator.
   FailureOr<uint32_t> find(AllReduceStartOp start) {
     ValueKind kind = kindOf(start.getTransfer().getType());
     if (start.getWidth() != program.data_parallel)
@@ -87,7 +88,7 @@ public:
 private:
   struct Known {
     uint32_t index;
-    AllReduceStartOp first; ///< of its starts
+    AllReduceStartOp first; ///< the first start of the communicator
   };
 
   program::ProgramT &program;
@@ -95,8 +96,9 @@ private:
       known;
 };
 
-/// Gives the stream the program's numbers of locations and communicators.
-/// Fails, with a diagnostic, where a start does not fit the others.
+/// Replaces the numbers of locations in the stream by those of the program, and
+/// sets the communicator of each start of an all-reduce. Fails, with a
+/// diagnostic, if a start contradicts an earlier one.
 LogicalResult link(Stream &stream, Locations &locations,
                    Communicators &communicators) {
   std::vector<program::Instruction> &instructions = stream.worker->instructions;
@@ -206,7 +208,7 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   }
   auto out = std::make_unique<program::ProgramT>();
   out->producer = "chimera " CHIMERA_VERSION;
-  // MLIR takes any bytes in quotes.
+  // In quotes, MLIR accepts any bytes in a name.
   out->name = program::printable(pipeline.getSymName());
   out->schedule = scheduleNameOf(pipeline).str();
   out->model = std::move(*model);

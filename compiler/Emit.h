@@ -17,14 +17,14 @@
 
 namespace chimera {
 
-/// The module's one pipeline. Fails, with a diagnostic, where it has none or
-/// several: a program file holds one.
+/// The one pipeline of `module`. Fails, with a diagnostic, if the module has
+/// none or several: a program file contains one pipeline.
 mlir::FailureOr<PipelineOp> onlyPipelineOf(mlir::ModuleOp module);
 
-/// The program of the module's one allocated pipeline; verifyProgram has not
-/// run on it. Where a worker states no peak, the program states the one that it
-/// has. Null, with a diagnostic, where the module has no pipeline or
-/// several, or where it is not allocated.
+/// The program of the module's one allocated pipeline, not yet verified by
+/// verifyProgram. If a worker states no peak of its memory, the peak is
+/// computed. Null, with a diagnostic, if the module has no pipeline or several,
+/// or if the pipeline is not allocated.
 std::unique_ptr<program::ProgramT> emitProgram(mlir::ModuleOp module);
 
 } // namespace chimera

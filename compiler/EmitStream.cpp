@@ -1,4 +1,4 @@
-//===- EmitStream.cpp - One worker of the IR to its stream ----------------===//
+//===- EmitStream.cpp - Instruction stream of one worker ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,12 +38,13 @@ ValueKind kindOf(Type type) {
 
 namespace {
 
-/// The source locations of one stream, numbered as they come.
+/// The source locations of one stream, numbered in the order of their first
+/// use.
 class SourcePlaces {
 public:
   uint32_t find(LocationAttr location) {
-    // Ops that are made have names, of few places; most come from where the one
-    // before came from.
+    // Ops that passes made have names around one of a few locations. Most ops
+    // have the same location as the previous op.
     while (auto named = dyn_cast<NameLoc>(location))
       location = named.getChildLoc();
     if (location == last)
@@ -68,10 +69,10 @@ private:
   DenseMap<Attribute, uint32_t> known;
 };
 
-/// Which of several versions of a stage's weights an op reads.
+/// Finds which of several versions of a stage's weights an op reads.
 class Versions {
 public:
-  /// Begins a section of steps that overlap.
+  /// Begins a section. Call it only if steps overlap.
   void enter(Block &section) {
     versions.clear();
     newest.clear();
@@ -84,8 +85,9 @@ public:
     }
   }
 
-  /// How many versions newer than the one it reads there are when `op` runs.
-  /// Requires a call for each op, in the order of the stream.
+  /// The number of versions that are newer than the one that `op` reads, at the
+  /// time when `op` runs. Must be called for each op, in the order of the
+  /// stream.
   uint32_t readBy(Operation *op) {
     if (newest.empty())
       return 0;
@@ -108,7 +110,9 @@ private:
     uint32_t replica = 0, number = 0;
   };
   DenseMap<Value, Version> versions;
-  SmallVector<uint32_t> newest; ///< of each replica; empty with a flush
+  /// The number of the newest version of each replica. Empty unless steps
+  /// overlap.
+  SmallVector<uint32_t> newest;
 };
 
 class StreamEmitter {
@@ -124,7 +128,7 @@ public:
       return worker.emitOpError("expected an allocated worker: run "
                                 "chimera-allocate first");
     }
-    // They stand first, and what follows is long.
+    // Buffers come first, so stop at the first other op: the block is long.
     SmallVector<Block *, 3> sections = worker.getSections();
     for (Operation &op : *sections.front()) {
       auto buffer = dyn_cast<BufferOp>(op);
@@ -163,7 +167,7 @@ public:
   }
 
 private:
-  /// The fields of an instruction that ops fill in.
+  /// The fields of an instruction that depend on the op.
   struct Fields {
     Opcode opcode;
     ValueKind kind = ValueKind::Tokens;
@@ -268,8 +272,9 @@ private:
         });
   }
 
-  /// The file numbers pipelines and stages in 16 bits: a number that is cut
-  /// could name another replica.
+  /// Fails if `pipeline` or `stage` does not exist. The file has 16 bits for
+  /// each of them, so a larger number would be truncated and name another
+  /// replica.
   void checkReplica(Operation *op, uint32_t pipeline, uint32_t stage) {
     if (pipeline < layout.directions.size() && stage < layout.stages.size())
       return;
@@ -298,7 +303,7 @@ private:
     auto first = static_cast<uint32_t>(out->operands.size());
     bool compute = !isa<WaitOp, GroupOp>(op);
     if (auto overwrite = dyn_cast<OverwriteOp>(op))
-      addOperand(op, overwrite.getValue()); // the place is the result's
+      addOperand(op, overwrite.getValue()); // `place` is the result's buffer
     else if (compute)
       for (Value operand : op->getOperands())
         addOperand(op, operand);
@@ -326,7 +331,8 @@ private:
         places.find(op->getLoc()));
   }
 
-  /// Lets what the section yields take the places where the next one looks.
+  /// Emits an instruction that renames buffers, so that the yielded values are
+  /// in the buffers in which the next section expects them.
   void emitRename(Block &section) {
     std::optional<Renames> found = renames(worker, section);
     if (!found) {
@@ -339,7 +345,7 @@ private:
     Renames &moves = *found;
     if (moves.empty())
       return;
-    // The stated peak counts instructions without this one.
+    // The index of the stated peak does not count the rename instructions.
     auto index = static_cast<uint32_t>(out->instructions.size());
     if (out->peak_instruction >= index)
       ++out->peak_instruction;
@@ -357,12 +363,12 @@ private:
 
   WorkerOp worker;
   const Layout &layout;
-  uint32_t microBatches; ///< of a step
+  uint32_t microBatches; ///< the number in a step
   SourcePlaces places;
   SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
   Versions versions;
   std::unique_ptr<program::WorkerT> out;
-  /// The instruction that began each transfer.
+  /// The index of the instruction that began each transfer.
   DenseMap<Value, uint32_t> transfers;
   bool failed = false;
 };

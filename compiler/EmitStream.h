@@ -1,4 +1,4 @@
-//===- EmitStream.h - One worker of the IR to its stream --------*- C++ -*-===//
+//===- EmitStream.h - Instruction stream of one worker ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,24 +16,29 @@
 
 namespace chimera {
 
+/// The kind of a value of `type`. For a value that arrives, the kind of the
+/// value that `chimera.wait` will yield.
 program::ValueKind kindOf(mlir::Type type);
 
-/// The location of what no source names.
+/// The location of an instruction that has no source location.
 inline constexpr uint32_t kNowhere = UINT32_MAX;
 
-/// A worker's stream before it knows of the others: what is numbered across
-/// workers has numbers of its own.
+/// The instruction stream of one worker, emitted independently of the others.
+/// Its source locations are numbers of its own, and its all-reduces have no
+/// communicators yet; emitProgram adds the numbers of the program.
 struct Stream {
   std::unique_ptr<program::WorkerT> worker;
-  /// What the locations of its instructions count.
+  /// The source locations. An instruction's location is an index into this
+  /// list, or kNowhere.
   llvm::SmallVector<mlir::FileLineColLoc> places;
-  /// The instructions that start all-reduces, each without its communicator.
+  /// The instructions that start all-reduces, with the op of each.
   llvm::SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
 };
 
-/// Other workers may be emitted at the same time. `microBatches` are those of a
-/// step. Fails, with a diagnostic, where the worker is not allocated or names
-/// what the file cannot hold.
+/// Emits the stream of `worker`. Several workers may be emitted concurrently.
+/// `microBatches` is the number of micro-batches of a step. Fails, with a
+/// diagnostic, if the worker is not allocated, or if a number in it does not
+/// fit into the file.
 mlir::FailureOr<Stream> emitStream(WorkerOp worker, const Layout &layout,
                                    uint32_t microBatches);
 

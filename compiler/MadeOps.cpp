@@ -1,4 +1,4 @@
-//===- MadeOps.cpp - Diagnostics on ops that nobody wrote -----------------===//
+//===- MadeOps.cpp - Diagnostics on ops that passes made ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ namespace chimera {
 
 void nameMadeOps(MLIRContext &context) {
   context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
-    // From the inside out: pipeline and stage, then the micro-batch.
+    // The outermost name is the micro-batch; the pipeline and stage are inside.
     std::string names;
     LocationAttr place = diagnostic.getLocation();
     while (auto named = dyn_cast<NameLoc>(place)) {
@@ -30,7 +30,7 @@ void nameMadeOps(MLIRContext &context) {
     }
     if (!names.empty())
       diagnostic.attachNote() << "this is made for " << names;
-    // The next handler prints it.
+    // Let the next handler print the diagnostic.
     return failure();
   });
 }

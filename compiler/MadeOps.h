@@ -1,4 +1,4 @@
-//===- MadeOps.h - Diagnostics on ops that nobody wrote ---------*- C++ -*-===//
+//===- MadeOps.h - Diagnostics on ops that passes made ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,13 @@ class MLIRContext;
 
 namespace chimera {
 
-/// Has diagnostics on ops that passes made say for which pipeline, stage and
-/// micro-batch, in a note: the names of the op's location. For tools that do
-/// not print the op itself. To be called after what prints diagnostics has been
-/// registered.
+/// Adds a note to each diagnostic on an op that a pass made: the pipeline,
+/// stage and micro-batch of the op, from the names in its location. It is for
+/// tools that do not print the op itself. Call it after the handler that prints
+/// diagnostics has been registered.
 void nameMadeOps(mlir::MLIRContext &context);
-/// The same in every context with this registry, once it loads the dialect.
+/// Does the same for every context with this registry, as soon as the context
+/// loads the dialect.
 void nameMadeOps(mlir::DialectRegistry &registry);
 
 } // namespace chimera

@@ -37,21 +37,22 @@ void addBoundaryVerifier(OpPassManager &manager, Phase phase) {
   }
 }
 
-/// What runs on the workers of all pipelines.
+/// The pass manager that runs on each worker of each pipeline.
 static OpPassManager &onWorkers(OpPassManager &manager) {
   return manager.nest<PipelineOp>().nest<WorkerOp>();
 }
 
-/// projected → projected: where receives are posted and what is grouped.
+/// projected → projected. Chooses where receives are posted and which posts are
+/// grouped.
 static void placeMessages(OpPassManager &manager,
                           program::MessageModel messages) {
-  // How far ahead, tried with the passes that follow on copies where workers
-  // have caps.
+  // Chooses how far ahead receives are posted. If workers have memory caps, it
+  // tries the two passes after it on copies of the workers.
   manager.addPass(createChooseWindowPass({messages}));
   onWorkers(manager).addPass(createPlaceMessagesPass({messages}));
 }
 
-/// projected → allocated.
+/// projected → allocated. Gives every value a buffer and checks memory caps.
 static void allocate(OpPassManager &manager) {
   onWorkers(manager).addPass(createAllocatePass());
   manager.addPass(createCheckMemoryPass());
@@ -65,80 +66,81 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
       addBoundaryVerifier(manager, phase);
   };
 
-  // described → partitioned. Stages get their costs and sizes, then the
-  // pipeline its plan, of a scheme or as it is given: the placement, when
-  // weights change, and each worker's order as text. Behind this no phase asks
-  // a scheme.
+  // described → partitioned. Stages get their costs and sizes. Then the
+  // pipeline gets its plan, from the schedule that it names or from its own
+  // directions and orders: the placement, when weights change, and the order of
+  // each worker as text. No later phase asks the schedule library for a plan.
   if (leadsTo(Phase::Partitioned)) {
     manager.addPass(createPartitionPass());
     reached(Phase::Partitioned);
   }
 
-  // → unrolled. Every action of a step as a dataflow graph. All-reduces and
-  // optimizer steps are here already: what depends on what is settled before
+  // → unrolled. The step is a dataflow graph of all its actions. It already has
+  // the all-reduces and optimizer steps, so all dependencies are known before
   // anything is ordered.
   if (leadsTo(Phase::Unrolled)) {
     manager.addPass(createUnrollPass());
     reached(Phase::Unrolled);
   }
 
-  // → scheduled. The workers' orders are verified and become one order of the
-  // block. From here on that is a legal global execution, and every later phase
-  // keeps it.
+  // → scheduled. The orders of the workers are verified and merged into one
+  // order of the block. From now on, running the block in its order is a legal
+  // execution of all workers, and every later phase preserves this.
   if (leadsTo(Phase::Scheduled)) {
     manager.addPass(createSchedulePass());
-    // Still scheduled. Needs the order, since a backward straight behind its
-    // forward recomputes nothing; must come before communicate, since a
-    // recompute changes who uses a value last and where a gradient is awaited.
+    // Still scheduled. It needs the order, because a backward directly after
+    // its forward needs no recompute. It must run before communicate, because a
+    // recompute changes which op uses a value last and where a gradient is
+    // waited for.
     manager.addPass(createRecomputePass());
     reached(Phase::Scheduled);
   }
 
-  // → communicated. Must see the global order: all posts come from one walk
-  // over it, which is why both ends of a channel agree and nothing can wait in
-  // a cycle. Must come before project, so that workers share no value and
-  // project can move ops instead of copying them.
+  // → communicated. It needs the global order: all posts come from one walk
+  // over it, so both ends of a channel agree and no cycle of waits can exist.
+  // It must run before project: afterwards workers share no value, and project
+  // can move ops instead of copying them.
   if (leadsTo(Phase::Communicated)) {
     manager.addPass(createCommunicatePass({messages}));
     reached(Phase::Communicated);
   }
 
-  // → synchronised. After communicate, so that no post stands behind the waits
-  // of an all-reduce: the lazy policy puts those last.
+  // → synchronised. It must run after communicate, so that no post comes after
+  // the waits of an all-reduce: the lazy policy puts the waits last.
   if (leadsTo(Phase::Synchronised)) {
     manager.addPass(createSynchronisePass({messages}));
     reached(Phase::Synchronised);
   }
 
-  // → projected. Decides nothing. From here on a pass may run on each worker
-  // by itself.
+  // → projected. Decides nothing. From now on a pass may run on each worker
+  // separately.
   if (leadsTo(Phase::Projected)) {
     manager.addPass(createProjectPass());
     reached(Phase::Projected);
   }
 
-  // Still projected. Where receives are posted and what is grouped is decided
-  // on final streams: what a worker has to itself. It moves posts, behind
-  // their channel's waits, and what waits for sends; after project, since on
-  // the global order a window would have to be followed per worker anyway, and
-  // before allocate, since a receive has its buffer from its post on.
+  // Still projected. Chooses, on each worker's stream, where receives are
+  // posted and which posts are grouped. It moves posts of receives to after a
+  // wait of their channel, and it moves waits for sends. It runs after project
+  // because a receive window belongs to one worker, and before allocate because
+  // a receive has its buffer from its post on.
   if (leadsTo(Phase::Allocated)) {
     placeMessages(manager, messages);
-    // → allocated. Last, since buffers follow from the final order of each
+    // → allocated. Last, because the buffers depend on the final order of each
     // worker.
     allocate(manager);
     reached(Phase::Allocated);
   }
 }
 
-/// True if passes are added that run on a module, not on what is inside one.
+/// True if `manager` runs its passes on a module, not on an op inside of one.
 static bool isOnModules(const OpPassManager &manager) {
   std::optional<StringRef> name = manager.getOpName();
   return !name || *name == ModuleOp::getOperationName();
 }
 
-/// Registers a pipeline for modules. Inside another op it is refused, and so is
-/// an option that it does not have.
+/// Registers a pass pipeline that runs on modules. If a user nests it in
+/// another op, or gives it an option that it does not have, that is an error.
 template <typename Options>
 static void
 registerPipeline(const Twine &name, const Twine &summary,
@@ -199,7 +201,7 @@ void registerPipelines() {
                                      /*checked=*/true);
                      });
 
-  // For those who run the phases one by one.
+  // For users who run the phases one by one.
   registerPipeline<MessagesOption>(
       "chimera-place-messages",
       "Choose a window and post receives in it, or group what crosses",

@@ -15,15 +15,15 @@
 
 namespace chimera {
 
-/// Adds the passes that take a module from one phase to a later one. With
-/// `checked`, the verifier of each boundary runs. Messages are placed so that
-/// they cannot wait for each other in a cycle under `messages`.
+/// Adds the passes that lower a module from phase `from` to the later phase
+/// `to`. If `checked`, a verifier runs after each phase. Messages are placed so
+/// that no cycle of waits can exist under the message model `messages`.
 void buildPipeline(
     mlir::OpPassManager &manager, Phase from, Phase to, bool checked,
     program::MessageModel messages = program::MessageModel::Rendezvous);
 
-/// Adds the pass that verifies what a module of `phase` has to be: of any but a
-/// described one, which partition checks.
+/// Adds the verifier of modules of `phase`. Adds nothing for a described
+/// module, which partition checks.
 void addBoundaryVerifier(mlir::OpPassManager &manager, Phase phase);
 
 /// Registers all passes, and the pipelines `chimera-to-<phase>` (checked),

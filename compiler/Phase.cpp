@@ -1,4 +1,4 @@
-//===- Phase.cpp - The forms that a module goes through -------------------===//
+//===- Phase.cpp - The phases of a module ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,8 +43,7 @@ StringRef nameOf(Phase phase) {
   llvm_unreachable("a phase of the enumeration");
 }
 
-/// The phase of a step, prologue or epilogue that holds `op` and no op of a
-/// later phase.
+/// The earliest phase in which a step, prologue or epilogue may contain `op`.
 static Phase phaseOf(Operation &op) {
   if (isa<AllReduceStartOp>(op))
     return Phase::Synchronised;
@@ -61,7 +60,7 @@ Phase phaseOf(PipelineOp pipeline) {
   for (Operation &op : pipeline.getBody().front()) {
     Phase found = llvm::TypeSwitch<Operation *, Phase>(&op)
                       .Case([&](DirectionOp) {
-                        // A description may give its own.
+                        // A description may give directions of its own.
                         return pipeline.getSchedule() ? Phase::Partitioned
                                                       : Phase::Described;
                       })

@@ -1,4 +1,4 @@
-//===- Phase.h - The forms that a module goes through -----------*- C++ -*-===//
+//===- Phase.h - The phases of a module -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 
 namespace chimera {
 
-/// The forms that a module goes through, in their order.
+/// The phases of a module, in their order.
 enum class Phase {
   Described,
   Partitioned,
@@ -32,11 +32,11 @@ std::span<const Phase> phases();
 /// "described", "partitioned", …
 llvm::StringRef nameOf(Phase phase);
 
-/// The phase of a pipeline, told from what it holds, whoever wrote it: each
-/// phase adds something that no phase before has. Says nothing about whether
-/// the rest is as that phase leaves it. A phase that had nothing to add (one
-/// worker sends no messages) is not told from the one before, and running it
-/// again adds nothing.
+/// The phase of a pipeline, which follows from the ops in it: each phase adds
+/// an op or an attribute that no earlier phase has. The rest of the pipeline is
+/// not checked. If a phase had nothing to add (a single worker sends no
+/// messages), the result is the phase before, and running the later phase again
+/// adds nothing.
 Phase phaseOf(PipelineOp pipeline);
 
 } // namespace chimera

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A shared object that a MLIR tool of the same version loads: Debian's mlir-opt
-// with --load-dialect-plugin and --load-pass-plugin. It holds chimera's code
-// and none of MLIR's, whose symbols it finds in the tool: a second copy would
-// bring a second set of TypeIDs, under which no op is what it is.
+// A shared object that an MLIR tool of the same version can load, such as
+// Debian's mlir-opt with --load-dialect-plugin and --load-pass-plugin. It
+// contains chimera's code but not MLIR's; it uses the MLIR symbols of the tool.
+// A second copy of MLIR would have a second set of TypeIDs, and the tool would
+// not recognise any op.
 
 #include "compiler/PassPipelines.h"
 #include "dialect/Chimera.h"

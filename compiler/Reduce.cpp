@@ -1,15 +1,15 @@
-//===- Reduce.cpp - The least that shows a fault --------------------------===//
+//===- Reduce.cpp - Reduction of failing modules --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR's own reduction-tree erases ops that others use and leaves their
-// operands null, which no test reads; its patterns are applied to everything or
-// nothing. Here a step of a reduction is made on a copy, with everything that
-// goes with it, and kept where the copy is valid and the test still finds it
-// interesting.
+// MLIR's own pass `reduction-tree` is not enough: it erases ops whose results
+// are used and leaves null operands, so no test can read the module, and it
+// applies its patterns to all ops or to none. This pass makes each step of the
+// reduction on a copy, together with all changes that the step requires. It
+// keeps the copy if the copy is valid and the test still finds it interesting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ namespace chimera {
 
 namespace {
 
-/// All ops inside of the module, by number: a clone has them in the same order.
+/// All ops in the module. A clone of the module has them in the same order, so
+/// an index identifies an op in both.
 SmallVector<Operation *> opsOf(ModuleOp module) {
   SmallVector<Operation *> ops;
   module->walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -44,8 +45,10 @@ SmallVector<Operation *> opsOf(ModuleOp module) {
 
 using Doomed = llvm::SetVector<Operation *>;
 
-/// A value that stays and may stand for `value`, which an op makes, at `user`:
-/// what that op is made of, or what the block begins with.
+/// A value that can replace `value` in `user`, or null. It has the same type,
+/// is not a result of a doomed op, and is an operand of the op that defines
+/// `value` (directly or through other doomed ops) or an argument of the user's
+/// block.
 Value standInFor(Value value, Operation *user, const Doomed &doomed) {
   for (Value operand : value.getDefiningOp()->getOperands()) {
     if (operand.getType() != value.getType())
@@ -60,7 +63,7 @@ Value standInFor(Value value, Operation *user, const Doomed &doomed) {
   return Value();
 }
 
-/// Lets `user` do without `value`. Fails where it cannot.
+/// Removes `value` from the operands of `user`. Fails if that is not possible.
 LogicalResult release(Operation *user, Value value, const Doomed &doomed) {
   for (unsigned i = user->getNumOperands(); i-- > 0;) {
     if (user->getOperand(i) != value)
@@ -69,15 +72,15 @@ LogicalResult release(Operation *user, Value value, const Doomed &doomed) {
       user->setOperand(i, standIn);
     else if (isa<AllReduceOp>(user) && user->getNumResults() == 1 &&
              user->getNumOperands() > 1)
-      user->eraseOperand(i); // a loss less
+      user->eraseOperand(i); // sum one loss less
     else
       return failure();
   }
   return success();
 }
 
-/// Erases `ops` and the users of their results that cannot do without. Fails
-/// where a terminator is one.
+/// Erases `ops`, and all users of their results that cannot release them. Fails
+/// if a terminator is such a user.
 LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
   Doomed doomed(ops.begin(), ops.end());
   for (size_t i = 0; i < doomed.size(); ++i) {
@@ -88,7 +91,8 @@ LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
         if (!doomed.contains(user) && failed(release(user, result, doomed)))
           doomed.insert(user);
   }
-  // What stood in for one may have become one.
+  // An op whose result replaced another value may have been doomed after that,
+  // so check that no other op uses a doomed one.
   for (Operation *op : doomed)
     for (Operation *user : op->getUsers())
       if (!doomed.contains(user))
@@ -100,7 +104,7 @@ LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
   return success();
 }
 
-/// Numbers from 0 up to below `value`: the least first, then ever nearer.
+/// Numbers below `value`: 0, 1, then numbers that are ever closer to `value`.
 SmallVector<int64_t> numbersBelow(int64_t value) {
   SmallVector<int64_t> numbers;
   if (value > 1)
@@ -128,7 +132,8 @@ private:
     return test.isInteresting(candidate).first == Tester::Interestingness::True;
   }
 
-  /// True if the test has not seen the module yet: it is what takes the time.
+  /// True if the test has not run on this module yet. The test takes most of
+  /// the time, so it runs only once on each module.
   bool isNew(ModuleOp candidate) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -136,8 +141,8 @@ private:
     return seen.insert(llvm::xxh3_64bits(text)).second;
   }
 
-  /// Keeps what `change` makes of a copy, unless it fails, or the copy is not
-  /// valid or not interesting.
+  /// Applies `change` to a copy of the module. Keeps the copy and returns true
+  /// if the change succeeds and the copy is valid, new and interesting.
   template <typename Change> bool attempt(Change change) {
     OwningOpRef<ModuleOp> copy = module->clone();
     bool valid = false;
@@ -152,8 +157,9 @@ private:
     return true;
   }
 
-  /// Erases ops in runs that are halved until they are single ones. Users stand
-  /// behind what they use, so the last ops go first.
+  /// Erases runs of consecutive ops. The length of a run is halved until it
+  /// is 1. Users come after the ops that they use, so the last ops are erased
+  /// first.
   bool eraseOps() {
     bool progress = false;
     for (size_t run = std::max<size_t>(opsOf(*module).size() / 2, 1); run > 0;
@@ -172,7 +178,8 @@ private:
     return progress;
   }
 
-  /// What is erased goes with all inside of it; terminators stay.
+  /// The ops of `ops` that are not inside another one of them, without
+  /// terminators.
   static SmallVector<Operation *> outermost(ArrayRef<Operation *> ops) {
     SmallVector<Operation *> result;
     llvm::DenseSet<Operation *> all(ops.begin(), ops.end());
@@ -183,6 +190,7 @@ private:
     return result;
   }
 
+  /// Removes the bodies of pipelines.
   bool emptyRegions() {
     bool progress = false;
     for (size_t i = 0; i < opsOf(*module).size(); ++i)
@@ -206,7 +214,7 @@ private:
     return progress;
   }
 
-  /// Leaves the attribute out, which gives it its default, or makes a number
+  /// Removes the attribute, so that it has its default, or makes its number
   /// smaller.
   bool simplify(size_t index, NamedAttribute attribute) {
     StringAttr name = attribute.getName();
@@ -220,7 +228,7 @@ private:
         }))
       return true;
     auto number = dyn_cast<IntegerAttr>(attribute.getValue());
-    // Those of other ops are labels.
+    // The numbers of other ops are labels, so they are kept.
     Operation *op = opsOf(*module)[index];
     if (isDefault || !number ||
         !isa<ModelOp, TrainingOp, MachineOp, PipelineOp>(op))
@@ -235,14 +243,14 @@ private:
 
   OwningOpRef<ModuleOp> module;
   const Tester &test;
-  llvm::DenseSet<uint64_t> seen; ///< digests of their texts
+  llvm::DenseSet<uint64_t> seen; ///< hashes of the tested modules
 };
 
 struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReducePass)
 
   ReducePass() = default;
-  // Options are not copied; the pass manager copies their values.
+  // Options cannot be copied. The pass manager copies their values.
   ReducePass(const ReducePass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const final { return "chimera-reduce"; }

@@ -1,4 +1,4 @@
-//===- Reduce.h - The least that shows a fault ------------------*- C++ -*-===//
+//===- Reduce.h - Reduction of failing modules ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,8 @@
 
 namespace chimera {
 
-/// Registers the pass `chimera-reduce` for a tool that reduces.
+/// Registers the pass `chimera-reduce`, which makes a module as small as
+/// possible while a test script still fails on it.
 void registerReducePass();
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Source.cpp - Texts that MLIR's parser can take ---------------------===//
+//===- Source.cpp - Checks of a text before MLIR parses it ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,12 +20,14 @@ namespace chimera {
 
 namespace {
 
-// The parser crashes at some thousands; a module of ours opens about ten.
+// The parser crashes at some thousands of open brackets. Our modules open about
+// ten.
 constexpr size_t kMostOpen = 500;
-// The parser takes seconds for ten thousand; a number of 64 bits has 20.
+// The parser takes seconds for ten thousand digits. A number of 64 bits has at
+// most 20.
 constexpr size_t kMostDigits = 500;
 
-/// Walks over a text a character at a time.
+/// Checks a text character by character.
 class Scanner {
 public:
   explicit Scanner(StringRef text) : text(text) {}
@@ -56,7 +58,7 @@ private:
       return string();
     if (isDigit(c))
       return number();
-    if (next == "->") { // no bracket
+    if (next == "->") { // its '>' closes no bracket
       at += 2;
       return "";
     }
@@ -107,8 +109,9 @@ private:
 
 } // namespace
 
-/// The mark that some editors put before a text, which the parser takes for an
-/// odd character; empty if there is none.
+/// An error message if the text begins with a byte order mark, else empty. Some
+/// editors write this mark, and MLIR's parser reports it as an unknown
+/// character.
 static std::string faultOfMark(StringRef text) {
   if (text.starts_with("\xef\xbb\xbf"))
     return "expected no byte order mark, got that of UTF-8: save the file "

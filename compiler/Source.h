@@ -1,15 +1,18 @@
-//===- Source.h - Texts that MLIR's parser can take -------------*- C++ -*-===//
+//===- Source.h - Checks of a text before MLIR parses it --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR's parser calls itself for each open bracket, so a few thousand of them
-// overflow its stack. Its time for a number grows with the square of the number
-// of digits. Diagnostics print lines of the module, and a terminal obeys the
-// control characters in them. A byte order mark is an error that does not name
-// it. So the tools check a module before they parse it.
+// The tools check a module before they parse it, because MLIR's parser cannot
+// handle every text:
+// - it calls itself for each open bracket, so a few thousand open brackets
+//   overflow its stack;
+// - its time for a number grows with the square of the number of digits;
+// - diagnostics print lines of the module, and a terminal executes the control
+//   characters in them;
+// - its error about a byte order mark does not name the mark.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +25,18 @@
 
 namespace chimera {
 
-/// Says where and why the text of a module cannot be parsed safely:
+/// The reason why the text of a module cannot be parsed safely, such as
 /// "LINE:COLUMN: error: expected at most 500 open brackets, got more". Empty if
-/// it can. Does not look at bytecode. Takes linear time.
+/// it can be parsed. Does not check bytecode. Takes linear time.
 std::string faultOfSource(llvm::StringRef text);
 
 /// True if `path` is a device, which may have no end. Standard streams and
 /// /dev/null are none.
 bool isDevice(llvm::StringRef path);
 
-/// Whether an argument of a tool names a file that cannot be parsed safely, or
-/// a device, which may have no end; prints why. Does not look at pipes, which
-/// can be read only once.
+/// True, after an error message, if one of `arguments` of a tool names a file
+/// that cannot be parsed safely, or a device, which may have no end. Does not
+/// check pipes, which can be read only once.
 bool refusesSources(llvm::ArrayRef<char *> arguments);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- VerifyProgram.cpp - Verdicts on allocated IR -----------------------===//
+//===- VerifyProgram.cpp - Program verification as diagnostics ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,8 +24,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// Where the violation's instruction comes from, or else its worker, or else
-/// the pipeline.
+/// The source location of the violation's instruction or, if there is none, of
+/// its worker or of the pipeline.
 static Location placeOf(ModuleOp module, const program::ProgramT &program,
                         const program::Violation &violation) {
   PipelineOp pipeline = *module.getOps<PipelineOp>().begin();
@@ -41,8 +41,8 @@ static Location placeOf(ModuleOp module, const program::ProgramT &program,
                              place.line(), place.column());
 }
 
-/// Says where the peak is stated that a violation is about, which may be one of
-/// before an edit.
+/// Adds a note with the place where the worker's peak is stated, if it is: an
+/// edit of the module may have made the stated peak wrong.
 static void notePeak(InFlightDiagnostic &error, ModuleOp module,
                      const program::Violation &violation) {
   PipelineOp pipeline = *module.getOps<PipelineOp>().begin();
@@ -60,7 +60,7 @@ LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
   auto exceeds = [](const program::Violation &violation) {
     return violation.rule == Rule::Cap;
   };
-  // One line says of all workers that exceed their caps.
+  // One diagnostic reports all workers that exceed their caps.
   std::string others =
       schedule::othersAbove(llvm::count_if(violations, exceeds) - 1);
   bool isCapTold = false;
@@ -83,7 +83,7 @@ struct VerifyProgramPass : PassWrapper<VerifyProgramPass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyProgramPass)
 
   VerifyProgramPass() = default;
-  // Options are not copied; the pass manager copies their values.
+  // Options cannot be copied. The pass manager copies their values.
   VerifyProgramPass(const VerifyProgramPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const final { return "chimera-verify-program"; }

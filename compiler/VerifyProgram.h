@@ -1,4 +1,4 @@
-//===- VerifyProgram.h - Verdicts on allocated IR ---------------*- C++ -*-===//
+//===- VerifyProgram.h - Program verification as diagnostics ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,15 +17,15 @@
 
 namespace chimera {
 
-/// Runs verifyProgram on what emitProgram made of `module`. Fails if that finds
-/// anything, with a diagnostic for each violation at the source location of the
-/// instruction that is wrong, at the worker's or the pipeline's where there is
-/// none.
+/// Verifies `program`, which emitProgram made of `module`. Fails if
+/// program::verifyProgram finds a violation. Each violation is a diagnostic at
+/// the source location of the wrong instruction or, if it has none, of its
+/// worker or the pipeline.
 mlir::LogicalResult verifyProgram(mlir::ModuleOp module,
                                   const program::ProgramT &program);
 
-/// Registers the pass `chimera-verify-program`, which does so for allocated IR,
-/// whoever wrote it, and changes nothing.
+/// Registers the pass `chimera-verify-program`, which emits and verifies the
+/// program of an allocated module, and does not change the module.
 void registerVerifyProgramPass();
 
 } // namespace chimera

@@ -26,13 +26,13 @@ namespace chimera {
 
 namespace {
 
-/// A number of an attribute, by its name.
+/// A number of an attribute, with its name.
 struct NamedNumber {
   StringRef name;
   int64_t value;
 };
 
-/// Prints those that are not 0, of the first `required` all.
+/// Prints the first `required` numbers, and all others that are not 0.
 void printNumbers(AsmPrinter &printer, ArrayRef<NamedNumber> numbers,
                   size_t required, function_ref<std::string(int64_t)> textOf) {
   StringRef separator = "<";
@@ -44,7 +44,7 @@ void printNumbers(AsmPrinter &printer, ArrayRef<NamedNumber> numbers,
   printer << (separator == "<" ? "<>" : ">");
 }
 
-/// "3.1 ms", "5 ns", or "5" without units.
+/// "3.1 ms" or "5 ns"; "5" if the attribute has no units.
 std::string timeText(int64_t time, bool hasUnits) {
   std::string text =
       hasUnits ? quantityText(Dimension::Time, time) : std::to_string(time);
@@ -52,7 +52,7 @@ std::string timeText(int64_t time, bool hasUnits) {
                                                              : text;
 }
 
-/// Times of an attribute, of which all have units or none has.
+/// The times of an attribute. Either all of them have units or none has.
 class TimeFields {
 public:
   explicit TimeFields(AsmParser &parser)
@@ -61,7 +61,7 @@ public:
   void add(StringRef name, int64_t &time, bool required = false) {
     times.push_back({name, &time, required, Dimension::Time});
   }
-  /// A rate, which has a unit.
+  /// Adds a rate in bytes per second.
   void addRate(StringRef name, int64_t &rate) {
     rates.push_back({name, &rate, false, Dimension::BytesPerSecond});
   }
@@ -207,7 +207,7 @@ LogicalResult LayerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// The time for 2^20 bytes, rounded up.
+/// The nanoseconds for 2^20 bytes, rounded up.
 static int64_t timeOfMebibyte(int64_t bytesPerSecond) {
   __extension__ using Wide = __int128;
   Wide product = static_cast<Wide>(1000000000) << 20;

@@ -16,12 +16,14 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let mnemonic = "cost";
   let summary = "time of each action of a stage for one micro-batch";
   let description = [{
-    In the pipeline's `time_unit`, or in nanoseconds where all have units; all
-    positive but `update`, which is what the optimizer takes for one replica, 0
-    unless given. A backward that is split takes `input_gradient` and then
-    `weight_gradient`; unless given, each is half of the backward (the first
-    rounded up), and at least 1. A `recompute` takes as long as the forward unless
-    given.
+    Times in the `time_unit` of the pipeline, or in nanoseconds if the times
+    have units. All are positive, except that `update` may be 0.
+
+    `forward` and `backward` are required. A split backward takes
+    `input_gradient` and then `weight_gradient`; by default each is half of
+    `backward`, the first rounded up, and at least 1. `recompute` is by default
+    as long as `forward`. `update` is the time in which the optimizer updates
+    one replica, by default 0.
 
     Example: `<forward = 1, backward = 2, update = 3>`,
     `<forward = 3.1 ms, backward = 6 ms>`
@@ -37,10 +39,10 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The two halves of a split backward, given or derived.
+    /// The times of the two halves of a split backward, given or by default.
     int64_t inputGradientTime() const;
     int64_t weightGradientTime() const;
-    /// Given, or the forward's.
+    /// The time of a recompute, given or that of the forward.
     int64_t recomputeTime() const;
   }];
 }
@@ -49,19 +51,24 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let mnemonic = "bytes";
   let summary = "sizes of a stage's values";
   let description = [{
-    `weights` and `optimizer` of one replica; the others of one micro-batch:
-    `stash`, what a forward keeps for the backward, `boundary`, the activation
-    that the stage sends on, and `weight_stash`, what the input-gradient half of
-    a backward keeps for the other half (layers' inputs and their outputs'
-    gradients, so that neither stash bounds the other; as much as the `stash`
-    unless given, or 0). Of the weights, the last `copy`, 0 unless given, are a
-    copy of the parameters before them, of another type, that the stage computes
-    with: it has no gradient.
+    `weights` and `optimizer` are the bytes of one replica. The other sizes are
+    those of one micro-batch:
 
-    An optimizer may keep no state.
+    - `stash`: the values that a forward keeps for the backward;
+    - `boundary`: the activation that the stage sends to the next stage;
+    - `weight_stash`: the values that the input gradient of a split backward
+      keeps for the weight gradient (the inputs of layers and the gradients of
+      their outputs). It may be smaller or larger than the stash. If it is not
+      given, or 0, it is as large as the stash.
 
-    Invalid where `copy` is not less than `weights`, where `copy`, `optimizer` or
-    `weight_stash` is negative, and where another is not positive.
+    The last `copy` bytes of the weights (0 by default) are a copy, in another
+    type, of the parameters before them. The stage computes with the copy, and
+    the copy has no gradient.
+
+    `optimizer` may be 0: an optimizer may keep no state.
+
+    Invalid if `copy` is not less than `weights`, if `copy`, `optimizer` or
+    `weight_stash` is negative, and if another size is not positive.
 
     Example: `<weights = 64, optimizer = 128, stash = 64, boundary = 64>`,
     `<weights = 12 MiB, optimizer = 24 MiB, stash = 3 MiB, boundary = 64 KiB>`
@@ -76,9 +83,9 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Of one replica.
+    /// The bytes of a weight gradient of one replica.
     int64_t getGradient() const { return getWeights() - getCopy(); }
-    /// Given, or the stash's.
+    /// The bytes of a weight stash, given or those of the stash.
     int64_t weightStashBytes() const {
       return getWeightStash() > 0 ? getWeightStash() : getStash();
     }
@@ -89,20 +96,27 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
   let mnemonic = "link";
   let summary = "time of a message between two workers, or two devices";
   let description = [{
-    Each time has a part for every 2^20 bytes, rounded up for a message; 0 unless
-    given. `send` is for how long a message occupies the worker that makes it,
-    behind its action; `latency` what it then takes on its way, while both workers
-    run other things; `receive` for how long it occupies the other before the
-    action that waits for it, however long it has been there.
+    The time of a message has three parts, which follow each other:
 
-    `bandwidth`, `send_bandwidth` and `receive_bandwidth` say in bytes a second
-    what `per_mib`, `send_per_mib` and `receive_per_mib` say in time.
+    - `send` occupies the sending worker, after the action that makes the
+      message;
+    - `latency` is the time on the way, while both workers run other things;
+    - `receive` occupies the receiving worker, before the action that waits for
+      the message, even if the message arrived long before.
 
-    Times with units, as of a bandwidth, are kept in nanoseconds; times without
-    count the pipeline's `time_unit`, of a machine nanoseconds. All have units or
-    none does.
+    Each of them has a second number, `send_per_mib`, `per_mib` and
+    `receive_per_mib`: the time for every 2^20 bytes of the message. The time of
+    a message is rounded up. All numbers are 0 by default.
 
-    Invalid where one is negative.
+    `bandwidth`, `send_bandwidth` and `receive_bandwidth` give `per_mib`,
+    `send_per_mib` and `receive_per_mib` as bytes per second instead.
+
+    Times with units, and those that follow from a bandwidth, are kept in
+    nanoseconds. Times without units are in the `time_unit` of the pipeline, or
+    in nanoseconds if the link belongs to a machine. Either all times have units
+    or none has.
+
+    Invalid if a time is negative.
 
     Example: `<latency = 100, receive = 20, receive_per_mib = 70>`,
     `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
@@ -123,19 +137,24 @@ def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
   let mnemonic = "layer";
   let summary = "layers of a bare model, all alike";
   let description = [{
-    `count` layers, one after another, 1 unless given. Each has so many
-    `parameters`. For one sample, a `forward` takes so many operations, a
-    `backward` twice as many unless given, half of them for the gradient of the
-    input and half for that of the weights. The forward keeps `stash` bytes for
-    the backward; the input gradient of a split backward keeps `weight_stash`, as
-    many as the stash unless given, for the weight gradient; the next layer gets
-    `boundary` bytes, which the last layer of a model need not say.
+    `count` equal layers, one after another (1 by default). Each has
+    `parameters` parameters. The other numbers are for one sample:
 
-    Invalid where `count`, `parameters`, `forward` or `stash` is not positive, and
-    where another is negative.
+    - `forward`: the operations of a forward;
+    - `backward`: the operations of a backward, by default twice `forward`. Half
+      of them make the gradient of the input, and half that of the weights;
+    - `stash`: the bytes that the forward keeps for the backward;
+    - `weight_stash`: the bytes that the input gradient of a split backward
+      keeps for the weight gradient, by default as many as `stash`;
+    - `boundary`: the bytes that the next layer gets. The last layer of a model
+      need not state it.
 
-    Example: `<count = 48, forward = 3.4 GFLOP, parameters = 12596224, stash = 16
-    MiB, boundary = 512 KiB>`
+    Invalid if `count`, `parameters`, `forward` or `stash` is not positive, and
+    if another number is negative.
+
+    Example:
+    `<count = 48, forward = 3.4 GFLOP, parameters = 12596224, stash = 16 MiB,
+    boundary = 512 KiB>`
   }];
   let parameters = (ins
     "int64_t":$forward,

@@ -1,4 +1,4 @@
-//===- Checks.h - What ops of several kinds are checked for -----*- C++ -*-===//
+//===- Checks.h - Checks that several ops share -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,15 +12,15 @@
 
 namespace chimera {
 
-/// Fails, with a diagnostic, where `part` is not below `parts`.
+/// Fails, with a diagnostic, if `part` is not below `parts`.
 mlir::LogicalResult verifyPart(mlir::Operation *op, uint32_t part,
                                uint32_t parts);
 
-/// Of an op that sums `contributions` of the type `summed` and may name a tied
-/// stage. Fails, with a diagnostic, where these are losses, the tied stage is
-/// not a later one, or the contributions are not of both stages in turn. What
-/// an all-reduce and its starts have in common: where it sums values of type
-/// `summed` for two stages, these give gradients in turn.
+/// Checks the tied stage of an all-reduce, or of a start of one.
+/// `contributions` is the number of its contributions, `summed` their type.
+/// Contributions of the op's stage and of the tied stage alternate. Fails, with
+/// a diagnostic, if the op has a tied stage and sums losses, if the tied stage
+/// is not after the op's stage, or if the number of contributions is odd.
 template <typename Op>
 mlir::LogicalResult verifyTied(Op op, size_t contributions, mlir::Type summed) {
   if (!op.getTied())

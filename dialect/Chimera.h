@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything that a user of the dialect includes: dialect, types, attributes,
-// interfaces and ops. The .td files beside this one say what they mean.
+// The one header that a user of the dialect includes: dialect, types,
+// attributes, interfaces and ops. The .td files in this folder describe them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,8 @@
 
 namespace chimera {
 
-/// True for a stash of either type, which is opaque and lies in no arena.
+/// True for a stash or a weight stash. Both are opaque and take no arena
+/// memory.
 inline bool isStash(mlir::Type type) {
   return mlir::isa<StashType, WeightStashType>(type);
 }

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is described is a name, clauses that must be there and then others in
-// any order. A clause is a name and what follows it; each kind of clause below
-// keeps one attribute of its op. A table for each op (Clauses.cpp) says which
-// clauses there are; parser, printer, errors and completions walk it.
+// The syntax of an op of a description is a symbol name, the required clauses
+// in a fixed order, and then optional clauses in any order. A clause is a word
+// and its value, and sets one attribute of the op. This header has the kinds of
+// clauses. Clauses.cpp has one table of clauses for each op; the parser, the
+// printer, the errors and the completions use that table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,27 +24,29 @@
 
 namespace chimera {
 
-/// A clause of an op.
+/// One clause of `Op`.
 template <typename Op> struct Clause {
   using Properties = typename Op::Properties;
 
   llvm::StringRef name;
   bool required;
-  /// Reads what follows the name.
+  /// Reads the text after the name.
   mlir::ParseResult (*parse)(mlir::OpAsmParser &parser, llvm::StringRef name,
                              Properties &properties);
-  /// Prints that.
+  /// Prints the text after the name.
   void (*print)(mlir::OpAsmPrinter &printer, Op op);
-  /// True if the clause says something else than what holds without it.
+  /// True if the attribute differs from its default, so that the clause must be
+  /// printed.
   bool (*isNeeded)(Properties &properties, Properties &defaults);
 };
 
+/// True if the attribute is set and differs from its default.
 template <auto Member, typename Properties>
 bool differs(Properties &properties, Properties &defaults) {
   return properties.*Member && properties.*Member != defaults.*Member;
 }
 
-/// NAME(VALUE), of which `parse` reads the value.
+/// Reads "(VALUE)"; `parse` reads the value.
 template <typename Parse>
 mlir::ParseResult parseInParentheses(mlir::OpAsmParser &parser, Parse parse) {
   return mlir::failure(parser.parseLParen() || parse() || parser.parseRParen());
@@ -56,8 +59,8 @@ void printInParentheses(mlir::OpAsmPrinter &printer, Op op) {
   printer << ')';
 }
 
-/// Fails where the attribute `name` does not allow the value that was read
-/// `at`.
+/// Fails, with a diagnostic at `at`, if the attribute `name` does not allow
+/// `value`.
 template <typename Op>
 mlir::ParseResult checkInherent(mlir::OpAsmParser &parser, llvm::SMLoc at,
                                 llvm::StringRef name, mlir::IntegerAttr value) {
@@ -68,7 +71,7 @@ mlir::ParseResult checkInherent(mlir::OpAsmParser &parser, llvm::SMLoc at,
       [&] { return parser.emitError(at, "got ") << value.getInt() << ": "; });
 }
 
-/// A whole number, which the attribute of the same name must allow.
+/// NAME(4): a whole number. Fails if the attribute `name` does not allow it.
 template <typename Op, mlir::IntegerAttr Op::Properties::*Member>
 constexpr Clause<Op> whole(llvm::StringRef name, bool required = false) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef name,
@@ -86,7 +89,8 @@ constexpr Clause<Op> whole(llvm::StringRef name, bool required = false) {
           differs<Member, typename Op::Properties>};
 }
 
-/// A number with a unit, which the attribute of the same name must allow.
+/// NAME(16 GiB): a number with or without a unit. Fails if the attribute `name`
+/// does not allow it.
 template <typename Op, mlir::IntegerAttr Op::Properties::*Member,
           Dimension Counted = Dimension::Bytes>
 constexpr Clause<Op> quantity(llvm::StringRef name, bool required = false) {
@@ -110,6 +114,7 @@ constexpr Clause<Op> quantity(llvm::StringRef name, bool required = false) {
           differs<Member, typename Op::Properties>};
 }
 
+/// NAME(1e-3): a number.
 template <typename Op, mlir::FloatAttr Op::Properties::*Member>
 constexpr Clause<Op> number(llvm::StringRef name) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
@@ -126,7 +131,8 @@ constexpr Clause<Op> number(llvm::StringRef name) {
           differs<Member, typename Op::Properties>};
 }
 
-/// The names that the dialect does not know itself; none where nothing tells.
+/// The names that `list` of the context's DescriptionInterface returns. Empty
+/// if no interface is attached.
 inline llvm::ArrayRef<llvm::StringRef>
 namesFrom(mlir::AsmParser &parser,
           llvm::ArrayRef<llvm::StringRef> (DescriptionInterface::*list)()
@@ -136,7 +142,8 @@ namesFrom(mlir::AsmParser &parser,
   return names ? (names->*list)() : llvm::ArrayRef<llvm::StringRef>();
 }
 
-/// A word, of which the interface's `List` are offered.
+/// NAME(word): any word. Completions offer the names that `List` of the
+/// DescriptionInterface returns.
 template <typename Op, mlir::StringAttr Op::Properties::*Member, auto List>
 constexpr Clause<Op> word(llvm::StringRef name) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
@@ -157,6 +164,7 @@ constexpr Clause<Op> word(llvm::StringRef name) {
   return {name, false, parse, print, differs<Member, typename Op::Properties>};
 }
 
+/// NAME: a flag without a value.
 template <typename Op, mlir::UnitAttr Op::Properties::*Member>
 constexpr Clause<Op> flag(llvm::StringRef name) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
@@ -168,7 +176,7 @@ constexpr Clause<Op> flag(llvm::StringRef name) {
   return {name, false, parse, print, differs<Member, typename Op::Properties>};
 }
 
-/// A word of an enumeration, whose values are 0 to `Last()`.
+/// NAME(word): a word of an enumeration, whose values are 0 to `Last()`.
 template <typename Op, typename Attr, Attr Op::Properties::*Member, auto Last>
 constexpr Clause<Op> choice(llvm::StringRef name) {
   using Properties = typename Op::Properties;
@@ -194,7 +202,7 @@ constexpr Clause<Op> choice(llvm::StringRef name) {
   return {name, false, parse, print, differs<Member, Properties>};
 }
 
-/// NAME("TEXT", …).
+/// NAME("TEXT", …): a list of strings.
 template <typename Op, mlir::ArrayAttr Op::Properties::*Member>
 constexpr Clause<Op> texts(llvm::StringRef name) {
   using Properties = typename Op::Properties;
@@ -222,7 +230,7 @@ constexpr Clause<Op> texts(llvm::StringRef name) {
   return {name, false, parse, print, differs<Member, Properties>};
 }
 
-/// NAME <FIELD = NUMBER, …>.
+/// NAME <FIELD = NUMBER, …>: an attribute `Attr`.
 template <typename Op, typename Attr, Attr Op::Properties::*Member>
 constexpr Clause<Op> fields(llvm::StringRef name) {
   using Properties = typename Op::Properties;
@@ -239,10 +247,10 @@ constexpr Clause<Op> fields(llvm::StringRef name) {
   return {name, false, parse, print, differs<Member, Properties>};
 }
 
-/// Reads the clauses of an op: those that must be there in their order, then
-/// others in any. `refusalOf` says what is wrong with a word that is no clause
-/// of this op but of another one, or of none yet; it is empty for any other
-/// word.
+/// Reads the clauses of an op: the required ones in their order, then optional
+/// ones in any order. If a word is not a clause of this op, `refusalOf` may
+/// return an error message for it, for example because it is a clause of
+/// another op. It returns an empty string for all other words.
 template <typename Op>
 mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
                                llvm::ArrayRef<Clause<Op>> clauses,
@@ -282,7 +290,8 @@ mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
   }
 }
 
-/// Prints those that must be there or are needed.
+/// Prints the required clauses, and the optional ones that are not at their
+/// default.
 template <typename Op>
 void printClauses(mlir::OpAsmPrinter &printer,
                   llvm::ArrayRef<Clause<Op>> clauses, Op op) {

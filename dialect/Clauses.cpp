@@ -11,10 +11,11 @@ using namespace mlir;
 using namespace chimera;
 
 //===----------------------------------------------------------------------===//
-// The clauses that are like no other
+// The clauses with a syntax of their own
 //===----------------------------------------------------------------------===//
 
-/// {NAME = VALUE, …}, in which a word may be bare.
+/// Reads {NAME = VALUE, …}. A value is an attribute, a whole number, or a
+/// word with or without quotes.
 static ParseResult parseScheduleOptions(OpAsmParser &parser,
                                         DictionaryAttr &options) {
   Builder &builder = parser.getBuilder();
@@ -68,7 +69,8 @@ static ParseResult parseSchedule(OpAsmParser &parser, StringRef,
   });
 }
 
-/// Quoted, since some names are no words to MLIR.
+/// The name is quoted because MLIR's lexer does not read some names as one
+/// word.
 static void printSchedule(OpAsmPrinter &printer, PipelineOp op) {
   printer << '(';
   printer.printAttributeWithoutType(op.getScheduleAttr());
@@ -79,8 +81,8 @@ static void printSchedule(OpAsmPrinter &printer, PipelineOp op) {
   printer << ')';
 }
 
-/// `all`, which is kept as a list of all stages, or a list; then `fused` or
-/// nothing.
+/// Reads (all), (LIST), (all fused) or (LIST fused). `all` becomes a list of
+/// all stages.
 static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
                                   PipelineOp::Properties &properties) {
   return parseInParentheses(parser, [&]() -> ParseResult {
@@ -91,7 +93,7 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
     if (all.has_value()) {
       if (failed(*all))
         return failure();
-      // The verifier refuses other numbers.
+      // The verifier refuses numbers of stages outside of this range.
       auto count = static_cast<int32_t>(
           std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
       properties.recompute =
@@ -119,7 +121,8 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
 static void printRecompute(OpAsmPrinter &printer, PipelineOp op) {
   printer << '(';
   DenseI32ArrayAttr stages = op.getRecomputeAttr();
-  // The verifier has seen to it that as many stages are all of them.
+  // The verifier has checked that the stages are distinct and in range, so a
+  // list of this length has all of them.
   if (stages && stages.size() == static_cast<int64_t>(op.getStages()))
     printer << "all";
   else if (stages)
@@ -136,7 +139,7 @@ static bool needsRecompute(PipelineOp::Properties &properties,
 // The tables
 //===----------------------------------------------------------------------===//
 
-/// In the order in which they are printed; those that must be there come first.
+/// The clauses in the order in which they are printed, required ones first.
 static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
   using Op = PipelineOp;
   using P = Op::Properties;
@@ -220,9 +223,9 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
 
 namespace {
 
-/// A clause that many people look for and that does not exist yet.
+/// A feature that many users look for, and that does not exist yet.
 struct NotSupported {
-  StringRef part; ///< of the words by which it is asked for
+  StringRef part; ///< a substring of the words that users try for it
   StringRef instead;
 };
 
@@ -245,7 +248,7 @@ static constexpr NotSupported kNotSupported[] = {
     {"shard", "every replica has all weights and the optimizer's state"},
     {"offload", "what a worker holds stays on its device"}};
 
-/// Empty, or that there is no such thing yet, in no op.
+/// An error message if `word` names an unsupported feature, else empty.
 static std::string notSupported(StringRef word) {
   for (const NotSupported &one : kNotSupported)
     if (word.contains(one.part) && !word.contains('.'))
@@ -253,7 +256,8 @@ static std::string notSupported(StringRef word) {
   return {};
 }
 
-/// A pipeline has no clauses of its training, which it names.
+/// An error message if `word` is a clause of chimera.training or names an
+/// unsupported feature, else empty.
 static std::string refusalInPipeline(StringRef word) {
   if (llvm::any_of(clausesOf(TrainingOp()),
                    [&](const Clause<TrainingOp> &clause) {
@@ -265,7 +269,8 @@ static std::string refusalInPipeline(StringRef word) {
   return notSupported(word);
 }
 
-/// Attributes that have no clause must not be written as if they had.
+/// Fails, with a diagnostic, if an attribute of the attribute dictionary has a
+/// value that the op does not allow.
 template <typename Op>
 static ParseResult checkAttributes(OpAsmParser &parser, SMLoc at,
                                    OperationState &result) {
@@ -278,7 +283,7 @@ static ParseResult checkAttributes(OpAsmParser &parser, SMLoc at,
 // The ops
 //===----------------------------------------------------------------------===//
 
-/// ("FOLDER"), behind `exported`.
+/// Reads ("FOLDER") after `exported`.
 static ParseResult parsePackage(OpAsmParser &parser,
                                 ModelOp::Properties &properties) {
   return parseInParentheses(parser, [&]() -> ParseResult {
@@ -290,7 +295,7 @@ static ParseResult parsePackage(OpAsmParser &parser,
   });
 }
 
-/// [<FIELD = NUMBER, …>, …], behind `bare`.
+/// Reads [<FIELD = NUMBER, …>, …] after `bare`.
 static ParseResult parseBareLayers(OpAsmParser &parser,
                                    ModelOp::Properties &properties) {
   SmallVector<Attribute> layers;
@@ -349,7 +354,7 @@ void ModelOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
-/// A name and clauses.
+/// Reads a symbol name, clauses and an attribute dictionary.
 template <typename Op>
 static ParseResult parseNamed(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<typename Op::Properties>();

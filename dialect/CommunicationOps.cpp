@@ -1,4 +1,4 @@
-//===- CommunicationOps.cpp - What crosses workers ------------------------===//
+//===- CommunicationOps.cpp - Messages and all-reduces --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -87,7 +87,8 @@ LogicalResult AllReduceStartOp::verify() {
   return success();
 }
 
-/// Pieces lie one behind another and fill the whole.
+/// Fails, with a diagnostic, unless there are at least two pieces with as many
+/// bytes together as the whole.
 static LogicalResult verifyPieces(Operation *op, WeightGradientType whole,
                                   TypeRange pieces) {
   if (pieces.size() < 2)

@@ -1,4 +1,4 @@
-//===- CommunicationOps.td - What crosses workers ----------*- tablegen -*-===//
+//===- CommunicationOps.td - Messages and all-reduces ------*- tablegen -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 include "dialect/OpBase.td"
 include "mlir/IR/RegionKindInterface.td"
 
-/// A post of a message, labelled with the action that made the value.
+/// A post of a message. Its label is the action that made the value.
 class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
   dag extent = (ins Chimera_Index:$micro_batch, Chimera_Count:$count,
                     Chimera_Part:$part, Chimera_Parts:$parts);
@@ -24,13 +24,14 @@ class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
 def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
   let summary = "offers a value to another worker";
   let description = [{
-    Returns at once; the value must not change until the transfer is waited
-    for. The k-th send from one worker to another meets the k-th receive there.
-    Pipeline, stage and micro-batch, with their number or part, label the
-    message with the action that made the value.
+    Posts a send to worker `to` and returns at once. The value must not change
+    until `chimera.wait` for the transfer. The k-th send from one worker to
+    another matches the k-th receive that the other posts from it. Pipeline,
+    stage and micro-batch, with their count or part, are the label of the
+    message: the action that made the value.
 
-    Invalid where a worker sends to itself, where the part is not below the
-    number of parts, and where it is a part of several micro-batches.
+    Invalid if a worker sends to itself, if the part is not below the number of
+    parts, and if the message is a part of several micro-batches.
 
     Example:
     ```mlir
@@ -48,11 +49,13 @@ def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
 def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
   let summary = "makes room for a value from another worker";
   let description = [{
-    Returns at once; the value is there when the transfer has been waited for.
+    Posts a receive from worker `from` and returns at once. The value is
+    available after `chimera.wait` for the transfer. The label is that of the
+    send.
 
-    Invalid where a worker receives from itself, where what arrives is no
-    activation or gradient, where the part is not below the number of parts, and
-    where it is a part of several micro-batches.
+    Invalid if a worker receives from itself, if the value that arrives is not
+    an activation or a gradient, if the part is not below the number of parts,
+    and if the message is a part of several micro-batches.
 
     Example:
     ```mlir
@@ -70,11 +73,11 @@ def Chimera_GroupOp : Chimera_PlacedOp<"group", [
     SingleBlock, NoRegionArguments]> {
   let summary = "posts that take effect together";
   let description = [{
-    Holds posts and yields their transfers. To a transport with streams the
+    Contains posts and yields their transfers. For a transport with streams, the
     group is one operation.
 
-    Invalid where it holds no post or anything else, where a post names another
-    worker, or where it yields other than what it posts.
+    Invalid if it contains no post or an op that is not a post, if a post names
+    another worker, and if it does not yield exactly its transfers.
 
     Example:
     ```mlir
@@ -101,20 +104,27 @@ def Chimera_GroupOp : Chimera_PlacedOp<"group", [
 def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
   let summary = "a worker's part in an all-reduce";
   let description = [{
-    Returns at once; the contributions must not change until the sum has been
-    waited for. `workers` and `keys` list all contributions inside one copy in
-    the order of the fold: who gives it, and its pipeline (gradients) or
-    micro-batch (losses). With `tied`, contributions are for each pipeline of
-    `stage` and of `tied` in turn (see `chimera.all_reduce`). Where the gradient
-    is reduced in buckets, `bucket` says which of them this is. The sum takes the
-    place of the worker's first contribution of a gradient. Members start the
-    all-reduces of one group in one order.
+    Starts this worker's part of an all-reduce and returns at once. The
+    contributions must not change until `chimera.wait` for the sum.
 
-    Invalid where the lists differ in length, the types differ or are no weight
-    gradients or losses, this worker does not give as many contributions as it
-    has operands, or the bucket is not below the number of buckets, or one of
-    losses, and where contributions of losses are tied, do not come in pairs of
-    one key, or the tied stage is not a later one.
+    `workers` and `keys` list all contributions of one copy, in the order in
+    which they are summed: the worker that makes the contribution, and its key.
+    The key is a pipeline (gradients) or a micro-batch (losses). With `tied`,
+    contributions of `stage` and of the tied stage alternate, for each pipeline
+    (see `chimera.all_reduce`). `width` is the number of copies. If a gradient
+    is reduced in buckets, `bucket` is the number of this bucket. The sum of
+    gradients overwrites the worker's first contribution. All members of a group
+    start its all-reduces in the same order.
+
+    Invalid if
+    - the two lists differ in length;
+    - the types of contributions and sum differ, or are neither weight gradients
+      nor losses;
+    - the op has not as many operands as the lists name contributions of this
+      worker;
+    - the bucket is not below the number of buckets, or losses have buckets;
+    - losses are tied, the tied stage is not after `stage`, or tied
+      contributions do not come in pairs with the same key.
 
     Example:
     ```mlir
@@ -146,14 +156,16 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
 def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
   let summary = "a gradient as the pieces that it is reduced in";
   let description = [{
-    Apart from the rest, the gradient of parameters that another stage has too,
-    or the buckets of either. No byte moves: in memory the pieces lie one behind
-    another in the place of the whole, which is used no further. Buckets begin at
-    multiples of 8 bytes of what is cut (which a program is verified for, not
-    this op: of tied parameters that are cut off there may be any number).
+    Splits a gradient into pieces. A piece is the gradient of parameters that
+    another stage shares, the gradient of the other parameters, or a bucket of
+    either. No byte moves: in memory, the pieces lie one after another where the
+    whole gradient was. The whole gradient is not used any more. Buckets begin
+    at multiples of 8 bytes of the gradient that they are cut from. The program
+    is verified for this, not the op: the gradient of tied parameters, which is
+    also a piece, may have any number of bytes.
 
-    Invalid where there are less than two pieces, one is empty, or they have
-    another number of bytes than the whole.
+    Invalid if there are fewer than two pieces, if one is empty, and if the
+    pieces do not have as many bytes as the whole.
 
     Example:
     ```mlir
@@ -173,11 +185,11 @@ def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
 def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
   let summary = "the reduced pieces of a gradient as a whole again";
   let description = [{
-    The inverse of `chimera.split`, and as little moves: the whole lies where its
-    pieces lie.
+    Joins the reduced pieces of a gradient: the inverse of `chimera.split`. No
+    byte moves: the whole lies where its pieces lie.
 
-    Invalid where there are less than two pieces, one is empty, or they have
-    another number of bytes than the whole.
+    Invalid if there are fewer than two pieces, if one is empty, and if the
+    pieces do not have as many bytes as the whole.
 
     Example:
     ```mlir
@@ -198,11 +210,12 @@ def Chimera_OverwriteOp : Chimera_ReplicaOp<"overwrite", [
     AllTypesMatch<["place", "value", "result"]>]> {
   let summary = "a gradient that becomes equal to another";
   let description = [{
-    Where a worker gives several contributions to an all-reduce of tied
-    parameters, the sum lies in the place of the first: this puts it into that of
-    another, whose replica's update needs it there.
+    Copies `value` into the memory of `place`. It is needed if a worker makes
+    several contributions to an all-reduce of tied parameters. The sum is then
+    in the memory of the first contribution, and the optimizer step of another
+    replica needs it in the memory of its own contribution.
 
-    Invalid where the type changes.
+    Invalid if the types of place, value and result differ.
 
     Example:
     ```mlir
@@ -221,11 +234,11 @@ def Chimera_OverwriteOp : Chimera_ReplicaOp<"overwrite", [
 def Chimera_WaitOp : Chimera_PlacedOp<"wait"> {
   let summary = "completes a transfer";
   let description = [{
-    Afterwards a sent value is its owner's again, and a received or reduced
-    value is there. Every transfer is waited for once, on the worker that began
-    it.
+    Waits until a transfer is complete. A sent value may then change again, and
+    a received or reduced value is available. There is one wait for every
+    transfer, on the worker that began it.
 
-    Invalid where the result is not what the transfer carries.
+    Invalid if the result does not have the type that the transfer carries.
 
     Example:
     ```mlir

@@ -12,7 +12,7 @@
 namespace chimera {
 
 std::optional<Decimal> decimalOf(llvm::StringRef text) {
-  // More is no time and no size, and would only be long to write out.
+  // No time and no size needs more places.
   constexpr int64_t kMostPlaces = 18;
   bool isNegative = text.consume_front("-");
   auto [mantissa, exponentText] = text.split(text.contains('e') ? 'e' : 'E');
@@ -47,7 +47,7 @@ std::optional<Decimal> decimalOf(llvm::StringRef text) {
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Decimal &number) {
   if (number.isWhole())
     return os << number.digits;
-  // In two's complement the least number has no positive.
+  // The smallest int64_t has no positive counterpart in int64_t.
   uint64_t magnitude = number.digits < 0 ? -static_cast<uint64_t>(number.digits)
                                          : static_cast<uint64_t>(number.digits);
   std::string digits = llvm::utostr(magnitude);

@@ -16,7 +16,8 @@
 
 namespace chimera {
 
-/// The number digits × 10^-places, exactly: with the least places of 0 or more.
+/// The exact number digits × 10^-places. `places` is as small as possible, and
+/// at least 0.
 struct Decimal {
   Decimal(int64_t whole = 0) : digits(whole) {}
   Decimal(int64_t digits, uint32_t places) : digits(digits), places(places) {}
@@ -28,8 +29,9 @@ struct Decimal {
   bool operator==(const Decimal &) const = default;
 };
 
-/// Reads 3, -0.5, .5, 40e9 or 1.5e-3. None where the text is no number, or its
-/// digits do not fit 64 bits.
+/// Reads 3, -0.5, .5, 40e9 or 1.5e-3. None if the text is not a number, if its
+/// digits do not fit into 64 bits, or if its last digit is more than 18 places
+/// from the point.
 std::optional<Decimal> decimalOf(llvm::StringRef text);
 
 /// Prints 3, -0.5, 40000000000, 0.0015.

@@ -1,4 +1,4 @@
-//===- DescriptionInterface.h - What a description may name -----*- C++ -*-===//
+//===- DescriptionInterface.h - Names in descriptions -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,33 +14,33 @@
 
 namespace chimera {
 
-/// What the architecture of a model is called that has a package.
-/// Architectures of models that are described by other things than sizes.
+/// The names of the two architectures that have no sizes: an exported model has
+/// a package, a bare model has a list of layers.
 inline constexpr llvm::StringLiteral kExportedModel = "exported";
 inline constexpr llvm::StringLiteral kBareModel = "bare";
 
-/// What the dialect itself does not know: which schedules and models there are.
-/// A tool that attaches one (passes/DescriptionInterface.h) has descriptions
-/// verified against it where they are parsed, as an editor wants it; otherwise
-/// the phase that looks a name up refuses it.
+/// The schedules, units of time and models that exist. The dialect itself does
+/// not know them. If a tool attaches an interface
+/// (passes/DescriptionInterface.h), descriptions are verified against it when
+/// they are parsed, so an editor can show the errors. If not, the phase that
+/// looks a name up reports the error.
 class DescriptionInterface
     : public mlir::DialectInterface::Base<DescriptionInterface> {
 public:
   explicit DescriptionInterface(mlir::Dialect *dialect) : Base(dialect) {}
 
-  /// The names of schedules, of units of time, and of the architectures of
-  /// models.
+  /// The names of all schedules, units of time and model architectures.
   virtual llvm::ArrayRef<llvm::StringRef> schedules() const = 0;
   virtual llvm::ArrayRef<llvm::StringRef> timeUnits() const = 0;
   virtual llvm::ArrayRef<llvm::StringRef> architectures() const = 0;
 
-  /// Fail, with a diagnostic that says what is possible, where the schedule of
-  /// the pipeline or the model cannot be made.
+  /// Fails, with a diagnostic that lists what is possible, if the schedule of
+  /// the pipeline, or the model, cannot be made.
   virtual mlir::LogicalResult verify(PipelineOp pipeline) const = 0;
   virtual mlir::LogicalResult verify(ModelOp model) const = 0;
 };
 
-/// Null where no tool has attached one.
+/// The interface that a tool has attached to the dialect, or null.
 const DescriptionInterface *descriptionInterfaceOf(mlir::MLIRContext *context);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- DescriptionOps.cpp - What a user describes -------------------------===//
+//===- DescriptionOps.cpp - Ops of a description --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,9 @@
 using namespace mlir;
 using namespace chimera;
 
-/// What AdamW cannot work with: its corrections divide by 1 - beta^step, its
-/// update by a root plus epsilon. Written so that NaN fails.
+/// Checks the numbers of the optimizer. AdamW divides by 1 - beta^step and by a
+/// root plus epsilon, so a beta must be below 1 and epsilon not negative. Each
+/// comparison is written so that NaN fails.
 static LogicalResult verifyOptimizer(TrainingOp op) {
   auto inRange = [&](const char *name, const APFloat &attribute, bool below1) {
     double value = attribute.convertToDouble();
@@ -69,7 +70,8 @@ static LogicalResult verifyRecompute(PipelineOp op) {
   return success();
 }
 
-/// One step, or a prologue, a step and an epilogue.
+/// Fails, with a diagnostic, unless `sections` are empty, a step alone, or a
+/// prologue, a step and an epilogue.
 static LogicalResult verifyOrder(ArrayRef<SectionOp> sections) {
   Operation *step = nullptr;
   for (SectionOp section : sections) {
@@ -100,8 +102,8 @@ chimera::descriptionInterfaceOf(MLIRContext *context) {
   return dialect->getRegisteredInterface<DescriptionInterface>();
 }
 
-/// Of an exported model its package says everything else, of a bare model its
-/// layers do.
+/// Checks which attributes of a model are given. The package of an exported
+/// model, and the layers of a bare one, replace the sizes.
 static LogicalResult verifyWhatIsGiven(ModelOp op) {
   const bool isExported = op.getArchitecture() == kExportedModel;
   const bool isBare = op.getArchitecture() == kBareModel;
@@ -194,7 +196,7 @@ LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-/// True for what only names a schedule: no phase has made anything of it.
+/// True if no phase has added anything to the pipeline yet.
 static bool isDescribed(PipelineOp op) {
   return op.getBody().empty() ||
          llvm::all_of(op.getBody().front(),
@@ -237,8 +239,8 @@ LogicalResult PipelineOp::verify() {
   if (workerCount() > getStages())
     return emitOpError("expected at most as many workers as stages (")
            << getStages() << "), got " << workerCount();
-  // Counted as far as it is known without the schedule: chimera-partition
-  // counts again.
+  // Parts and overlapping steps depend on the schedule, which is not known
+  // here. chimera-partition counts again.
   if (failed(verifyActions(1, 1, getSplitBackward())))
     return failure();
   if (!getSchedule() && isDescribed(*this))
@@ -272,7 +274,7 @@ LogicalResult PipelineOp::verify() {
 
 LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
                                         bool areSplit) {
-  // Of these, a step takes a minute and some gigabytes to compile.
+  // A step with this many actions takes a minute and some gigabytes to compile.
   constexpr int64_t kMost = int64_t{1} << 22;
   int64_t backwards = 1 + areSplit + getRecompute().has_value();
   int64_t each = steps * (1 + parts * backwards);
@@ -348,7 +350,7 @@ ParseResult OrderOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseAttribute(properties.worker,
                             parser.getBuilder().getI32Type()))
     return failure();
-  // The op's place is that of its text, so that errors find their words.
+  // The op's location is that of the text, so that errors can point to a word.
   result.location = parser.getEncodedSourceLoc(parser.getCurrentLocation());
   return failure(parser.parseAttribute(properties.actions) ||
                  parser.parseOptionalAttrDict(result.attributes));
@@ -363,7 +365,7 @@ Location OrderOp::placeOf(size_t at) {
   auto place = dyn_cast<FileLineColLoc>(Location(getLoc()));
   if (!place)
     return getLoc();
-  // Behind the quote.
+  // The location is that of the opening quote.
   return FileLineColLoc::get(place.getFilename(), place.getLine(),
                              place.getColumn() + 1 + at);
 }

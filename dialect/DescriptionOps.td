@@ -1,4 +1,4 @@
-//===- DescriptionOps.td - What a user describes -----------*- tablegen -*-===//
+//===- DescriptionOps.td - Ops of a description ------------*- tablegen -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,24 +15,32 @@ include "mlir/IR/SymbolInterfaces.td"
 def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
   let summary = "a model to train";
   let description = [{
-    The architecture and its sizes. `layers` counts transformer blocks; the
-    embedding and the head are layers of their own to the partition. `dropout`
-    applies after the embedding, to attention and to both residual branches.
-    In a `tied` model the head multiplies by the token embedding: the first and
-    the last stage hold a copy each, and its gradient is reduced over both.
+    A model: its architecture and its sizes. It has one of three forms.
 
-    Or a PyTorch model, `exported` to a folder: its layers, their costs and
-    bytes are what the package in there says. A relative path begins at the
-    folder of the description.
+    *Built in*: an architecture such as `gpt2`, with its sizes. `layers` is the
+    number of transformer blocks; for the partition, the embedding and the head
+    are two more layers. `dropout` applies after the embedding, in attention and
+    in both residual branches. In a `tied` model the head multiplies by the
+    token embedding. The first and the last stage then have a copy of that
+    matrix each, and the gradient of the matrix is reduced over both.
 
-    Or a `bare` model: a list of layers that state their operations and bytes. It
-    can be partitioned and planned, and its programs run on synthetic or exact
-    stages; there is nothing in it to train.
+    *`exported`*: a PyTorch model in a folder, the *package* that the exporter
+    wrote. The package states the layers, their costs and their bytes. A
+    relative path is relative to the folder of the description.
 
-    Invalid where a size is not positive or missing, where an exported model has
-    sizes or another has a package, and where a bare model has no layers or
-    another has such; the architecture is looked up when the model is
-    partitioned.
+    *`bare`*: a list of layers that state their operations and bytes. A bare
+    model can be partitioned and planned, and its programs run on synthetic or
+    exact stages. It cannot be trained.
+
+    Invalid if
+    - a size is not positive, or a built-in model lacks one;
+    - an exported or a bare model has sizes, `dropout` or `tied`;
+    - an exported model has no package, or another model has one;
+    - a bare model has no layers, or another model has a list of layers;
+    - a layer of a bare model states no `boundary` although another layer
+      follows it.
+
+    The architecture is looked up when the model is partitioned.
 
     Example:
     ```mlir
@@ -64,19 +72,20 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
 def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
   let summary = "how weights are trained";
   let description = [{
-    What a run does with gradients and begins from, whatever is trained and on
-    which workers; a pipeline names it behind `with`, and one that names none has
-    what holds where a clause is not given.
+    The optimizer, its numbers and the seed of a run. They are independent of
+    the model and of the workers. A pipeline names its training after `with`; a
+    pipeline without one has the default of every clause.
 
-    The `optimizer` is `adamw` unless given (Loshchilov and Hutter, "Decoupled
+    `optimizer` is `adamw` (the default; Loshchilov and Hutter, "Decoupled
     Weight Decay Regularization", ICLR'19) or `sgd`, plain stochastic gradient
-    descent, which keeps no state and has no use for `beta1`, `beta2` and
-    `epsilon`. In both parameters decay by `learning_rate` times `weight_decay`, if
-    more than one of their dimensions is larger than 1 or an exported model says
-    so by their names. `seed` determines initial weights, data order and dropout.
+    descent. `sgd` keeps no state and does not use `beta1`, `beta2` and
+    `epsilon`. In both, a parameter decays by `learning_rate` times
+    `weight_decay` if more than one of its dimensions is larger than 1. An
+    exported model may instead name the parameters that decay. `seed` determines
+    the initial weights, the order of the data and dropout.
 
-    Invalid where a number is negative or not finite, or a beta not below 1, and
-    where one that the optimizer has no use for is given.
+    Invalid if a number is negative or not finite, if a beta is not below 1, and
+    if a number is given that the optimizer does not use.
 
     Example:
     ```mlir
@@ -101,43 +110,54 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
 def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
   let summary = "what programs run on";
   let description = [{
-    So many `devices`, each with `memory` bytes, of which `reserved` are taken by
-    others (the framework, buffers of libraries). A pipeline names its machine
-    behind `on`; then its stages take the time in which a device does their
-    operations at `speed`, which is what layers reach, not what a data sheet
-    says, and `layer_overhead` beside them for each layer in a forward and in each
-    half of a backward, which makes small micro-batches dear; updates take that in
-    which it moves their bytes at `memory_bandwidth`, no time unless given. Or all
-    of these take what runs on the machine measured, for micro-batches of one size
-    or of several: `profile` has the files of `chimera-run --profile`, of which
-    each adds to those of its size before it whole backwards, split ones or recomputes
-    that they have not. A relative path begins at the folder of the description.
+    A machine: `devices`, all alike, each with `memory` bytes. Of these,
+    `reserved` bytes are not for the program (the framework and the buffers of
+    libraries use them). A pipeline names its machine after `on`. All times of
+    the machine are in nanoseconds.
 
-    `link` is what messages between devices take, and `all_reduce` what the
-    messages of sums do, the link's unless given. Sums over r replicas follow
-    `rabenseifner`, with 2 log2(r) messages and 2 (r-1)/r of the bytes, unless the
-    `all_reduce_algorithm` is `doubling`: log2(r) exchanges of all bytes. Then what
-    occupies both ends, `send` and `receive` of the `all_reduce`, counts once for a
-    sum, as where it is taken to the host and back. All times are in nanoseconds.
-    With `blocking_all_reduce` a sum goes on only while its workers wait for it, as
-    on hosts whose cores all compute: then none hides behind computation or
-    updates, however eagerly it begins.
+    *Computation.* The time of a layer is its number of operations divided by
+    `speed`, plus `layer_overhead` in a forward and in each half of a backward.
+    `speed` is what layers reach on a device, which is less than its data sheet
+    says. The overhead makes small micro-batches expensive. An update takes the
+    time in which a device moves its bytes at `memory_bandwidth`; without one,
+    updates take no time.
 
-    With `node_devices` the devices are on nodes of so many, in the order of their
-    numbers, and rank r runs on device r: worker w of copy d of a pipeline on
-    device d D + w, where the copy has D workers. What two devices of one node
-    send each other takes what `node_link` says, and what is reduced on one node
-    what `node_all_reduce` says, the node's link unless given; all else takes what
-    `link` and `all_reduce` say, as do two workers that share a node in some copies
-    alone. Without a `node_link` a node's links are as the others.
+    *Measured computation.* With `profile`, computation takes the measured time
+    instead. The clause lists files that `chimera-run --profile` wrote on this
+    machine, for one or several sizes of micro-batch. If two files have the same
+    size, the later one adds only the times that the earlier one lacks: those of
+    whole backwards, of split ones, or of recomputes. A relative path is
+    relative to the folder of the description.
 
-    `node_cores` are the cores with which a host's ranks compute, a thread each:
-    while more ranks than that compute, send or receive at once, each goes on as
-    slowly as they share them. A profile is then to be taken where none do.
+    *Messages and all-reduces.* `link` is the time of a message between two
+    devices. `all_reduce` is the time of a message of an all-reduce; by default
+    it is the `link`. An all-reduce over r replicas follows `rabenseifner`, with
+    2 log2(r) messages and 2 (r-1)/r of the bytes, unless `all_reduce_algorithm`
+    is `doubling`, with log2(r) exchanges of all bytes. With `doubling`, the
+    `send` and `receive` of `all_reduce`, which occupy both ends, count once for
+    each all-reduce, as for a copy to the host and back. With
+    `blocking_all_reduce`, an all-reduce progresses only while its workers wait
+    for it, as on hosts on which all cores compute. No all-reduce is then hidden
+    behind computation or updates, however early it starts.
 
-    Invalid where no memory is left, where a number is not positive, without both a
-    speed and a profile, where a node has more devices than there are, and where
-    cores or links of a node are given without `node_devices`.
+    *Nodes.* With `node_devices`, the devices are on nodes of that many devices,
+    in the order of their numbers. Rank r runs on device r: worker w of copy d
+    of a pipeline with D workers is on device d D + w. A message between two
+    devices of one node takes the time of `node_link`, and an all-reduce within
+    one node that of `node_all_reduce`. The default of `node_all_reduce` is
+    `node_link`; without a `node_link`, the links of a node are like all others.
+    Everything else takes the time of `link` and `all_reduce`. This includes two
+    workers that share a node in some copies only.
+
+    *Shared cores.* `node_cores` is the number of cores on which the ranks of
+    one node compute, one thread for each rank. While more ranks than that
+    compute, send or receive, they share the cores equally and each is slower by
+    that ratio. If `node_cores` is given, take each profile from a run whose
+    ranks shared no cores.
+
+    Invalid if no memory is left, if a number is not positive, if there is
+    neither a speed nor a profile, if a node has more devices than the machine,
+    and if cores or links of a node are given without `node_devices`.
 
     Example:
     ```mlir
@@ -184,79 +204,98 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a training step to be pipelined, and what became of it";
   let description = [{
-    Cuts a model into `stages`, a mini-batch into `micro_batches` for each of
-    the `data_parallel` copies, and names the schedule that interleaves them, or
-    gives one: a placement, in `chimera.direction` ops, and an order, in a
-    `chimera.order` for each worker. A pipeline that has both its schedule's name
-    and a placement says which schedule the placement and the order are from.
-    Without a model its stages are bare: they have costs and sizes and can be
-    looked at, proven, and run on synthetic or exact stages.
+    A training step that is to be pipelined. The op cuts a model into `stages`,
+    and the mini-batch of each of the `data_parallel` copies into
+    `micro_batches`. It names a schedule, or it gives one: a placement, in
+    `chimera.direction` ops, and the order of actions on every worker, in
+    `chimera.order` ops. If a pipeline has both a name and a placement, the
+    placement and the order come from the named schedule. The body also holds
+    what later phases make of the pipeline.
 
-    There is one worker for each stage unless `workers` says how many there are,
-    at most as many as stages; the schedule decides which stages each has.
+    A pipeline names its model after `of`, its training after `with` and its
+    machine after `on`. Without a model, the stages are bare: they have costs
+    and sizes, and can be shown, proven, and run on synthetic or exact stages.
 
-    A schedule may take options, integers and words, which
-    `chimera-opt --help` lists: `schedule("chimera", {pipelines = 4})`.
+    `stages` and `micro_batches` come first. The other clauses follow in any
+    order. Numbers may be written as 1e-3 or 40e9, bytes with a unit (16 GiB),
+    and words with or without quotes.
 
-    `updates` says when weights change in the order: behind all backwards of a
-    step, which ends with a flush (`flush`, unless given), or without a flush,
-    behind each backward (`each_micro_batch`) or once a step (`each_step`). The
-    schedule that is named decides it itself.
+    *Workers and schedule.* `workers` is the number of workers, at most the
+    number of stages; by default there is one for each stage. The schedule
+    decides which stages each worker has. A schedule may have options, which are
+    integers or words; `chimera-opt --help` lists them:
+    `schedule("chimera", {pipelines = 4})`.
 
-    `split_backward` asks the schedule to split every backward into its input gradient and its
-    weight gradient. `recompute` names stages, or `all`, whose forwards keep
-    nothing for their backwards: activations are made again from the stage's
-    input, before the backward's gradient arrives or, `fused`, once it is there.
-    `all_reduce` says when a worker starts the all-reduces of its gradients and
-    losses: behind all its computation (`lazy`, unless given), behind the last
-    action that adds to them (`eager`), or there only where the worker has idle
-    time between that and the end of its computation (`eager_opt`: eager-sync-opt
-    of Li and Hoefler, "Chimera", SC'21).
-    With `bucket_bytes` a stage's gradient, and apart from it that of a tied
-    embedding, is reduced in buckets of at most so many bytes (of a multiple of
-    8), an all-reduce each, unless a worker has several replicas of the stage.
-    `time_unit` says in what unit the stages' costs are: `slot`, `flop`, `us`,
-    `ns`, or `none`, which is meant where nothing is given. A description says so
-    beside the stages that it gives; partition says it of the costs that it
-    finds: `slot` without a model, `flop` with one. Where a cost or the `link` has
-    units of its own, all of the pipeline's times are in `ns`, and another
-    `time_unit` is invalid.
+    *Updates.* `updates` says when the order changes the weights: after all
+    backwards of a step, which then ends with a flush (`flush`, the default), or
+    without a flush, after each backward (`each_micro_batch`) or once a step
+    (`each_step`). If a schedule is named, the schedule decides this.
 
-    `link` says what messages take, in the unit of the stages' costs, and
-    `memory_cap` how many bytes each worker may take: the whole arena of its
-    buffers, which a runtime allocates at the start, and the stashes that live at
-    a time. A pipeline that needs more is refused, early where already weights,
-    gradients, optimizer states, stashes and the boundaries in use are more.
-    `receive_window` is how many receives each worker has
-    outstanding for each other worker at most; unless given, the smallest with
-    which the schedule ends as soon as with any that fits into `memory_cap`.
+    *Backwards.* `split_backward` asks the schedule to split every backward into
+    its input gradient and its weight gradient.
 
-    Weights, their gradients and optimizer state have `weight_type`, f32 or f64.
-    Stages compute in `activation_type`, which activations and their gradients
-    have: the weights' unless given, or bf16 beside f32.
+    *Recomputation.* `recompute` names stages, or `all`. The forwards of these
+    stages keep nothing for their backwards. A recompute makes the activations
+    again from the input of the stage: before the gradient of the backward
+    arrives or, if `fused`, after it has arrived.
 
-    A pipeline that names a `chimera.machine` behind `on` has its link, unless it
-    has one, and as `memory_cap`, unless it has one, the memory that is not
-    reserved. Its costs are in nanoseconds, of a model by the machine's speed.
+    *All-reduces.* `all_reduce` says when a worker starts the all-reduces of its
+    gradients and losses. `lazy`, the default, starts them after all computation
+    of the worker. `eager` starts each one after the last action that adds to
+    it. `eager_opt` does so only if the worker has idle time between that action
+    and the end of its computation, and is lazy otherwise (eager-sync-opt of Li
+    and Hoefler, "Chimera", SC'21). With `bucket_bytes`, the gradient of a stage
+    is reduced in buckets of at most that many bytes (rounded down to a multiple
+    of 8), with one all-reduce for each bucket. The gradient of a tied embedding
+    is cut into buckets of its own. A stage is reduced whole if a worker has
+    several replicas of it.
 
-    Clauses follow the first two in any order. Numbers may be written 1e-3 and
-    40e9, bytes with a unit (16 GiB), words bare or in quotes.
+    *Time.* `time_unit` is the unit of the costs of the stages: `slot`, `flop`,
+    `us`, `ns`, or `none`, the default. A description states it together with
+    stages of its own. Otherwise partition sets it with the costs that it makes:
+    `slot` without a model, `flop` with one. If a cost or the `link` has units,
+    all times of the pipeline are in `ns`, and any other `time_unit` is invalid.
+    `link` is the time of a message, in the same unit.
 
-    The phases fill the body: stages, directions and orders, then the step, then
-    the workers. A described pipeline may give its own `chimera.stage` ops, and
-    its own directions and orders in place of a schedule's name.
+    *Memory.* `memory_cap` is the largest number of bytes that a worker may
+    need: its whole arena of buffers, which a runtime allocates at the start,
+    plus the largest size of its live stashes. A pipeline that needs more is
+    refused. It is refused early if the weights, gradients, optimizer states,
+    stashes and boundaries in use already need more. `receive_window` is the
+    largest number of receives from one other worker that a worker may have
+    posted, but not completed. By default it is the smallest number with which
+    the schedule ends as early as with any number that fits into `memory_cap`.
 
-    Where a schedule lets steps overlap, a prologue stands before the step and an
-    epilogue behind it.
+    *Types.* Weights, their gradients and the optimizer state have
+    `weight_type`, f32 (the default) or f64. Stages compute in
+    `activation_type`, which is also the type of activations and of their
+    gradients. It is the `weight_type` by default, and may be bf16 if the
+    weights are f32.
 
-    Invalid where it has neither a schedule's name nor anything else that says
-    what is to run, where the body holds anything else or a second step, where prologue,
-    step and epilogue do not hand the same values on, where there are more than
-    2^22 actions (more would take minutes and many gigabytes to compile), where
-    there are more workers than stages, where
-    recomputed stages do not ascend, are none or
-    not below `stages`, where `recompute_fused` stands without them, where
-    buckets have less than 8 bytes, and where the types are others.
+    *Machine.* A pipeline on a machine takes from it what it does not state
+    itself: the `link`, and as `memory_cap` the memory that is not reserved. Its
+    costs are in nanoseconds; if it has a model, they follow from the machine's
+    speed or profile.
+
+    *Body.* The phases fill the body: first with stages, directions and orders,
+    then with the step, then with the workers. A description may give
+    `chimera.stage` ops of its own, and directions and orders in place of the
+    name of a schedule. If a schedule lets steps overlap, a prologue precedes
+    the step and an epilogue follows it.
+
+    Invalid if
+    - it names no schedule and has nothing else that says what to run;
+    - the body holds any other op, or a second step;
+    - prologue, step and epilogue do not carry the same values from one to the
+      next;
+    - there are more than 2^22 actions (they would take minutes and many
+      gigabytes to compile);
+    - there are more workers than stages;
+    - the recomputed stages do not ascend, are an empty list, or are not below
+      `stages`;
+    - `recompute_fused` is given without recomputed stages;
+    - buckets have less than 8 bytes;
+    - the types are other ones than those above.
 
     Example:
     ```mlir
@@ -307,15 +346,16 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// The workers that the stages are laid over.
+    /// The number of workers.
     size_t workerCount() { return getWorkers().value_or(getStages()); }
 
-    /// Whether the link or some stage's cost has units: then all of the
-    /// pipeline's times are nanoseconds.
+    /// True if the link or the cost of a stage has units. All times of the
+    /// pipeline are then in nanoseconds.
     bool hasTimesWithUnits();
 
-    /// Fails, with a diagnostic, where `steps` at a time, with backwards in
-    /// `parts` and some of them split, have more actions than can be compiled.
+    /// Fails, with a diagnostic, if `steps` steps have more actions than can be
+    /// compiled. Each backward has `parts` parts; `areSplit` is true if some
+    /// backwards are split.
     ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts,
                                         bool areSplit);
   }];
@@ -326,10 +366,11 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
 def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {
   let summary = "a contiguous slice of the model";
   let description = [{
-    Stage `index` is layers [first, last) with the cost and the sizes of one
-    micro-batch. A bare stage has no layers.
+    Stage `index` is the layers [first, last) of the model, with the cost and
+    the sizes of one micro-batch. A bare stage has no layers.
 
-    Invalid where the range is empty, reversed or has one end only.
+    Invalid if the range is empty or reversed, or if only one of its ends is
+    given.
 
     Example:
     ```mlir
@@ -353,14 +394,18 @@ def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {
 def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
   let summary = "a full copy of the model laid over the workers";
   let description = [{
-    Pipeline `index` holds its stage s on worker `placement[s]` and trains on
-    `micro_batches`. Its way names the direction in which activations travel.
-    A forward covers one micro-batch each, or `forwards[i]` of them, in their
-    order; a backward covers one, or one of `backward_parts` equal parts of one.
+    Pipeline `index`: a full copy of the model. Its stage s is on worker
+    `placement[s]`, and it trains on `micro_batches`. `down` and `up` name the
+    direction in which activations travel.
 
-    Invalid where a worker or a micro-batch is negative, where the micro-batches
-    do not ascend, and where `forwards` do not cover them all, or one that
-    covers several covers other than consecutive ones.
+    Each forward covers one micro-batch. With `forwards`, forward i covers
+    `forwards[i]` micro-batches, in their order. Each backward covers one
+    micro-batch. With `backward_parts`, it covers one of that many equal parts
+    of a micro-batch.
+
+    Invalid if a worker or a micro-batch is negative, if the micro-batches do
+    not ascend, if `forwards` do not cover all of them, and if a forward covers
+    micro-batches that are not consecutive.
 
     Example:
     ```mlir
@@ -381,7 +426,7 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
     (`forwards` $forwards^)? (`backward_parts` $backward_parts^)? attr-dict
   }];
   let extraClassDeclaration = [{
-    /// How many micro-batches each forward covers, in their order.
+    /// The number of micro-batches of each forward, in the order of forwards.
     ::llvm::SmallVector<int32_t> forwardCounts();
   }];
   let hasVerifier = 1;
@@ -390,35 +435,38 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
 def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
   let summary = "what a worker runs, as a line of text";
   let description = [{
-    The actions of `worker` in their order, a word each:
+    The actions of `worker`, in their order. Each action is a word:
 
     - `F0`, `B0`, `I0`, `W0`, `R0`: forward, whole backward, input gradient,
-      weight gradient and recompute of micro-batch 0. A backward is whole or
-      split as its words say, each for itself, but its parts alike, and alike in
-      every step.
-    - `2F0`: the same on stage 2, needed where the worker has several stages of
-      the micro-batch's pipeline.
-    - `F0-1`: one forward of micro-batches 0 and 1, where the direction's forward
-      covers both; `B0.1`: part 1 of a backward in parts.
-    - `.` and `.3`: idle slots, one and three. With such a word, or `.0`, on any
-      worker every action takes one slot, as the order is shown unless times are
-      asked for. Slots are for pictures: where an edit no longer fits them, delete
-      them from all orders.
-    - `|`: where steps overlap, what ends the prologue, and what ends the step.
-      A prologue has of each stage one forward for every stage behind it. The
-      epilogue numbers its micro-batches from 0, the others those of the next
-      step from the number of micro-batches on.
+      weight gradient and recompute of micro-batch 0. Each backward is whole or
+      split, as its words say. All parts of one backward must be alike, and so
+      must the same backward in every step.
+    - `2F0`: the forward on stage 2. The stage is needed if the worker has
+      several stages of the pipeline that the micro-batch belongs to.
+    - `F0-1`: one forward of micro-batches 0 and 1, if the direction has a
+      forward that covers both.
+    - `B0.1`: part 1 of a backward that has parts.
+    - `.` and `.3`: one and three idle slots. If any worker has such a word, or
+      `.0`, timelines show every action as one slot unless you ask for times.
+      Slots are only for pictures. If you change the order so that the slots no
+      longer fit, delete them from all orders.
+    - `|`: the end of the prologue, and the end of the step, if steps overlap.
+      The prologue has one forward of a stage for each stage after that one. The
+      epilogue numbers its micro-batches from 0. The prologue and the step
+      number the micro-batches of the next step from the number of micro-batches
+      on.
 
-    Which stages are recomputed the pipeline's `recompute` says. Where they are is
-    for the words to say or, if no worker has such a word, for `chimera-recompute`.
+    The pipeline's `recompute` says which stages are recomputed. The `R` words
+    say where; if no worker has one, `chimera-recompute` decides.
 
-    The order is followed once all actions are there, by `chimera-schedule` and,
-    where it has recomputes, by `chimera-recompute`, which then remove it;
-    `chimera-write-order` writes that of a scheduled pipeline.
+    `chimera-schedule` puts the actions of the step into this order and removes
+    the op. If the order has recomputes, `chimera-recompute` inserts them and
+    removes the op. `chimera-write-order` writes the orders of a scheduled
+    pipeline.
 
-    Invalid where the pipeline has another order for that worker, or no such
-    worker. The words are looked at by `chimera-partition`, and whether they are a
-    possible order by `chimera-schedule`.
+    Invalid if the pipeline has another order for the worker, or if it has no
+    such worker. `chimera-partition` checks the words. `chimera-schedule` checks
+    that the order is possible.
 
     Example:
     ```mlir
@@ -429,7 +477,8 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
   let arguments = (ins Chimera_Index:$worker, StrAttr:$actions);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// Where character `at` of the text is, as far as the op's place tells.
+    /// The source location of character `at` of the text, or the location of
+    /// the op if that is not a place in a file.
     ::mlir::Location placeOf(size_t at);
   }];
 }

@@ -14,24 +14,26 @@ def Chimera_Dialect : Dialect {
   let name = "chimera";
   let cppNamespace = "::chimera";
   let description = [{
-    Pipeline-parallel training steps, from description to streams.
+    Pipeline-parallel training steps, from a description to one instruction
+    stream per worker.
 
     A training step of a model that is cut into stages is a dataflow graph in
-    SSA: activations, gradients, stashes, weights, optimizer state and weight
-    gradients are values, and nothing is hidden state. MLIR's dominance check
-    is the dependency check of an order of actions.
+    SSA. Activations, gradients, stashes, weights, optimizer state and weight
+    gradients are values; there is no hidden state. MLIR's dominance check is
+    therefore the dependency check of an order of actions.
 
-    The phases, each a form of the same module:
+    A module goes through these phases:
 
     - *described*: `chimera.model` and `chimera.pipeline`;
     - *partitioned*: the pipeline holds `chimera.stage`, `chimera.direction` and
       `chimera.order` ops;
-    - *unrolled*: and one `chimera.step` with every action of a step;
-    - *scheduled*: the step's block is in execution order, each action names
-      its worker;
-    - *communicated* and *synchronised*: what crosses workers is posted and
-      waited for;
-    - *projected*: one isolated `chimera.worker` for each worker;
+    - *unrolled*: the pipeline also holds one `chimera.step` with every action
+      of a step;
+    - *scheduled*: the block of the step is in execution order, and each action
+      names its worker;
+    - *communicated* and *synchronised*: every value that one worker makes and
+      another uses is sent, received or reduced by explicit ops;
+    - *projected*: there is one isolated `chimera.worker` for each worker;
     - *allocated*: every value has a buffer.
   }];
   let useDefaultTypePrinterParser = 1;

@@ -1,4 +1,4 @@
-//===- HandedOn.cpp - What sections hand on -------------------------------===//
+//===- HandedOn.cpp - Loop-carried values of sections ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,8 +32,8 @@ std::optional<SmallVector<HandedOn>> handedOnBy(TypeRange types) {
   return replicas;
 }
 
-/// True if nothing but the newest weights and the optimizer state of each
-/// replica is handed on.
+/// True if the loop-carried values are only the weights and the optimizer state
+/// of each replica.
 static bool isPlain(TypeRange types) {
   std::optional<SmallVector<HandedOn>> replicas = handedOnBy(types);
   return replicas && llvm::all_of(*replicas, [](const HandedOn &replica) {

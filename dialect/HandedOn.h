@@ -1,14 +1,15 @@
-//===- HandedOn.h - What sections hand on -----------------------*- C++ -*-===//
+//===- HandedOn.h - Loop-carried values of sections -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A step is a loop body: what one leaves, the next takes. With a flush that is
-// the weights and the optimizer state of every stage replica. Without one, a
-// prologue and an epilogue stand around the step, and older weights and what is
-// in flight are handed on too.
+// A step is the body of a loop. Its loop-carried values are the values that it
+// yields and that the next step takes as arguments. With a flush, they are the
+// weights and the optimizer state of every stage replica. Without a flush, the
+// step has a prologue before it and an epilogue after it, and the loop-carried
+// values also include older weights and the values of micro-batches in flight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +20,13 @@
 
 namespace chimera {
 
-/// What one stage replica hands on, by position: `versions` weights, oldest
-/// first, the optimizer state, then of the micro-batches in flight, oldest
-/// first, the stashes or, where they are recomputed, the activations that their
-/// forwards took, and last the activation that the stage before has sent.
+/// The positions of one stage replica's loop-carried values. In this order:
+/// - `versions` weights, oldest first;
+/// - the optimizer state;
+/// - `stashes` stashes of micro-batches in flight, oldest first;
+/// - `activations` activations. The last is the one that the previous stage has
+///   sent. If the stage is recomputed, the input activations of the forwards in
+///   flight, oldest first, replace the stashes and precede it.
 struct HandedOn {
   unsigned first = 0;
   unsigned versions = 0;
@@ -36,21 +40,26 @@ struct HandedOn {
   unsigned end() const { return firstActivation() + activations; }
 };
 
-/// Reads `types` as what replicas hand on, one after another. None where they
-/// are anything else.
+/// The replicas whose loop-carried values have `types`, one replica after
+/// another. None if `types` are not such a list.
 std::optional<llvm::SmallVector<HandedOn>> handedOnBy(mlir::TypeRange types);
 
 enum class SectionKind { Prologue, Step, Epilogue };
 
-/// What holds for a section by itself: `block` ends with a yield, takes and
-/// yields what replicas hand on, a prologue begins and an epilogue ends with
-/// weights and optimizer state alone, and a step yields what it takes.
+/// Checks one section. Fails, with a diagnostic on `op`, unless
+/// - `block` ends with a yield;
+/// - its arguments, and the values that it yields, are loop-carried values of
+///   replicas;
+/// - a prologue takes nothing but weights and optimizer state, and an epilogue
+///   yields nothing else;
+/// - a step yields the types of its arguments.
 mlir::LogicalResult verifySection(mlir::Operation *op, mlir::Block &block,
                                   SectionKind section);
 
-/// What holds for a step alone, or for prologue, step and epilogue: each takes
-/// what the one before yields, and a step alone weights and optimizer state
-/// only. Reports on `op`. Requires that verifySection holds for each.
+/// Checks a step alone, or a prologue, a step and an epilogue together. Fails,
+/// with a diagnostic on `op`, if a section does not take the types that the
+/// previous one yields, or if a step alone takes anything but weights and
+/// optimizer state. Requires that verifySection succeeds for each section.
 mlir::LogicalResult verifyHandedOn(mlir::Operation *op,
                                    llvm::ArrayRef<mlir::Block *> sections);
 

@@ -1,4 +1,4 @@
-//===- Interfaces.td - What actions have in common ---------*- tablegen -*-===//
+//===- Interfaces.td - Op interfaces of the dialect --------*- tablegen -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@ include "mlir/IR/OpBase.td"
 def Chimera_PlacedInterface : OpInterface<"PlacedOp"> {
   let cppNamespace = "::chimera";
   let description = [{
-    An op that one worker runs. From `schedule` to `project` its `on` names the
-    worker; inside a `chimera.worker` the region does.
+    An op that one worker runs. From `schedule` to `project`, `on` names the
+    worker. Inside a `chimera.worker`, the region determines it.
   }];
   let methods = [
     InterfaceMethod<"The worker that the op names, if any.",
@@ -33,10 +33,10 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
                                           [Chimera_PlacedInterface]> {
   let cppNamespace = "::chimera";
   let description = [{
-    A computation of one stage of one pipeline: what a schedule orders. It
-    covers the micro-batches [`getMicroBatch`, `getMicroBatch` + `getCount`) or,
-    where `getParts` is more than 1, part `getPart` of so many equal parts of
-    one.
+    A computation of one stage of one pipeline. A schedule is an order of
+    actions. An action covers the micro-batches [`getMicroBatch`,
+    `getMicroBatch` + `getCount`). If `getParts` is more than 1, it covers part
+    `getPart` of that many equal parts of one micro-batch.
   }];
   let methods = [
     InterfaceMethod<"", "uint32_t", "getPipeline">,
@@ -58,7 +58,7 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
                     "return ::mlir::MutableOperandRange($_op, 0, 0);">
   ];
   let extraSharedClassDeclaration = [{
-    /// The same operand, or null.
+    /// The operand of `getSumMutable`, or null if there is none.
     ::mlir::OpOperand *getSumOperand() {
       ::mlir::MutableOperandRange sum = $_op.getSumMutable();
       return sum.empty() ? nullptr : &sum[0];
@@ -69,8 +69,9 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
 def Chimera_SectionInterface : OpInterface<"SectionOp"> {
   let cppNamespace = "::chimera";
   let description = [{
-    A part of the run of all steps: `chimera.step`, the loop body, and where
-    steps overlap the prologue before it and the epilogue behind it.
+    A part of a run: `chimera.step`, the body of the loop over steps. If steps
+    overlap, `chimera.prologue` before it and `chimera.epilogue` after it are
+    sections too.
   }];
   let methods = [
     InterfaceMethod<"Its region, of one block.", "::mlir::Region &", "getBody">

@@ -1,4 +1,4 @@
-//===- OpBase.td - What all ops share ----------------------*- tablegen -*-===//
+//===- OpBase.td - Base classes of all ops -----------------*- tablegen -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Chimera_Op<string name, list<Trait> traits = []>
     : Op<Chimera_Dialect, name, traits>;
 
-/// Numbers of a range, which errors name.
+/// A whole number of a range. Errors print the summary.
 class Chimera_From1To<Attr number, int most>
     : ConfinedAttr<number, [IntPositive, IntMaxValue<most>]> {
   let summary = "a whole number from 1 to " # most;
@@ -25,40 +25,41 @@ class Chimera_From0<Attr number> : ConfinedAttr<number, [IntNonNegative]> {
   let summary = "a whole number from 0 on";
 }
 
-/// Counts that fit the program file.
+/// A count that fits into the program file.
 defvar Chimera_Positive = Chimera_From1To<I64Attr, 2147483647>;
-// Of bytes or a rate: what is added up later stays below 2^63.
+// A number of bytes, or a rate. The limit keeps later sums below 2^63.
 defvar Chimera_Amount = Chimera_From1To<I64Attr, 1152921504606846976>;
 defvar Chimera_Index = Chimera_From0<I32Attr>;
 defvar Chimera_Size = Chimera_From0<I64Attr>;
 
-/// A number that is `absent` where the attribute is. Unlike the getter of a
-/// DefaultValuedOptionalAttr, this one makes no attribute.
+/// An optional number. Its getter returns `absent` if there is no attribute. A
+/// DefaultValuedOptionalAttr would make an attribute in its getter.
 class Chimera_NumberOr<string absent, Attr number> : OptionalAttr<number> {
   let returnType = number.returnType;
   let convertFromStorage =
       "$_self ? " # number.convertFromStorage # " : " # absent;
 }
 
-/// What an action or a message covers besides its micro-batch: `count`
-/// consecutive ones from it on, or part `part` of `parts` equal parts of it.
-/// Most ops cover one whole micro-batch and have no attribute for it.
+/// The extent of an action or a message: `count` consecutive micro-batches,
+/// beginning with its own, or part `part` of `parts` equal parts of its own.
+/// Most ops cover one whole micro-batch and have none of these attributes.
 defvar Chimera_Count = Chimera_NumberOr<"1",
     Chimera_From1To<I32Attr, 65535>>;
 defvar Chimera_Part = Chimera_NumberOr<"0", Chimera_Index>;
 defvar Chimera_Parts = Chimera_NumberOr<"1",
     Chimera_From1To<I32Attr, 255>>;
 
-/// Of ops that sum gradients of `stage` and maybe of `tied`.
+/// For ops that sum the gradients of `stage`, and of `tied` if it is given.
 defvar Chimera_StageOfContribution = [{
-  /// The stage that makes contribution `i` of a copy.
+  /// The stage that makes contribution `i` of one copy. Contributions of two
+  /// tied stages alternate.
   uint32_t getStageOf(size_t i) {
     return getTied() && i % 2 == 1 ? *getTied() : getStage();
   }
 }];
 
-/// An op that a worker runs. It has effects (none are declared), so that no
-/// pass merges, drops or reorders it.
+/// An op that a worker runs. It declares nothing about its effects, so no pass
+/// merges, drops or reorders it.
 class Chimera_PlacedOp<string name, list<Trait> traits = []>
     : Chimera_Op<name, traits # [Chimera_PlacedInterface]> {
   dag placement = (ins OptionalAttr<Chimera_Index>:$worker,
@@ -66,7 +67,7 @@ class Chimera_PlacedOp<string name, list<Trait> traits = []>
   string placed = "(`on` $worker^)? (`buffers` $buffers^)? attr-dict ";
 }
 
-/// A placed op that concerns a pipeline's stage.
+/// A placed op that belongs to one stage of one pipeline.
 class Chimera_ReplicaOp<string name, list<Trait> traits = []>
     : Chimera_PlacedOp<name, traits> {
   dag replica = !con((ins Chimera_Index:$pipeline, Chimera_Index:$stage),
@@ -74,7 +75,7 @@ class Chimera_ReplicaOp<string name, list<Trait> traits = []>
   string replicaHead = "`pipeline` $pipeline `stage` $stage ";
 }
 
-/// An action. `extent` is what it may cover besides its micro-batch.
+/// An action. `extent` has the attributes for its count or its part.
 class Chimera_ActionOp<string name, dag extent, string spelling,
                        list<Trait> traits = []>
     : Chimera_PlacedOp<name, traits # [Chimera_ActionInterface]> {

@@ -1,4 +1,4 @@
-//===- Ops.cpp - What TableGen makes of the ops ---------------------------===//
+//===- Ops.cpp - Generated code of the ops --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace chimera;
 
-/// A part's number, which may be left out of the attributes where it is 0.
+/// Parses the number of a part. The attribute may be absent if it is 0.
 static ParseResult parsePart(OpAsmParser &parser, IntegerAttr &part) {
   return parser.parseAttribute(part, parser.getBuilder().getI32Type());
 }

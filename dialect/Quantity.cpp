@@ -26,7 +26,8 @@ struct Unit {
 
 constexpr int64_t kKibi = 1024, kKilo = 1000;
 
-/// Ascending; those that are printed are the `printed` last.
+/// The units of a dimension. Only the last `printed` of them, which ascend, are
+/// used for printing.
 struct Units {
   ArrayRef<Unit> all;
   size_t printed;
@@ -85,7 +86,8 @@ Units unitsOf(Dimension dimension) {
   llvm_unreachable("no such dimension");
 }
 
-/// `text` in the dimension's own unit; none where it is no whole number of it.
+/// The value of `text` in the first of `units`. None if it is not a whole
+/// number.
 std::optional<int64_t> valueOf(const Units &units, StringRef text) {
   text = text.trim();
   size_t end = text.find_last_of("0123456789.") + 1;
@@ -98,7 +100,8 @@ std::optional<int64_t> valueOf(const Units &units, StringRef text) {
                            });
   if (!number || unit == units.all.end())
     return std::nullopt;
-  // Of 128 bits: "10.025826 TFLOP/s" has more digits than its value.
+  // Needs 128 bits: the digits of "10.025826 TFLOP/s" times its unit overflow
+  // int64_t.
   __extension__ using Wide = __int128;
   Wide power = 1;
   for (uint32_t i = 0; i < number->places; ++i)
@@ -123,7 +126,7 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
     double number = 0;
     if (parseNumber(parser, number, /*mayHaveUnit=*/true))
       return failure();
-    // What has been read, up to the blanks before the next token.
+    // The text of the number, without the blanks before the next token.
     text = StringRef(begin, parser.getCurrentLocation().getPointer() - begin)
                .take_while([](char c) {
                  return llvm::isAlnum(c) || c == '.' || c == '-' || c == '+';
@@ -152,13 +155,13 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
   return success();
 }
 
-/// No longer number has a unit.
+/// This many units, or more, are printed as a number without a unit.
 static constexpr int64_t kMostUnits = 10000;
 
 std::string quantityText(Dimension dimension, int64_t value) {
   Units units = unitsOf(dimension);
   for (const Unit &unit : llvm::reverse(units.all.take_back(units.printed))) {
-    // With a fraction of three digits at most, and none of powers of two.
+    // Up to three decimal places for decimal units, none for binary units.
     bool isBinary = unit.size % kKibi == 0 && unit.size % kKilo != 0;
     int64_t least =
         isBinary ? unit.size : std::max<int64_t>(unit.size / 1000, 1);

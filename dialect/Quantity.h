@@ -15,23 +15,26 @@
 
 namespace chimera {
 
-/// What a number counts, and in what where no unit stands behind it.
+/// The kind of a number with a unit. The unit that is listed first is that of a
+/// number without one.
 enum class Dimension {
   Bytes,          ///< B, kB, MB, GB, TB, KiB, MiB, GiB, TiB
-  Time,           ///< ns, us, ms, s; nanoseconds without
-  BytesPerSecond, ///< those of bytes and "/s"
+  Time,           ///< ns, us, ms, s
+  BytesPerSecond, ///< B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s
   Flop,           ///< FLOP, MFLOP, GFLOP, TFLOP
   FlopPerSecond   ///< FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s
 };
 
-/// Reads 17179869184, 16 GiB, "16 GiB" or "4.5 TFLOP/s", exactly: a number that
-/// is whole in the dimension's own unit. Units with a slash are in quotes with
-/// their number. `hasUnit`, if not null, is told whether there was a unit.
+/// Reads 17179869184, 16 GiB, "16 GiB" or "4.5 TFLOP/s". `value` is exact, in
+/// the first unit of the dimension. A number and a unit with a slash must be in
+/// quotes. If `hasUnit` is not null, it is set to whether the text has a unit.
+/// Fails, with a diagnostic, if the text is not a whole number of the first
+/// unit.
 mlir::ParseResult parseQuantity(mlir::AsmParser &parser, Dimension dimension,
                                 int64_t &value, bool *hasUnit = nullptr);
 
 /// The text that parseQuantity reads as `value`, with the largest unit that
-/// makes it short.
+/// gives a short text.
 std::string quantityText(Dimension dimension, int64_t value);
 
 } // namespace chimera

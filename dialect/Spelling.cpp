@@ -1,4 +1,4 @@
-//===- Spelling.cpp - How words and numbers are written -------------------===//
+//===- Spelling.cpp - Words and numbers of descriptions -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The characters of `isPart` from `begin` on. A buffer ends with a 0.
+/// The longest text from `begin` on whose characters satisfy `isPart`. Requires
+/// that the buffer ends with a 0.
 template <typename IsPart>
 static StringRef spelledAt(const char *begin, IsPart isPart) {
   const char *end = begin;
@@ -36,8 +37,8 @@ static bool isOfWord(char c) {
   return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
 }
 
-/// Goes past the tokens that `text`, at which the parser is, consists of.
-/// Fails, without a diagnostic, where it does not end with one of them.
+/// Consumes the tokens of `text`, which begins at the parser's position. Fails,
+/// without a diagnostic, if `text` does not end where a token ends.
 static ParseResult skip(AsmParser &parser, StringRef text) {
   while (positionOf(parser) < text.end()) {
     const char *at = positionOf(parser);
@@ -50,8 +51,8 @@ static ParseResult skip(AsmParser &parser, StringRef text) {
         return failure();
     } else {
       StringRef digits = spelledAt(at + (*at == '-'), llvm::isDigit);
-      // A float would reach further; a minus alone is a token that no parser
-      // of operations reads.
+      // A float token would end after `text`. A minus alone is a token that an
+      // op parser cannot read.
       APInt number;
       if (digits.empty() || *digits.end() == '.')
         return failure();
@@ -63,14 +64,14 @@ static ParseResult skip(AsmParser &parser, StringRef text) {
   return success();
 }
 
-/// Offers `words` at a code completion. Requires that no word is next.
+/// Offers `words` as completions. Requires that no word is next.
 static void offer(AsmParser &parser, ArrayRef<StringRef> words) {
   StringRef none;
   (void)parser.parseOptionalKeyword(&none, words);
 }
 
-/// The text of a bare word at which the parser is, which is none to MLIR where
-/// it has a minus.
+/// The text of the word at the parser's position. It may contain a minus, which
+/// MLIR's lexer does not accept in a word.
 static StringRef wordAt(AsmParser &parser) {
   return spelledAt(positionOf(parser),
                    [](char c) { return isOfWord(c) || c == '-'; });
@@ -90,13 +91,13 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
     return parser.emitError(at, "expected \"")
            << text << "\", in quotes as it is no single word, got it without";
   word = text.str();
-  // One that has been begun may be meant to go on.
+  // If nothing follows directly, the user may still be typing the word.
   if (positionOf(parser) == text.end())
     offer(parser, known);
   return success();
 }
 
-/// The number, as people write it, at `begin`; empty if there is none.
+/// The text of the number at `begin`. Empty if there is none.
 static StringRef numberAt(const char *begin) {
   const char *end = begin;
   auto skipDigits = [&] {
@@ -127,15 +128,16 @@ static StringRef numberAt(const char *begin) {
   return {begin, static_cast<size_t>(end - begin)};
 }
 
-/// Reads the text of a number, `kind` of which is expected: a whole one unless
-/// `mayHavePoint`, and with letters behind it where it `mayHaveUnit`.
+/// Reads the text of a number. Errors say that `kind` is expected. A point is
+/// allowed if `mayHavePoint`, and letters after the number if `mayHaveUnit`.
 static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
                                    bool mayHavePoint, StringRef &text,
                                    bool mayHaveUnit = false) {
   SMLoc at = parser.getCurrentLocation();
   text = numberAt(at.getPointer());
-  // The lexer takes a point for the first of three and stops; what parsers then
-  // say is not shown.
+  // The lexer reads a leading point as the beginning of "..." and fails. MLIR
+  // does not print diagnostics of a parser after that, so this one is printed
+  // directly.
   if (at.getPointer()[-1] == '.') {
     InFlightDiagnostic error = mlir::emitError(parser.getEncodedSourceLoc(at));
     StringRef digits = spelledAt(at.getPointer(), llvm::isDigit);
@@ -159,7 +161,7 @@ static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
   };
   if (whole != text && !(mayHaveUnit && isLetter(*text.end())))
     return refuse();
-  // A float with its point is one token.
+  // A float with a point is one token.
   if (text.contains('.')) {
     double ignored = 0;
     return parser.parseFloat(ignored);
@@ -214,7 +216,7 @@ StringRef nearestOf(ArrayRef<StringRef> words, StringRef got) {
   StringRef nearest;
   unsigned least = got.size() + 1;
   for (StringRef word : words) {
-    // A slip gets about a third of the letters wrong, of both words.
+    // A typing error changes at most about a third of the letters.
     const size_t letters = (got.size() + word.size()) / 2;
     unsigned distance = got.edit_distance_insensitive(word);
     if (distance < least && distance <= (letters + 1) / 3) {
@@ -225,12 +227,14 @@ StringRef nearestOf(ArrayRef<StringRef> words, StringRef got) {
   return nearest;
 }
 
-/// Refuses a word that is none of `words`, and says which of them is near.
+/// Fails with a diagnostic that lists `words` and suggests the one that is most
+/// similar to `got`.
 static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
                               ArrayRef<StringRef> words, StringRef got) {
   InFlightDiagnostic error = parser.emitError(at, "expected ") << what << " ";
   llvm::interleaveComma(words, error);
-  // A terminal obeys control characters, which a word in quotes may have.
+  // A word in quotes may contain control characters, which a terminal would
+  // execute.
   std::string shown;
   llvm::raw_string_ostream os(shown);
   llvm::printEscapedString(got, os);
@@ -243,7 +247,7 @@ static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
 ParseResult parseWordOf(AsmParser &parser, StringRef what,
                         ArrayRef<StringRef> words, std::string &word) {
   SMLoc at = parser.getCurrentLocation();
-  // In quotes it would be refused too.
+  // Do not tell the user to quote a word that is not allowed in quotes either.
   if (StringRef text = wordAt(parser);
       text.contains('-') && !llvm::is_contained(words, text))
     return refuseWord(parser, at, what, words, text);
@@ -254,8 +258,9 @@ ParseResult parseWordOf(AsmParser &parser, StringRef what,
              : refuseWord(parser, at, what, words, word);
 }
 
-/// Reads a word that is not expected; offers `words` if it ends at a code
-/// completion. Fails, without a diagnostic, where no word can be read.
+/// Reads a word that is not expected. If the word is the beginning of a
+/// completion, offers `words`. Fails, without a diagnostic, if there is no
+/// word.
 static ParseResult parseOtherWord(AsmParser &parser, ArrayRef<StringRef> words,
                                   StringRef &word) {
   if (parser.parseOptionalKeyword(&word))
@@ -283,14 +288,14 @@ OptionalParseResult parseOptionalWordOf(AsmParser &parser, StringRef what,
   if (succeeded(parser.parseOptionalKeyword(&word, words)))
     return success();
   StringRef other = bareWordAt(parser);
-  // What may follow besides: attributes, a location, the next op.
+  // Other text may follow here: attributes, a location, the next op.
   if (other.empty() || other.contains('.') || other == "attributes" ||
       other == "loc" ||
       RegisteredOperationName::lookup(("builtin." + other).str(),
                                       parser.getContext()))
     return std::nullopt;
   SMLoc at = parser.getCurrentLocation();
-  // None at a code completion, which has been answered.
+  // No word: this is a request for completions, which has been answered.
   if (parseOtherWord(parser, words, word))
     return std::nullopt;
   return refuseWord(parser, at, what, words, word);

@@ -1,17 +1,17 @@
-//===- Spelling.h - How words and numbers are written -----------*- C++ -*-===//
+//===- Spelling.h - Words and numbers of descriptions -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// How people write the words and numbers of a description, which is more than
-// MLIR's lexer knows: 1e-3 is two tokens to it and 1f1b too. What is read here
-// may be several tokens with nothing between them.
+// Parsers of the words and numbers of a description. MLIR's lexer splits some
+// of them: 1e-3 and 1f1b are two tokens each. These parsers accept several
+// tokens with nothing between them.
 //
-// All functions fail with a diagnostic that says what is expected. At a code
-// completion they offer what is possible, also for a word that has been begun,
-// and fail.
+// All functions fail with a diagnostic that says what is expected. At a
+// position where an editor asks for completions, they offer the possible words,
+// also for a word that has been begun, and fail.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,57 +26,58 @@
 
 namespace chimera {
 
-/// Reads a word, bare or quoted: gpt2, 1f1b, "fine-tuned-doubling". `known` are
-/// those to offer as completions; others are read too.
+/// Reads a word, with or without quotes: gpt2, 1f1b, "fine-tuned-doubling".
+/// Completions offer the words `known`; other words are accepted too.
 mlir::ParseResult parseWord(mlir::AsmParser &parser, std::string &word,
                             llvm::ArrayRef<llvm::StringRef> known = {});
 
-/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000. A
-/// unit may stand straight behind it where `mayHaveUnit`.
+/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000. If
+/// `mayHaveUnit`, a unit may follow it directly.
 mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &value,
                               bool mayHaveUnit = false);
 
 /// Reads a whole number of 64 bits: 4, -7, 40e9, 1.5e3.
 mlir::ParseResult parseWholeNumber(mlir::AsmParser &parser, int64_t &value);
 
-/// A number inside of < >.
+/// A number of an attribute, written in < >.
 struct NumberField {
   llvm::StringRef name;
   int64_t *value;
   bool required = true;
-  /// What it counts, where it may have a unit.
+  /// The dimension of its unit. None if it has no unit.
   std::optional<Dimension> dimension = {};
-  /// Null, or told whether it has one.
+  /// If not null, set to whether the text has a unit.
   bool *hasUnit = nullptr;
 };
 
-/// Reads <name = number, …>, in any order. Fields that are not required keep
-/// what they have.
+/// Reads <name = number, …>, in any order. Optional fields that are not given
+/// keep their value.
 mlir::ParseResult parseNumberFields(mlir::AsmParser &parser,
                                     llvm::ArrayRef<NumberField> fields);
 
-/// Reads one of `words`, bare or quoted. Fails with "expected WHAT a, b, c"
-/// where it is none of them.
+/// Reads one of `words`, with or without quotes. Fails with "expected WHAT a,
+/// b, c" if the next word is none of them.
 mlir::ParseResult parseWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                               llvm::ArrayRef<llvm::StringRef> words,
                               std::string &word);
 
-/// Reads the bare word `word`, which must be next.
+/// Reads `word`, without quotes. Fails if it is not next.
 mlir::ParseResult parseWordHere(mlir::AsmParser &parser, llvm::StringRef word);
 
-/// Reads one of `words`, bare, or nothing. Fails with "expected WHAT a, b, c"
-/// where another word is next that nothing else begins with.
+/// Reads one of `words`, without quotes, or nothing. Fails with "expected WHAT
+/// a, b, c" if another word is next, unless that word can begin the text after
+/// the clauses: attributes, a location or the next op.
 mlir::OptionalParseResult
 parseOptionalWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                     llvm::ArrayRef<llvm::StringRef> words,
                     llvm::StringRef &word);
 
-/// Which of `words` a slip in typing made `got` of, in either case; empty if
-/// none is near.
+/// The one of `words` that is most similar to `got`, ignoring case. Empty if
+/// none is so similar that `got` may be a typing error.
 llvm::StringRef nearestOf(llvm::ArrayRef<llvm::StringRef> words,
                           llvm::StringRef got);
 
-/// The bare word at which the parser is, empty if it is at something else.
+/// The word, without quotes, at the parser's position. Empty if there is none.
 llvm::StringRef bareWordAt(mlir::AsmParser &parser);
 
 } // namespace chimera

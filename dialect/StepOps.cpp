@@ -23,7 +23,8 @@ LogicalResult EpilogueOp::verify() {
   return verifySection(*this, getBody().front(), SectionKind::Epilogue);
 }
 
-/// Stage 0 has no input gradient to give, every other stage has one.
+/// Fails, with a diagnostic, unless every stage except stage 0 yields an input
+/// gradient.
 template <typename Op> static LogicalResult verifyInputGradient(Op op) {
   if ((op.getStage() == 0) == static_cast<bool>(op.getInputGradient()))
     return op.emitOpError("expected ")
@@ -32,7 +33,7 @@ template <typename Op> static LogicalResult verifyInputGradient(Op op) {
   return success();
 }
 
-/// A sum is updated, not changed into something else.
+/// Fails, with a diagnostic, if the sum changes its type.
 template <typename Op> static LogicalResult verifySum(Op op) {
   if (op.getSum() && op.getSum().getType() != op.getNewSum().getType())
     return op.emitOpError("expected the sum to keep its type ")
@@ -40,7 +41,8 @@ template <typename Op> static LogicalResult verifySum(Op op) {
   return success();
 }
 
-/// The first stage reads tokens, every other what the stage before gives.
+/// Fails, with a diagnostic, unless stage 0 reads tokens and every other stage
+/// reads an activation.
 template <typename Op> static LogicalResult verifyInput(Op op) {
   if ((op.getStage() == 0) != isa<TokensType>(op.getInput().getType()))
     return op.emitOpError("expected ")

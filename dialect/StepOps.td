@@ -12,7 +12,7 @@ include "dialect/OpBase.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 
-/// A part of the run of all steps.
+/// A part of a run: the step, or the prologue or epilogue around it.
 class Chimera_SectionOp<string name> : Chimera_Op<name, [
     HasParent<"PipelineOp">, SingleBlock, Chimera_SectionInterface]> {
   let regions = (region SizedRegion<1>:$body);
@@ -23,23 +23,29 @@ class Chimera_SectionOp<string name> : Chimera_Op<name, [
 def Chimera_StepOp : Chimera_SectionOp<"step"> {
   let summary = "one training step, the body of the loop over steps";
   let description = [{
-    The block's arguments are what the step before leaves: for each pipeline
-    and, inside it, for each stage, the weights and the optimizer state. Its
-    terminator yields them anew. Before `schedule` the order of the block means
-    nothing; after it, it is the global order of execution.
+    The body of the loop over training steps. Its block arguments are the
+    *loop-carried values*: for each pipeline and, inside it, for each stage, the
+    weights and the optimizer state that the previous step left. The terminator
+    yields their new values. Before `schedule`, the order of the block has no
+    meaning. After it, the block is in the global order of execution.
 
-    Where steps overlap (schedules without a flush) the step stands between a
-    `chimera.prologue` and a `chimera.epilogue`, and more is handed on for each
-    stage: several versions of its weights, oldest first, the optimizer state,
-    the stashes of micro-batches in flight, oldest first, and the activation
-    that the stage before has sent. Where the stage is recomputed, the
-    activations that its forwards took stand for the stashes (none on stage 0,
-    which loads its tokens again). Such a step runs the backwards of its own
-    micro-batches 0..N-1 and forwards of those and of the next step's, which are
-    numbered from N on.
+    If steps overlap (schedules without a flush), the step has a
+    `chimera.prologue` before it and a `chimera.epilogue` after it, and each
+    stage has more loop-carried values, in this order:
 
-    Invalid where the arguments are not such values, or the yielded types are
-    not the arguments'.
+    - several versions of its weights, oldest first;
+    - the optimizer state;
+    - the stashes of micro-batches in flight, oldest first;
+    - the activation that the previous stage has sent.
+
+    If the stage is recomputed, the input activations of its forwards replace
+    the stashes. Stage 0 then carries neither, as it loads its tokens again. A
+    step that overlaps the next one runs the backwards of its own micro-batches
+    0..N-1. Its forwards are of those and of the micro-batches of the next step,
+    which are numbered from N.
+
+    Invalid if the arguments are not such values, or if the yielded types differ
+    from the types of the arguments.
 
     Example:
     ```mlir
@@ -54,12 +60,12 @@ def Chimera_StepOp : Chimera_SectionOp<"step"> {
 def Chimera_PrologueOp : Chimera_SectionOp<"prologue"> {
   let summary = "what runs once before all steps";
   let description = [{
-    Fills the pipeline where steps overlap: the first forwards of step 0 on
-    every worker. Takes the weights and the optimizer state of each stage and
-    yields what the step takes.
+    Fills the pipeline if steps overlap: it runs the first forwards of step 0 on
+    every worker. It takes the weights and the optimizer state of each stage,
+    and yields the arguments of the step.
 
-    Invalid where the arguments are not pairs of weights and optimizer state, or
-    it yields other values than a step hands on.
+    Invalid if the arguments are not pairs of weights and optimizer state, or if
+    it yields other values than the loop-carried values of a step.
 
     Example:
     ```mlir
@@ -82,13 +88,13 @@ def Chimera_PrologueOp : Chimera_SectionOp<"prologue"> {
 def Chimera_EpilogueOp : Chimera_SectionOp<"epilogue"> {
   let summary = "the last step, which drains the pipeline";
   let description = [{
-    Where steps overlap: the last step, with no forward of a next one. Takes
-    what a step takes and yields the newest weights and the optimizer state of
-    each stage. A run of T steps is the prologue, T-1 times the step, and the
-    epilogue.
+    Runs the last step if steps overlap: a step without the forwards of a next
+    one. It takes the same values as a step, and yields the newest weights and
+    the optimizer state of each stage. A run of T steps is the prologue, T-1
+    times the step, and the epilogue.
 
-    Invalid where the arguments are not what a step hands on, or it yields other
-    than pairs of weights and optimizer state.
+    Invalid if the arguments are not the loop-carried values of a step, or if it
+    yields anything other than pairs of weights and optimizer state.
 
     Example:
     ```mlir
@@ -106,8 +112,8 @@ def Chimera_YieldOp : Chimera_Op<"yield", [
                              "GroupOp"]>]> {
   let summary = "what a section, a worker or a group leaves";
   let description = [{
-    Ends a section or a worker's part of one with the values for the next, and a
-    group with the transfers it posted.
+    Ends a section, or a worker's part of one, with the values for the next
+    section. Ends a group with the transfers of its posts.
 
     Example:
     ```mlir
@@ -121,9 +127,9 @@ def Chimera_YieldOp : Chimera_Op<"yield", [
 def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
   let summary = "the tokens or labels of micro-batches";
   let description = [{
-    Reads what the result type says, on the worker of the stage that needs it:
-    of one micro-batch, or of `count` consecutive ones for a forward that covers
-    them.
+    Loads the tokens or the labels of a micro-batch, as the result type says, on
+    the worker of the stage that needs them. With `count`, it loads those of
+    that many consecutive micro-batches, for a forward that covers them.
 
     Example:
     ```mlir
@@ -144,15 +150,18 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
     [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the forward of a stage on micro-batches";
   let description = [{
-    Covers one micro-batch or, in forward doubling, `count` consecutive ones
-    (Fig. 7c of the Chimera paper: two). Yields first its outputs: the one
-    activation of all of them for the next stage, or on the last stage (which
-    takes labels) the loss of each. Then come the stashes: one for each backward
-    that will consume it, in the order of micro-batches and parts, but none
-    for a backward whose stash a `chimera.recompute` makes.
+    Covers one micro-batch or, with `count`, that many consecutive ones (forward
+    doubling, Fig. 7c of the Chimera paper: two). The results are first the
+    outputs, then the stashes.
 
-    Invalid where it yields anything else, and where the input is tokens on
-    another stage than 0 or an activation on stage 0.
+    - Outputs: one activation of all micro-batches for the next stage. The last
+      stage, which takes labels, yields one loss for each micro-batch instead.
+    - Stashes: one for each backward that will consume it, in the order of
+      micro-batches and parts. A backward whose stash a `chimera.recompute`
+      makes gets none.
+
+    Invalid if there are other results, and if the input is an activation on
+    stage 0 or tokens on any other stage.
 
     Example:
     ```mlir
@@ -172,8 +181,8 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
   let results = (outs Variadic<Chimera_Forwarded>:$values);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
   let extraClassDeclaration = [{
-    /// The results before the stashes: an activation, or a loss for each
-    /// micro-batch.
+    /// The number of results before the stashes: one activation, or a loss for
+    /// each micro-batch.
     uint32_t getOutputCount() { return getLabels() ? getCount() : 1; }
     ::mlir::ResultRange getOutputs() {
       return getValues().take_front(getOutputCount());
@@ -187,12 +196,13 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
 def Chimera_RecomputeOp : Chimera_PieceOp<"recompute"> {
   let summary = "a forward again, for the stash of one backward";
   let description = [{
-    Takes what the forward took and makes the stash that the forward then need
-    not keep: that of the backward on the same micro-batch, or on the same part
-    of it. Of an input that covers several micro-batches it uses its own share.
+    Runs a forward again to make the stash of one backward. It takes the
+    operands of the forward, which then need not keep this stash. It covers the
+    micro-batch of the backward, or the same part of it. If the input covers
+    several micro-batches, the op uses its own share of it.
 
-    Invalid where the input is tokens on another stage than 0 or an activation
-    on stage 0, and where the part is not below the number of parts.
+    Invalid if the input is an activation on stage 0 or tokens on any other
+    stage, and if the part is not below the number of parts.
 
     Example:
     ```mlir
@@ -210,15 +220,20 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
   let summary = "the whole backward of a stage on a micro-batch";
   let description = [{
     Covers one micro-batch, or one of `parts` equal parts of it (backward
-    halving). Takes the stash, the gradient of what the forward yielded (on the
-    last stage the micro-batch's loss itself), the weights that the forward
-    read, and the sum of the stage replica's weight gradients so far, if there
-    is one: the first backward of a sum takes none. Yields the sum with this
-    gradient and, but on stage 0, the gradient of the stage's input.
+    halving). The operands are
 
-    Invalid where the sum's type changes, where stage 0 yields an input gradient
-    or another stage does not, and where the part is not below the number of
-    parts.
+    - the stash;
+    - the gradient of the forward's output, or on the last stage the loss of the
+      micro-batch itself;
+    - the weights that the forward read;
+    - the sum of weight gradients of the stage replica so far. The first
+      backward of a sum has no such operand.
+
+    The results are the sum, to which this gradient is added, and the gradient
+    of the stage's input. Stage 0 does not yield the latter.
+
+    Invalid if the type of the sum changes, if stage 0 yields an input gradient
+    or another stage does not, and if the part is not below the number of parts.
 
     Example:
     ```mlir
@@ -247,14 +262,14 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
 def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
   let summary = "the input-gradient half of a backward";
   let description = [{
-    Consumes the forward's stash and yields what the weight gradient needs and,
-    but on stage 0, the gradient of the stage's input (Qi et al., "Zero Bubble
-    Pipeline Parallelism", ICLR'24, call the halves B and W). It frees what it
-    has used while it makes what it keeps: a worker is taken to hold the larger
-    of both stashes meanwhile.
+    Consumes the stash of the forward. Yields the values that the weight
+    gradient needs and, except on stage 0, the gradient of the stage's input. Qi
+    et al., "Zero Bubble Pipeline Parallelism", ICLR'24, call the input gradient
+    B and the weight gradient W. The op frees one stash while it makes the
+    other. While it runs, it counts as the larger of the two.
 
-    Invalid where stage 0 yields an input gradient or another stage does not,
-    and where the part is not below the number of parts.
+    Invalid if stage 0 yields an input gradient or another stage does not, and
+    if the part is not below the number of parts.
 
     Example:
     ```mlir
@@ -275,10 +290,11 @@ def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
 def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
-    Consumes what the input gradient kept and adds the micro-batch's weight
-    gradient to the sum so far, or begins a sum with it.
+    Consumes the weight stash of the input gradient, and adds the micro-batch's
+    weight gradient to the sum so far. Without a sum among its operands, it
+    begins one.
 
-    Invalid where the sum's type changes, and where the part is not below the
+    Invalid if the type of the sum changes, and if the part is not below the
     number of parts.
 
     Example:
@@ -299,17 +315,21 @@ def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
 def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
   let summary = "the sum over all replicas";
   let description = [{
-    Sums the weight gradients of stage `stage` over its replicas, one operand
-    and one result for each pipeline, or the losses of all micro-batches into
-    one. With `tied` it sums those pieces of gradients that belong to parameters
-    which stage `tied` has too: the operands, and the results, are for each
-    pipeline of `stage` and of `tied` in turn. `width` copies of the group take
-    part. The sum is a left fold: copies ascending and, inside a copy, operands
-    in their order.
+    Sums over all replicas, in `width` copies of the pipeline group:
 
-    Invalid where operand types differ, where the results are not the operands'
-    types (gradients) or one loss (losses), and where losses or an odd number of
-    operands are tied, or the tied stage is not a later one.
+    - the weight gradients of stage `stage`, with one operand and one result for
+      each pipeline; or
+    - the losses of all micro-batches, with one result; or
+    - with `tied`, the gradients of the parameters that stage `stage` and the
+      later stage `tied` share. Operands and results of the two stages
+      alternate, for each pipeline.
+
+    The sum is a left fold: over copies in ascending order and, inside a copy,
+    over operands in their order.
+
+    Invalid if the operand types differ, if the results do not have the types of
+    the operands (gradients) or are not one loss (losses), if losses or an odd
+    number of operands are tied, and if the tied stage is not after `stage`.
 
     Example:
     ```mlir
@@ -332,7 +352,7 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
     `:` functional-type($contributions, $sums)
   }];
   let extraClassDeclaration = Chimera_StageOfContribution # [{
-    /// True if it sums losses, else gradients.
+    /// True if the op sums losses, false if it sums gradients.
     bool sumsLosses() {
       return ::mlir::isa<LossType>(getContributions().front().getType());
     }
@@ -345,11 +365,12 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
     AllTypesMatch<["state", "new_state"]>]> {
   let summary = "the optimizer's update of a stage replica";
   let description = [{
-    Updates weights and optimizer state with the summed gradient, scaled by one
-    over the number of micro-batches of all copies whose gradients the sum
-    holds: all of a step's or, where `micro_batch` names one, that of each copy.
+    Updates the weights and the optimizer state of a stage replica with the
+    summed gradient. The gradient is scaled by one over the number of
+    micro-batches in the sum, over all copies: all micro-batches of a step or,
+    if `micro_batch` names one, that one of each copy.
 
-    Invalid where a type changes.
+    Invalid if a type changes.
 
     Example:
     ```mlir
@@ -376,10 +397,10 @@ def Chimera_CopyOp : Chimera_ReplicaOp<"copy", [
     AllTypesMatch<["weights", "copy"]>]> {
   let summary = "a second version of weights, equal to the first";
   let description = [{
-    Where several versions of a stage's weights are kept, they begin as copies of
-    the first.
+    Copies weights. If a schedule keeps several versions of the weights of a
+    stage, all of them begin as copies of the first.
 
-    Invalid where the type changes.
+    Invalid if the type changes.
 
     Example:
     ```mlir

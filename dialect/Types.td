@@ -25,8 +25,8 @@ def Chimera_SizedTypeInterface : TypeInterface<"SizedType"> {
   ];
 }
 
-/// A value with a role and a size. The role is the type's name, so that both
-/// ends of a message agree where their types are equal.
+/// The type of values with a role and a size. The name of the type is the role,
+/// so both ends of a message agree if their types are equal.
 class Chimera_SizedType<string name, string typeMnemonic, string what>
     : Chimera_Type<name, typeMnemonic> {
   let traits = [Chimera_SizedTypeInterface];
@@ -67,14 +67,16 @@ def Chimera_OptimizerState
 def Chimera_Sending : Chimera_Type<"Sending", "sending"> {
   let summary = "a posted send that is not complete";
   let description = [{
-    The operand of the post stays the transfer's until `chimera.wait`.
+    Until `chimera.wait`, the transfer owns the operand of the post: nothing may
+    change it.
   }];
 }
 
 def Chimera_Arriving : Chimera_Type<"Arriving", "arriving"> {
   let summary = "a value on its way: a posted receive or a started all-reduce";
   let description = [{
-    `!chimera.arriving<T>`: `chimera.wait` turns it into a `T`.
+    `!chimera.arriving<T>`: the result of a posted receive or of a started
+    all-reduce. `chimera.wait` turns it into a `T`.
   }];
   let parameters = (ins "::mlir::Type":$value);
   let assemblyFormat = "`<` $value `>`";

@@ -24,7 +24,8 @@ SmallVector<Block *, 3> WorkerOp::getSections() {
   return sections;
 }
 
-/// `buffers`, if given, has one for each argument of `block`.
+/// Fails, with a diagnostic, if `buffers` are given and there is not one for
+/// each argument of `block`.
 static LogicalResult verifyBuffers(WorkerOp op,
                                    std::optional<ArrayRef<int32_t>> buffers,
                                    Block &block) {

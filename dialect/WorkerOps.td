@@ -15,28 +15,32 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     HasParent<"PipelineOp">, IsolatedFromAbove, SingleBlock]> {
   let summary = "what one worker does in a step";
   let description = [{
-    The worker's part of the step, isolated: only channels and all-reduces
-    connect workers. `holds` lists the (pipeline, stage) replicas that it keeps,
-    pair by pair; the block's arguments are their weights and optimizer states.
+    One worker's part of the step. The region is isolated: channels and
+    all-reduces are the only connections between workers. `holds` lists the
+    replicas of the worker as pairs (pipeline, stage). The arguments of the
+    block are the weights and the optimizer state of each replica.
 
-    `window`, of which `place-messages` makes use and which then goes, is how
-    many receives of a channel the worker may have outstanding; 1 unless given.
+    `window` is the largest number of receives that the worker may have posted,
+    but not completed, on one channel; 1 by default. `chimera-place-messages`
+    uses it and removes it.
 
-    After `allocate` the block begins with the worker's buffers, the op states
-    `arguments`, the buffer of each block argument, and what the worker needs:
-    the arena of all buffers, the most bytes of stashes at a time, the peak of
-    live bytes and the instruction (counted from 0) that reaches it. A peak that
-    is stated is verified with the program, one that is left out is computed for
-    it.
+    After `allocate`, the block begins with the worker's buffers. The op then
+    states `arguments`, the buffer of each block argument, and the memory that
+    the worker needs: `arena`, the bytes of the arena of all buffers; `stashes`,
+    the largest size of the live stashes; and `peak`, the peak of the live
+    bytes, with the instruction (counted from 0) that reaches it. If the peak is
+    stated, it is verified with the program. If it is not, the program's own is
+    computed.
 
-    Where steps overlap the worker has a prologue and an epilogue around its
-    step, as the pipeline had. Then the states are the prologue's arguments;
-    `handed_on` are the buffers of what the step and the epilogue take. Buffers
-    are declared in the first region.
+    If steps overlap, the worker has a prologue and an epilogue around its step,
+    as the pipeline had. The block arguments of the prologue are then the
+    weights and optimizer states above, and `handed_on` lists the buffers of the
+    block arguments of the step and the epilogue. The buffers are declared in
+    the first region.
 
-    Invalid where a section is not what it is in a pipeline, where the arguments
-    are not those of each replica, where `arguments` or `handed_on` do not name a
-    buffer for each, and where a peak has no instruction.
+    Invalid if a section is not valid (see `chimera.step`), if the arguments are
+    not those of the replicas, if `arguments` or `handed_on` does not name one
+    buffer for each argument, and if a peak has no instruction.
 
     Example:
     ```mlir
@@ -67,10 +71,11 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     (`epilogue` $epilogue^)?
   }];
   let extraClassDeclaration = [{
-    /// Its step alone, or its prologue, step and epilogue.
+    /// The block of the step alone, or those of the prologue, the step and the
+    /// epilogue.
     ::llvm::SmallVector<::mlir::Block *, 3> getSections();
-    /// What `memory_cap` holds: the arena, and the most bytes of stashes at a
-    /// time. None before it is allocated.
+    /// The bytes that `memory_cap` limits: the arena plus the largest size of
+    /// the live stashes. None before the worker is allocated.
     std::optional<uint64_t> allocatedBytes();
   }];
   let hasVerifier = 1;
@@ -79,11 +84,12 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
 def Chimera_BufferOp : Chimera_Op<"buffer", [HasParent<"WorkerOp">]> {
   let summary = "a place in a worker's memory";
   let description = [{
-    Buffer `index` holds values of one type. Bytes begin at `offset` of the
-    worker's arena; a stash of either type is opaque and has no offset.
+    Buffer `index` holds values of one type. It begins at byte `offset` of the
+    worker's arena. A stash, or a weight stash, is opaque and not in the arena:
+    it has no offset.
 
-    Invalid where a stash has an offset or another value has none, where the
-    type has no size, and where an instruction stands before it.
+    Invalid if a stash has an offset or another value has none, if the type has
+    no size, and if an instruction precedes the buffer.
 
     Example:
     ```mlir

@@ -1,4 +1,4 @@
-//===- Arguments.h - Defaults of MLIR tools ---------------------*- C++ -*-===//
+//===- Arguments.h - Defaults for the MLIR tools ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 
 namespace chimera {
 
-/// The arguments with MLIR's printing of ops on errors turned off, unless they
-/// ask for it: the op of an error is mostly a pipeline, which prints whole.
+/// The arguments, plus the one that stops MLIR from printing the op of each
+/// error, unless they already set it: that op is mostly a whole pipeline.
 inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
   static char off[] = "--mlir-print-op-on-diagnostic=false";
   llvm::SmallVector<char *> arguments(argv, argv + argc);
@@ -25,10 +25,10 @@ inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
   return arguments;
 }
 
-/// The arguments with version 4 of MLIR's bytecode where they ask for bytecode
-/// and for no version. It has the properties of ops as attributes, so tools
-/// without our dialect read it; those of later versions are in a form that only
-/// the dialect knows.
+/// The arguments. If they ask for bytecode and set no version, version 4 is
+/// added: it stores the properties of ops as attributes, so tools without our
+/// dialect can read it. Later versions store them in a form that only the
+/// dialect can read.
 inline llvm::SmallVector<char *>
 readableBytecode(llvm::SmallVector<char *> arguments) {
   static char version[] = "--emit-bytecode-version=4";

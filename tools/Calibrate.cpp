@@ -1,4 +1,4 @@
-//===- Calibrate.cpp - Measures the machine -------------------------------===//
+//===- Calibrate.cpp - chimera-run --calibrate ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Where the ranks are, and how they compute and sum.
+/// A description of the ranks for the output: where they run, on what they
+/// compute, and how they sum.
 static std::string whereRanksAre(const RunSettings &settings,
                                  const std::optional<JobTransport> &transport,
                                  const HostShare &share) {
@@ -43,7 +44,7 @@ static std::string whereRanksAre(const RunSettings &settings,
   return where;
 }
 
-/// Prints and writes what was found.
+/// Prints the result and writes it to the file of --calibrate.
 static void save(const RunSettings &settings, const Calibration &found,
                  const std::string &where) {
   if (!settings.quiet)

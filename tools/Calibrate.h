@@ -1,4 +1,4 @@
-//===- Calibrate.h - Measures the machine -----------------------*- C++ -*-===//
+//===- Calibrate.h - chimera-run --calibrate --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,10 +13,11 @@
 
 namespace chimera {
 
-/// Measures the machine by ranks that are threads, or as a rank of `job`, and
-/// writes, and prints, what was found; of a job rank 0 does. Throws
-/// std::exception where it cannot, and ends the process where other ranks wait
-/// for this one.
+/// Measures the machine, and writes and prints the result. The ranks are
+/// threads of this process. If the settings choose a transport between
+/// processes, this process is one rank of `job`, and rank 0 writes and prints.
+/// Throws std::exception on failure; ends the process if other ranks wait for
+/// this one.
 void calibrateMachine(const RunSettings &settings,
                       const std::optional<runtime::Job> &job);
 

@@ -1,4 +1,4 @@
-//===- CheckSettings.cpp - Which options go together ----------------------===//
+//===- CheckSettings.cpp - Checks of option combinations ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Refuses what a run that trains, or one that generates, does nothing with.
+/// Refuses options that have no effect with --generate, and options of
+/// --generate without it.
 static void checkGenerate(const RunSettings &settings) {
   const std::set<std::string> ofBoth = {"--load", "--names", "--tokens",
                                         "--trust-data", "--threads"};
@@ -38,7 +39,8 @@ static void checkGenerate(const RunSettings &settings) {
                                 "--prompt FILE");
 }
 
-/// Refuses what a calibration, or a run of a program, does nothing with.
+/// Refuses options that have no effect with --calibrate, and options of
+/// --calibrate without it.
 static void checkCalibrate(const RunSettings &settings) {
   const std::set<std::string> ofBoth = {
       "--threads", "--transport",  "--progress", "--timeout", "--quiet",
@@ -78,7 +80,8 @@ static void checkCalibrate(const RunSettings &settings) {
         "take no time have no speed: give --unit-ns too");
 }
 
-/// Refuses a file of times where a run has none.
+/// Refuses `option`, which writes times to `file`, if the run has no times to
+/// write.
 static void checkTimes(const RunSettings &settings, const std::string &option,
                        const std::string &file) {
   if (file.empty())

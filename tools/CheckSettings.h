@@ -1,4 +1,4 @@
-//===- CheckSettings.h - Which options go together -------------*- C++ -*-===//
+//===- CheckSettings.h - Checks of option combinations ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,18 +14,19 @@
 
 namespace chimera {
 
-/// Throws std::exception for options of chimera-run that can be known to fail
-/// together, or on this host, before the program is read.
+/// Throws std::exception if some options of chimera-run cannot be used
+/// together, or cannot work on this host. Checks only what can be known before
+/// the program is read.
 void checkSettings(const RunSettings &settings);
 
-/// What moves values between the processes of a job; nothing where ranks are
-/// threads of this one.
+/// The transport between the processes of a job. None if all ranks are threads
+/// of this process.
 std::optional<runtime::JobTransport>
 chooseTransport(const RunSettings &settings,
                 const std::optional<runtime::Job> &job);
 
-/// Throws std::invalid_argument for options that do not fit how the process was
-/// started.
+/// Throws std::invalid_argument if an option does not fit the way in which the
+/// process was started, for example --ranks under a launcher.
 void checkLaunch(const RunSettings &settings,
                  const std::optional<runtime::Job> &job,
                  const std::optional<runtime::JobTransport> &transport);

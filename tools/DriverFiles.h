@@ -1,13 +1,13 @@
-//===- DriverFiles.h - What a driver of MLIR reads and writes ---*- C++ -*-===//
+//===- DriverFiles.h - Input and output files of MLIR drivers ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR's drivers empty the file of -o before they have read anything, and an
-// option of a pass may name what they read too. So this looks at the arguments
-// before a driver does.
+// MLIR's drivers truncate the file of -o before they read the input, and an
+// option of a pass may also name a file that is read. So the tools check the
+// file names in the arguments before they call a driver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@
 
 namespace chimera {
 
-/// The files that the arguments of a driver name.
+/// The files in the arguments of a driver.
 class DriverFiles {
 public:
   explicit DriverFiles(llvm::ArrayRef<char *> arguments) {
@@ -44,12 +44,12 @@ public:
       addValues(argument, "output=", written);
       before = argument;
     }
-    // What a driver reads where no argument is a file.
+    // A driver without an input file reads standard input.
     inputs.push_back("/dev/stdin");
   }
 
-  /// Empty, or what is wrong with an output: that it is the input, or what
-  /// another option names.
+  /// An error message if an output is also the input, or the file of another
+  /// option. Else empty.
   std::string fault() const {
     for (auto output = written.begin(); output != written.end(); ++output) {
       if (*output == "-")
@@ -71,9 +71,10 @@ private:
     return argument == "-o" || argument == "--o";
   }
 
-  /// Adds what the option `key` of a pass may have as its value: FILE, "FILE"
-  /// or a list {FILE,FILE}. Names may contain what ends a value, so each of its
-  /// beginnings that stands before such a character is one.
+  /// Adds all possible file names of the pass option `key`. Its value is FILE,
+  /// "FILE" or a list {FILE,FILE}. A file name may contain the characters that
+  /// end a value, so every prefix of the value that precedes such a character
+  /// is added too.
   static void addValues(llvm::StringRef argument, llvm::StringRef key,
                         llvm::SmallVector<std::string> &files) {
     for (size_t at = argument.find(key); at != llvm::StringRef::npos;
@@ -94,7 +95,8 @@ private:
   llvm::SmallVector<std::string> inputs, read, written;
 };
 
-/// Refuses, with a message, an output that is read, or written, too.
+/// True, after an error message, if an output of the driver is also read, or is
+/// written by another option.
 inline bool refusesOutputs(llvm::ArrayRef<char *> arguments) {
   std::string fault = DriverFiles(arguments).fault();
   if (!fault.empty())

@@ -13,11 +13,11 @@
 
 namespace chimera {
 
-/// Continues the prompt with the program's model and the weights that the
-/// settings say, by one process. A text goes to standard output with what
-/// follows it; of tokens the numbers do, each a line. Throws std::exception
-/// where the model cannot say what comes next, the prompt cannot be read, or
-/// nobody reads the output any more.
+/// Continues the prompt with the program's model and the weights of --load, in
+/// this process. If tokens are bytes, prints the prompt and its continuation as
+/// text. Otherwise prints the numbers of the new tokens, one per line. Throws
+/// std::exception if the model cannot predict the next token, if the prompt
+/// cannot be read, or if standard output cannot be written.
 void generateText(const RunSettings &settings,
                   const program::ProgramT &program);
 

@@ -1,4 +1,4 @@
-//===- Help.h - What --help shows -------------------------------*- C++ -*-===//
+//===- Help.h - Options that --help shows -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,10 +13,11 @@
 
 namespace chimera {
 
-/// Leaves the options that LLVM and MLIR register to --help-hidden: hundreds,
-/// most of code generators. Call it once they are registered. What belongs to
-/// `ours` stays, and so does --help itself. `pass` is the name of a pass if
-/// there is a list of them, which is one option with as many names.
+/// Hides the options of LLVM and MLIR from --help; --help-hidden shows them.
+/// There are hundreds, most of them of code generators. Call this after they
+/// have been registered. The options of the category `ours` and --help itself
+/// stay visible. If the tool has a list of passes, it stays visible too. The
+/// list is one option with the name of each pass; `pass` is one of these names.
 inline void hideLibraryOptions(llvm::cl::OptionCategory *ours = nullptr,
                                llvm::StringRef pass = {}) {
   llvm::StringMap<llvm::cl::Option *> &all = llvm::cl::getRegisteredOptions();

@@ -1,12 +1,12 @@
-//===- MissingOptions.h - Options that people look for ----------*- C++ -*-===//
+//===- MissingOptions.h - Options of other trainers -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Options that other trainers have. `chimera-run` says of each what there is in
-// its place, or that it is not supported yet.
+// Options of other trainers that chimera-run does not have. If a user gives
+// one, the error names the alternative, or says that there is none yet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,14 @@
 
 namespace chimera {
 
-/// What to say of the option `name` that chimera-run does not have; empty if it
-/// is none that people look for.
+/// The answer to the unknown option `name`. Empty if it is not a known option
+/// of other trainers.
 inline std::string answerTo(std::string_view name) {
   constexpr struct {
-    std::string_view part; ///< of the option's name
+    std::string_view part; ///< a substring of the option's name
     const char *answer;
   } kAnswers[] = {
-      // The first that fits counts: --lr-warmup is about warmup.
+      // The first match is used: --lr-warmup matches "warmup".
       {"warmup", "a learning rate that warms up is not supported yet: it is "
                  "that of chimera.training in every step"},
       {"warm-up", "a learning rate that warms up is not supported yet: it is "

@@ -1,4 +1,4 @@
-//===- PlanSettings.cpp - What chimera-plan is asked for ------------------===//
+//===- PlanSettings.cpp - Options of chimera-plan -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -151,13 +151,13 @@ static cl::opt<uint32_t> threads("threads",
                                           "each core unless given"),
                                  cl::init(0), cl::cat(category));
 
-/// As it is written, "-o" or "--json".
+/// The option as users write it: "-o" or "--json".
 static std::string nameOf(const cl::Option &option) {
   return (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
 }
 
-/// Empty, or which option is given several times that has one value. LLVM takes
-/// the last one.
+/// An error message if an option with one value is given several times, else
+/// empty. LLVM would silently use the last one.
 static std::string faultOfCounts() {
   for (auto &entry : cl::getRegisteredOptions()) {
     const cl::Option &option = *entry.second;
@@ -173,7 +173,7 @@ static std::string faultOfCounts() {
 static std::string faultOfTypes() {
   if (bfloat16 && weightType == DataType::F64)
     return "expected --weight-type f32 beside --bf16, got f64";
-  // The most that a pipeline's bucket_bytes may be.
+  // The largest value that a pipeline's bucket_bytes allows.
   constexpr int64_t kMostBytes = INT32_MAX;
   if (bucketBytes.getNumOccurrences() > 0 &&
       (bucketBytes < 8 || bucketBytes > kMostBytes))
@@ -213,7 +213,8 @@ static std::string faultOfTable() {
   return {};
 }
 
-/// Empty, or what is wrong with --schedule.
+/// Fills `pins` from the options. Returns an error message about --schedule,
+/// else an empty string.
 static std::string readPins(plan::Pins &pins) {
   for (const std::string &text : schedules)
     if (std::string fault = plan::readSchemes(text, pins.schemes);
@@ -277,8 +278,8 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   return readPins(settings.pins);
 }
 
-/// Empty, or which of `values` of `option` is none of `possible`. `needs`
-/// describes those in words.
+/// An error message if one of the `values` of `option` is not in `possible`,
+/// else empty. `needs` describes the possible values in words.
 static std::string faultOf(const char *option,
                            const std::vector<int32_t> &values,
                            const std::string &needs,
@@ -299,7 +300,7 @@ static std::string faultOf(const char *option,
   return {};
 }
 
-/// Those that are at most `most`.
+/// The `numbers` that are at most `most`.
 static std::vector<int64_t> upTo(int64_t most, std::vector<int64_t> numbers) {
   llvm::erase_if(numbers, [&](int64_t number) { return number > most; });
   return numbers;
@@ -327,7 +328,7 @@ std::string faultOfPins(const plan::Question &question) {
                 plan::divisorsOf(std::gcd(devices, batch))),
         faultOf("stages-per-worker", pins.stagesPerWorker,
                 "that are powers of two and " + atMostLayers, powers),
-        // Losses of more micro-batches are too many to compile.
+        // A program with the losses of more micro-batches cannot be compiled.
         faultOf("micro-batches", pins.microBatches,
                 "that divide " + theBatch + " and are at most 65535",
                 upTo(UINT16_MAX, plan::divisorsOf(batch))),

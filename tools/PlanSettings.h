@@ -1,4 +1,4 @@
-//===- PlanSettings.h - What chimera-plan is asked for ----------*- C++ -*-===//
+//===- PlanSettings.h - Options of chimera-plan -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,20 +22,20 @@ namespace chimera {
 struct PlanSettings {
   std::string input; ///< "-" for standard input
   int64_t batch;     ///< from 1 to 2^31 - 1
-  // Files to write, "-" for standard output; empty where none is asked for.
+  // Output files. "-" is standard output; empty if not given.
   std::string output, json, svg;
-  uint32_t pick; ///< the plan of `output`, from 1
-  uint32_t top;  ///< plans of the table
-  /// Two plans of the table to compare, from 1; or none.
+  uint32_t pick; ///< number of the plan for `output`, from 1
+  uint32_t top;  ///< number of plans in the table
+  /// Numbers, from 1, of two plans of the table to compare; or empty.
   std::vector<uint32_t> compared;
-  std::string model, machine, training; ///< names, empty for the only one
-  std::optional<int64_t> devices;       ///< the machine's unless given
+  std::string model, machine, training; ///< names; empty: the only one
+  std::optional<int64_t> devices;       ///< none: all of the machine
   plan::Pins pins;
   std::optional<DataType> weights, activations;
   std::vector<std::string> costsFrom;
   uint32_t threads; ///< at least 1
 
-  /// How many plans the table has.
+  /// The number of plans to rank: enough for `top`, `pick` and `compared`.
   uint32_t shown() const {
     uint32_t most = std::max(top, pick);
     for (uint32_t number : compared)
@@ -44,13 +44,13 @@ struct PlanSettings {
   }
 };
 
-/// Reads the command line. Ends the process where an option is not known, is
-/// not what it has to be, or asks for help. Empty, or what is wrong with the
-/// values of an option.
+/// Reads the command line into `settings`. Ends the process if an option is
+/// unknown or malformed, and for --help and --version. Returns an error message
+/// if a value of an option is not allowed, else an empty string.
 std::string readPlanSettings(int argc, char **argv, PlanSettings &settings);
 
-/// Empty, or which pinned value no plan of the question can have, and which
-/// ones are possible.
+/// An error message if no plan of the question can have one of the pinned
+/// values. It lists the possible values. Empty if all are possible.
 std::string faultOfPins(const plan::Question &question);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Restart.cpp - Starts the tool again with another setting -----------===//
+//===- Restart.cpp - Restart with OpenMP threads that sleep ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,5 +29,5 @@ void chimera::letThreadsSleep(uint32_t threads) {
     return;
   std::fflush(nullptr);
   execv("/proc/self/exe", arguments.data());
-  // It did not start: go on as we are.
+  // The new process did not start: continue without it.
 }

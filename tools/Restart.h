@@ -1,4 +1,4 @@
-//===- Restart.h - Starts the tool again with another setting ---*- C++ -*-===//
+//===- Restart.h - Restart with OpenMP threads that sleep -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,13 @@
 
 namespace chimera {
 
-/// Where a rank computes with several threads, makes those of OpenMP sleep
-/// rather than spin while they wait: spinning ones steal the cores that others
-/// compute on, which made a step fifty times slower on a busy machine. OpenMP
-/// reads its settings when it is loaded, so the process starts itself again,
-/// once, unless the user has chosen (OMP_WAIT_POLICY). Call it before there is
-/// anything to lose: a pipe that has been read is empty the second time.
+/// Makes the threads of OpenMP sleep while they wait, instead of spinning.
+/// OpenMP reads its settings when it is loaded, so this sets OMP_WAIT_POLICY
+/// and starts the process again, once. It does nothing if `threads`, the
+/// threads of a rank, are fewer than 2, or if the user has set OMP_WAIT_POLICY.
+/// Spinning threads take the cores from other ranks; on a busy machine this
+/// made a step fifty times slower. Call it before any input is read: a pipe can
+/// be read only once.
 void letThreadsSleep(uint32_t threads);
 
 } // namespace chimera

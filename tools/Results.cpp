@@ -1,4 +1,4 @@
-//===- Results.cpp - What a run prints, logs and saves --------------------===//
+//===- Results.cpp - Output of a run --------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +43,7 @@ std::string namesOf(const std::vector<uint32_t> &stages) {
   return names;
 }
 
-/// Why the run ends.
+/// An error message that says why the run diverged.
 std::string reasonOf(const Divergence &what) {
   const std::string step = std::to_string(what.step + 1);
   return (what.loss ? "the loss of step " + step + " is " +
@@ -53,7 +53,8 @@ std::string reasonOf(const Divergence &what) {
          ": training diverged, try a lower learning_rate";
 }
 
-/// After which step the weights are, by stage where not all have as many.
+/// The step after which the weights were saved. If stages differ, lists the
+/// stages of each step.
 std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
   std::map<uint64_t, std::vector<uint32_t>> stages;
   for (uint32_t stage = 0; stage < weightsAfter.size(); ++stage)
@@ -83,7 +84,7 @@ void chimera::announce(const RunSettings &settings,
   std::printf("\n");
   if (!load.noGraphs.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphs.c_str());
-  // Ranks that sleep need no core.
+  // Synthetic stages sleep and need no core.
   uint32_t cores = findCores().host;
   if (share.ranks > cores && load.kind != kSynthetic)
     std::printf("%u ranks share %s: steps take longer than predicted for a "
@@ -148,7 +149,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
       std::printf("native code ran %s in this process\n",
                   program::counted(load.native->calls(), "time").c_str());
   }
-  // Whatever ends the process while it saves, these are known.
+  // Print these results now, in case the process ends while it saves.
   std::fflush(stdout);
   attempt([&] {
     if (result.isWhole())
@@ -214,8 +215,8 @@ std::string Results::save(const char *what, const std::string &file,
   return written;
 }
 
-/// Saves the weights of a run that did not end as it was asked to, if they are
-/// finite, and says why it ended and where they are.
+/// Saves the weights of a run that diverged or that a signal ended, if they are
+/// finite. Reports why the run ended and where the weights are.
 void Results::saveLastFinite(const RunResult &result) {
   const std::string why = result.divergence
                               ? reasonOf(*result.divergence)
@@ -224,7 +225,7 @@ void Results::saveLastFinite(const RunResult &result) {
   const std::string file =
       result.divergence ? lastFiniteOf(settings.save) : endedFileOf(settings);
   std::string where;
-  // An update of finite gradients may itself be too large.
+  // Finite gradients can give an update that is not finite.
   if (!areFinite(program.weight_type, result.weights))
     where = "the weights are not finite either, and not saved";
   else if (file.empty())
@@ -250,8 +251,8 @@ void Results::saveDocument(const std::string &file,
     std::printf("saved %s\n", file.c_str());
 }
 
-/// Sets the loss on held-out text beside a unigram model's, where both predict
-/// tokens alone.
+/// Prints the loss on held-out text. If the model only predicts tokens, also
+/// prints the loss of a unigram model.
 void Results::compare() {
   if (!heldOut)
     return;
@@ -283,7 +284,7 @@ nlohmann::json chimera::summarize(const program::ProgramT &program,
         {"host_blocks_in_steps", use.hostBlocks},
         {"stated_peak_bytes",
          program.workers[rank % program.workers.size()]->peak_bytes}};
-    // What no plan contains counts too.
+    // Device memory that is not in the plan, such as that of libraries.
     if (use.deviceBytes > 0) {
       entry["device_bytes"] = use.deviceBytes;
       entry["unplanned_bytes"] =

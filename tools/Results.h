@@ -1,13 +1,13 @@
-//===- Results.h - What a run prints, logs and saves ------------*- C++ -*-===//
+//===- Results.h - Output of a run ------------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Training takes long, and a disk may fill meanwhile. So nothing that cannot be
-// written ends a run or keeps it from writing the rest: it is told when it
-// fails, and in the process's status.
+// Training takes long, and a disk may fill up meanwhile. So if a file cannot be
+// written, the run continues and writes the other files. The failure is
+// reported when it happens, and the exit status of the process is 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,43 +23,46 @@
 
 namespace chimera {
 
-/// Prints what runs, unless it is to be quiet: its size, `where` its ranks
-/// are, and what they have of this host.
+/// Prints one line about the run, unless --quiet is given: schedule, workers
+/// and copies, `where` the ranks are, and the ranks' threads. Warns if ranks
+/// share cores.
 void announce(const RunSettings &settings, const program::ProgramT &program,
               const Workload &load, const char *where,
               const runtime::HostShare &share);
 
-/// What is known at the end, for people and for the log.
+/// Prints, logs and saves the results of a run.
 class Results {
 public:
-  /// The references must outlive this; a profile says what `computed`. Throws
-  /// std::exception if the log cannot be written.
+  /// The references must outlive this object. `computed` describes the hardware
+  /// for the profile. Throws std::exception if the log cannot be opened.
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::Computed computed);
 
-  /// Throws std::runtime_error where the loss is no number and nothing is to be
-  /// saved.
+  /// Logs a step. Throws std::runtime_error if its loss is not finite and no
+  /// weights will be saved.
   void onStep(const runtime::StepEvent &event);
 
-  /// Hears what the mean loss on held-out text is after so many steps.
+  /// Logs the mean loss on held-out text after `step` steps.
   void onEvaluation(uint64_t step, double loss);
 
-  /// Prints and saves, the weights first: what took longest to make. They go
-  /// elsewhere (writeElsewhere) where they cannot be written to their file, and
-  /// to lastFiniteOf that where the run did not end as it was asked to.
+  /// Prints the results and saves the files. The weights are saved first,
+  /// because they took longest to compute. If their file cannot be written,
+  /// they go to another folder (writeElsewhere). If the run diverged or was
+  /// ended by a signal, they go to lastFiniteOf of their file.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
-  /// Prints what the evaluation has found, and completes the log.
+  /// Prints the result of the evaluation, and completes the log.
   void end();
 
-  /// The process's: whether all of this worked.
+  /// The exit status of the process: 1 if something could not be written, or if
+  /// the run diverged; else 0.
   int exitStatus() const { return hasFailed; }
 
 private:
-  /// What it throws is a failure, and told.
+  /// Runs `action`. If it throws, reports the failure.
   template <typename Action> void attempt(Action action);
   void tell(const std::string &failure);
-  /// Returns where the bytes are; empty where they are lost.
+  /// Returns the file that has the bytes. Empty if they are lost.
   std::string save(const char *what, const std::string &file,
                    const std::vector<std::byte> &bytes);
   void saveLastFinite(const runtime::RunResult &result);
@@ -72,12 +75,13 @@ private:
   const runtime::Computed computed;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
-  std::optional<double> heldOut; ///< loss, at last
+  std::optional<double> heldOut; ///< the last loss on held-out text
   nlohmann::json summary;
   bool hasFailed = false;
 };
 
-/// The ranks' use of memory and the runtime's own cost.
+/// The memory that each rank used, and the runtime's time per instruction on
+/// `cores` cores.
 nlohmann::json summarize(const program::ProgramT &program,
                          const runtime::RunResult &result, uint32_t cores);
 

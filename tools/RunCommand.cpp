@@ -1,12 +1,12 @@
-//===- RunCommand.cpp - What chimera-run does -----------------------------===//
+//===- RunCommand.cpp - Command of chimera-run ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Turns settings into a run: which stages, which data, where the ranks are, and
-// who hears of steps and results.
+// Makes a run from the settings: the stages, the data, the ranks, and the
+// callbacks for steps and results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +39,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
+/// The settings that all ranks of a job must have in common.
 std::vector<Shared> sharedSettings(const RunSettings &settings,
                                    const Workload &load) {
   auto digest = [](const std::string &text) {
@@ -52,7 +53,8 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
       {"--names", load.names.digest()},
-      // The program says which code; each host has it in a folder of its own.
+      // The program determines the code, and each host may have it in another
+      // folder.
       {"--allow-native-code", load.native ? 1u : 0u},
       {"--mask and --mask-rate",
        settings.given.contains("--mask")
@@ -65,7 +67,8 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--document-end", settings.given.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},
-      // The root alone writes, and no user knows which rank it is.
+      // Only the root writes these files, and users do not know which rank is
+      // the root.
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
@@ -74,7 +77,7 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       {"--evaluate-batches", settings.evaluateBatches}};
 }
 
-/// Makes a run from the settings. The references in it are to the arguments.
+/// Makes a run from the settings. It has references to the arguments.
 TrainingRun makeRun(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load,
                     Signals &signals) {
@@ -83,7 +86,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.steps = settings.steps;
   run.timeout = timeoutOf(settings);
   run.signals = &signals;
-  // Every rank must know what will be gathered.
+  // All ranks take part in gathering, so each must know what will be gathered.
   run.gatherWeights = run.keepFinite = !settings.save.empty();
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
@@ -100,7 +103,8 @@ TrainingRun makeRun(const RunSettings &settings,
   return run;
 }
 
-/// Only stages of tensors compute with more than one thread.
+/// The threads of a rank. Only stages that compute with tensors use more than
+/// one.
 HostUse hostUse(const RunSettings &settings, const Workload &load) {
   if (!isOfTensors(load.kind))
     return {.threads = 1};
@@ -109,7 +113,7 @@ HostUse hostUse(const RunSettings &settings, const Workload &load) {
           }};
 }
 
-/// Where the ranks are, for people.
+/// A description of where the ranks run, for the output.
 const char *whereRanksAre(const RunSettings &settings,
                           const std::optional<JobUse> &job,
                           const HostShare &share) {
@@ -125,15 +129,15 @@ const char *whereRanksAre(const RunSettings &settings,
                                        : "ranks are threads of this process";
 }
 
-/// The cores that the ranks of this host have in common. A launcher binds each
-/// rank to some of them.
+/// The number of cores for all ranks on this host. A launcher may bind each
+/// rank to some of them, so in a job this is the number of cores of the host.
 uint32_t coresOfRanks(const std::optional<JobUse> &job) {
   const Cores cores = findCores();
   return job ? cores.host : cores.usable;
 }
 
-/// What computes on this host, for a profile. Ranks that sleep, or have a GPU,
-/// need no core.
+/// The hardware that computes on this host, for a profile. It has no number of
+/// cores if ranks sleep or compute on a GPU.
 Computed computedBy(const RunSettings &settings, const Workload &load,
                     const std::optional<JobUse> &job, const HostShare &share) {
   Computed computed{.stages = load.kind,
@@ -145,8 +149,8 @@ Computed computedBy(const RunSettings &settings, const Workload &load,
   return computed;
 }
 
-/// Says how slow the model's type of activations is on this host, if it is.
-/// `takeThreads` gives this thread those that a rank computes with.
+/// If the host computes slowly in the model's activation type, prints how
+/// slowly. `takeThreads` gives this thread the threads of a rank.
 void tellOfSlowType(const RunSettings &settings,
                     const program::ProgramT &program, const Workload &load,
                     const std::function<void()> &takeThreads) {
@@ -166,8 +170,8 @@ void tellOfSlowType(const RunSettings &settings,
   std::fflush(stdout);
 }
 
-/// Says that so many tokens are looked at that it takes a second or more. Only
-/// the root says it.
+/// If the check of all tokens takes a second or more, prints that it runs. Only
+/// the root prints it.
 void announceCheck(const RunSettings &settings,
                    const program::ProgramT &program, const Workload &load,
                    const std::optional<JobUse> &job) {
@@ -183,8 +187,9 @@ void announceCheck(const RunSettings &settings,
   std::fflush(stdout);
 }
 
-/// Says what follows a signal that a person may have sent. What a launcher
-/// sends (SIGTERM) all of its ranks get, and nobody reads it in time.
+/// After SIGINT, prints how the run will end. SIGTERM prints nothing: a
+/// launcher sends it to all of its ranks, and nobody would read the message in
+/// time.
 void tellOfGrace(const RunSettings &settings, int signal) {
   if (signal == SIGINT)
     writeReport("SIGINT: ends after this step and saves the weights to " +
@@ -208,7 +213,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
   HostUse use = hostUse(settings, load);
-  // The root opens the log and prints; it may be any rank of a job.
+  // Set on the root, which opens the log and prints. Any rank of a job may be
+  // the root.
   std::unique_ptr<Results> results;
   if (mustCheck && job)
     run.faultOfData = [&](uint32_t part, uint32_t parts) {
@@ -264,9 +270,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   return failed == 0 && stoppedBy > 0 ? 128 + stoppedBy : failed;
 }
 
-/// The job of which this process is a rank. What starts one process alone, like
-/// `srun --pty bash`, has made none: all ranks are in this process then, unless
-/// a transport between processes is asked for.
+/// The job of which this process is a rank. None if a launcher started this
+/// process alone, like `srun --pty bash`, and the user did not choose a
+/// transport between processes: all ranks are then in this process.
 std::optional<Job> jobOf(const RunSettings &settings) {
   std::optional<Job> job = findJob();
   const bool isAlone = job && job->ranks == 1 && settings.transport != kMpi &&
@@ -284,8 +290,9 @@ int chimera::runCommand(const RunSettings &settings) {
   }
   if (!job)
     checkFiles(settings);
-  // Only what trains on text has threads. The ranks of this process are not
-  // known yet, so it may start again in vain; a pipe can be read only once.
+  // Only runs with --data compute with several threads. The number of ranks in
+  // this process is not known yet, so the restart may be unnecessary. It cannot
+  // come later, because a pipe can be read only once.
   if (!settings.data.empty())
     letThreadsSleep(shareCores(findCores(), job ? job->ranksOnHost : 1,
                                settings.threads, progressWish(settings))
@@ -306,7 +313,7 @@ int chimera::runCommand(const RunSettings &settings) {
     return 0;
   }
 
-  // Of a job only the root writes, on its own host.
+  // In a job, only the root writes files, on its own host.
   if (job && job->rank == rootOf(*program))
     checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);

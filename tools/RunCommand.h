@@ -1,4 +1,4 @@
-//===- RunCommand.h - What chimera-run does ---------------------*- C++ -*-===//
+//===- RunCommand.h - Command of chimera-run --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace chimera {
 
-/// Runs as asked and returns the process's exit status. Throws std::exception
-/// for what a user can put right.
+/// Trains, generates or calibrates, as the settings say, and returns the exit
+/// status of the process. Throws std::exception for errors that a user can fix.
 int runCommand(const RunSettings &settings);
 
 } // namespace chimera

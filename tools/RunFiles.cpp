@@ -1,4 +1,4 @@
-//===- RunFiles.cpp - Which files a run reads and writes ------------------===//
+//===- RunFiles.cpp - Checks of the files of a run ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ struct File {
   std::string path;
 };
 
-/// What may be read where `load` is a folder, or an index in one.
+/// The files that may be read if `load` is a folder, or an index in a folder.
 std::vector<std::string> shardsOf(const std::string &load) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -55,7 +55,7 @@ void chimera::checkFiles(const RunSettings &settings) {
             "' for " + other.use + " and '" + path + "' for " + use);
     files.push_back({use, path});
   };
-  // One file twice would be trained on and held out.
+  // If a file were given twice, its text would be both trained on and held out.
   for (const std::string &data : settings.data)
     add("--data", data);
   for (const std::string &data : settings.data)
@@ -68,8 +68,8 @@ void chimera::checkFiles(const RunSettings &settings) {
                              {"standard error", "/dev/stderr"}});
   for (const std::string &shard : shardsOf(settings.load))
     files.push_back({"--load", shard});
-  // A run may begin with what the one before it has left there: the file is
-  // open until another takes its name.
+  // --load may name the last finite weights of an earlier run. That is safe,
+  // because the file stays open until a new file takes its name.
   const std::string lastFinite = lastFiniteOf(settings.save);
   for (const auto &[use, path] :
        {File{"--save", settings.save},

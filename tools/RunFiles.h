@@ -1,4 +1,4 @@
-//===- RunFiles.h - Which files a run reads and writes ----------*- C++ -*-===//
+//===- RunFiles.h - Checks of the files of a run ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,18 +14,19 @@
 
 namespace chimera {
 
-/// Throws std::exception where an output of the run cannot be written, or is
-/// also something else that the run reads or writes: its program, its text,
-/// another output, or what its standard output or error go to. Reads nothing.
+/// Throws std::exception if an output of the run cannot be written, or if it is
+/// the same file as another one: the program, the text, another output, or the
+/// file of standard output or standard error. Reads no file.
 void checkFiles(const RunSettings &settings);
 
-/// Where the weights of a run go that does not end as it was asked to, beside
-/// those of one that does; empty where `save` is no regular file, but a pipe,
-/// say.
+/// The file for the last finite weights of a run that diverges or that a signal
+/// ends: `save` with the suffix ".last-finite". Empty if `save` is empty or not
+/// a regular file, for example a pipe.
 std::string lastFiniteOf(const std::string &save);
 
-/// Throws std::exception where there is no room for the weights and gradients
-/// that are to be saved. Only the root of a job writes them, so it asks.
+/// Throws std::exception if there is no room on the disk for the weights and
+/// gradients that will be saved. In a job, only the root writes them, so only
+/// the root calls this.
 void checkRoom(const RunSettings &settings, const program::ProgramT &program,
                const runtime::WeightNames &names);
 

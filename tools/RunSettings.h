@@ -16,7 +16,7 @@
 
 namespace chimera {
 
-/// The words that options take.
+/// Values of options.
 inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kExported = "exported", *kExact = "exact",
                             *kSynthetic = "synthetic",
@@ -27,13 +27,13 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kUInt32 = "uint32", *kHost = "host",
                             *kCuda = "cuda", *kSimulated = "simulated";
 
-/// Whether stages of the kind compute with tensors, on data.
+/// True if stages of this kind compute with tensors, and so need data.
 inline bool isOfTensors(const std::string &kind) {
   return kind == kTransformer || kind == kExported;
 }
 
-/// What --stages, --tokens, --transport, --device, --progress and --all-reduce
-/// take.
+/// The values of --stages, --tokens, --transport, --device, --progress and
+/// --all-reduce.
 inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExported, kExact, kSynthetic};
 }
@@ -51,7 +51,7 @@ inline std::vector<std::string> allReduceKinds() {
   return {kOrdered, kTransport};
 }
 
-/// The options of chimera-run, as its help explains them.
+/// The options of chimera-run. Its --help describes them.
 struct RunSettings {
   std::string program;
   std::string stages = kAuto;
@@ -63,15 +63,15 @@ struct RunSettings {
   std::vector<uint64_t> pairs; ///< [CLS], [SEP], [PAD]
   uint64_t documentEnd = 0;
   std::string load;
-  std::string names;           ///< of tensors in files of weights
-  std::string allowNativeCode; ///< the folder that has it
+  std::string names;           ///< file with the names of saved tensors
+  std::string allowNativeCode; ///< folder of the native code
   std::string save;
   std::string saveGradients;
   std::string log;
   std::string profile;
   std::string trace;
-  std::string calibrate; ///< in place of training
-  uint32_t ranks = 0;    ///< that are threads and calibrate
+  std::string calibrate; ///< file; if given, calibrates and does not train
+  uint32_t ranks = 0;    ///< threads that calibrate
   uint64_t traceSteps = 1;
   std::string transport = kAuto;
   std::string device = kHost;
@@ -79,7 +79,7 @@ struct RunSettings {
   std::string progress = kAuto;
   std::string allReduce = kOrdered;
   uint64_t steps = 10;
-  uint64_t generate = 0; ///< tokens, in place of training
+  uint64_t generate = 0; ///< tokens; if given, generates and does not train
   std::string prompt;
   double temperature = 1;
   uint64_t generateSeed = 0;
@@ -88,13 +88,13 @@ struct RunSettings {
   std::optional<double> grace;   ///< seconds, 0: none
   double holdOut = 0.1;
   uint64_t evaluateBatches = 16;
-  uint64_t evaluateEvery = 0; ///< steps; 0: at the end alone
+  uint64_t evaluateEvery = 0; ///< steps; 0: only at the end
   double unitNanoseconds = 0;
   bool cudaGraphs = false;
   bool sequential = false;
   bool checkReplicas = false;
   bool quiet = false;
-  std::set<std::string> given; ///< the options of the command line
+  std::set<std::string> given; ///< names of the options that the user gave
 };
 
 } // namespace chimera

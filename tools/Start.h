@@ -1,4 +1,4 @@
-//===- Start.h - What every tool does first ---------------------*- C++ -*-===//
+//===- Start.h - First steps of every tool ----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,21 +16,23 @@
 
 namespace chimera {
 
-/// Makes that what a tool writes is either written or an error. To be called
-/// before anything is opened and any thread starts. A standard stream that is
-/// closed is opened on /dev/null, or the next file would get its number and, in
-/// between its own content, what the tool says; what is written to such a
-/// standard output fails. A file that grows beyond the limit (`ulimit -f`) is
-/// an error like a full disk, not a signal. Returns whether standard output was
-/// open.
+/// Ensures that every write of a tool either succeeds or is an error. Call this
+/// before any file is opened and any thread starts. Returns whether standard
+/// output was open.
+/// - A closed standard stream is opened on /dev/null. Otherwise the next opened
+///   file would get its number, and messages would be written into that file. A
+///   standard output that was closed is opened for reading, so writes to it
+///   fail.
+/// - A file that grows beyond the limit of `ulimit -f` is an error, like a full
+///   disk, and not a signal.
 inline bool guardOutputs() {
-  // Not ignored: LLVM's handler would replace that.
+  // Blocked and not ignored: LLVM would replace SIG_IGN by its own handler.
   sigset_t tooLarge;
   sigemptyset(&tooLarge);
   sigaddset(&tooLarge, SIGXFSZ);
   pthread_sigmask(SIG_BLOCK, &tooLarge, nullptr);
   bool hasOutput = true;
-  // Each open takes the lowest number that is free.
+  // Each open returns the lowest free number.
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF)
       continue;

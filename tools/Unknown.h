@@ -1,4 +1,4 @@
-//===- Unknown.h - Arguments that a tool does not know ----------*- C++ -*-===//
+//===- Unknown.h - Errors about unknown arguments ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,10 +17,10 @@
 
 namespace chimera {
 
-/// How many letters have to be put in, taken out or exchanged to make one word
-/// the other.
+/// The number of letters to insert, delete or replace to turn one word into the
+/// other (Levenshtein distance).
 inline size_t editDistance(const std::string &left, const std::string &right) {
-  // Of the part of `left` so far, to each beginning of `right`.
+  // The distances from the first i letters of `left` to each prefix of `right`.
   std::vector<size_t> row(right.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (size_t i = 0; i < left.size(); ++i) {
@@ -35,8 +35,8 @@ inline size_t editDistance(const std::string &left, const std::string &right) {
   return row.back();
 }
 
-/// Which of `words` is most like `name`; empty if none is alike: if more than a
-/// third of the letters are others.
+/// The one of `words` that is most similar to `name`. Empty if every word
+/// differs in more than a third of the letters.
 inline std::string nearestTo(const std::string &name,
                              const std::vector<std::string> &words) {
   std::string nearest;
@@ -49,15 +49,16 @@ inline std::string nearestTo(const std::string &name,
   return nearest;
 }
 
-/// What to say of the first argument that `app`, which allows extras, has not
-/// taken; empty if it has taken all. Gives the `answer` to an unknown option
-/// or, if that is empty, names the option that is most like it.
+/// An error message about the first argument that `app` did not recognise.
+/// Empty if it recognised all. Requires that `app` allows extras. For an
+/// unknown option, the message contains its `answer` or, if that is empty, the
+/// most similar option.
 inline std::string unknownArgument(
     const CLI::App &app,
     const std::function<std::string(const std::string &)> &answer =
         [](const std::string &) { return std::string(); }) {
   std::vector<std::string> extras = app.remaining();
-  // After `--` nothing is an option.
+  // Arguments after `--` are not options.
   auto mark = std::ranges::find(extras, "--");
   auto option = std::find_if(extras.begin(), mark, [](const std::string &text) {
     return text.starts_with('-');

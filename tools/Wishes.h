@@ -1,11 +1,12 @@
-//===- Wishes.h - Options as the runtime takes them -------------*- C++ -*-===//
+//===- Wishes.h - Options that runs and calibrations share ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a run of a program and a calibration have in common.
+// Conversions of the settings that both a run of a program and a calibration
+// use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +29,8 @@ inline runtime::ProgressWish progressWish(const RunSettings &settings) {
                                      : runtime::ProgressWish::Auto;
 }
 
-/// A rank that never answers should not keep the others for ever: unless given,
-/// a wait for it ends after half an hour.
+/// The limit of a wait for another rank: --timeout, or half an hour by default,
+/// so that a rank that never answers does not block the others for ever.
 inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
   double seconds = settings.timeout.value_or(1800);
   return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
@@ -37,17 +38,18 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
                      : std::chrono::milliseconds(runtime::kForever);
 }
 
-/// The file that gets the weights of a run that SIGINT or SIGTERM ends. A pipe
-/// has no file beside it, and its reader waits for weights, so the pipe itself
-/// gets them.
+/// The file for the weights of a run that SIGINT or SIGTERM ends: lastFiniteOf
+/// --save. If --save is a pipe, it is the pipe itself, whose reader waits for
+/// weights.
 inline std::string endedFileOf(const RunSettings &settings) {
   const std::string lastFinite = lastFiniteOf(settings.save);
   return lastFinite.empty() ? settings.save : lastFinite;
 }
 
-/// How long a run goes on after SIGINT or SIGTERM; none where nothing is saved
-/// meanwhile. Less than the time after which launchers kill processes: 1 s for
-/// mpirun, 30 s for torchrun, Slurm and Kubernetes.
+/// The time that a run has after SIGINT or SIGTERM to end its step and save its
+/// weights. None if no weights are saved. It must be less than the time after
+/// which launchers kill processes: 1 s for mpirun, 30 s for torchrun, Slurm and
+/// Kubernetes. `onBegin` is called with the signal when this time begins.
 inline std::optional<runtime::Grace>
 graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
         std::function<void(int)> onBegin) {
@@ -60,7 +62,8 @@ graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
                         std::move(onBegin)};
 }
 
-/// To be told before the process ends, with the output that it still holds.
+/// Prints `reason` as an error and flushes all output. Call it before the
+/// process ends.
 inline void tellFailure(const std::string &reason) {
   std::fprintf(stderr, "chimera-run: %s\n", reason.c_str());
   std::fflush(nullptr);

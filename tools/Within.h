@@ -1,4 +1,4 @@
-//===- Within.h - What an option takes --------------------------*- C++ -*-===//
+//===- Within.h - Validators of option values -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,14 +21,14 @@
 
 namespace chimera {
 
-/// Numbers from `low` to `high`.
+/// Accepts numbers from `low` to `high`.
 inline CLI::Validator within(double low, double high) {
   std::ostringstream range;
   range << "[" << low << " - " << high << "]";
   return CLI::Validator(
       [=, range = range.str()](std::string &text) {
         double value = 0;
-        // Written so that NaN fails it.
+        // Written so that NaN fails.
         return CLI::detail::lexical_cast(text, value) && value >= low &&
                        value <= high
                    ? std::string()
@@ -37,8 +37,8 @@ inline CLI::Validator within(double low, double high) {
       "in " + range.str());
 }
 
-/// Whole numbers, of which 1e9 is one. Fit for Option::transform, which gives
-/// the option its digits.
+/// Accepts whole numbers from `low` to `high`, also in the form 1e9. Use it
+/// with Option::transform, so that the option gets the digits of the number.
 inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
   std::string range =
       "[" + std::to_string(low) + " - " + std::to_string(high) + "]";
@@ -51,7 +51,7 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
           auto [stop, error] = std::from_chars(text.data(), end, value);
           return error == std::errc() && stop == end;
         };
-        // Doubles are exact up to there.
+        // Doubles represent all whole numbers up to 2^53.
         if (!isRead(whole) && isRead(number) && number >= 0 &&
             number <= double(uint64_t(1) << 53) &&
             number == std::floor(number)) {
@@ -65,8 +65,8 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
       "in " + range);
 }
 
-/// One of `words`. A refusal names the one that is meant by another word, as
-/// `meant` says, or that is most like it.
+/// Accepts one of `words`. The error about another word suggests the word that
+/// `meant` has for it or, if there is none, the most similar of `words`.
 inline CLI::Validator
 oneOf(const std::vector<std::string> &words,
       const std::map<std::string, std::string> &meant = {}) {
@@ -84,8 +84,8 @@ oneOf(const std::vector<std::string> &words,
       "{" + CLI::detail::join(words, ",") + "}");
 }
 
-/// A file, which must have a name: an empty one comes of a variable that is not
-/// set. "-" would be a file of that name.
+/// Accepts names of files, except an empty name, which is mostly an unset shell
+/// variable, and "-", which would be a file of that name.
 inline CLI::Validator fileName() {
   return CLI::Validator(
       [](std::string &text) {

@@ -1,4 +1,4 @@
-//===- Workload.cpp - What a run computes ---------------------------------===//
+//===- Workload.cpp - Stages and data of a run ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,8 @@ WeightNames chimera::namesOf(const RunSettings &settings,
                                 : WeightNames(program, settings.names);
 }
 
-/// What samples are made of tokens.
+/// The form of samples: with masked tokens, with pairs of sentences, both or
+/// neither.
 static SampleForm formOf(const RunSettings &settings,
                          const program::ProgramT &program) {
   SampleForm form;
@@ -76,7 +77,7 @@ static SampleForm formOf(const RunSettings &settings,
   return form;
 }
 
-/// Refuses options that stages of this kind do nothing with.
+/// Refuses options that have no effect on stages of this kind.
 static void refuseWithoutEffect(const RunSettings &settings,
                                 const std::string &kind) {
   auto refuse = [&](const char *option, const char *wanted) {
@@ -107,7 +108,8 @@ static void refuseWithoutEffect(const RunSettings &settings,
     refuse("--check-replicas", "transformer, exported and exact");
 }
 
-/// The kind of stages that the program runs with.
+/// The kind of stages, from --stages and the program. Throws
+/// std::invalid_argument if the program has no stages of that kind.
 static std::string kindOf(const RunSettings &settings,
                           const program::ProgramT &program) {
   const char *ofModel = !program.model           ? kExact
@@ -125,7 +127,7 @@ static std::string kindOf(const RunSettings &settings,
   return settings.stages;
 }
 
-/// Refuses a model whose parameters begin with values that no file gives.
+/// Refuses a model with parameters whose initial values must come from a file.
 static void refuseWithoutValues(const program::ProgramT &program) {
   for (const auto &layer : program.model->package->layers)
     for (const auto &parameter :
@@ -138,7 +140,8 @@ static void refuseWithoutValues(const program::ProgramT &program) {
             "': give --load FILE, like values.safetensors of its package");
 }
 
-/// Stages of the program's model on the host or, with an accelerator, there.
+/// Adds the stages of the program's model, on the accelerator if there is one,
+/// else on the host.
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
   std::shared_ptr<const SavedWeights> values;
@@ -176,8 +179,8 @@ static void addModel(Workload &load, const RunSettings &settings,
   };
 }
 
-/// What of the text is evaluated on: as many whole steps as have the windows
-/// that the settings ask for.
+/// Adds the held-out data. The number of windows is that of --evaluate-batches,
+/// rounded up to whole steps.
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
   if (load.text->heldOutTokens() == 0 || settings.evaluateBatches == 0) {
@@ -200,7 +203,7 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
                           program.micro_batches);
   if (weight > 0)
     return;
-  // There is no mean over nothing.
+  // Without a label that counts there is no mean loss.
   if (settings.given.contains("--evaluate-every"))
     throw std::invalid_argument(
         "--evaluate-every needs held-out text in which labels count, and those "
@@ -216,7 +219,7 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   Workload load;
   load.kind = kindOf(settings, program);
   refuseWithoutEffect(settings, load.kind);
-  // Before a GPU is looked for.
+  // Check this before searching for a GPU.
   if (load.kind == kExported && settings.device == kCuda)
     throw std::invalid_argument(
         "--device cuda is for models of the runtime's own: an exported one "

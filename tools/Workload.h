@@ -1,4 +1,4 @@
-//===- Workload.h - What a run computes -------------------------*- C++ -*-===//
+//===- Workload.h - Stages and data of a run --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,42 +19,47 @@
 
 namespace chimera {
 
-/// What computes and on what data.
+/// The stages of a run, and its data.
 struct Workload {
-  std::string kind; ///< one of stageKinds() but auto
+  std::string kind; ///< one of stageKinds(), but not auto
   runtime::StageFactory stages;
-  /// All of a model as one stage, whatever its number; none without a model.
+  /// Makes the whole model as one stage. It ignores the number of the stage.
+  /// None without a model.
   runtime::StageFactory wholeModel;
-  uint64_t valuesDigest = 0;  ///< of what the parameters begin with
-  std::string conversion;     ///< of them; empty if there is none
-  runtime::WeightNames names; ///< in files of weights
-  /// What runs in place of an exported model's graphs; null where none may.
+  uint64_t valuesDigest = 0; ///< digest of the initial values of --load
+  std::string conversion;    ///< a message if their type is converted, or empty
+  runtime::WeightNames names; ///< names of tensors in files of weights
+  /// Native code that replaces graphs of an exported model. Null without
+  /// --allow-native-code.
   std::shared_ptr<const runtime::NativeCode> native;
   std::unique_ptr<runtime::DataSource> data;
-  runtime::TextData *text = nullptr; ///< in `data`, if it is text
-  /// What is evaluated on, null where nothing is.
+  runtime::TextData *text = nullptr; ///< the text in `data`, or null
+  /// The held-out data for evaluations. Null if there are none.
   std::unique_ptr<runtime::DataSource> heldOut;
-  uint64_t passes = 0;      ///< of an evaluation (Interpreter.h)
-  uint64_t windows = 0;     ///< of held-out text, that these have
-  std::string noEvaluation; ///< why there is none, if text was held out for it
-  std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< of tensors of the host
+  uint64_t passes = 0;  ///< passes of an evaluation (Interpreter.h)
+  uint64_t windows = 0; ///< windows of held-out text in these passes
+  /// Why there is no evaluation although text was held out, or empty.
+  std::string noEvaluation;
+  std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< for tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
-  int rehearsals = 1;                                ///< of a step, on it
-  std::string noGraphs; ///< why there are none, if they were asked for
+  int rehearsals = 1; ///< warm-up runs of a step on the accelerator
+  /// Why there are no CUDA graphs although the user asked for them, or empty.
+  std::string noGraphs;
 };
 
-/// How files of tokens for the program's model are opened. Requires one.
+/// The options for opening files of tokens for the program's model. Requires
+/// that the program has a model.
 runtime::TokenOptions tokenOptions(const RunSettings &settings,
                                    const program::ProgramT &program);
 
-/// What --names says of the program's parameters. Throws std::runtime_error as
+/// The names of tensors from the file of --names. Throws std::runtime_error as
 /// WeightNames does.
 runtime::WeightNames namesOf(const RunSettings &settings,
                              const program::ProgramT &program);
 
-/// Throws std::exception where the settings do not fit the program or each
-/// other, or the text cannot be read.
+/// Makes the stages and the data. Throws std::exception if the settings
+/// contradict the program or each other, or if the text cannot be read.
 Workload makeWorkload(const RunSettings &settings,
                       const program::ProgramT &program);
 

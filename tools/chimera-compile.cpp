@@ -1,4 +1,4 @@
-//===- chimera-compile.cpp - From a module to a program -------------------===//
+//===- chimera-compile.cpp - Compiles a module to a program file ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -71,7 +71,8 @@ using AddPasses = llvm::function_ref<void(OpPassManager &)>;
 static bool run(ModuleOp module, TimingScope &timing, StringRef name,
                 AddPasses addPasses) {
   PassManager manager(module.getContext());
-  // A scope of its own: timers tell passes apart by their addresses.
+  // Each run needs a scope of its own, because timers identify a pass by its
+  // address.
   TimingScope own = timing.nest(name);
   manager.enableTiming(own);
   manager.enableVerifier(check);
@@ -79,8 +80,9 @@ static bool run(ModuleOp module, TimingScope &timing, StringRef name,
   return succeeded(manager.run(module));
 }
 
-/// Has the stages of the pipeline take what the profiles of --costs-from say.
-/// Prints an error and returns false where they do not come from profiles.
+/// Sets the profiles of --costs-from on the machine of the pipeline, so that
+/// the costs of its stages come from them. Prints an error and returns false if
+/// this pipeline cannot take its costs from profiles.
 static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
   auto module = pipeline->getParentOfType<ModuleOp>();
   if (chimera::Phase from = chimera::phaseOf(pipeline);
@@ -106,13 +108,13 @@ static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
   });
 }
 
-/// Takes the module to `Allocated` from the phase that it is in. What is not a
-/// description may have been written or edited by hand: it is verified at once,
-/// and at every boundary on the way.
+/// Lowers the module from its phase `from` to `Allocated`. A module that is not
+/// a description may have been edited by hand, so it is verified at once and
+/// after every phase.
 static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   using chimera::Phase;
-  // Posts and starts of all-reduces are there already, where other models of
-  // messages may have them.
+  // In these phases the module already has posts and starts of all-reduces,
+  // which may be in an order that only other message models allow.
   if (messages == chimera::program::MessageModel::StreamPerDevice &&
       from > Phase::Scheduled && from < Phase::Allocated) {
     module.emitError("expected the scheduled phase or one before it for "
@@ -137,19 +139,19 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
     return false;
   if (timeline && !printTimeline(module))
     return false;
-  // From here on phases work on many workers at a time.
+  // Later phases run on many workers concurrently.
   module.getContext()->enableMultithreading();
   return run(module, timing, "lower",
              add(std::max(from, Phase::Scheduled), Phase::Allocated));
 }
 
-/// Compiles and writes the program. Leaves without tearing down the module:
-/// for large schedules that takes as long as compiling them.
+/// Compiles the module and writes the program. Does not free the module: for
+/// large schedules that takes as long as compiling them.
 static int compile(TimingScope &timing) {
   // The context and the module outlive this function on purpose.
   auto &context = *new MLIRContext(MLIRContext::Threading::DISABLED);
   context.loadDialect<chimera::ChimeraDialect>();
-  // Printing the op on an error prints the whole step around it.
+  // Do not print the op of an error: that would print a whole step.
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
@@ -192,7 +194,8 @@ static int compile(TimingScope &timing) {
     return 1;
   program->message_model = messages;
   phase = timing.nest("verify and write the program");
-  // Who edited ops reads where they are; writing a program verifies it too.
+  // writeProgramFile verifies the program too. This call reports violations at
+  // the lines of the module, for a user who edited it.
   if (from != chimera::Phase::Described &&
       failed(chimera::verifyProgram(module, *program)))
     return 1;

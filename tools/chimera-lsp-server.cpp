@@ -1,4 +1,4 @@
-//===- chimera-lsp-server.cpp - Chimera in an editor ----------------------===//
+//===- chimera-lsp-server.cpp - Language server for editors ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- chimera-opt.cpp - Look at and transform pipelines ------------------===//
+//===- chimera-opt.cpp - Prints and transforms pipelines ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,8 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-/// Registers what MlirOptMain would, before it prints any help.
+/// Registers the options that MlirOptMain would register, so that some of them
+/// can be hidden from --help.
 static void registerOptions(mlir::DialectRegistry &registry) {
   mlir::MlirOptMainConfig::registerCLOptions(registry);
   mlir::registerAsmPrinterCLOptions();

@@ -1,4 +1,4 @@
-//===- chimera-plan.cpp - Find the best plan for a model on a machine -----===//
+//===- chimera-plan.cpp - Finds the best plan for a model -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +39,8 @@ static int fail(const llvm::Twine &error) {
   return 1;
 }
 
-/// A line that the next one replaces while `done` is not `all`.
+/// Prints a line of progress, which the next one overwrites until `done` is
+/// `all`.
 static void showProgress(size_t done, size_t all, const llvm::Twine &what) {
   static const bool isShown = llvm::sys::Process::StandardErrIsDisplayed();
   if (isShown)
@@ -78,8 +79,8 @@ static bool setProfiles(ModuleOp module, ArrayRef<std::string> files) {
   return succeeded(manager.run(module));
 }
 
-/// Writes a text to the file of an option, if the option is given. Prints an
-/// error and returns false where that fails.
+/// Writes a text to the file `path` of an option. Does nothing if `path` is
+/// empty. Prints an error and returns false on failure.
 static bool write(const std::string &path,
                   llvm::function_ref<std::string()> textOf) {
   if (path.empty())
@@ -94,26 +95,28 @@ static bool write(const std::string &path,
   return false;
 }
 
-/// `status`, or 1 with an error where a table could not be written.
+/// Returns `status`, or 1 after an error message if standard output could not
+/// be written.
 static int endOutput(int status) {
   llvm::outs().flush();
   if (!llvm::outs().has_error())
     return status;
   std::error_code code = llvm::outs().error();
-  // Else the stream would end the process.
+  // The stream would otherwise end the process in its destructor.
   llvm::outs().clear_error();
   return fail("cannot write to standard output: " + code.message());
 }
 
-/// A question, what it is about, and what its answer rests on.
+/// A question for the planner, the ops that it is about, and the assumptions of
+/// its answer.
 struct Asked {
   PlanSubject subject;
   plan::Question question;
   std::vector<std::string> assumptions;
 };
 
-/// Prints an error and returns none where the module and the settings ask for
-/// nothing that is possible.
+/// Makes the question from the module and the settings. Prints an error and
+/// returns none if no plan is possible for them.
 static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   FailureOr<PlanSubject> subject =
       subjectOf(module, settings.model, settings.machine, settings.training);
@@ -141,8 +144,8 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
     return std::nullopt;
   }
   used.devices = static_cast<int32_t>(devices);
-  // What is wrong with the smallest micro-batch is so with all, as where a
-  // profile is of another model.
+  // A fault of the smallest micro-batch, such as a profile of another model, is
+  // a fault of all.
   const plan::Model &model = asked.question.model;
   if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
       !fault.empty()) {
@@ -160,7 +163,8 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   return asked;
 }
 
-/// Empty, or which plan --pick or --explain asks for that is not there.
+/// An error message if --pick or --explain names a plan that is not in the
+/// table. Else empty.
 static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
   std::string there = program::counted(plans, "plan");
   if (settings.pick > plans)
@@ -221,7 +225,7 @@ static int run(ModuleOp module, const PlanSettings &settings) {
   for (const std::string &path : {settings.output, settings.json, settings.svg})
     if (StringRef read = inputAt(module, path); !read.empty())
       return fail(path + ": expected another file than " + read.str());
-  // What goes to standard output goes there alone.
+  // If a file goes to standard output, nothing else may go there.
   const bool isTaken =
       settings.output == "-" || settings.json == "-" || settings.svg == "-";
   llvm::raw_ostream &os = isTaken ? llvm::errs() : llvm::outs();
@@ -240,7 +244,7 @@ int main(int argc, char **argv) {
       !fault.empty())
     return fail(fault);
   std::string &input = settings.input;
-  // The module alone: an output may be a device.
+  // Check only the module: an output may be a device.
   if (refusesSources({argv[0], input.data()}))
     return 1;
   const NamedFile inputs[] = {{"the module", input}};

@@ -1,4 +1,4 @@
-//===- chimera-reduce.cpp - Shrink a module that shows a fault ------------===//
+//===- chimera-reduce.cpp - Makes a failing module small ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

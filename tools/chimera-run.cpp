@@ -24,7 +24,8 @@
 
 using namespace chimera;
 
-/// `status`, or 1 where standard output could not be written, and says so.
+/// Returns `status`, or 1 after an error message if standard output could not
+/// be written.
 static int statusOfOutput(int status, bool hasOutput) {
   std::cout.flush();
   if (hasOutput && std::fflush(stdout) == 0 && !std::ferror(stdout) &&
@@ -34,8 +35,9 @@ static int statusOfOutput(int status, bool hasOutput) {
   return 1;
 }
 
-/// A rank may have connections to all others. Where the system wants fewer, a
-/// connection that fails will say so.
+/// Raises the limit of open files as far as the system allows, because a rank
+/// may have connections to all others. If the limit is still too low, a
+/// connection fails with an error.
 static void openManyFiles() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0)
@@ -44,11 +46,11 @@ static void openManyFiles() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/// What the process ends with.
+/// Runs the tool and returns the exit status of the process.
 static int run(int argc, char **argv) {
   bool hasOutput = guardOutputs();
-  // A reader of the log or the results who has gone is an error like a full
-  // disk: it does not end the training.
+  // If the reader of the log or of standard output has gone, writing is an
+  // error like a full disk: it does not end the training.
   std::signal(SIGPIPE, SIG_IGN);
   runtime::onEnd([](int status) { _exit(status); });
   runtime::Signals::holdBack();
@@ -290,7 +292,7 @@ static int run(int argc, char **argv) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)
       runtime::decline(error.what());
-    // Its own statuses say which rule of the library was broken.
+    // CLI11's own exit statuses only say which of its rules was broken.
     app.exit(error);
     return isWrong ? 1 : statusOfOutput(0, hasOutput);
   }
@@ -314,6 +316,6 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   int status = run(argc, argv);
   std::fflush(nullptr);
-  // LibTorch would take its operators back one by one, for 0.13 s.
+  // A normal exit would take 0.13 s more: LibTorch unregisters its operators.
   std::_Exit(status);
 }

@@ -1,4 +1,4 @@
-//===- chimera-translate.cpp - Between IR and program files ---------------===//
+//===- chimera-translate.cpp - IR to program file to JSON -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
   registerDefaultTimingManagerCLOptions();
   chimera::hideLibraryOptions(&category);
   llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
-  // A program file is read with care of its own.
+  // readProgram itself checks program files.
   bool readsProgram = llvm::any_of(arguments, [](llvm::StringRef argument) {
     return argument.ltrim('-') == "program-to-json";
   });
