@@ -255,7 +255,7 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
 }
 
 schedule::Updates updatesOf(PipelineOp pipeline) {
-  // One after another, as in the dialect.
+  // Both enums must have the same numbers for the cast below.
   static_assert(static_cast<int>(schedule::Updates::Flush) ==
                     static_cast<int>(Updates::Flush) &&
                 static_cast<int>(schedule::Updates::EachMicroBatch) ==

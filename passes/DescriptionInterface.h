@@ -12,9 +12,9 @@
 
 namespace chimera {
 
-/// Lets descriptions be verified against the schemes of the registry and the
-/// models of the program file where they are parsed, and lets parsers offer
-/// their names: dialect/DescriptionInterface.h.
+/// Registers the implementation of dialect/DescriptionInterface.h. Parsers then
+/// verify descriptions against the schemes of the registry and the models of
+/// the program file, and can offer their names for completion.
 void registerDescriptionInterface(mlir::DialectRegistry &registry);
 
 } // namespace chimera
