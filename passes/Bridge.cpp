@@ -1,4 +1,4 @@
-//===- Bridge.cpp - Between the IR and the schedule library ---------------===//
+//===- Bridge.cpp - From the IR to the schedule library -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

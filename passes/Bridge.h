@@ -1,4 +1,4 @@
-//===- Bridge.h - Between the IR and the schedule library -------*- C++ -*-===//
+//===- Bridge.h - From the IR to the schedule library -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Described.cpp - What a description says ----------------------------===//
+//===- Described.cpp - Reading a description ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

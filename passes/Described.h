@@ -1,4 +1,4 @@
-//===- Described.h - What a description says --------------------*- C++ -*-===//
+//===- Described.h - Reading a description ----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DescriptionInterface.h - The names that there are --------*- C++ -*-===//
+//===- DescriptionInterface.h - Names for the parser ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

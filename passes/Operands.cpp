@@ -1,4 +1,4 @@
-//===- Operands.cpp - What the ops of a schedule take ---------------------===//
+//===- Operands.cpp - Checks of the operands of a step --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -392,8 +392,8 @@ private:
   /// For forwards that have stashes for some of their pieces only: these
   /// pieces.
   DenseMap<Operation *, SmallVector<uint32_t>> kept;
-  DenseMap<Value, Operation *>
-      taken; ///< each sum so far, and the action that adds to it
+  /// Each sum so far, and the action that adds to it.
+  DenseMap<Value, Operation *> taken;
   DenseMap<std::pair<uint32_t, uint32_t>, Operation *> updated; ///< by replica
   Operation *reduction = nullptr; ///< the all-reduce of the losses
   size_t found = 0;

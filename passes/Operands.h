@@ -1,4 +1,4 @@
-//===- Operands.h - What the ops of a schedule take -------------*- C++ -*-===//
+//===- Operands.h - Checks of the operands of a step ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

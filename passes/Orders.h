@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The chimera.order ops of a pipeline: what each worker runs, before all its
-// actions are there.
+// The chimera.order ops of a pipeline. They state the order of actions on each
+// worker as text, before the action ops exist.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- PlanInputs.cpp - Models and machines as plans take them ------------===//
+//===- PlanInputs.cpp - From the IR to plan inputs ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PlanInputs.h - Models and machines as plans take them ----*- C++ -*-===//
+//===- PlanInputs.h - From the IR to plan inputs ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

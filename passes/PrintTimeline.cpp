@@ -35,8 +35,7 @@ namespace {
 
 constexpr StringRef kPass = "chimera-print-timeline";
 
-/// The width of the terminal that `output` is, or of a line that is printed
-/// elsewhere.
+/// The width of the terminal if `output` is one, else the default.
 size_t defaultWidth(StringRef output) {
   winsize size = {};
   if (output == "-" && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
@@ -45,7 +44,7 @@ size_t defaultWidth(StringRef output) {
   return schedule::kLineWidth;
 }
 
-/// A pipeline's timeline, and what it refers to.
+/// A pipeline's timeline and the data that it refers to.
 struct Shown {
   Shown(PipelineOp pipeline, const TimedSchedule &of, bool slots,
         size_t lineWidth)
@@ -104,13 +103,14 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
       return signalPassFailure();
     size_t lineWidth = width > 0 ? static_cast<size_t>(width)
                                  : defaultWidth(output.getValue());
-    // A deque: timelines refer to its elements.
+    // A deque, because timelines refer to its elements.
     std::deque<Shown> shown;
     for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
       shown.emplace_back(
           pipeline, of, times->areUnset() && of.schedule.hasSlots(), lineWidth);
     FailureOr<std::string> document = render(*chosen, *pipelines, shown);
-    // Caps come last: the timeline also shows what exceeds them.
+    // Check memory caps last, so that the timeline also shows pipelines that
+    // exceed them.
     if (failed(document) ||
         failed(writeDocument(module, kPass, output.getValue(), *document)) ||
         failed(checkCaps(*pipelines, *timed)))
@@ -123,7 +123,8 @@ private:
     return getOperation().emitError() << kPass << ": ";
   }
 
-  /// The options for what ran, and that they are of one pipeline.
+  /// Checks the options `measured` and `copy`: they need a single pipeline, and
+  /// the output must not overwrite the trace.
   LogicalResult checkMeasured(ArrayRef<PipelineOp> pipelines) {
     if (measured.empty() && copy.hasValue())
       return emitError() << "expected measured beside copy, got copy="

@@ -1,4 +1,4 @@
-//===- Recompute.cpp - Forwards again instead of stashes ------------------===//
+//===- Recompute.cpp - Recomputes instead of stashes ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Report.cpp - What schedules cost -----------------------------------===//
+//===- Report.cpp - The report on schedules -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -49,7 +49,8 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
       if (failed(add(pipeline, of, reports)))
         return signalPassFailure();
-    // Caps come last: the report also compares what exceeds them.
+    // Check memory caps last, so that the report also has pipelines that exceed
+    // them.
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(reports))) ||
         failed(checkCaps(*pipelines, *timed)))
@@ -60,7 +61,8 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
   static LogicalResult add(PipelineOp pipeline, const TimedSchedule &timed,
                            std::vector<schedule::Report> &reports) {
     std::string_view name(scheduleNameOf(pipeline));
-    // An order that is given, or of a name of one's own, has no scheme.
+    // A given order, or a schedule name that is not in the registry, has no
+    // scheme.
     SchemeChoice choice = {};
     if (schedule::findScheme(name)) {
       FailureOr<SchemeChoice> found = schemeOf(pipeline);

@@ -1,4 +1,4 @@
-//===- StepMaker.cpp - The ops of a step ----------------------------------===//
+//===- StepMaker.cpp - A builder of a step's ops --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

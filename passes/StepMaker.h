@@ -1,4 +1,4 @@
-//===- StepMaker.h - The ops of a step --------------------------*- C++ -*-===//
+//===- StepMaker.h - A builder of a step's ops ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
