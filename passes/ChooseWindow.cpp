@@ -120,7 +120,7 @@ private:
 /// The fastest window with which no worker exceeds the cap, and the smallest of
 /// equally fast ones. 1 if there is none: chimera-check-memory then fails.
 FailureOr<int32_t> fastestWithin(Cap cap, const schedule::Windows &windows) {
-  // This window and all larger ones are the fastest.
+  // No window is faster than this one, and all larger ones are as fast.
   int32_t fastest = windows.choose();
   FailureOr<int32_t> found = cap.firstThatFits(fastest);
   if (failed(found) || *found != 0)

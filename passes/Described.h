@@ -59,8 +59,9 @@ program::Types typesOf(PipelineOp pipeline);
 /// The name of the pipeline's optimizer.
 llvm::StringRef optimizerOf(PipelineOp pipeline);
 
-/// The unit of the stages' costs, as the pipeline states it, or the unit
-/// "none". Fails with a diagnostic that lists the units if the name is unknown.
+/// The unit of the stages' costs: the pipeline's time_unit, or nanoseconds if
+/// its times have units, or else the unit "none". Fails with a diagnostic that
+/// lists the units if the name is unknown.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 
 /// The memory caps of the pipeline's workers, in bytes. Empty if it has no cap.

@@ -151,8 +151,8 @@ LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   return success();
 }
 
-/// Fails if the pipeline needs more devices than the machine has, or costs in
-/// another unit than the machine's nanoseconds.
+/// Fails if the pipeline needs more devices than the machine has, or if it has
+/// no costs, or costs in another unit than the machine's nanoseconds.
 LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
                            bool hasCosts) {
   uint64_t needed = pipeline.workerCount() * pipeline.getDataParallel();

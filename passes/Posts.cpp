@@ -145,9 +145,9 @@ private:
   Operation *anchor = nullptr; ///< first op that is not a receive
 };
 
-/// Moves each wait for a send that is before the next action of its worker to
-/// after that action. The worker then computes while the message is on its way.
-/// S is a send, w its wait.
+/// Delays waits for sends. If such a wait is before the next action of its
+/// worker, moves it to after that action, so that the worker computes while the
+/// message is on its way. S is a send, w its wait.
 ///
 ///   B0 S0 w0 B1 S1 …  →  B0 S0 B1 S1 w0 …
 class Sends {
@@ -191,7 +191,8 @@ class Groups {
 public:
   explicit Groups(MLIRContext *context) : builder(context) {}
 
-  /// Groups all adjacent posts to and from one peer, if there are both.
+  /// Groups all adjacent posts to and from one peer, if there are both sends
+  /// and receives.
   void groupCrossings(Block &section) {
     forEachRun(
         section, /*acrossWaits=*/false, [this](ArrayRef<Operation *> run) {

@@ -170,9 +170,9 @@ private:
   }
 
   /// Replaces the loop-carried stashes of recomputed stages by the inputs of
-  /// their forwards. Stage 0 has none: it loads its tokens again. Requires that
-  /// verifySections succeeds, so that every stash that a section yields is the
-  /// result of a forward.
+  /// their forwards. On stage 0 nothing replaces them, because it loads its
+  /// tokens again. Requires that verifySections succeeds, so that every stash
+  /// that a section yields is the result of a forward.
   void handOnInputs(Block &block) {
     Operation *yield = block.getTerminator();
     SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());

@@ -88,7 +88,7 @@ public:
   }
 
 private:
-  /// Records an op that is not an action.
+  /// Checks an op that is not an action, and gives a copy its worker.
   LogicalResult collect(Operation *op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](CopyOp copy) {

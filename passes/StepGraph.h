@@ -13,7 +13,7 @@
 namespace chimera {
 
 /// Checks a step, or a prologue, step and epilogue, as a graph of values,
-/// regardless of its order. It checks verifyOperands and verifySections, and
+/// regardless of its order. Runs verifyOperands and verifySections, and checks
 /// that the whole gradient of every update is reduced over all copies before
 /// the update. Fails, and reports every violation.
 mlir::LogicalResult verifyStepGraph(PipelineOp pipeline,

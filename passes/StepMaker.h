@@ -113,8 +113,8 @@ private:
   /// distinct names, so each is created once.
   std::vector<mlir::LocationAttr> replicas, cells;
   std::vector<mlir::StringAttr> microBatchNames;
-  size_t width; ///< number of micro-batches in a section, those of the next
-                ///< step included
+  /// Number of micro-batches in a section, those of the next step included.
+  size_t width;
 };
 
 } // namespace chimera

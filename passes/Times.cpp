@@ -128,8 +128,8 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
       power *= 10;
     return power;
   };
-  // All times are whole multiples of 10^-places units. A tick is the largest
-  // unit of time of which all times, and one unit, are whole multiples.
+  // All times are whole multiples of 10^-places units. A tick is the longest
+  // time that divides the unit and all times.
   auto digitsOf = [&](const Decimal &time) {
     return multiply(time.digits, powerOfTen(places - time.places));
   };

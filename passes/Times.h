@@ -22,8 +22,8 @@ namespace chimera {
 struct TimeSource {
   const char *name;
   const char *summary;
-  bool stages; ///< each stage has its own times; else all have those of the
-               ///< options
+  /// True if each stage has its own times, false if all have the options'.
+  bool stages;
 };
 std::span<const TimeSource> timeSources();
 

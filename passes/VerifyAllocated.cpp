@@ -180,7 +180,8 @@ private:
       return;
     int64_t begin = offsets[buffer];
     int64_t end = begin + bytesOf(buffer);
-    // Ranges in use are disjoint, so at most one begins before this one.
+    // Ranges in use are disjoint, so at most one range that begins earlier
+    // overlaps this one.
     auto at = inUse.lower_bound(begin);
     if (at != inUse.begin() && std::prev(at)->second.first > begin)
       --at;
