@@ -95,7 +95,8 @@ def check(options):
 
 
 def _check_output(folder):
-    """Refuses an output folder that cannot be written, before minutes of work."""
+    """Refuses an output folder that cannot be written to. This is checked early, because
+    a package is written only after minutes of work."""
     there = folder.absolute()
     while not there.exists():
         there = there.parent

@@ -387,8 +387,8 @@ def _results(graph, samples):
 
 
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
-    """The operations of layer `k` as a module. It has those of `parameters` that the
-    operations use, in this order."""
+    """The operations of layer `k` as a module. It registers the parameters that they use
+    in the order of `parameters`."""
     graph, root = fx.Graph(), torch.nn.Module()
 
     def take(node, register, value):

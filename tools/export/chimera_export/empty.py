@@ -43,8 +43,8 @@ def _as_fakes(mode, recorder):
     converted = []  # in the current conversion: parameters before and after, by id
 
     def apply_to_fakes(module, function, recurse=True):
-        """Module._apply, which double() and others call, for fake parameters. PyTorch's
-        own cannot exchange their memory."""
+        """Like Module._apply, which double() and others call, but for fake parameters.
+        PyTorch's own function cannot exchange their memory."""
         is_outermost = not converted
         if is_outermost:
             converted.append({})

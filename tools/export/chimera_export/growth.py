@@ -25,7 +25,7 @@ STAYS = 1e-3  # largest relative difference of numbers that count as equal
 
 @contextlib.contextmanager
 def evaluated(function):
-    """A context without dropout and gradients."""
+    """A context in which `function` runs without dropout and gradients."""
     modes = {module: module.training for module in function.modules()}
     function.eval()
     try:

@@ -8,10 +8,10 @@ autograd, the forward saves the values that the backward needs. If such a value 
 the tensor that it views is saved. Inputs, outputs and parameters are not saved: the
 backward takes them by name.
 
-A backward in two halves has I (the input gradients), the operations on which these
-depend, and W (the weight gradients), the others. Both are parts of the backward, so
-together they compute exactly the same bits. The values of I that W needs are its `kept`
-values.
+A backward can run in two halves. I computes the input gradients: it has the operations on
+which these depend. W computes the weight gradients with all other operations. Both are
+parts of the backward, so together they compute exactly the same bits. The values of I
+that W needs are its `kept` values.
 """
 
 import contextlib

@@ -36,11 +36,11 @@ class Model:
     the module's result and the labels by name. If `inputs` or `labels` is a tuple, it is
     passed by position and gets the names of the function's parameters.
 
-    The loss is either a scalar, the mean over the micro-batch, if all micro-batches have
-    equal weight. Or it is a pair: the sum of the losses and their number, which depends
-    on the labels alone. The loss of a step is then the sum of all sums divided by the sum
-    of all numbers, however they are distributed over micro-batches. A list of such pairs
-    means the sum of their means.
+    The loss is a scalar or a pair. A scalar is the mean over the micro-batch; all
+    micro-batches then have equal weight. A pair is the sum of the losses and their
+    number, which depends on the labels alone. The loss of a step is then the sum of all
+    sums divided by the sum of all numbers, however they are distributed over
+    micro-batches. A list of such pairs means the sum of their means.
 
     `logits` is a function that takes the module's result and returns the logits of the
     next token, of shape [samples, context, vocabulary], so that a run can generate text

@@ -93,7 +93,7 @@ def _for_all_of_a_kind():
     """Compiles for all processors with this one's instruction sets. By default PyTorch
     compiles for exactly this processor."""
     if platform.machine() != "x86_64":
-        cpu_vec_isa.valid_vec_isa_list()  # before OPTIONS, because this links libtorch
+        cpu_vec_isa.valid_vec_isa_list()  # before OPTIONS apply: this links libtorch
         yield
         return
     kind = torch.backends.cpu.get_cpu_capability()

@@ -134,7 +134,7 @@ def _reads(whole, model, name, comparison):
 
 
 def _run(whole, inputs, wanted):
-    """What the node `wanted` makes of values of the inputs."""
+    """The value of the node `wanted` for these inputs."""
     values, needed = {}, ancestors([wanted])
     uses = {node: sum(user in needed for user in node.users) for node in needed}
     given = dict(zip(whole.graph.find_nodes(op="placeholder"), inputs))
