@@ -280,7 +280,7 @@ def CheckMemoryPass : ChimeraPass<"chimera-check-memory"> {
 }
 
 //===----------------------------------------------------------------------===//
-// What must hold at the boundaries
+// Verifiers of the boundaries between phases
 //===----------------------------------------------------------------------===//
 
 def VerifyPartitionedPass : ChimeraPass<"chimera-verify-partitioned"> {

@@ -85,10 +85,10 @@ class Exporter:
         self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
         self.narrowed = ()  # lines that compute in a smaller type than the parameters have
-        # By id of a graphs entry: the entry, its traced graphs and the numbers of their
-        # nodes.
+        # By id() of an entry of a kind's graphs: the entry, its traced graphs and the
+        # numbers of their nodes.
         self.traced = {}
-        self.heaviest = {}  # by id of a graphs entry: the node that makes the largest tensor
+        self.heaviest = {}  # likewise, the node that makes the largest tensor
         # A parameter under several names has the first one.
         self.names = {id(p): name for name, p in model.named_parameters()}
         # In this mode parameters have no memory, so no values.
