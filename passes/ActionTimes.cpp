@@ -1,4 +1,4 @@
-//===- ActionTimes.cpp - When the actions of a step run -------------------===//
+//===- ActionTimes.cpp - The times of a step's actions --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

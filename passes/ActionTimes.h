@@ -1,4 +1,4 @@
-//===- ActionTimes.h - When the actions of a step run -----------*- C++ -*-===//
+//===- ActionTimes.h - The times of a step's actions ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,21 +14,22 @@
 
 namespace chimera {
 
-/// When each action of a scheduled pipeline runs in a simulation with the
-/// pipeline's own costs and link.
+/// The start and end of each action of a scheduled pipeline, in a simulation
+/// with the pipeline's own costs and links.
 class ActionTimes {
 public:
-  /// Fails, with a diagnostic, where the schedule is not valid.
+  /// Fails with a diagnostic if the schedule is invalid.
   static mlir::FailureOr<ActionTimes> of(PipelineOp pipeline,
                                          ScheduleAnalysis &analysis);
 
   int64_t startOf(ActionOp action) const { return times.at(action).first; }
   int64_t endOf(ActionOp action) const { return times.at(action).second; }
 
-  /// The op before which an op that happens at `time` must be put in the global
-  /// order. It is found between `op` and `last`: behind all actions that start
-  /// before `time` and their posts, and before the waits and loads of the first
-  /// action that does not.
+  /// The op before which an op that happens at `time` must be inserted in the
+  /// global order. The search begins after `op` and ends at `last`. The place
+  /// is after all actions that start before `time` and after their posts. It is
+  /// before the waits and loads of the first action that starts at `time` or
+  /// later.
   mlir::Operation *placeBehind(mlir::Operation *op, int64_t time,
                                mlir::Operation *last) const;
 

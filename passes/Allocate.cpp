@@ -1,4 +1,4 @@
-//===- Allocate.cpp - Buffers for values ----------------------------------===//
+//===- Allocate.cpp - Buffers for the values of all workers ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Allocator.cpp - A place for every value ----------------------------===//
+//===- Allocator.cpp - Buffers for the values of a worker -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ namespace chimera {
 
 namespace {
 
-/// The value that a transfer carries to this worker: what its wait yields.
+/// The value that a transfer carries to this worker: the result of its wait.
 Value broughtBy(Value transfer) {
   for (OpOperand &use : transfer.getUses())
     if (auto wait = dyn_cast<WaitOp>(use.getOwner()))
@@ -33,8 +33,9 @@ Value broughtBy(Value transfer) {
 
 int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
 
-/// Of what lives at `op` what counts once: an input gradient frees the stash as
-/// it makes the weight stash.
+/// The bytes to subtract from the live bytes at `op`. While an input gradient
+/// runs, its weight stash replaces its stash, so the worker needs the maximum
+/// of the two sizes, not their sum.
 int64_t replacedAt(Operation *op) {
   auto first = dyn_cast<InputGradientOp>(op);
   return first ? std::min(bytesOf(first.getStash().getType()),
@@ -54,7 +55,7 @@ public:
     for (Block *section : sections) {
       for (BlockArgument argument : section->getArguments())
         fits &= countBytes(argument.getType());
-      // Buffers are none yet.
+      // Buffer ops are valid only after allocation.
       Operation *foreign =
           isa<BufferOp>(section->front()) ? &section->front() : nullptr;
       forEachInstruction(*section, [&](Operation *op) {
@@ -106,8 +107,8 @@ public:
   }
 
 private:
-  /// Adds a value's bytes to those of all values, which bound the arena. False
-  /// where they are too many to count.
+  /// Adds a value's bytes to `all`, which is an upper bound of the arena.
+  /// Returns false if the sum would be too large.
   bool countBytes(Type type) {
     constexpr int64_t kMost = int64_t{1} << 62;
     auto sized = dyn_cast<SizedType>(type);
@@ -121,19 +122,20 @@ private:
 
   struct Buffer {
     Type type;
-    int64_t offset; ///< in its room
-    /// Last instruction that needs what it holds, -1 while it holds nothing.
+    int64_t offset; ///< in its heap
+    /// Last instruction that needs its value, -1 if it has no value.
     int32_t end = -1;
-    bool dedicated = false; ///< shares its place with no other
-    /// Above 0 for a piece, which a whole was cut into so often: the whole
-    /// gives the place back.
+    bool dedicated = false; ///< shares its bytes with no other buffer
+    /// The number of splits that made this piece, 0 for a whole. Only a whole
+    /// returns its bytes to the heap.
     int32_t cuts = 0;
   };
 
-  /// Gives the arguments of all sections their places. Those of a step alone
-  /// are its states. Where steps overlap, values change places from section to
-  /// section (Opcode::Rename), so what is handed on has places of its own; the
-  /// prologue's arguments lie where the newest of the step's lie.
+  /// Assigns buffers to the arguments of all sections. The arguments of a
+  /// single step are its states. If steps overlap, values change places between
+  /// sections (Opcode::Rename), so each loop-carried value has bytes of its
+  /// own. The prologue's arguments have the buffers of the step's newest
+  /// weights and optimizer state.
   void placeArguments() {
     SmallVector<int32_t> arguments, handedOn;
     for (Type type : sections.front()->getArgumentTypes())
@@ -159,7 +161,7 @@ private:
     }
   }
 
-  /// Begins a section at instruction `now`: its arguments are all that lives.
+  /// Begins a section at instruction `now`, when only its arguments are live.
   void enter(Block &section, int32_t now) {
     for (int32_t buffer : pool)
       buffers[buffer].end = -1;
@@ -168,14 +170,15 @@ private:
       hold(*bufferOf(worker, argument), argument, now);
   }
 
-  /// True for what has a place of its own where steps overlap: versions of
-  /// weights, optimizer state, and whatever else is handed on.
+  /// True if steps overlap and `value` needs bytes of its own: versions of
+  /// weights, optimizer state, and all other loop-carried values.
   bool isDedicated(Value value, Type type) {
     return overlaps && (isa<WeightsType, OptimizerStateType>(type) ||
                         yieldedAs(value).has_value());
   }
 
-  /// Where the section's terminator has `value`, or what a transfer brings.
+  /// The index of the terminator's operand that is `value` or, for a transfer,
+  /// the value that arrives.
   std::optional<unsigned> yieldedAs(Value value) {
     if (isa<ArrivingType>(value.getType()))
       value = broughtBy(groupResult(value));
@@ -187,8 +190,8 @@ private:
     return std::nullopt;
   }
 
-  /// A place of its own that is free, best the one where the next section
-  /// looks for the value.
+  /// Takes a free dedicated buffer, if possible the one in which the next
+  /// section expects the value.
   int32_t openDedicated(Value value, Type type, int32_t made) {
     auto isFree = [&](int32_t buffer) {
       return buffers[buffer].end < 0 && buffers[buffer].type == type;
@@ -213,8 +216,9 @@ private:
     return chosen;
   }
 
-  /// The last instruction that needs `value`, made at instruction `made`. One
-  /// that the worker yields is needed to the end.
+  /// The last instruction that needs `value`, which instruction `made`
+  /// computes. If the worker yields the value, this is after the last
+  /// instruction.
   int32_t lastUse(Value value, int32_t made) {
     int32_t end = made;
     for (OpOperand &use : value.getUses()) {
@@ -223,10 +227,10 @@ private:
         return static_cast<int32_t>(instructions.size());
       if (!isa<YieldOp>(user))
         end = std::max(end, position[user]);
-      // A post or start holds its operand until its own wait.
+      // A post or start needs its operand until its own wait.
       if (isa<PostSendOp, AllReduceStartOp>(user))
         end = std::max(end, waitOf(user->getResult(0)));
-      else if (isa<YieldOp>(user)) // a group hands its transfers out
+      else if (isa<YieldOp>(user)) // a group yields its transfers
         end = std::max(
             end, lastUse(user->getParentOp()->getResult(use.getOperandNumber()),
                          made));
@@ -236,7 +240,8 @@ private:
 
   int32_t waitOf(Value transfer) { return lastUse(transfer, 0); }
 
-  /// The end of a value, or of what a transfer brings.
+  /// The last instruction that needs a value. For a transfer, the last one that
+  /// needs the value that arrives.
   int32_t endOf(Value value, int32_t made) {
     int32_t end = lastUse(value, made);
     if (isa<ArrivingType>(value.getType()))
@@ -245,7 +250,8 @@ private:
     return end;
   }
 
-  /// Outside a group, the transfer is known by the group's result.
+  /// The group's result for a transfer inside a group. `transfer` itself if it
+  /// is not in one.
   Value groupResult(Value transfer) {
     for (OpOperand &use : transfer.getUses())
       if (isa<YieldOp>(use.getOwner()))
@@ -253,8 +259,8 @@ private:
     return transfer;
   }
 
-  /// Takes room for a value made at instruction `made`: the first gap that
-  /// it fits. Values of one type in one place share a buffer's number.
+  /// Takes the first gap that fits a value made at instruction `made`. Values
+  /// of the same type and offset share a buffer number.
   int32_t open(Value value, Type type, int32_t made) {
     if (isDedicated(value, type))
       return openDedicated(value, type, made);
@@ -263,7 +269,7 @@ private:
     return buffer;
   }
 
-  /// The buffer of this type and offset.
+  /// The number of the buffer with this type and offset.
   int32_t add(Type type, int64_t offset) {
     auto [entry, isNew] =
         known.try_emplace({type.getAsOpaquePointer(), offset}, buffers.size());
@@ -272,23 +278,25 @@ private:
     return entry->second;
   }
 
-  /// Adds a value of `type` to those that live, or takes it away.
+  /// Adds the bytes of `type` to the live bytes, or subtracts them if `sign` is
+  /// -1.
   void count(Type type, int64_t sign) {
     live += sign * bytesOf(type);
     if (isStash(type))
       liveStashes += sign * bytesOf(type);
   }
 
-  /// Lets `buffer` hold `value` from instruction `made` on.
+  /// Assigns `value` to `buffer` from instruction `made` on.
   void hold(int32_t buffer, Value value, int32_t made) {
     buffers[buffer].cuts = 0;
     count(buffers[buffer].type, 1);
     extend(buffer, endOf(value, made));
   }
 
-  /// What crosses workers lies apart: mostly of one size, it then shares its
-  /// places with nothing else, so that they can change hands (HandOver.h).
-  /// Stashes lie in no arena: their offsets tell them apart and nothing else.
+  /// Activations and gradients, which cross workers, have a heap of their own.
+  /// Mostly of one size, they share bytes only with each other, so that the two
+  /// ends of a message can exchange buffers (runtime/interpreter/HandOver.h). A
+  /// stash takes no arena memory. Its offset is only an identifier.
   Heap &heapFor(Type type) {
     return isStash(type)                             ? stashes
            : isa<ActivationType, GradientType>(type) ? messages
@@ -301,7 +309,7 @@ private:
       releases[end].push_back(buffer);
   }
 
-  /// Frees the buffer unless a value that took it over is still needed.
+  /// Frees the buffer, unless a value that updated it in place is still needed.
   void close(int32_t buffer, int32_t now) {
     if (buffers[buffer].end != now)
       return;
@@ -312,8 +320,9 @@ private:
       heapFor(type).give(buffers[buffer].offset, bytesOf(type));
   }
 
-  /// Ends what the operands of a split or join hold but not their room, which
-  /// its results take over, from the first one's place on.
+  /// Assigns the bytes of a split's or join's operands to its results, one
+  /// after another from the first operand's offset on. The bytes do not return
+  /// to the heap.
   LogicalResult cut(PlacedOp placed, int32_t now) {
     Operation *op = placed;
     int64_t offset = -1;
@@ -370,7 +379,7 @@ private:
       int32_t buffer = *bufferOf(worker, updated->get());
       int32_t until = isa<AllReduceStartOp>(op) ? waitOf(result) : now;
       bool needed = buffers[buffer].end > until;
-      // Weights that other micro-batches still read stay as they are.
+      // Weights that other micro-batches still read are not overwritten.
       if (needed && overlaps && isa<WeightsType>(type)) {
         numbers.push_back(openDedicated(result, type, now));
         continue;
@@ -404,18 +413,18 @@ private:
 
   WorkerOp worker;
   SmallVector<Block *, 3> sections;
-  bool overlaps; ///< steps do, so sections hand on more than states
+  bool overlaps; ///< steps overlap, so more than states is loop-carried
   std::vector<PlacedOp> instructions;
   DenseMap<Operation *, int32_t> position;
   std::vector<Buffer> buffers;
-  SmallVector<int32_t> pool; ///< the dedicated ones
-  /// Buffers that may be free behind an instruction.
+  SmallVector<int32_t> pool; ///< the dedicated buffers
+  /// By instruction, the buffers that may be free after it.
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;
-  Heap arena, messages, stashes; // the second lies behind the first
+  Heap arena, messages, stashes; // `messages` follows `arena` in memory
   int64_t all = 0, live = 0, peak = 0;
-  int64_t liveStashes = 0, mostStashes = 0; // part of them
+  int64_t liveStashes = 0, mostStashes = 0; // the stashes among the live bytes
   int32_t peakAt = 0;
 };
 

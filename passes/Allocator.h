@@ -1,4 +1,4 @@
-//===- Allocator.h - A place for every value --------------------*- C++ -*-===//
+//===- Allocator.h - Buffers for the values of a worker ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,18 +12,18 @@
 
 namespace chimera {
 
-/// What a worker takes of its device's memory, which its cap is held against: a
-/// runtime allocates the whole arena, and stashes as they come and go.
+/// The memory that a worker uses on its device, which is compared with its cap.
+/// A runtime allocates the arena as a whole, and each stash when it is made.
 struct Allocated {
   int64_t arena;
-  int64_t stashes;     ///< the most bytes of them at a time
-  int64_t withoutGaps; ///< `bytes()`, if no gap were left between values
+  int64_t stashes;     ///< the most bytes of stashes at a time
+  int64_t withoutGaps; ///< `bytes()` if there were no gaps between values
   int64_t bytes() const { return arena + stashes; }
 };
 
-/// Gives the values of a projected worker their buffers and says what it holds
-/// at most, as `chimera-allocate-worker` does. Fails, with a diagnostic, as
-/// that pass does.
+/// Assigns buffers to the values of a projected worker and returns the memory
+/// that it uses, like `chimera-allocate-worker`. Fails with a diagnostic, like
+/// that pass.
 mlir::FailureOr<Allocated> allocate(WorkerOp worker);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Bridge.cpp - Between the IR and the schedule library ---------------===//
+//===- Bridge.cpp - From the IR to the schedule library -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -115,7 +115,8 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   if (!tied)
     return last.emitOpError("expected some but not all layers of the tied "
                             "model in the last of several stages");
-  // A worker's update of one would need the sum of the other.
+  // If one worker had the stage twice, the update of either replica would need
+  // the sum of the other.
   for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
     std::set<int32_t> holders;
     for (DirectionOp direction : layout.directions)
@@ -127,11 +128,11 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   return tied;
 }
 
-/// A step is not too large to compile, nor for its program: a worker gives all
-/// its losses to one all-reduce, as operands.
+/// Fails if a step is too large to compile or to fit a program: all losses of a
+/// worker are operands of one all-reduce.
 static LogicalResult verifySize(PipelineOp pipeline,
                                 const schedule::Problem &problem) {
-  std::map<int32_t, size_t> losses; // of each worker
+  std::map<int32_t, size_t> losses; // losses that each worker computes
   for (const schedule::Pipeline &laid : problem.pipelines)
     losses[laid.workers.back()] += laid.microBatches.size();
   for (auto [worker, count] : losses)
@@ -253,7 +254,7 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   schedule.workers.resize(pipeline.workerCount());
   schedule.slots.resize(pipeline.workerCount());
   bool allSlots = true;
-  // Labels of an epilogue count from the last of two steps.
+  // Micro-batches of an epilogue are numbered within the last of two steps.
   auto last = static_cast<int32_t>(pipeline.getMicroBatches());
   auto add = [&](Block &block, std::optional<uint32_t> home,
                  int32_t firstMicroBatch) -> LogicalResult {
@@ -274,7 +275,7 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
     }
     return success();
   };
-  // Bodies begin behind a prologue and end before an epilogue.
+  // A loop body begins after the prologue and ends before the epilogue.
   auto addAll = [&](ArrayRef<Block *> sections,
                     std::optional<uint32_t> home) -> LogicalResult {
     for (auto [i, section] : llvm::enumerate(sections)) {

@@ -1,4 +1,4 @@
-//===- Buffers.cpp - Which buffer holds a value ---------------------------===//
+//===- Buffers.cpp - The buffer of a value --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,8 +34,8 @@ OpOperand *updatedOperand(OpResult result) {
     return result.getResultNumber() == 0 ? action.getSumOperand() : nullptr;
   if (isa<OptimizerStepOp>(op))
     return &op->getOpOperand(result.getResultNumber());
-  // A worker gets the sum in the place of its first contribution; but backwards
-  // may still read a loss.
+  // The sum of gradients replaces the worker's first contribution. A sum of
+  // losses does not, because backwards may still read the loss.
   if (isa<AllReduceStartOp>(op) &&
       isa<WeightGradientType>(op->getOperand(0).getType()))
     return &op->getOpOperand(0);
@@ -75,7 +75,7 @@ std::optional<Renames> renames(WorkerOp worker, Block &section) {
     to.insert(target);
     types[*buffer] = types[target] = value.getType();
   }
-  // A place that is left goes to a buffer that gave its own away.
+  // A buffer whose place is taken gets a place that became free.
   SmallVector<int32_t> left, open;
   for (auto [source, target] : ArrayRef(result)) {
     if (!to.contains(source))

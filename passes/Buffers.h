@@ -1,4 +1,4 @@
-//===- Buffers.h - Which buffer holds a value -------------------*- C++ -*-===//
+//===- Buffers.h - The buffer of a value ------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,32 +12,33 @@
 
 namespace chimera {
 
-/// Calls `visit` for each op of a worker's section that is an instruction, in
-/// the order of the stream: buffers and the terminator are none, a group comes
+/// Calls `visit` for each instruction of a worker's section, in the order of
+/// the stream. Buffers and the terminator are not instructions. A group comes
 /// before its posts.
 void forEachInstruction(mlir::Block &section,
                         llvm::function_ref<void(mlir::Operation *)> visit);
 
-/// The buffers in which the next section, or after the last one the next run,
-/// finds what this one yields. None before allocation.
+/// For each value that the section yields, the buffer in which the next section
+/// expects it. The last section yields to the next run. None before allocation.
 std::optional<llvm::ArrayRef<int32_t>> yieldedTo(WorkerOp worker,
                                                  mlir::Block &section);
 
 /// Pairs (from, to) of buffers.
 using Renames = llvm::SmallVector<std::pair<int32_t, int32_t>>;
 
-/// Which buffer's place each buffer takes at the end of an allocated section,
-/// where values do not lie where the next section finds them: a permutation.
-/// Buffers that hold nothing fill it up. None where values have no buffers of
-/// their own, or not of the types of those where they are looked for.
+/// The buffers that change places at the end of an allocated section, because
+/// their values are not where the next section expects them: each `from` takes
+/// the place of `to`. The pairs form a permutation, which buffers without a
+/// value complete. None if two values share a buffer, if one has none, or if
+/// types do not match.
 std::optional<Renames> renames(WorkerOp worker, mlir::Block &section);
 
-/// The operand whose buffer `result` takes over because the op updates it in
-/// place, null if it does not.
+/// The operand that the op updates in place to make `result`, so that both have
+/// one buffer. Null if there is none.
 mlir::OpOperand *updatedOperand(mlir::OpResult result);
 
-/// The buffer of a value of an allocated worker, or that of what a transfer
-/// carries. None where it has none: a posted send, or before allocation.
+/// The buffer of a value of an allocated worker. For a transfer, the buffer of
+/// the value that it carries. None for a posted send and before allocation.
 std::optional<int32_t> bufferOf(WorkerOp worker, mlir::Value value);
 
 } // namespace chimera

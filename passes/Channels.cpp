@@ -1,4 +1,4 @@
-//===- Channels.cpp - What is sent and received ---------------------------===//
+//===- Channels.cpp - Matching sends and receives -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +43,7 @@ static bool agree(PostSendOp send, PostReceiveOp receive) {
          send.getParts() == receive.getParts();
 }
 
-/// True if a wait for the receive stands before the send in its block.
+/// True if a wait for the receive is before the send in the same block.
 static bool isAwaitedBefore(PostSendOp send, PostReceiveOp receive) {
   return llvm::any_of(receive->getUsers(), [&](Operation *wait) {
     return wait->getBlock() == send->getBlock() && wait->isBeforeInBlock(send);

@@ -1,4 +1,4 @@
-//===- Channels.h - What is sent and received -------------------*- C++ -*-===//
+//===- Channels.h - Matching sends and receives -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,20 +15,20 @@
 
 namespace chimera {
 
-/// Fails, with a diagnostic, where a transfer that `op` begins is not waited
-/// for once.
+/// Fails with a diagnostic if a transfer that `op` begins does not have exactly
+/// one wait.
 mlir::LogicalResult verifyAwaited(mlir::Operation &op);
 
-/// The posts of workers by channel, an ordered pair of a sender and a receiver:
-/// the k-th send meets the k-th receive.
+/// The posts of all workers by channel, an ordered pair (sender, receiver). The
+/// k-th send of a channel matches its k-th receive.
 class Channels {
 public:
-  /// Notes what `op`, or what is in it if it is a group, posts.
+  /// Records the post `op`, or the posts inside it if it is a group.
   void note(mlir::Operation &op, uint32_t worker);
 
-  /// Fails, and reports of each channel the first send and receive that meet
-  /// and do not agree in type and label, or the first that meets none. In one
-  /// block a send must stand before the wait of its receive.
+  /// Fails if a send and the matching receive differ in type or label, or if a
+  /// post has no match. Reports the first such post of each channel. If both
+  /// are in one block, the send must be before the wait of its receive.
   mlir::LogicalResult verify() const;
 
 private:

@@ -22,8 +22,7 @@ namespace chimera {
 
 namespace {
 
-/// Refuses a pipeline with one line, whatever the number of workers that take
-/// more than its cap.
+/// Emits one diagnostic for a pipeline, however many workers exceed its cap.
 LogicalResult check(PipelineOp pipeline) {
   SmallVector<WorkerOp> workers = workersOf(pipeline);
   if (workers.empty())

@@ -25,15 +25,16 @@ namespace chimera {
 
 namespace {
 
-/// What workers take with windows that are not given, held against a cap. Only
-/// its allocated stream says what a worker takes, so copies are allocated.
+/// Compares the memory of workers with their cap for windows on trial. How much
+/// memory a worker uses depends on its whole allocated stream, so this class
+/// allocates copies of the workers.
 class Cap {
 public:
   Cap(ArrayRef<WorkerOp> workers, uint64_t bytes)
       : workers(workers), bytes(bytes) {}
 
-  /// The first of `windows` with which no worker takes more than the cap, 0
-  /// where there is none.
+  /// The first of `windows` with which no worker exceeds the cap, or 0 if there
+  /// is none.
   FailureOr<int32_t> firstThatFits(ArrayRef<int32_t> windows) {
     for (int32_t window : windows) {
       FailureOr<bool> isEnough = fits(window);
@@ -45,10 +46,11 @@ public:
     return 0;
   }
 
-  /// The largest window of at most `most` with which workers would take no more
-  /// than the cap if their arenas had no gaps, 0 where there is none. Gaps are
-  /// larger or smaller by chance, but without them a larger window never takes
-  /// less: it posts receives earlier. So no larger one fits.
+  /// The largest window up to `most` with which no worker would exceed the cap
+  /// if arenas had no gaps, or 0 if there is none. Without gaps, a larger
+  /// window never needs less memory, because it posts receives earlier. So a
+  /// bisection finds it. With gaps, workers need at least as much memory, so no
+  /// larger window fits.
   FailureOr<int32_t> largestWithoutGaps(int32_t most) {
     int32_t below = 0, above = most + 1;
     for (int32_t next = most; below + 1 < above;
@@ -66,7 +68,8 @@ public:
 
 private:
   FailureOr<bool> fits(int32_t window) {
-    // The one that was too large may well be again.
+    // The worker that exceeded the cap last is the likeliest to exceed it
+    // again.
     if (tight) {
       FailureOr<Allocated> first = allocated(tight, window);
       if (failed(first))
@@ -114,10 +117,10 @@ private:
   WorkerOp tight;
 };
 
-/// The smallest of the fastest windows with which no worker takes more than
-/// the cap, and 1 where there is none, which chimera-check-memory refuses.
+/// The fastest window with which no worker exceeds the cap, and the smallest of
+/// equally fast ones. 1 if there is none: chimera-check-memory then fails.
 FailureOr<int32_t> fastestWithin(Cap cap, const schedule::Windows &windows) {
-  // The fastest are this one and all above it.
+  // No window is faster than this one, and all larger ones are as fast.
   int32_t fastest = windows.choose();
   FailureOr<int32_t> found = cap.firstThatFits(fastest);
   if (failed(found) || *found != 0)
@@ -139,8 +142,8 @@ FailureOr<int32_t> fastestWithin(Cap cap, const schedule::Windows &windows) {
       llvm::to_vector(llvm::seq_inclusive(windows.choose(*found), *found)));
 }
 
-/// The described window, which all workers must be able to do with, or the one
-/// that the simulator chooses.
+/// The window of the description, if it has one. Fails if it is too small for a
+/// worker. Otherwise the window that the simulator chooses.
 FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
                             ScheduleAnalysis &analysis) {
   if (std::optional<uint64_t> given = pipeline.getReceiveWindow()) {
@@ -152,7 +155,7 @@ FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
       return failure();
     return window;
   }
-  // Where messages take no time on their way there is nothing to choose.
+  // If messages take no time, there is nothing to choose.
   if (!pipeline.getLink() && !pipeline.getMachine())
     return 1;
   const ScheduledProblem *of = analysis.verified();

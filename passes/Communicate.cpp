@@ -25,8 +25,9 @@ namespace chimera {
 
 namespace {
 
-/// Makes the posts and waits of a step. Attributes and types are uniqued by a
-/// search, and a step needs few of them for very many ops: each is made once.
+/// Makes the posts and waits of a step. MLIR looks up attributes and types each
+/// time that they are created. A step has very many ops but few attributes and
+/// types, so this class creates each of them once.
 class Poster {
 public:
   explicit Poster(MLIRContext *context)
@@ -36,9 +37,10 @@ public:
         receiveName(nameOf<PostReceiveOp>(context)),
         waitName(nameOf<WaitOp>(context)) {}
 
-  /// Sends `value`, made by `producer`, to worker `to`. Posts stand behind the
-  /// producer, the receive first; waits stand around `awaiting`, before it
-  /// where it ends the section. Returns what arrives.
+  /// Sends `value`, which `producer` makes, to `worker`. The posts go right
+  /// after the producer, the receive first. The receive's wait goes before
+  /// `awaiting` and the send's wait after it. If `awaiting` ends the section,
+  /// both go before it. Returns the value that arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
     uint32_t own = *producer.getWorker();
@@ -78,8 +80,10 @@ public:
     builder.setInsertionPoint(awaiting);
     Value arrived =
         make(waitName, loc, value.getType(), receive, waited)->getResult(0);
-    // Behind the action's own posts, made already or not: workers come in
-    // order, so those of a later one are not.
+    // The wait goes after the posts of `awaiting` itself. Workers are processed
+    // in order. The posts of a lower worker exist already and are skipped here.
+    // Those of a higher worker will be inserted directly after the action, so
+    // before this wait.
     Operation *last = awaiting;
     while (worker < own &&
            isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
@@ -96,8 +100,8 @@ private:
     return OperationName(Op::getOperationName(), context);
   }
 
-  /// Makes an op of the name. A builder's `create` looks the name up each time
-  /// and collects all in an OperationState first.
+  /// Makes an op of that name. OpBuilder::create would look up the name and
+  /// build an OperationState each time.
   template <typename Properties>
   Operation *make(OperationName name, Location loc, TypeRange results,
                   ValueRange operands, Properties &properties) {
@@ -129,8 +133,8 @@ private:
   DenseMap<Type, Type> arrivingTypes;
 };
 
-/// The recompute that waits for the gradient that `consumer` uses, null if
-/// there is none.
+/// The fused recompute that waits for the gradient that `consumer` uses, or
+/// null.
 Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
                           Operation *consumer) {
   if (!pipeline.getRecomputeFused() || !isa<GradientType>(value.getType()))
@@ -141,8 +145,9 @@ Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
              : nullptr;
 }
 
-/// The worker that uses a value: that of an action, or of the replica that the
-/// section hands it on for. None for an op that is of no worker yet.
+/// The worker that uses a value: the worker of an action, or the worker whose
+/// replica the section yields the value for. None for an op that has no worker
+/// yet.
 std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> homes) {
   if (auto action = dyn_cast<ActionOp>(use.getOwner()))
     return action.getWorker();
@@ -151,14 +156,15 @@ std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> homes) {
   return std::nullopt;
 }
 
-/// Sends what `producer` makes to the workers that use it, once to each; what
-/// is in flight at the section's end is received before it.
+/// Sends the results of `producer` to the workers that use them, once to each.
+/// A value that crosses workers and is loop-carried is received at the end of
+/// the section.
 LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
                           ArrayRef<uint32_t> homes, Poster &poster) {
   for (Value value : producer->getResults()) {
     SmallVector<OpOperand *, 4> uses;
     for (OpOperand &use : value.getUses()) {
-      // All-reduces cross workers by themselves; synchronise splits them.
+      // An all-reduce has no worker: chimera-synchronise splits it.
       std::optional<uint32_t> worker = workerOf(use, homes);
       if (!worker || worker == producer.getWorker())
         continue;
@@ -191,7 +197,7 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
 
 LogicalResult communicate(PipelineOp pipeline, Block &block,
                           ArrayRef<uint32_t> homes, Poster &poster) {
-  // Worker by worker, so that what a worker posts lies together in memory.
+  // Worker by worker, so that the posts of one worker are adjacent in memory.
   std::vector<std::vector<ActionOp>> actions(pipeline.workerCount());
   for (Operation &op : block) {
     prefetchNext(op);
@@ -220,11 +226,11 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
   return success();
 }
 
-/// Posts stand behind the action that makes their message. This moves them to
-/// where that action has ended in the simulated run, so that messages are
-/// posted in the order in which they are ready. Where the messages of a worker
-/// take effect one after another, a message of an action that is still running
-/// would hold up messages that are ready before it.
+/// Moves each post from right after its action to where that action has ended
+/// in the simulated run, so that messages are posted in the order in which they
+/// are ready. If messages of a worker take effect one after another, the
+/// message of an action that is still running would delay messages that are
+/// ready earlier.
 void postWhenReady(Block &block, const ActionTimes &times) {
   struct Post {
     int64_t ready;
@@ -234,14 +240,14 @@ void postWhenReady(Block &block, const ActionTimes &times) {
       return std::tie(ready, number) > std::tie(other.ready, other.number);
     }
   };
-  std::priority_queue<Post> pending; // the first that is ready on top
+  std::priority_queue<Post> pending; // the earliest ready one on top
   size_t count = 0;
   auto postBefore = [&](Operation *place, int64_t time) {
     for (; !pending.empty() && pending.top().ready <= time; pending.pop())
       pending.top().op->moveBefore(place);
   };
-  int64_t ready = 0;          // the end of the last action
-  Operation *place = nullptr; // the first op behind that action's posts
+  int64_t ready = 0;          // end of the last action
+  Operation *place = nullptr; // first op after that action's posts
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (isa<PostSendOp, PostReceiveOp>(op)) {
       pending.push({ready, count++, &op});
@@ -304,8 +310,8 @@ struct Communicate : impl::CommunicatePassBase<Communicate> {
     markAnalysesPreserved<ScheduleAnalysis>();
   }
 
-  /// Refuses each pipeline whose workers hold more than their caps, before work
-  /// is put into it.
+  /// Fails if a pipeline's workers exceed their memory caps, before any op is
+  /// made. Reports all such pipelines.
   LogicalResult checkAllCaps() {
     bool fit = true;
     for (auto pipeline : getOperation().getOps<PipelineOp>()) {

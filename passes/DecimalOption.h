@@ -12,14 +12,14 @@
 
 #include "llvm/Support/CommandLine.h"
 
-/// Lets options be declared with the type chimera::Decimal.
+/// Lets a pass declare options of type chimera::Decimal.
 template <>
 class llvm::cl::parser<chimera::Decimal>
     : public llvm::cl::basic_parser<chimera::Decimal> {
 public:
   parser(Option &option) : basic_parser(option) {}
 
-  /// True if `text` is no number.
+  /// Returns true, as LLVM expects, if `text` is not a number.
   bool parse(Option &option, StringRef, StringRef text,
              chimera::Decimal &value) {
     std::optional<chimera::Decimal> read = chimera::decimalOf(text);

@@ -1,4 +1,4 @@
-//===- Described.cpp - What a description says ----------------------------===//
+//===- Described.cpp - Reading a description ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -255,7 +255,7 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
 }
 
 schedule::Updates updatesOf(PipelineOp pipeline) {
-  // One after another, as in the dialect.
+  // Both enums must have the same numbers for the cast below.
   static_assert(static_cast<int>(schedule::Updates::Flush) ==
                     static_cast<int>(Updates::Flush) &&
                 static_cast<int>(schedule::Updates::EachMicroBatch) ==

@@ -1,4 +1,4 @@
-//===- Described.h - What a description says --------------------*- C++ -*-===//
+//===- Described.h - Reading a description ----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,83 +22,83 @@
 
 namespace chimera {
 
-/// The model that `op` describes. Fails, with a diagnostic, where it cannot be
+/// The model that `op` describes. Fails with a diagnostic if it cannot be
 /// trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 
-/// The path of a file that `op` names: a relative one begins at the folder of
+/// The path of a file that `op` names. A relative path starts at the folder of
 /// the description.
 std::string pathFrom(mlir::Operation *op, llvm::StringRef path);
 
-/// What the file at `path` is to who compiles the module, as an error calls it:
-/// the module's own file, a profile or a package that it names. Empty where it
-/// is none of them.
+/// The role of the file at `path` as an input of this compilation, in words for
+/// an error: the module's own file, a profile or a package that it names. Empty
+/// if the file is none of these.
 llvm::StringRef inputAt(mlir::ModuleOp module, llvm::StringRef path);
 
-/// The op of the model that the pipeline names, null if it names none. Fails,
-/// with a diagnostic, where there is no such model.
+/// The model op that the pipeline names, or null if it names none. Fails with a
+/// diagnostic if that op does not exist.
 mlir::FailureOr<ModelOp> modelOpOf(PipelineOp pipeline);
 
-/// The model that the pipeline trains, null if it names none or a bare one.
-/// Fails, with a diagnostic, where there is no such model or it cannot be
-/// trained.
+/// The model that the pipeline trains, or null if it names none or a bare one.
+/// Fails with a diagnostic if the model does not exist or cannot be trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 
-/// Whether a stage of the model has layers of it, and their bytes of weights,
-/// optimizer state and boundary. Fails, with a diagnostic, where it has not.
+/// Fails with a diagnostic if the stage does not have layers of the model, or
+/// if its bytes of weights, optimizer state and boundary differ from those of
+/// these layers.
 mlir::LogicalResult checkModelStage(StageOp stage,
                                     const program::ModelT &model);
 
-/// What the chimera.training says that the pipeline names, or what holds
-/// without one.
+/// The chimera.training that the pipeline names, or the defaults if it names
+/// none.
 TrainingOp::Properties trainingOf(PipelineOp pipeline);
 
-/// The types of the pipeline's values.
+/// The data types of the pipeline's values.
 program::Types typesOf(PipelineOp pipeline);
 
-/// The name of its optimizer.
+/// The name of the pipeline's optimizer.
 llvm::StringRef optimizerOf(PipelineOp pipeline);
 
-/// What one unit of the stages' costs is: what the pipeline says, or none.
-/// Fails, with a diagnostic that lists what is possible, where there is no such
-/// unit.
+/// The unit of the stages' costs: the pipeline's time_unit, or nanoseconds if
+/// its times have units, or else the unit "none". Fails with a diagnostic that
+/// lists the units if the name is unknown.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 
-/// The caps of the pipeline's workers, empty where it has none.
+/// The memory caps of the pipeline's workers, in bytes. Empty if it has no cap.
 std::vector<int64_t> capsOf(PipelineOp pipeline);
 
-/// The most bytes that a worker may take: the pipeline's own, or what its
-/// machine leaves; none where neither says it.
+/// The most bytes that a worker may use: the pipeline's own cap, or the usable
+/// memory of its machine. None if neither states it.
 std::optional<uint64_t> capOf(PipelineOp pipeline);
 
-/// The machine that the pipeline names; null where it names none.
+/// The machine that the pipeline names, or null.
 MachineOp machineOf(PipelineOp pipeline);
 
-/// The value of a schedule's option as the schedule library reads it; none
-/// where it is neither an integer nor a string.
+/// The value of a schedule's option as text, which the schedule library parses.
+/// None if it is neither an integer nor a string.
 std::optional<std::string> optionText(mlir::Attribute value);
 
-/// A scheme of the registry and the options to use it with.
+/// A scheme of the registry and its options.
 struct SchemeChoice {
   const schedule::Scheme *scheme = nullptr;
   schedule::Options options;
 };
 
-/// What the pipeline asks of its scheme before its stages are known: all of
-/// unit cost.
+/// The request for a plan before the stages are known. All stages have unit
+/// cost.
 schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
 
-/// The word for a pipeline's order in reports and programs: the schedule that
-/// it names, or that the order is given.
+/// The name of the pipeline's schedule in reports and programs, or "given" if
+/// the description gives an order instead.
 llvm::StringRef scheduleNameOf(PipelineOp pipeline);
 
-/// The scheme that the pipeline names. Fails, with a diagnostic that says what
-/// is possible, where it names none, where there is none of that name, where it
-/// does not know an option or its value, and where it cannot do this number of
-/// stages and micro-batches.
+/// The scheme that the pipeline names. Fails with a diagnostic that lists the
+/// possible values if the pipeline names none, if the name, an option or its
+/// value is unknown, or if the scheme does not support this number of stages
+/// and micro-batches.
 mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 
-/// What the description asks to recompute: empty, or a word for each stage.
+/// What the description recomputes: empty, or an entry for each stage.
 std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
 /// When weights change in the pipeline's order.

@@ -1,4 +1,4 @@
-//===- DescriptionInterface.cpp - The names that there are ----------------===//
+//===- DescriptionInterface.cpp - Names for the parser --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

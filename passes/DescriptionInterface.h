@@ -1,4 +1,4 @@
-//===- DescriptionInterface.h - The names that there are --------*- C++ -*-===//
+//===- DescriptionInterface.h - Names for the parser ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace chimera {
 
-/// Lets descriptions be verified against the schemes of the registry and the
-/// models of the program file where they are parsed, and lets parsers offer
-/// their names: dialect/DescriptionInterface.h.
+/// Registers the implementation of dialect/DescriptionInterface.h. Parsers then
+/// verify descriptions against the schemes of the registry and the models of
+/// the program file, and can offer their names for completion.
 void registerDescriptionInterface(mlir::DialectRegistry &registry);
 
 } // namespace chimera

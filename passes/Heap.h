@@ -1,4 +1,4 @@
-//===- Heap.h - Bytes that values take and give back ------------*- C++ -*-===//
+//===- Heap.h - A first-fit heap for buffers --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,13 +19,14 @@
 
 namespace chimera {
 
-/// A range of bytes that grows at its end, with gaps where values were.
+/// A range of bytes that grows at its end and has gaps where values were freed.
 class Heap {
 public:
-  /// Values begin at multiples of this.
+  /// Offsets are multiples of this.
   static constexpr int64_t kAlignment = program::kBufferAlignment;
 
-  /// The offset of the first gap of `bytes`, or of the end.
+  /// Takes `bytes` and returns their offset: the first gap that is large
+  /// enough, or the end.
   int64_t take(int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
     count(bytes);
@@ -42,7 +43,8 @@ public:
     return end - bytes;
   }
 
-  /// The offset of room that nothing has had before.
+  /// Takes `bytes` at the end, which no value has used before, and returns
+  /// their offset.
   int64_t append(int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
     count(bytes);
@@ -70,7 +72,7 @@ public:
 
   int64_t size() const { return end; }
 
-  /// The most bytes that were taken at a time.
+  /// The most bytes that were in use at a time.
   int64_t mostTaken() const { return most; }
 
 private:

@@ -1,4 +1,4 @@
-//===- MessageModels.cpp - An option that names one -----------------------===//
+//===- MessageModels.cpp - An option that names a message model -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

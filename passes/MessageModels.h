@@ -1,4 +1,4 @@
-//===- MessageModels.h - An option that names one ---------------*- C++ -*-===//
+//===- MessageModels.h - An option that names a message model ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,9 @@
 
 namespace chimera {
 
-/// The values of an option that names the semantics of messages: passes place
-/// messages for one of them, and programs are proven under one.
+/// The values of an option that names a message model, the semantics of sends
+/// and receives. Passes place messages for one model, and programs are proven
+/// under one.
 llvm::cl::ValuesClass messageModels();
 
 } // namespace chimera

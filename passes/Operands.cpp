@@ -1,4 +1,4 @@
-//===- Operands.cpp - What the ops of a schedule take ---------------------===//
+//===- Operands.cpp - Checks of the operands of a step --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,8 +33,8 @@ enum class Role : uint8_t {
   Other
 };
 
-/// The words of a role before and after the label, and whether values of the
-/// role differ by micro-batch or by replica only.
+/// The words before and after the label in a message about a role, and whether
+/// values of the role belong to a micro-batch or only to a replica.
 struct Words {
   const char *before, *after;
   bool ofMicroBatch;
@@ -59,8 +59,8 @@ const Words &wordsOf(Role role) {
   return all[static_cast<size_t>(role)];
 }
 
-/// What a value is: its role, and the pipeline, the stage and, as far as the
-/// role has such, the micro-batches or the part that it is of.
+/// The role of a value, and the pipeline and stage that it belongs to. If the
+/// role has them, also the micro-batches or the part.
 struct Label {
   Role role = Role::Other;
   uint32_t pipeline = 0, stage = 0;
@@ -84,8 +84,8 @@ struct Label {
   }
 };
 
-/// The label of what `action` covers, in another role and maybe of another
-/// stage.
+/// The label of a value in `role` that covers the same micro-batches or part as
+/// `action`, on `stage`.
 Label labelOf(Role role, ActionOp action, uint32_t stage) {
   return {role,
           action.getPipeline(),
@@ -121,7 +121,7 @@ public:
           .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
           .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
           .Case([&](YieldOp yield) { verifyYield(yield); });
-    // A prologue ends before the losses of a step are all there.
+    // A prologue ends before all losses of a step exist.
     if (!reduction && !isa<PrologueOp>(op) && ++found <= kMost)
       op.emitOpError("expected an all-reduce of the losses, got none");
   }
@@ -135,21 +135,21 @@ public:
 private:
   static constexpr size_t kMost = 20;
 
-  /// A part of a micro-batch on a stage, which one backward runs.
+  /// A part of a micro-batch on a stage. One backward runs it.
   using Piece = std::pair<uint64_t, uint32_t>;
   static Piece pieceOf(ActionOp op) {
     return {uint64_t{op.getStage()} << 32 | op.getMicroBatch(), op.getPart()};
   }
 
-  /// True if `op` names a replica that there is. Those of other actions the
-  /// schedule library reports.
+  /// True if the replica that `op` names exists. The schedule library reports
+  /// actions of other replicas.
   template <typename Op> bool isKnown(Op op) const {
     return op.getPipeline() < layout.directions.size() &&
            op.getStage() < stages;
   }
 
-  /// Whether sections may hand on values of the role, or what is made of them,
-  /// so that verifySections follows them.
+  /// True if values of the role, or values made from them, may be loop-carried.
+  /// verifySections then checks them.
   static bool isHandedOn(Role role) {
     return role == Role::Activation || role == Role::Stash ||
            role == Role::WeightStash || role == Role::Weights ||
@@ -164,8 +164,8 @@ private:
       op->emitOpError("expected ") << expected.text() << ", got " << got.text();
   }
 
-  /// The same for what a recompute takes. It may be of several micro-batches,
-  /// of which the recompute uses its own.
+  /// The same for an operand of a recompute. It may cover several
+  /// micro-batches, of which the recompute uses its own.
   void expectShare(Operation *op, Value value, Label expected) {
     Label got = labelOfValue(value);
     expected.part = 0;
@@ -205,7 +205,7 @@ private:
         });
   }
 
-  /// A forward, first or again.
+  /// Checks a forward or a recompute.
   template <typename Op> void verifyForward(Op op) {
     auto take = [&](Value value, const Label &expected) {
       if constexpr (std::is_same_v<Op, RecomputeOp>)
@@ -238,7 +238,7 @@ private:
     expect(op, op.getOutputGradient(), label);
   }
 
-  /// Where each micro-batch has an update, each begins a sum.
+  /// If each micro-batch has an update, each backward begins a new sum.
   template <typename Op> void verifySum(Op op) {
     if (!op.getSum())
       return;
@@ -259,7 +259,8 @@ private:
     error.attachNote(first->getLoc()) << "this one has it already";
   }
 
-  /// The losses of all micro-batches in their order, in which they are folded.
+  /// The losses of all micro-batches must be in the order of micro-batches,
+  /// which is the order of the fold.
   void verifyLosses(AllReduceOp reduce) {
     if (!reduce.sumsLosses())
       return;
@@ -301,7 +302,8 @@ private:
       expect(yield, value, handedOn(i, Role::NewWeights, Role::NewState));
   }
 
-  /// The label of value `i` of those that a step with a flush hands on.
+  /// The label of value `i` of the values that a step with a flush yields or
+  /// takes.
   Label handedOn(uint32_t i, Role weights, Role state) const {
     return {i % 2 == 0 ? weights : state, i / 2 / stages, i / 2 % stages};
   }
@@ -339,8 +341,8 @@ private:
         .Default([](Operation *) { return Label(); });
   }
 
-  /// Outputs are the one activation, or a loss for each micro-batch; stashes
-  /// are in the order of micro-batches and parts.
+  /// The outputs of a forward are one activation, or a loss for each
+  /// micro-batch. Then come the stashes, by micro-batch and part.
   Label labelOfResult(ForwardOp op, uint32_t index) const {
     uint32_t p = op.getPipeline(), s = op.getStage(), m = op.getMicroBatch();
     uint32_t outputs = op.getOutputCount();
@@ -363,7 +365,8 @@ private:
     return direction.getBackwardParts();
   }
 
-  /// A forward has no stash for what is recomputed: notes which it has.
+  /// A forward has no stash for pieces that are recomputed. Records the pieces
+  /// for which it has one.
   void keepStashes(ForwardOp op) {
     uint32_t parts = partsOf(op);
     if (recomputed.empty() || op.getStashes().empty() ||
@@ -382,15 +385,17 @@ private:
   const Layout &layout;
   std::vector<int32_t> pipelines; ///< of each micro-batch of a step
   uint32_t stages;
-  bool eachMicroBatch; ///< has an update
-  bool overlaps;       ///< steps do, so sections hand on more than states
+  bool eachMicroBatch; ///< each micro-batch has an update
+  bool overlaps;       ///< steps overlap, so more than states is loop-carried
   Block *section = nullptr;
-  llvm::DenseSet<Piece> recomputed; ///< in the section
-  /// Of forwards with stashes for some backwards only, for which.
+  llvm::DenseSet<Piece> recomputed; ///< pieces that the section recomputes
+  /// For forwards that have stashes for some of their pieces only: these
+  /// pieces.
   DenseMap<Operation *, SmallVector<uint32_t>> kept;
-  DenseMap<Value, Operation *> taken; ///< sums so far, by what
-  DenseMap<std::pair<uint32_t, uint32_t>, Operation *> updated; ///< replicas
-  Operation *reduction = nullptr; ///< of the losses
+  /// Each sum so far, and the action that adds to it.
+  DenseMap<Value, Operation *> taken;
+  DenseMap<std::pair<uint32_t, uint32_t>, Operation *> updated; ///< by replica
+  Operation *reduction = nullptr; ///< the all-reduce of the losses
   size_t found = 0;
 };
 

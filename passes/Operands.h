@@ -1,4 +1,4 @@
-//===- Operands.h - What the ops of a schedule take -------------*- C++ -*-===//
+//===- Operands.h - Checks of the operands of a step ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,16 @@
 
 namespace chimera {
 
-/// Checks the operands of actions, of the sums of losses and, with a flush, of
-/// updates and of the step's yield: each must be the value that the labels of
-/// its op ask for. No two actions add to one sum, no two updates of a replica
-/// have one flush, and a step has one sum of its losses. Where steps overlap,
-/// weights, stashes and activations are for verifySections to check, since
-/// sections hand them on. Fails, and reports at the op that takes a wrong
-/// value, up to twenty and how many more. Which actions there are is the
-/// schedule library's to check. Linear in the number of ops.
+/// Checks the operands of actions, of the sums of losses and, in a step with a
+/// flush, of updates and of the yield. Each operand must be the value that the
+/// op's label asks for. No two actions may add to one sum, a flush updates each
+/// replica once, and a step has one sum of its losses. If steps overlap,
+/// weights, stashes and activations may be loop-carried, and verifySections
+/// checks them instead.
+///
+/// Fails, and reports up to twenty wrong operands and the number of the others,
+/// each at the op that uses it. The schedule library checks which actions
+/// exist. Takes time linear in the number of ops.
 mlir::LogicalResult verifyOperands(const schedule::Problem &problem,
                                    const Layout &layout,
                                    llvm::ArrayRef<SectionOp> sections);

@@ -1,4 +1,4 @@
-//===- OptionFaults.cpp - Options of passes that are wrong ----------------===//
+//===- OptionFaults.cpp - Errors about wrong options of passes ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@ using namespace llvm;
 
 namespace chimera {
 
-/// The names in "{NAME=VALUE NAME=VALUE}". No default value has a blank.
+/// The names in "{NAME=VALUE NAME=VALUE}". Requires that no default value
+/// contains a blank.
 static SmallVector<StringRef> namesIn(StringRef options) {
   SmallVector<StringRef> names;
   options.consume_front("{");

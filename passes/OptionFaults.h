@@ -1,12 +1,12 @@
-//===- OptionFaults.h - Options of passes that are wrong --------*- C++ -*-===//
+//===- OptionFaults.h - Errors about wrong options of passes ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR says "no such option" and not of which pass, nor which options there
-// are.
+// Better errors for wrong options. MLIR's own error is "no such option": it
+// names neither the pass nor the options that exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,13 @@
 
 namespace chimera {
 
-/// A message that names the fault of the options `given` to a pass or pipeline.
-/// `known` are the options that it has, as MLIR prints them ("{costs=uniform
-/// forward=0}"), and `message` is MLIR's own message. If that is empty, the
-/// option has printed its fault by itself.
+/// The error for wrong options `given` to a pass or pipeline `name`. `known`
+/// are its options as MLIR prints them ("{costs=uniform forward=0}"). `message`
+/// is MLIR's own message, empty if the option has printed an error itself.
 std::string optionFault(llvm::StringRef name, llvm::StringRef known,
                         llvm::StringRef given, llvm::StringRef message);
 
-/// A pass on one `Op` whose faulty options give a message for people.
+/// The base of a pass on `Op` that reports wrong options with optionFault.
 template <typename Op> class PassOn : public mlir::OperationPass<Op> {
 protected:
   using mlir::OperationPass<Op>::OperationPass;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The chimera.order ops of a pipeline: what each worker runs, before all its
-// actions are there.
+// The chimera.order ops of a pipeline. They state the order of actions on each
+// worker as text, before the action ops exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,39 +20,40 @@ namespace chimera {
 
 bool hasOrders(PipelineOp pipeline);
 
-/// Fails, with a diagnostic, where the pipeline has none.
+/// Fails with a diagnostic if the pipeline has no orders.
 mlir::LogicalResult requireOrders(PipelineOp pipeline);
 
-/// The same, and where it has a step or workers already.
+/// Fails with a diagnostic if the pipeline has no orders, or has a section or a
+/// worker already.
 mlir::LogicalResult requirePartitioned(PipelineOp pipeline);
 
-/// What the orders of a pipeline say.
+/// The orders of a pipeline, parsed.
 struct Orders {
   llvm::SmallVector<OrderOp> lines; ///< by worker
-  /// Where each action stands in its line.
+  /// The offset of each action in the text of its line.
   std::vector<std::vector<uint32_t>> places;
   schedule::Schedule schedule;
 };
 
-/// Reads the orders of the pipeline that `problem` is of; which backwards it
-/// splits is not looked at. Fails, with a diagnostic on the word, where one is
-/// wrong, and where a worker has no order or two.
+/// Parses the orders of the pipeline. `problem` is the pipeline's; its splits
+/// are not used. Fails with a diagnostic on the word if an order is wrong, and
+/// if a worker has no order or two.
 mlir::FailureOr<Orders> readOrders(PipelineOp pipeline,
                                    const schedule::Problem &problem);
 
-/// Reports violations of the orders' schedule on the words that are wrong, up
-/// to twenty. Fails if there are any.
+/// Reports up to twenty violations of the parsed schedule on the words that are
+/// wrong. Fails if there are any.
 mlir::LogicalResult report(const Orders &orders,
                            llvm::ArrayRef<schedule::Violation> violations);
 
-/// Adds the orders that state `schedule`, behind all that the pipeline has.
+/// Adds orders that state `schedule` at the end of the pipeline's body.
 void writeOrders(PipelineOp pipeline, const schedule::Problem &problem,
                  const schedule::Schedule &schedule);
 
 void eraseOrders(PipelineOp pipeline);
 
-/// Fails, with a diagnostic, where the pipeline still has orders: beside a step
-/// that is scheduled they say the same, or something else.
+/// Fails with a diagnostic if the pipeline still has orders. A scheduled step
+/// has an order of its own, so they would be redundant or contradict it.
 mlir::LogicalResult refuseOrders(PipelineOp pipeline);
 
 } // namespace chimera

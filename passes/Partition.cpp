@@ -23,12 +23,12 @@ namespace chimera {
 
 namespace {
 
-/// The bytes of a bare stage's values: eight 64-bit words. Its optimizer state
-/// has twice as many.
+/// The bytes of each value of a bare stage: eight 64-bit words. The optimizer
+/// state has twice as many.
 constexpr int64_t kBareBytes = 64;
 
-/// Stages without a model. A forward of one micro-batch takes one unit, and so
-/// does a backward or, of one in parts, each part.
+/// Makes stages without a model. A forward of one micro-batch takes one unit. A
+/// backward takes one unit too, or one unit for each of its parts.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
   auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
                             parts > 1 ? parts : 0, /*update=*/0,
@@ -41,8 +41,9 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
                             cost, bytes);
 }
 
-/// A cost in the dialect's short form: halves are derived where they are equal
-/// and make up the backward, and a recompute that is as long as a forward.
+/// The cost in the dialect's short form, which omits what it can derive: halves
+/// that are equal and add up to the backward, and a recompute as long as a
+/// forward.
 CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
   auto get = [&](int64_t input, int64_t weight, int64_t recompute) {
     return CostAttr::get(context, cost.forward, cost.backward, input, weight,
@@ -82,7 +83,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
   for (auto [index, stage] :
        llvm::enumerate(plan::cutModel(table, static_cast<int32_t>(stages),
                                       recomputeOf(pipeline), parts))) {
-    // Layers are named where programs train them.
+    // Bare stages have no layer numbers, because no program trains them.
     IntegerAttr first, end;
     if (model.trainable()) {
       first = builder.getI32IntegerAttr(stage.first);
@@ -95,8 +96,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
   return success();
 }
 
-/// Given stages of a model hold its layers, each once and in order, and their
-/// bytes.
+/// Fails unless the given stages have the model's layers, each once and in
+/// order, and their bytes.
 LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
   uint32_t next = 0, layers = program::layerCount(model);
   for (StageOp stage : layout.stages) {
@@ -134,7 +135,8 @@ void makeDirections(PipelineOp pipeline,
   }
 }
 
-/// A part holds whole samples, and its gradient whole bytes.
+/// Fails unless a part of a backward has whole samples and its gradient whole
+/// bytes.
 LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   if (pipeline.getModel() && pipeline.getMicroBatchSize() % parts != 0)
     return pipeline.emitOpError("expected a micro_batch_size that is a "
@@ -149,7 +151,8 @@ LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   return success();
 }
 
-/// A pipeline must fit its machine, whose times are in nanoseconds.
+/// Fails if the pipeline needs more devices than the machine has, or if it has
+/// no costs, or costs in another unit than the machine's nanoseconds.
 LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
                            bool hasCosts) {
   uint64_t needed = pipeline.workerCount() * pipeline.getDataParallel();
@@ -168,7 +171,8 @@ LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
   return success();
 }
 
-/// Says in what unit the costs are that partition finds.
+/// Sets the unit of the costs that partition computes. Fails if the description
+/// states another one.
 LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
   if (std::optional<StringRef> given = pipeline.getTimeUnit();
       given && *given != unit)
@@ -179,7 +183,8 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
   return success();
 }
 
-/// Makes the stages of a pipeline that gives none, or makes them again.
+/// Makes the stages of a pipeline that gives none, or replaces those made
+/// before.
 LogicalResult remakeStages(PipelineOp pipeline,
                            const std::optional<plan::Model> &model,
                            int64_t parts) {
@@ -193,7 +198,8 @@ LogicalResult remakeStages(PipelineOp pipeline,
   return success();
 }
 
-/// What goes beside a placement and an order that are given.
+/// Fails if a pipeline with a given placement and order lacks either, or has
+/// clauses that contradict them.
 LogicalResult checkGiven(PipelineOp pipeline) {
   if (pipeline.getSplitBackward())
     return pipeline.emitOpError("expected no split_backward beside an order, "
@@ -208,7 +214,7 @@ LogicalResult checkGiven(PipelineOp pipeline) {
   return success();
 }
 
-/// The plan of the scheme that the pipeline names, for its stages.
+/// The plan that the pipeline's scheme makes for its stages.
 FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   FailureOr<SchemeChoice> choice = schemeOf(pipeline);
   FailureOr<Layout> stages = stagesOf(pipeline);
@@ -235,7 +241,7 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   return std::move(*made.plan);
 }
 
-/// Says which values were chosen for options that are open.
+/// Writes the chosen values of options that the description leaves open.
 void setOptions(PipelineOp pipeline, const schedule::Options &chosen) {
   DictionaryAttr given = pipeline.getScheduleOptionsAttr();
   if (!given)
@@ -305,7 +311,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
       parts = schedule::mostParts(plan->pipelines);
-      // Each part of a backward takes time, and keeps values of its own.
+      // The parts of a backward have costs and buffers of their own.
       if (parts > 1 && failed(makeStages()))
         return failure();
     }

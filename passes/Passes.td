@@ -15,7 +15,7 @@ class ChimeraPass<string name>
   let dependentDialects = ["::chimera::ChimeraDialect"];
 }
 
-/// On each worker of a projected pipeline by itself.
+/// A pass that runs on each worker of a projected pipeline by itself.
 class WorkerPass<string name>
     : PassBase<name, "::chimera::PassOn<::chimera::WorkerOp>"> {
   let dependentDialects = ["::chimera::ChimeraDialect"];
@@ -35,33 +35,38 @@ def PartitionPass : ChimeraPass<"chimera-partition"> {
   let summary = "Cut the model into stages and lay pipelines over the workers";
   let description = [{
     described → partitioned. Cuts the model's layers (embedding and head are
-    layers) into contiguous stages so that the costliest stage costs as little
-    as possible, by an exact dynamic programme, and gives every stage its costs
-    (in floating-point operations) and sizes. A pipeline without a model gets
-    bare stages, where every action costs 1, a whole backward as much as each of
-    its halves. The pipeline then says in what `time_unit` they
-    are. Stages that the description gives are kept. Asks the scheme of the
-    pipeline's schedule for its plan: when weights change, directions and
-    placements, and an order for each worker. A placement and an order that the
-    description gives in place of a schedule's name are kept.
+    layers) into contiguous stages and gives every stage its costs and sizes. An
+    exact dynamic programme makes the costliest stage as cheap as possible.
+    Costs are in floating-point operations, or in nanoseconds if the pipeline
+    names a machine. A pipeline without a model gets bare stages: every action
+    costs 1, and a whole backward costs as much as each of its halves. The pass
+    states the unit of the costs as the pipeline's `time_unit`. It keeps stages
+    that the description gives.
 
-    Fails where the scheme is unknown or cannot do this number of stages and
-    micro-batches, where the model is unknown or unsound, where there are fewer
-    layers than stages, where an order is none, where given stages do not hold the model's layers, and
-    where another `time_unit` is given than that of the costs it finds.
+    Then the scheme of the pipeline's schedule makes the plan: when weights
+    change, the directions with their placements, and an order for each worker.
+    If the description gives a placement and an order instead of a schedule's
+    name, the pass keeps them.
+
+    Fails if the scheme is unknown or does not support this number of stages and
+    micro-batches, if the model is unknown or invalid, if there are fewer layers
+    than stages, if an order cannot be parsed, if given stages do not have the
+    model's layers, or if the given `time_unit` is not the unit of the computed
+    costs.
   }];
 }
 
 def CostsFromPass : ChimeraPass<"chimera-costs-from"> {
   let summary = "Give machines the profiles of runs";
   let description = [{
-    described → described. Gives every `chimera.machine` of the module the files
-    that `chimera-run --profile` wrote in place of its own `profile`: the stages of
-    pipelines on it then take what those runs measured, for any cut of the model
-    and any size of micro-batch. Relative paths begin at the current folder.
+    described → described. Replaces the `profile` of every `chimera.machine` of
+    the module by the given files, which `chimera-run --profile` wrote. The
+    costs of stages on these machines then come from the measured runs, for any
+    cut of the model and any micro-batch size. Relative paths begin at the
+    current folder.
 
-    Fails where there is no machine, where no file is named, and where one is not
-    there.
+    Fails if there is no machine, if no file is given, or if a file does not
+    exist.
   }];
   let options = [
     ListOption<"profiles", "profiles", "std::string",
@@ -75,83 +80,83 @@ def UnrollPass : ChimeraPass<"chimera-unroll"> {
   let summary = "Write one training step as a dataflow graph";
   let description = [{
     partitioned → unrolled. Makes a `chimera.step` with every load, forward,
-    backward (or its two halves), all-reduce and optimizer step.
-    A gradient with one replica needs no all-reduce and gets none. That of a
-    tied embedding is cut out of the gradients of the first and the last stage
-    and reduced over the replicas of both. The order of the block means nothing
+    backward (or its two halves), all-reduce and optimizer step. A gradient with
+    one replica needs no all-reduce and gets none. The gradient of a tied
+    embedding is cut out of the gradients of the first and the last stage and
+    reduced over the replicas of both. The order of the block has no meaning
     yet.
 
-    Where the scheme lets steps overlap, a `chimera.prologue` and a
-    `chimera.epilogue` stand around the step, and each action reads the version
-    of weights that the scheme states.
+    If the scheme lets steps overlap, the step is between a `chimera.prologue`
+    and a `chimera.epilogue`, and each action reads the version of weights that
+    the scheme states.
   }];
 }
 
 def SchedulePass : ChimeraPass<"chimera-schedule"> {
   let summary = "Order the actions and name their workers";
   let description = [{
-    unrolled → scheduled. Verifies the order of actions on every worker, that of
-    the `chimera.order` ops, and reorders the step's block by the simulated start of
-    each action; sums of gradients are threaded anew in that order. Loads stand
-    before the action that needs them, and an update for each micro-batch behind
-    the action that completes its gradient. Prologue and epilogue are ordered by
-    their parts of the schedule. The orders are removed, unless they have
-    recomputes, which chimera-recompute makes before it removes them.
+    unrolled → scheduled. Verifies the order of actions on every worker, which
+    the `chimera.order` ops state. Sorts the step's block by the simulated start
+    of each action and makes each backward add to the sum of the one before it.
+    Loads are right before the action that needs them. If each micro-batch has
+    an update, it is right after the action that completes its gradient.
+    Prologue and epilogue are sorted in the same way by their parts of the
+    schedule. The pass removes the orders unless they have recomputes. Then
+    chimera-recompute inserts these and removes the orders.
   }];
 }
 
 def RecomputePass : ChimeraPass<"chimera-recompute"> {
   let summary = "Run forwards again instead of keeping what they make";
   let description = [{
-    scheduled → scheduled, for pipelines that ask for it. On each stage that
-    `recompute` names, a `chimera.recompute` stands before every backward (before
-    the input gradient of one in halves) and makes its stash; the forward keeps
-    none, its input stays live instead. Where the worker runs a backward straight
-    behind its forward, the stash is there still and nothing is recomputed,
-    unless recomputation is fused. Where recomputes stand in `chimera.order` ops,
-    they stand there instead. Slots no longer apply and are dropped; the
-    block is brought into the order of simulated starts again.
+    scheduled → scheduled, for pipelines that recompute. On each stage that
+    `recompute` names, a `chimera.recompute` before every backward (before the
+    input gradient of a split one) makes its stash. The forward then keeps no
+    stash, and its input stays live instead. If the worker runs a backward
+    directly after its forward, the stash still exists, so nothing is recomputed
+    unless recomputation is fused. If `chimera.order` ops have recomputes, these
+    decide where recomputes are. The pass removes slots, which are no longer
+    valid, and sorts the block by simulated starts again.
 
-    Where steps overlap, sections hand on the inputs of recomputed forwards in
-    flight instead of their stashes; stage 0 loads its tokens again. A recompute
-    reads the version of weights that its backward reads.
+    If steps overlap, the loop-carried values include the inputs of recomputed
+    forwards in flight instead of their stashes. Stage 0 loads its tokens again.
+    A recompute reads the same version of weights as its backward.
 
-    Fails where the schedule is not valid with the recomputes, and where a
-    backward's stash does not come from a forward for it alone.
+    Fails if the schedule with the recomputes is invalid, or if the stash of a
+    backward does not come from a forward or has another use.
   }];
 }
 
 def WriteOrderPass : ChimeraPass<"chimera-write-order"> {
   let summary = "Write the placement and the order as a description";
   let description = [{
-    scheduled, or any later form → described. What remains of a pipeline is its
-    clauses, stages and directions, and a `chimera.order` for each worker in place
-    of its schedule's name: the order may be changed, and is read as it was
-    written.
+    scheduled, or any later phase → described. Keeps the clauses of a pipeline,
+    its stages and its directions, and replaces the name of its schedule by a
+    `chimera.order` for each worker. You can edit these orders and compile the
+    result.
 
-    Fails where the pipeline has no valid order.
+    Fails if the pipeline has no valid order.
   }];
 }
 
 def CommunicatePass : ChimeraPass<"chimera-communicate"> {
   let summary = "Post and await what crosses workers";
   let description = [{
-    scheduled → communicated. As in one walk over the global order: a value made
-    on one worker and used on another is posted at both ends right behind the
-    action that makes it, once however many actions of the other use it; the
-    receive is waited for right before the action that uses it first, the send
-    right behind that. A fused recompute waits for the gradient of the backward
-    that it stands before. What is in flight at the end of a prologue or a step
-    is received before it. Executing the block in its order is then a legal run
-    even with rendezvous sends, so no order of waits on any worker can form a
-    cycle.
+    scheduled → communicated. A value that is made on one worker and used on
+    another is posted at both ends right after the action that makes it, once
+    for each worker that uses it. The receive's wait is right before the first
+    action that uses the value, and the send's wait right after this action. A
+    fused recompute waits for the gradient of the backward that follows it. A
+    message that crosses the end of a prologue or step is received before that
+    end. So executing the block in its order is a legal execution even if a send
+    waits for its receive, and no cycle of waits is possible.
 
-    For `stream-per-device` posts stand where, in the simulated run, the action
-    has ended that makes what is sent: messages then take effect in the order in
+    For `stream-per-device`, the pass moves posts to where the sending action
+    has ended in the simulated run. Messages then take effect in the order in
     which they are ready.
 
-    Refuses, before work is put into it, a pipeline whose workers hold more than
-    their `memory_cap` already by the schedule library's model.
+    Fails early if, by the schedule library's model, a worker of a pipeline
+    exceeds its `memory_cap`.
   }];
   let options = [messagesOption];
 }
@@ -159,24 +164,28 @@ def CommunicatePass : ChimeraPass<"chimera-communicate"> {
 def SynchronisePass : ChimeraPass<"chimera-synchronise"> {
   let summary = "Split all-reduces into a start and a wait for each worker";
   let description = [{
-    communicated → synchronised. Starts stand where the pipeline's `all_reduce`
-    says: behind all actions of the worker (lazy), right behind the last of them
-    that contributes and what is sent of it (eager), or there only where the
-    worker is idle for some time between that and its last action, by the
-    simulated times of the schedule (eager_opt; lazy where steps overlap).
-    Of what first and last stage share that is the later of both. All-reduces
-    are in one order, that in which their sums are complete; a
-    worker starts one not before an earlier one with the same members, so that
-    members start theirs in one order. Each is waited for before the step that
-    needs it, behind all actions of the section, the losses' last.
+    communicated → synchronised. The pipeline's `all_reduce` policy says where a
+    worker starts an all-reduce: after all its actions (lazy), or right after
+    its last action that contributes and the posts of this action (eager).
+    eager_opt is eager if, in the simulated schedule, the worker is idle at some
+    time between that action and its last one. Otherwise, and if steps overlap,
+    it is lazy. For the parameters that first and last stage share, the later of
+    both contributions counts.
 
-    In a step that flushes, all-reduces stand behind all actions, as schedule
-    leaves them; in one that overlaps others, anywhere.
+    All-reduces have one order, the order in which their sums are complete. A
+    worker does not start one before an earlier one with the same members, so
+    that all members start theirs in one order. The waits are after all actions
+    of the section, each before the optimizer step that needs it. The wait for
+    the losses is last.
 
-    For `stream-per-device` all members start an all-reduce in one place of the
-    global order, where the last action of all that contributes has ended, so that
-    each worker starts all-reduces and posts messages in that order. With
-    eager_opt it is there where every member would start it behind its own last.
+    In a step with a flush, all-reduces must be after all actions, where
+    schedule leaves them. If steps overlap, they may be anywhere.
+
+    For `stream-per-device`, all members start an all-reduce at one place of the
+    global order: where the last contributing action of all members has ended.
+    Each worker then starts all-reduces and posts messages in the global order.
+    With eager_opt, they start there only if every member would start it right
+    after its own last contribution.
   }];
   let options = [messagesOption];
 }
@@ -185,27 +194,28 @@ def ProjectPass : ChimeraPass<"chimera-project"> {
   let summary = "Give every worker its own region";
   let description = [{
     synchronised → projected. Moves each op into the `chimera.worker` that runs
-    it, keeping the order. Nothing is decided and nothing is copied.
+    it and keeps the order. It decides nothing and copies nothing.
   }];
 }
 
 def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
   let summary = "Choose how far ahead each worker posts receives";
   let description = [{
-    projected → projected. Gives each worker its `window`, how many receives of a
-    channel it may have outstanding, where that is more than one. It is the
-    `receive_window` that the pipeline states or else the smallest with which the
-    simulator, with the stages' costs and the `link` of the pipeline, ends as soon
-    as with any: 1 where messages take no time on their way. Where there is a
-    `memory_cap`, copies of the workers are placed and allocated with one window
-    after another, and it is the smallest of the fastest among those with which
-    all workers fit, or 1 if there is none.
+    projected → projected. Sets the `window` of each worker, if it is more than
+    one: the number of receives of a channel that may be outstanding. This is
+    the pipeline's `receive_window`, if it is stated. Otherwise it is the
+    smallest window with which the simulated schedule, with the stages' costs
+    and the pipeline's `link`, ends as early as with any other: 1 if messages
+    take no time. If there is a `memory_cap`, the pass allocates copies of the
+    workers with different windows on trial. It chooses the fastest window with
+    which all workers fit, and of equally fast ones the smallest, or 1 if none
+    fits.
 
-    For `stream-per-pair` and `stream-per-device`, under which messages of both
-    directions take effect one after another, there is no window.
+    For `stream-per-pair` and `stream-per-device`, messages of both directions
+    take effect one after another, so there is no window.
 
-    Fails where a given window is too small for a message that overtakes others,
-    and where one is given for one of these two.
+    Fails if a given window is too small for a message that overtakes others, or
+    if a window is given for `stream-per-pair` or `stream-per-device`.
   }];
   let options = [messagesOption];
 }
@@ -213,25 +223,28 @@ def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
 def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
   let summary = "Post receives in windows, or group what crosses, on one worker (chimera-place-messages: on all)";
   let description = [{
-    projected → projected. On each channel the worker has at most as many receives
-    outstanding as its `window` says, 1 where it has none: the first are posted
-    where the section begins, each other right behind the wait for the message a
-    window before it. The pass removes the `window`. A channel whose messages
-    overtake each other gets as large a window as that needs. The order of a
-    channel is kept. Waits for receives stay right before the action that needs
-    them. Those for sends stay behind the action that uses what was sent, in the
-    global order, and move behind the next action of their own worker where they
-    stand before it, so that a message is not waited for at once. Whatever the
-    window, the global order so remains a legal run with rendezvous sends.
+    projected → projected. Moves receives so that on each channel at most
+    `window` of them are outstanding, or 1 if the worker has no `window`. The
+    first ones are posted at the beginning of the section, each other one right
+    after the wait for the message that is `window` messages earlier. The pass
+    then removes `window`. If messages of a channel overtake each other, the
+    channel gets a window that is large enough. The order of each channel stays
+    the same. Waits for receives stay right before the action that needs them.
+    Waits for sends are after the action that uses the message in the global
+    order. If this is before the next action of the sending worker, they move to
+    after that action, so that the worker does not wait at once. For any window,
+    the global order remains a legal execution even if a send waits for its
+    receive.
 
-    For `stream-per-pair` and `stream-per-device` receives stay where they are,
-    next to their sends in the global order. Of posts that stand side by side some
-    become one `chimera.group`, so that none of them waits for another: those to
-    and from the same worker, or for `stream-per-device` sends and the receive
-    behind them, whatever the workers.
+    For `stream-per-pair` and `stream-per-device`, receives stay next to their
+    sends in the global order. The pass puts some adjacent posts into one
+    `chimera.group`, so that none of them waits for another: for
+    `stream-per-pair`, posts to and from the same worker; for
+    `stream-per-device`, sends and the receive after them, with any workers.
 
-    Fails, for other models of messages, where posts are in groups already or a
-    receive has not one wait in its section, and where the worker has buffers.
+    Fails if the worker has buffers. For other message models, also fails if
+    posts are in groups already or a receive does not have exactly one wait in
+    its section.
   }];
   let options = [messagesOption];
 }
@@ -239,112 +252,120 @@ def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
 def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
   let summary = "Give every value a place in memory, on one worker (chimera-allocate: on all)";
   let description = [{
-    projected → allocated. Gives each value the first gap of the worker's arena
-    that it fits while it lives; values of one type in one place share a buffer.
-    An action that updates a sum, weights or optimizer state updates them in
-    place; a transfer owns its buffer from post to wait, at both ends. States the
-    arena of the worker, which a run allocates, the most bytes of stashes at a
-    time, and the peak of what lives in the arena and of stashes.
+    projected → allocated. While a value is live, it has the first gap of the
+    worker's arena that is large enough. Values of one type and offset share a
+    buffer. An action that updates a sum, weights or optimizer state does so in
+    place. A transfer needs its buffer from post to wait, at both ends. The pass
+    records the size of the arena, which a run allocates as a whole, the most
+    bytes of stashes at a time, and the peak of live bytes in arena and stashes
+    together.
 
-    Where steps overlap, versions of weights and whatever else sections hand on
-    have places that they share with nothing, so that values can change places at
-    a section's end; an update takes another place where its old weights are
-    still read.
+    If steps overlap, weights, optimizer state and all other loop-carried values
+    have bytes that they share with nothing, so that values can exchange buffers
+    at a section's end. If other actions still read the old weights, an update
+    writes the new weights to another buffer.
 
-    Fails where a value would be updated in place while its old value is still
-    needed, and where the worker has buffers already.
+    Fails if a value would be updated in place while its old value is still
+    needed, or if the worker has buffers already.
   }];
 }
 
 def CheckMemoryPass : ChimeraPass<"chimera-check-memory"> {
   let summary = "Check that what workers take fits their caps";
   let description = [{
-    allocated → allocated. Fails, for each pipeline with one diagnostic, where
-    arena and most bytes of stashes at a time of a worker are together more than
-    the `memory_cap`.
+    allocated → allocated. Fails if a worker's arena and its most bytes of
+    stashes at a time are together more than the `memory_cap`. Emits one
+    diagnostic for each such pipeline.
   }];
 }
 
 //===----------------------------------------------------------------------===//
-// What must hold at the boundaries
+// Verifiers of the boundaries between phases
 //===----------------------------------------------------------------------===//
 
 def VerifyPartitionedPass : ChimeraPass<"chimera-verify-partitioned"> {
   let summary = "Check that pipelines have their stages and their plan";
   let description = [{
-    A pipeline has stages, directions that place each of them and share out the
-    micro-batches, and an order for each worker that can be read, of actions that
-    there are; nothing else. Whether an order is valid is for `chimera-schedule`
-    to say.
+    Checks that a pipeline has its stages, directions that place each stage and
+    share the micro-batches, an order for each worker that can be parsed and has
+    only existing actions, and nothing else. `chimera-schedule` checks whether
+    the orders are valid.
   }];
 }
 
 def VerifyUnrolledPass : ChimeraPass<"chimera-verify-unrolled"> {
   let summary = "Check that the step has all its actions";
   let description = [{
-    The step, or the prologue, step and epilogue, has each action once that the
-    directions ask for, with the backwards whole or split as the orders say, and
-    none on a worker yet. As a graph it is what `chimera-verify-scheduled` checks.
+    Checks that the step, or the prologue, step and epilogue, has each action of
+    the directions once, with the backwards whole or split as the orders say,
+    and that no action has a worker yet. Checks the graph of values like
+    `chimera-verify-scheduled`.
   }];
 }
 
 def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
   let summary = "Check that the step is a valid schedule";
   let description = [{
-    Every action stands once, on the worker where its pipeline's placement puts
-    its stage, in an order that respects every dependency. It takes what its
-    label asks for: the tokens, labels, activation, stash, gradient or loss of
-    its own pipeline and micro-batches, the sum of its replica and the weights
-    that the step takes for it. No two actions add to one sum. The whole gradient
-    of every replica is reduced, over all copies, before its one optimizer step;
-    the losses are summed once, in the order of micro-batches. Where steps
-    overlap, sections read and hand on the versions of weights, stashes and
-    activations that the schedule states, and update in its order. Reports
-    violations at the op that is wrong, of the order up to twenty and how many
-    more.
+    Checks that the block is a valid schedule and a valid graph of values:
+    * Every action exists once, on the worker to which the placement assigns its
+      stage, in an order that respects every dependency.
+    * Every action uses the values that its label asks for: the tokens, labels,
+      activation, stash, gradient or loss of its own pipeline and micro-batches,
+      the sum of its replica, and the weights that the step takes for it.
+    * No two actions add to one sum. The complete gradient of every replica is
+      reduced over all copies before its one optimizer step. The losses are
+      summed once, in the order of micro-batches.
+    * If steps overlap, sections take, read and yield the versions of weights, the
+      stashes and the activations that the schedule states, and updates are in its
+      order.
+
+    Reports every violation at the op that is wrong. Of the order, reports up to
+    twenty and the number of the others.
   }];
 }
 
 def VerifyCommunicatedPass : ChimeraPass<"chimera-verify-communicated"> {
   let summary = "Check that workers share channels and all-reduces alone";
   let description = [{
-    What `chimera-verify-synchronised` checks, but for the all-reduces, whose
-    operands and results are of all workers.
+    Checks the same as `chimera-verify-synchronised`, except that all-reduces
+    may use and make values of all workers.
   }];
 }
 
 def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
   let summary = "Check that workers share nothing but channels";
   let description = [{
-    Every op but the step's terminator names its worker, no op uses a value of
-    another worker, every transfer is waited for once, and the k-th send and the
-    k-th receive of every channel agree in type and label and the send stands
-    before the receive's wait: the order is a legal run. Where steps overlap,
-    what sections read and hand on is checked as in `chimera-verify-scheduled`.
-    Reports every violation, of a channel the first that does not agree.
+    Checks that every op but the step's terminator names its worker, that no op
+    uses a value of another worker, and that every transfer has one wait. The
+    k-th send and the k-th receive of every channel must agree in type and
+    label, and the send must be before the receive's wait, so that the order is
+    a legal execution. If steps overlap, loop-carried values are checked like in
+    `chimera-verify-scheduled`. Reports every violation, but only the first
+    mismatch of a channel.
   }];
 }
 
 def VerifyProjectedPass : ChimeraPass<"chimera-verify-projected"> {
   let summary = "Check that each worker has its stages and its actions";
   let description = [{
-    There is each worker, with the replicas that the directions place on it and
-    the sections that the pipeline's updates ask for; no op inside names one, and
-    none is left outside. Channels agree as in `chimera-verify-synchronised`, and
-    the workers' orders of actions are a valid schedule. Reports violations of an
-    order on the pipeline.
+    Checks that each worker exists, with the replicas that the directions place
+    on it and the sections that the pipeline's `updates` need. No op inside
+    names a worker, and no section is outside a worker. Channels must agree like
+    in `chimera-verify-synchronised`, and the workers' orders of actions must be
+    a valid schedule. Reports violations of an order on the pipeline.
   }];
 }
 
 def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
   let summary = "Check that every value has a fitting buffer";
   let description = [{
-    Every result has a buffer of its type, and no byte of a value is written
-    before its last use; a transfer uses what it was begun with until its wait.
-    The step leaves its states where it found them; where steps overlap, values
-    may change places at a section's end, in buffers that share no byte with
-    others, and what sections read and hand on is checked as in
-    `chimera-verify-scheduled`. Reports every violation.
+    Checks that every result has a buffer of its type, and that no byte of a
+    value is overwritten before its last use. Until its wait, a transfer needs
+    the operands of the op that began it. The step must leave each state in the
+    buffer in which it found it. If steps overlap, values may exchange buffers
+    at a section's end if these share no byte with others, and loop-carried
+    values are checked like in `chimera-verify-scheduled`. Reports every
+    violation.
   }];
 }
 
@@ -352,7 +373,7 @@ def VerifyAllocatedPass : ChimeraPass<"chimera-verify-allocated"> {
 // Reports
 //===----------------------------------------------------------------------===//
 
-/// Which times to show a schedule with.
+/// The options that select the times with which a schedule is shown.
 defvar timeOptions = [
   Option<"costs", "costs", "std::string", "\"uniform\"", "Times of actions",
          "::chimera::costsHelp()">,
@@ -390,38 +411,42 @@ defvar timeOptions = [
 def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
   let summary = "Show the schedule over time: a grid, a picture or a trace";
   let description = [{
-    Shows the scheduled (or later) pipelines of a module as one document: the
-    grid of the Chimera paper with bubble and peaks, a picture, or a trace.
-    Without times: in slots of equal length, where the scheme states them, else
-    every action as soon as possible with unit times. The second of a worker's
-    stages is marked by ', the third by '2. With times (`forward` and
-    what goes with it, or `costs=stages` for the stages' own): every action as
-    soon as possible in these. Times may have fractions; a column of the grid is
-    then the longest time of which all are multiples.
+    Writes one document with the scheduled (or later) pipelines of a module: the
+    grid of the Chimera paper with bubble and peaks, a picture, or a trace. If
+    no times are given, it shows the slots of equal length that the scheme
+    states. If the scheme states none, every action runs as soon as possible and
+    takes one unit. If times are given (`forward` and the options that go with
+    it, or `costs=stages` for the stages' own), every action runs as soon as
+    possible with these times. Times may have fractions; a column of the grid is
+    then the longest time of which all times are multiples. The mark ' means the
+    second of a worker's stages, '2 the third.
 
     The bubble is the idle time of all workers between the start of the step and
-    its flush, over workers times makespan. Peak activations count micro-batches
-    of which a worker holds a stash or a weight stash. Where the ends of messages
-    take time (`send`, `receive`), the worker is occupied by them behind the action
-    that sends and before the action that receives: cells of > and < in the grid,
-    lower boxes in a picture, events of the category "message time" in a trace.
-    They count as idle time.
+    its flush, divided by workers times makespan. Peak activations are the most
+    micro-batches of which a worker has a stash or a weight stash. If a message
+    occupies its ends for some time (`send`, `receive`), the sending worker is
+    occupied after the action that sends, and the receiving worker before the
+    action that receives. This is shown as cells of > and < in the grid, as
+    lower boxes in a picture, and as events of the category "message time" in a
+    trace. It counts as idle time.
 
-    With `measured` the document shows what ran beside what was predicted: the
-    last step of the trace that `chimera-run --trace` wrote of the module's one
-    pipeline. Both begin with their first action. Where steps overlap, a
-    step is what each worker repeats once a step, from when it was done with the
-    repetition before: the last one of the trace stands beside one of the steady
-    state. So the trace needs two, which `--trace-steps 2` writes of a run of three
-    steps or more. The end of the run, which drains the pipeline, is left out. As
-    text: step, busy time
-    (actions and updates) and idle time of each worker, then the largest
-    differences of durations, of waits before actions and of starts. As a
-    picture: two rows for each worker, and the differences below. As a trace: two
-    processes, and the differences in `otherData`. Times must be durations.
+    With `measured`, the document shows the prediction beside a real run: the
+    last step in the trace that `chimera-run --trace` wrote of the module's
+    single pipeline. Both begin with their first action. If steps overlap, each
+    worker's step is its loop body, from the end of its previous body to the end
+    of this one. The last body in the trace is shown beside one of the simulated
+    steady state. The trace must then have two steps, from `--trace-steps 2` and
+    a run of at least three steps. The end of the run, which drains the
+    pipeline, is left out.
 
-    Fails where workers hold more than their `memory_cap`, with one diagnostic
-    for each pipeline and after the document has been written.
+    As text, the document has the step, the busy time (actions and updates) and
+    the idle time of each worker, and then the largest differences of durations,
+    of waits before actions and of starts. As a picture, it has two rows for
+    each worker, and the differences below. As a trace, it has two processes,
+    and the differences in `otherData`. Times must be durations.
+
+    Fails after the document is written if a worker exceeds its `memory_cap`,
+    with one diagnostic for each such pipeline.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"text\"",
@@ -441,40 +466,43 @@ def ReportPass : ChimeraPass<"chimera-report"> {
   let summary = "Report what the schedule costs, beside what formulas say";
   let description = [{
     Reports each scheduled (or later) pipeline of a module: sizes, times,
-    makespan, both bubbles with their ratios, the activations and bytes that
-    workers hold, lower bounds of the makespan and the gap to the highest. A
-    closed form stands beside what was simulated wherever its conditions hold:
-    an order of the scheme that the pipeline names, equal stages, backwards that
-    are all whole or all split, messages that take no time, and those printed
-    with it.
+    makespan, two kinds of bubble with their ratios, the activations and bytes
+    on each worker, lower bounds of the makespan, and the gap to the highest
+    bound. A closed formula is beside a simulated number if its conditions hold:
+    the order is of the scheme that the pipeline names, stages are equal, all
+    backwards are whole or all are split, messages take no time, and the further
+    conditions that are printed with it.
 
-    The bubble is makespan less load, its ratio the idle time of
-    all workers over workers times makespan. The bubble inside a worker's span
-    lets the next step start on each worker as soon as it is done: longest span
-    less load, its ratio over the sum of both.
+    The bubble is makespan minus load, and its ratio is the idle time of all
+    workers divided by workers times makespan. The bubble inside a worker's span
+    assumes that each worker begins the next step as soon as it is done with
+    this one: it is the longest span minus load, and its ratio divides this by
+    the sum of both.
 
-    Where messages take time, so do all-reduces of gradients, by Rabenseifner's
-    formula over all replicas of a stage, a message's latency, send and receive
-    together being its cost. All-reduces run beside actions, those of a worker one
-    after another, and so do the buckets of `bucket_bytes`, each with a latency of
-    its own. A step also takes its updates. What it takes is the mean of many
-    one after another, as each worker begins the next when it is done with the one
-    before: actions alone, what all-reduces add to them (for each policy too) and
-    what updates do. `format=comparison` has a line for each pipeline, the one
-    that takes least time for a sample first.
+    If messages take time, so do all-reduces of gradients. Their time follows
+    Rabenseifner's formula over all replicas of a stage, unless the machine
+    names another algorithm; the cost of a message is the sum of its latency,
+    send and receive. All-reduces run in parallel to actions. The all-reduces of
+    one worker run one after another, and so do the buckets of `bucket_bytes`,
+    each with its own latency. A step also includes its updates. The step time
+    is the mean of many consecutive steps in which each worker begins a step
+    when it is done with the previous one. It is reported as the time of actions
+    alone, the time that all-reduces add (also for each policy), and the time
+    that updates add. `format=comparison` has a line for each pipeline,
+    beginning with the one that needs the least time for a sample.
 
-    Every action runs as soon as possible; without times each takes one unit.
-    Times may have fractions. All are reported in `time_unit`.
+    Every action runs as soon as possible; if no times are given, it takes one
+    unit. Times may have fractions. All are reported in `time_unit`.
 
-    A schedule of one's own, whose name no scheme has, is reported without
-    formulas. Whoever edits the order of a scheme, in a step, deletes its name:
-    no pass makes the scheme's order again to see that they differ.
+    If the schedule's name is not a scheme's, the report has no formulas. If you
+    edit the order of a scheme in a step, delete the schedule's name: no pass
+    checks that the order is still the scheme's.
 
-    A pipeline whose workers hold more than their `memory_cap` is reported too
-    and marked as refused. For each such the pass then fails with a diagnostic.
-    A program may be refused though its report is not: it takes at least the
-    peak bytes. What it takes, each worker's arena and stashes, stands in the
-    report of an allocated pipeline.
+    A pipeline with a worker that exceeds its `memory_cap` is also reported, and
+    marked as refused. The pass then fails with a diagnostic for each such
+    pipeline. A program needs at least the reported peak bytes, so it may be
+    refused even if the report does not say so. The report of an allocated
+    pipeline has the exact bytes: each worker's arena and stashes.
   }];
   let options = [
     Option<"format", "format", "std::string", "\"table\"",

@@ -1,4 +1,4 @@
-//===- PlanInputs.cpp - Models and machines as plans take them ------------===//
+//===- PlanInputs.cpp - From the IR to plan inputs ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
          layer.getWeightStash() > 0 ? layer.getWeightStash() : layer.getStash(),
          layer.getBoundary()});
   }
-  // Nothing crosses behind the last layer, and a stage has some boundary.
+  // Nothing is sent after the last layer, but a stage's boundary must not be 0.
   int64_t &behind = all.back().boundaryBytes;
   behind = std::max<int64_t>(behind, 1);
   return all;
@@ -72,12 +72,12 @@ schedule::Link linkOf(LinkAttr link) {
           perMebibyte(link.getReceive(), link.getReceivePerMib())};
 }
 
-/// States in `links` what the messages of all-reduces take.
+/// Sets the times of all-reduce messages in `links`.
 static void setAllReduce(LinkAttr attr, schedule::AllReduceAlgorithm algorithm,
                          schedule::LinkClass &links) {
   schedule::Link message = linkOf(attr);
-  // What occupies both ends counts once where all-reduces double, and as a part
-  // of each message else.
+  // With recursive doubling, the time that occupies both ends counts once for
+  // an all-reduce. With other algorithms it is part of each message.
   links.allReduceEnds = perMebibyte(
       program::saturatedSum({message.send.alpha, message.receive.alpha}),
       program::saturatedSum({message.send.beta, message.receive.beta}));
@@ -118,7 +118,7 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
     return op.emitOpError("expected a profile in ")
            << program::printable(file) << ": " << reason;
   };
-  // What comes from a device may have no end.
+  // A device file may have no end.
   uint64_t bytes = 0;
   constexpr uint64_t kMost = uint64_t{1} << 28;
   if (std::error_code code = llvm::sys::fs::file_size(file, bytes))

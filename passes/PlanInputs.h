@@ -1,11 +1,11 @@
-//===- PlanInputs.h - Models and machines as plans take them ----*- C++ -*-===//
+//===- PlanInputs.h - From the IR to plan inputs ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the IR becomes a plan::Model and a plan::Machine.
+// The conversion from IR to plan::Model and plan::Machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,24 +17,25 @@
 
 namespace chimera {
 
-/// The model of `op` with values of these types and this optimizer. Fails, with
-/// a diagnostic, where it cannot be trained.
+/// The model of `op` with values of these types and this optimizer. Fails with
+/// a diagnostic if it cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
                                          llvm::StringRef optimizer);
 
-/// The model of the pipeline, none if it names none. Fails, with a diagnostic,
-/// where there is no such model or it cannot be trained.
+/// The model of the pipeline, or none if it names none. Fails with a diagnostic
+/// if the model does not exist or cannot be trained.
 mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 
-/// Reads the machine's profiles. Fails, with a diagnostic, where one cannot be
-/// read. Warns of profiles of ranks that shared cores where the machine has
-/// node_cores, by which the simulator slows such ranks down itself.
+/// The machine with its profiles, which are read from their files. Fails with a
+/// diagnostic if a profile cannot be read. If the machine has node_cores, warns
+/// of profiles of ranks that shared cores: the simulator models shared cores
+/// itself, so the slowdown would count twice.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
-/// In the unit of `link`.
+/// The link's times, in the unit of `link`.
 schedule::Link linkOf(LinkAttr link);
 
-/// What the machine's messages and all-reduces take, in nanoseconds.
+/// The times of the machine's messages and all-reduces, in nanoseconds.
 schedule::Network networkOf(MachineOp op);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Posts.cpp - Where a worker posts and waits -------------------------===//
+//===- Posts.cpp - Placement of a worker's posts and waits ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,14 +21,14 @@ namespace chimera {
 
 namespace {
 
-/// Posts the receives of a worker in windows.
+/// Posts the receives of a worker in windows. R is a receive, W its wait.
 ///
 ///   window 1: R0 … W0 R1 consumer … W1 R2 consumer …
 ///
-/// Sends are waited for behind the action that uses what is sent in the global
-/// order, or later: the walk over it stays a legal execution, since each
-/// receive is posted before its own wait. So nothing but the order of a
-/// channel's receives and waits on one worker can forbid a window.
+/// In the global order, the wait of a send is after the action that uses the
+/// message. Each receive is posted before its own wait. So for any window the
+/// global order remains a legal execution. Only the order of the receives and
+/// waits of one channel on one worker limits the window.
 class Receives {
 public:
   LogicalResult read(Block &section) {
@@ -40,7 +40,7 @@ public:
     return success();
   }
 
-  /// Refuses a window that is smaller than a channel needs.
+  /// Fails if a channel needs a larger window.
   LogicalResult check(int32_t window) const {
     for (const auto &[peer, channel] : channels)
       if (Need need = needOf(channel, window); need.window > window)
@@ -48,7 +48,7 @@ public:
     return success();
   }
 
-  /// Where a channel needs a larger window it has one as large as it needs.
+  /// A channel that needs a larger window gets the smallest one that it needs.
   void place(int32_t window) {
     for (auto &[peer, channel] : channels) {
       int32_t size = std::max(window, needOf(channel, INT32_MAX).window);
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  /// In the order of posts, and of waits.
+  /// Receives in the order of their posts, and waits in their order.
   struct Channel {
     std::vector<PostReceiveOp> posts;
     std::vector<WaitOp> waits;
@@ -86,17 +86,17 @@ private:
     return success();
   }
 
-  /// The window that a receive needs.
+  /// The window that a receive needs, 1 if it overtakes no message.
   struct Need {
     int32_t window = 1;
     PostReceiveOp receive;
   };
 
-  /// The most that a receive of the channel needs, or the first that is more
-  /// than `most`.
+  /// The largest need of a receive of the channel, or the first one above
+  /// `most`.
   static Need needOf(const Channel &channel, int32_t most) {
     Need need;
-    // Made where messages overtake each other at all.
+    // Filled only if messages overtake each other.
     DenseMap<Operation *, int32_t> numbers;
     for (auto [received, wait] : llvm::enumerate(channel.waits)) {
       auto receive = WaitOp(wait).getTransfer().getDefiningOp<PostReceiveOp>();
@@ -105,7 +105,8 @@ private:
       if (numbers.empty())
         for (auto [number, post] : llvm::enumerate(channel.posts))
           numbers[post] = static_cast<int32_t>(number);
-      // All that were sent before it and are not received yet, and itself.
+      // The receive itself, and all messages that are sent before it and not
+      // received yet.
       int32_t outstanding =
           numbers.lookup(receive) - static_cast<int32_t>(received) + 1;
       if (outstanding > need.window)
@@ -123,7 +124,7 @@ private:
     error << need.window << " for it, got " << window << ": it is used before "
           << need.window - 1 << " messages that worker " << peer
           << " sends before it";
-    // The first that is received later.
+    // Finds the first message that is received later.
     Operation *later = nullptr;
     DenseSet<Operation *> before;
     for (WaitOp wait : channel.waits) {
@@ -141,22 +142,22 @@ private:
   }
 
   std::map<uint32_t, Channel> channels;
-  Operation *anchor = nullptr; ///< the first op that is no receive
+  Operation *anchor = nullptr; ///< first op that is not a receive
 };
 
-/// Moves each wait for a send that stands before the next action of its worker
-/// behind that action: the message is on its way meanwhile, and the worker does
-/// not stand still for it.
+/// Delays waits for sends. If such a wait is before the next action of its
+/// worker, moves it to after that action, so that the worker computes while the
+/// message is on its way. S is a send, w its wait.
 ///
 ///   B0 S0 w0 B1 S1 …  →  B0 S0 B1 S1 w0 …
 class Sends {
 public:
   void place(Block &section) {
-    bool acted = false; // and nothing since but posts
+    bool acted = false; // true if only posts have followed the last action
     for (Operation &op : llvm::make_early_inc_range(section)) {
       prefetchNext(op);
       bool isPost = isa<PostSendOp, PostReceiveOp, GroupOp>(op);
-      // Behind the action's own posts.
+      // After the posts of the action itself.
       if (acted && !isPost) {
         for (WaitOp wait : waiting)
           wait->moveBefore(&op);
@@ -178,19 +179,20 @@ public:
   }
 
 private:
-  /// The posts since the last action: few.
+  /// The posts since the last action. There are few.
   SmallVector<Operation *> posted;
-  /// Waits that stand before the next action.
+  /// Waits for sends of the last action, to be moved after the next one.
   std::vector<WaitOp> waiting;
 };
 
-/// Makes groups of posts of a worker that stand side by side. What waits for
-/// one of a group waits for all.
+/// Makes groups of adjacent posts of a worker. A wait for one post of a group
+/// waits for the whole group.
 class Groups {
 public:
   explicit Groups(MLIRContext *context) : builder(context) {}
 
-  /// Of those to and from the same other, where there are both, one group.
+  /// Groups all adjacent posts to and from one peer, if there are both sends
+  /// and receives.
   void groupCrossings(Block &section) {
     forEachRun(
         section, /*acrossWaits=*/false, [this](ArrayRef<Operation *> run) {
@@ -208,14 +210,16 @@ public:
         });
   }
 
-  /// Of sends and the receive behind them one group, whatever the peers. Posts
-  /// keep their order, so that groups take effect in that of their posts:
+  /// Groups adjacent sends with the receive after them, whatever their peers.
+  /// Posts keep their order, so that groups take effect in the order of their
+  /// posts:
   ///
-  ///   S0→1 S0→2 R0←1   a group of the first and the last would come before the
-  ///                    other, of which worker 1's message may be made
+  ///   S0→1 S0→2 R0←1   A group of the first and the last post would take
+  ///                    effect before the second, on which worker 1's message
+  ///                    may depend.
   ///
-  /// Nor is anything after a receive in its group, which may be awaited before
-  /// that is ready.
+  /// A group ends with its receive: an action that waits for the receive would
+  /// also wait for later posts of the group.
   void groupUpToReceives(Block &section) {
     forEachRun(section, /*acrossWaits=*/true,
                [this](ArrayRef<Operation *> run) {
@@ -232,8 +236,8 @@ public:
   }
 
 private:
-  /// Calls `groupRun` with the posts that stand side by side, or, with
-  /// `acrossWaits`, with nothing but waits for sends between them.
+  /// Calls `groupRun` with each run of adjacent posts. With `acrossWaits`,
+  /// waits for sends may be between them.
   template <typename GroupRun>
   static void forEachRun(Block &section, bool acrossWaits, GroupRun groupRun) {
     SmallVector<Operation *> run;
@@ -306,7 +310,7 @@ void groupCrossings(WorkerOp worker) {
 void groupUpToReceives(WorkerOp worker) {
   Groups groups(worker.getContext());
   for (Block *section : worker.getSections()) {
-    // Waits for sends that move away let a group have more posts.
+    // First move the waits for sends away, so that groups can be larger.
     Sends().place(*section);
     groups.groupUpToReceives(*section);
   }

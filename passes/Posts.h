@@ -1,4 +1,4 @@
-//===- Posts.h - Where a worker posts and waits -----------------*- C++ -*-===//
+//===- Posts.h - Placement of a worker's posts and waits --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,22 +12,23 @@
 
 namespace chimera {
 
-/// Fails, with a diagnostic, where a message of the worker overtakes so many
-/// others that it needs a larger window, and where postInWindow does.
+/// Fails with a diagnostic if a message of the worker overtakes so many others
+/// that it needs a larger window, or if postInWindow would fail.
 mlir::LogicalResult checkWindow(WorkerOp worker, int32_t window);
 
-/// Posts the receives of a projected worker so that on each channel at most
-/// `window` of them are outstanding, more where messages that overtake others
-/// need that, and awaits its sends late. Fails, with a diagnostic, where a
-/// receive has not one wait in its section or posts are in groups already.
+/// Moves the receives of a projected worker so that at most `window` of them
+/// are outstanding on each channel, or more if a message that overtakes others
+/// needs it. Moves the waits for sends later. Fails with a diagnostic if a
+/// receive does not have exactly one wait in its section, or if posts are in
+/// groups already.
 mlir::LogicalResult postInWindow(WorkerOp worker, int32_t window);
 
-/// Makes groups of posts that stand side by side, so that none of them waits
-/// for another: of those to and from the same other worker, where there are
-/// both.
+/// Makes a group of adjacent posts to and from the same other worker, if there
+/// are both sends and receives, so that none of them waits for another.
 void groupCrossings(WorkerOp worker);
 
-/// The same of sends and the receive behind them, whatever the workers.
+/// Makes a group of adjacent sends and the receive after them, with any
+/// workers.
 void groupUpToReceives(WorkerOp worker);
 
 } // namespace chimera

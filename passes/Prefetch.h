@@ -1,4 +1,4 @@
-//===- Prefetch.h - Long walks over ops -------------------------*- C++ -*-===//
+//===- Prefetch.h - Prefetching for long walks over ops ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,35 +13,39 @@
 
 namespace chimera {
 
-// A step has millions of ops, so that walks over them mostly wait for memory.
-// These let it come while other ops are worked on; they change nothing.
+// A step has millions of ops, so a walk over them mostly waits for memory.
+// These functions prefetch ops that the walk will reach soon. They change
+// nothing.
 
-/// Fetches the lines of memory from `first` to `last`, counted from `address`.
+/// Prefetches cache lines `first` to `last`, counted from `address`.
 inline void prefetchLines(const void *address, int first, int last) {
   for (int line = first; line <= last; ++line)
     LLVM_PREFETCH(static_cast<const char *>(address) + 64 * line, /*rw=*/1,
                   /*locality=*/3);
 }
 
-/// Results lie before the op, properties and operands behind it.
+/// Prefetches an op. Its results lie before it in memory, its properties and
+/// operands after it.
 inline void prefetch(mlir::Operation *op) { prefetchLines(op, -1, 2); }
 
-/// The op behind `op`, and what lies behind it in memory: ops that are made one
-/// after another, for one worker, are met in that order, if not at once.
+/// Prefetches the op that follows `op` in its block, and the memory after `op`.
+/// Ops that were made one after another for one worker are adjacent in memory,
+/// and the walk reaches them soon.
 inline void prefetchNext(mlir::Operation &op) {
   prefetchLines(&op, 6, 10);
   if (mlir::Operation *next = op.getNextNode())
     prefetch(next);
 }
 
-/// The ops that make what `op` uses. Reads `op`, best when it has been fetched.
+/// Prefetches the ops that make the operands of `op`. Reads `op`, which should
+/// be prefetched before.
 inline void prefetchProducers(mlir::Operation *op) {
   for (mlir::OpOperand &operand : op->getOpOperands())
     prefetchLines(operand.get().getAsOpaquePointer(), 0, 1);
 }
 
-/// The ops that use what `op` makes first. Reads `op`, best when it has been
-/// fetched.
+/// Prefetches the first user of each result of `op`. Reads `op`, which should
+/// be prefetched before.
 inline void prefetchUsers(mlir::Operation *op) {
   for (mlir::OpResult result : op->getResults())
     if (!result.use_empty())

@@ -52,13 +52,14 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     size_t lineWidth = width > 0       ? static_cast<size_t>(width)
                        : output == "-" ? outputWidth()
                                        : schedule::kLineWidth;
-    // A deque: timelines refer to its elements.
+    // A deque, because timelines refer to its elements.
     std::deque<ShownTimeline> shown;
     for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
       shown.emplace_back(
           pipeline, of, times->areUnset() && of.schedule.hasSlots(), lineWidth);
     FailureOr<std::string> document = render(*chosen, *pipelines, shown);
-    // Caps come last: the timeline also shows what exceeds them.
+    // Check memory caps last, so that the timeline also shows pipelines that
+    // exceed them.
     if (failed(document) ||
         failed(writeDocument(module, kPass, output.getValue(), *document)) ||
         failed(checkCaps(*pipelines, *timed)))
@@ -71,7 +72,8 @@ private:
     return getOperation().emitError() << kPass << ": ";
   }
 
-  /// The options for what ran, and that they are of one pipeline.
+  /// Checks the options `measured` and `copy`: they need a single pipeline, and
+  /// the output must not overwrite the trace.
   LogicalResult checkMeasured(ArrayRef<PipelineOp> pipelines) {
     if (measured.empty() && copy.hasValue())
       return emitError() << "expected measured beside copy, got copy="

@@ -22,22 +22,23 @@ namespace chimera {
 
 namespace {
 
-/// Takes the sections of a pipeline apart.
+/// Moves the ops of a pipeline's sections into its workers.
 class Projector {
 public:
   Projector(PipelineOp pipeline, const Layout &layout)
       : pipeline(pipeline), layout(layout),
         builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())) {}
 
-  /// Fails, with a diagnostic and a section half taken apart, where an op names
-  /// no worker or uses what another one has.
+  /// Fails with a diagnostic if an op names no worker or uses a value of
+  /// another worker. The section is then half moved.
   LogicalResult run(ArrayRef<SectionOp> sections) {
     if (failed(verifyReplicas(sections, layout)))
       return failure();
     makeWorkers();
     for (size_t i = 0; i < sections.size(); ++i) {
       SectionOp section = sections[i];
-      // A step alone is a worker's body, else its first region is a prologue.
+      // A single step is the body of each worker. Otherwise the first region is
+      // the prologue.
       size_t region = stepsOverlap(sections) ? i : 1;
       if (failed(split(section.getBody().front(), region)))
         return failure();
@@ -47,7 +48,8 @@ public:
   }
 
 private:
-  /// What each replica hands on at an end of a section.
+  /// The positions of each replica's loop-carried values at one end of a
+  /// section.
   static SmallVector<HandedOn> replicasOf(TypeRange types) {
     return *handedOnBy(types);
   }
@@ -62,7 +64,7 @@ private:
           /*peak_bytes=*/IntegerAttr(), /*peak_instruction=*/IntegerAttr()));
   }
 
-  /// What the replicas of `worker` hand on, by position.
+  /// The positions of the loop-carried values of the worker's replicas.
   SmallVector<unsigned> positions(WorkerOp worker,
                                   ArrayRef<HandedOn> replicas) const {
     SmallVector<unsigned> result;
@@ -76,7 +78,7 @@ private:
     return result;
   }
 
-  /// Moves the ops of a section to the workers' region of that number.
+  /// Moves the ops of a section into region number `region` of their workers.
   LogicalResult split(Block &block, size_t region) {
     auto yield = cast<YieldOp>(block.back());
     SmallVector<HandedOn> taken = replicasOf(block.getArgumentTypes());
@@ -122,8 +124,8 @@ private:
     return success();
   }
 
-  /// Moves `op` and what is inside it to its worker's block, where all that it
-  /// uses is already.
+  /// Moves `op`, with its regions, to the end of its worker's block. Its
+  /// operands must be there already.
   LogicalResult move(PlacedOp op, uint32_t worker) {
     Block *home = homes[worker];
     op.setWorker(std::nullopt);
@@ -148,7 +150,7 @@ private:
     return success();
   }
 
-  /// The worker that has `value`, which was moved already.
+  /// The worker of `value`, which has been moved already.
   size_t homeOf(Value value) const {
     return llvm::find(homes, value.getParentBlock()) - homes.begin();
   }
@@ -157,7 +159,7 @@ private:
   const Layout &layout;
   OpBuilder builder;
   SmallVector<WorkerOp> workers;
-  SmallVector<Block *> homes; ///< the workers' blocks for a section
+  SmallVector<Block *> homes; ///< block of each worker for the current section
 };
 
 LogicalResult project(PipelineOp pipeline) {

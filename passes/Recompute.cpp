@@ -1,4 +1,4 @@
-//===- Recompute.cpp - Forwards again instead of stashes ------------------===//
+//===- Recompute.cpp - Recomputes instead of stashes ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ namespace chimera {
 
 namespace {
 
-/// The actions of each worker in their order, of all sections.
+/// The actions of each worker in order, over all sections.
 using Streams = std::vector<std::vector<ActionOp>>;
 
 Streams streamsOf(ArrayRef<SectionOp> sections, size_t workers) {
@@ -37,16 +37,16 @@ Streams streamsOf(ArrayRef<SectionOp> sections, size_t workers) {
   return streams;
 }
 
-/// Makes the recomputes of a step, or of steps that overlap.
+/// Inserts the recomputes into a step, or into steps that overlap.
 class Recomputer {
 public:
   Recomputer(MLIRContext *context, ArrayRef<SectionOp> sections,
              const schedule::Problem &problem)
       : builder(context), sections(sections), problem(problem) {}
 
-  /// Puts what `schedule` has more than the sections into `streams`, so that
-  /// both have the same actions. Fails, with a diagnostic, where a backward's
-  /// stash does not come from a forward for it alone.
+  /// Makes the recomputes of `schedule` and inserts them into `streams`, so
+  /// that both have the same actions. Fails with a diagnostic if a backward's
+  /// stash does not come from a forward, or if it has another use.
   LogicalResult insert(const schedule::Schedule &schedule, Streams &streams) {
     for (auto [w, stream] : llvm::enumerate(streams)) {
       std::vector<ActionOp> all;
@@ -79,8 +79,8 @@ public:
     return success();
   }
 
-  /// Brings a section into the order of `order`; sums keep theirs, as each is
-  /// of one worker.
+  /// Sorts the ops of a section by `order`. Sums stay valid, because each
+  /// belongs to one worker, whose order does not change.
   void reorder(SectionOp section, Streams &streams,
                ArrayRef<schedule::Turn> order) {
     Operation *anchor =
@@ -103,9 +103,9 @@ public:
   }
 
 private:
-  /// True if `op` takes the stash that `recompute` makes. In an order that is
-  /// given, other actions may stand between them. An epilogue numbers its
-  /// micro-batches from 0.
+  /// True if `op` uses the stash that `recompute` makes. A given order may have
+  /// other actions between the two. An epilogue numbers its micro-batches from
+  /// 0.
   bool isBackwardOf(ActionOp op, schedule::Action recompute) const {
     recompute.microBatch %= problem.microBatches();
     recompute.kind = isa<BackwardOp>(op) ? schedule::Kind::Backward
@@ -113,7 +113,7 @@ private:
     return actionOf(op) == recompute;
   }
 
-  /// The forward again, right before `backward`, which then takes its stash.
+  /// Makes a recompute right before `backward`, which then uses its stash.
   FailureOr<RecomputeOp> recompute(ActionOp backward) {
     OpOperand &stash = backward->getOpOperand(0);
     auto forward = stash.get().getDefiningOp<ForwardOp>();
@@ -140,7 +140,8 @@ private:
       labels = forward.getLabels();
       changed.insert(forward);
     } else {
-      // Only the last stage needs labels, and it has nothing in flight.
+      // The stage of a loop-carried stash needs no labels: only the last stage
+      // does, and it has no micro-batch in flight.
       input = taken;
       if (backward.getStage() == 0)
         input =
@@ -158,7 +159,7 @@ private:
     return op;
   }
 
-  /// What the forwards of a stage take.
+  /// The type of the input of a stage's forwards.
   Type inputType(int32_t s) {
     inputTypes.resize(problem.stages.size());
     if (!inputTypes[s])
@@ -168,9 +169,10 @@ private:
     return inputTypes[s];
   }
 
-  /// Lets a section take and yield what forwards took where it took and yielded
-  /// their stashes. Stage 0 loads that again. Requires that verifySections
-  /// holds, so that stashes in flight are forwards'.
+  /// Replaces the loop-carried stashes of recomputed stages by the inputs of
+  /// their forwards. On stage 0 nothing replaces them, because it loads its
+  /// tokens again. Requires that verifySections succeeds, so that every stash
+  /// that a section yields is the result of a forward.
   void handOnInputs(Block &block) {
     Operation *yield = block.getTerminator();
     SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
@@ -201,7 +203,7 @@ private:
     block.eraseArguments(loaded);
   }
 
-  /// The same forward without the stashes that nothing uses.
+  /// Replaces the forward by one without the stashes that have no use.
   ForwardOp dropStashes(ForwardOp forward) {
     SmallVector<Value> kept(forward.getOutputs());
     for (Value stash : forward.getStashes())
@@ -220,8 +222,8 @@ private:
   OpBuilder builder;
   ArrayRef<SectionOp> sections;
   const schedule::Problem &problem;
-  DenseSet<Operation *> changed; ///< forwards with a stash too many
-  SmallVector<Type> inputTypes;  ///< by stage, once one is asked for
+  DenseSet<Operation *> changed; ///< forwards with stashes that may have no use
+  SmallVector<Type> inputTypes;  ///< by stage, null until needed
 };
 
 LogicalResult recompute(PipelineOp pipeline) {

@@ -13,17 +13,20 @@
 
 namespace chimera {
 
-/// The turns of each section in their order: all of them in that of a step, or
-/// what is before the bodies, in them and behind them.
+/// The global order, split by section: one list for a step with a flush. If
+/// steps overlap, three lists: the actions before, in and after the loop body
+/// of their worker.
 std::vector<std::vector<schedule::Turn>>
 splitOrder(std::vector<schedule::Turn> order,
            const schedule::Schedule &schedule);
 
-/// True for what stands among the actions of a section: actions, what they
-/// read, and the updates behind each backward of a schedule that has those.
+/// True for ops that may be placed between the actions of a section: actions,
+/// loads and copies. If each micro-batch has an update, also the updates and
+/// the all-reduces of gradients.
 bool standsAmongActions(mlir::Operation &op, schedule::Updates updates);
 
-/// What reduces `sum`, then what updates weights with it.
+/// The all-reduce of `sum`, if there is one, and the optimizer step that uses
+/// its result.
 llvm::SmallVector<mlir::Operation *, 2> updateOf(mlir::Value sum);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- Report.cpp - What schedules cost -----------------------------------===//
+//===- Report.cpp - The report on schedules -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,7 +47,8 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
         return signalPassFailure();
       reports.push_back(std::move(*report));
     }
-    // Caps come last: the report also compares what exceeds them.
+    // Check memory caps last, so that the report also has pipelines that exceed
+    // them.
     if (failed(writeDocument(module, kPass, output.getValue(),
                              chosen->render(reports))) ||
         failed(checkCaps(*pipelines, *timed)))

@@ -1,4 +1,4 @@
-//===- Reporting.cpp - What reports and timelines share -------------------===//
+//===- Reporting.cpp - Common parts of reports and timelines --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +43,7 @@ LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
   if (!llvm::outs().has_error())
     return success();
   std::error_code code = llvm::outs().error();
-  // Else the stream would end the process.
+  // Without this, the stream would end the process.
   llvm::outs().clear_error();
   return module.emitError()
          << pass << ": cannot write to standard output: " << code.message();

@@ -1,12 +1,12 @@
-//===- Reporting.h - What reports and timelines share -----------*- C++ -*-===//
+//===- Reporting.h - Common parts of reports and timelines ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What the passes that show schedules share: options that take a word of a
-// table, and a document to write.
+// Common parts of the passes that show schedules: options whose values come
+// from a table, and the writing of a document.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@
 
 namespace chimera {
 
-/// "PURPOSE: name (summary), name (summary)". Lives as long as the process, as
-/// options refer to their help text.
+/// "PURPOSE: name (summary), name (summary)". The text is never freed, because
+/// options refer to it.
 template <typename Entry>
 llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
   static std::string text = [&] {
@@ -38,7 +38,7 @@ llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
   return text;
 }
 
-/// Gives an option of a pass a help text that is made from a table.
+/// Sets the help text of a pass option to a text made from a table.
 struct Help {
   llvm::StringRef text;
   template <typename Option> void apply(Option &option) const {
@@ -46,7 +46,7 @@ struct Help {
   }
 };
 /// The entry of `table` that an option names. Null, with a diagnostic that
-/// lists what is possible, where there is none.
+/// lists the names, if there is no such entry.
 template <typename Entry>
 const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
                     llvm::StringRef option, std::span<const Entry> table,
@@ -66,13 +66,13 @@ const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
   return nullptr;
 }
 
-/// The module's pipelines. Fails, with a diagnostic of `pass`, if it has none.
+/// The module's pipelines. Fails with a diagnostic of `pass` if there are none.
 mlir::FailureOr<llvm::SmallVector<PipelineOp>>
 pipelinesOf(mlir::ModuleOp module, llvm::StringRef pass);
 
-/// Writes `text` to the file `path`, - for standard output. Fails, with a
-/// diagnostic that begins with `pass`, where that cannot be done; a file is
-/// then as it was.
+/// Writes `text` to the file `path`, or to standard output if it is "-". If
+/// this fails, emits a diagnostic that begins with `pass` and leaves an
+/// existing file unchanged.
 mlir::LogicalResult writeDocument(mlir::ModuleOp module, llvm::StringRef pass,
                                   llvm::StringRef path,
                                   const std::string &text);

@@ -35,8 +35,8 @@ public:
         oneSum(updates != schedule::Updates::EachMicroBatch),
         sums(layout.directions.size() * layout.stages.size()) {}
 
-  /// Fails, with a diagnostic, where the section is not what `unroll` makes:
-  /// the actions of `order` and what goes with them.
+  /// Fails with a diagnostic if the section does not have the ops that `unroll`
+  /// makes: the actions of `order` and the ops that go with them.
   LogicalResult collect(const schedule::Schedule &schedule,
                         ArrayRef<schedule::Turn> order) {
     actions.resize(ids.count());
@@ -88,7 +88,7 @@ public:
   }
 
 private:
-  /// What is no action.
+  /// Checks an op that is not an action, and gives a copy its worker.
   LogicalResult collect(Operation *op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](CopyOp copy) {
@@ -130,7 +130,8 @@ private:
     return sums[replicaIndex(layout, pipeline, stage)];
   }
 
-  /// Puts `op` next, behind the loads that it needs, and threads its sum.
+  /// Moves `op` and the loads that it needs to the end of the new order, and
+  /// makes it add to the sum so far.
   void moveHere(ActionOp op, int32_t worker) {
     for (Value operand : op->getOperands())
       if (auto load = operand.getDefiningOp<LoadOp>()) {
@@ -148,7 +149,7 @@ private:
     sum = newSum;
   }
 
-  /// Puts what reduces `sum` and what updates weights with it next.
+  /// Moves the all-reduce of `sum` and its update to the end of the new order.
   void follow(Value sum, int32_t worker) {
     for (Operation *op : updateOf(sum)) {
       op->moveBefore(anchor);
@@ -157,7 +158,7 @@ private:
     }
   }
 
-  /// Gives an op behind the actions its worker and the complete sums.
+  /// Gives an op after the actions its worker and the complete sums.
   void finish(Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
       auto producer = operand.get().getDefiningOp<ActionOp>();
@@ -176,19 +177,20 @@ private:
   Block &block;
   int32_t offset;
   schedule::Updates updates;
-  /// One sum for all backwards of a replica; else each has its own, and an
-  /// update behind it.
+  /// True if all backwards of a replica add to one sum. Otherwise each has a
+  /// sum of its own and is followed by an update.
   bool oneSum;
   std::vector<ActionOp> actions; ///< by id
-  std::vector<ActionOp> ordered; ///< as they are to stand
-  size_t found = 0;              ///< of them
-  /// The first op that needs all actions done.
+  std::vector<ActionOp> ordered; ///< in their new order
+  size_t found = 0;              ///< number of actions found
+  /// The first op that needs all actions to be done.
   Operation *anchor = nullptr;
-  std::vector<Value> sums; ///< so far, of each replica; null where none is
+  std::vector<Value> sums; ///< so far, by replica; null before the first
 };
 
-/// Where steps overlap, what sections hand on rests on all early recomputes
-/// being there, each straight before its backward.
+/// If steps overlap, the loop-carried values are right only if every early
+/// recompute exists and is directly before its backward. Returns a violation
+/// for each worker, at the first action that differs from this.
 std::vector<schedule::Violation>
 misplacedRecomputes(const schedule::Problem &problem,
                     const schedule::Schedule &schedule) {
@@ -225,7 +227,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       markAnalysesPreserved<ScheduleAnalysis>();
   }
 
-  /// Sets `anyRecomputes` where the order says what is recomputed.
+  /// Sets `anyRecomputes` if the order has recomputes.
   static LogicalResult run(PipelineOp pipeline, ScheduleAnalysis &analysis,
                            bool &anyRecomputes) {
     FailureOr<Layout> layout = layoutOf(pipeline);
@@ -248,7 +250,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       eraseOrders(pipeline);
       return reorder(*layout, *sections, pipeline, *of, analysis.timing());
     }
-    // chimera-recompute inserts them.
+    // chimera-recompute will insert them.
     anyRecomputes = true;
     ScheduledProblem without{of->problem,
                              schedule::removeRecompute(of->schedule)};

@@ -1,4 +1,4 @@
-//===- ScheduleAnalysis.cpp - What passes know of an order ----------------===//
+//===- ScheduleAnalysis.cpp - A pipeline's order and its times ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ScheduleAnalysis.h - What passes know of an order --------*- C++ -*-===//
+//===- ScheduleAnalysis.h - A pipeline's order and its times ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,26 +14,27 @@
 
 namespace chimera {
 
-/// A pipeline's problem, its order and when that runs, each made when it is
-/// first asked for: an MLIR analysis of the pipeline, which passes share. A
-/// pass that keeps the order of actions on every worker preserves it. Passes
-/// that verify make their own, of what is there then.
+/// A pipeline's problem, its order and the simulation of that order, as an MLIR
+/// analysis that passes share. Each is computed when first needed. A pass that
+/// does not change any worker's order of actions preserves it. Verifier passes
+/// compute their own from the current IR.
 class ScheduleAnalysis {
 public:
   explicit ScheduleAnalysis(mlir::Operation *pipeline)
       : pipeline(mlir::cast<PipelineOp>(pipeline)) {}
 
-  /// As scheduledProblemOf has it; null where that fails, whose diagnostic
-  /// comes the first time.
+  /// The result of scheduledProblemOf, or null if it fails. Only the first call
+  /// emits the diagnostic.
   const ScheduledProblem *get();
 
-  /// What the schedule library finds wrong with it. Requires get().
+  /// The violations that the schedule library finds. Requires that get() is not
+  /// null.
   const std::vector<schedule::Violation> &violations();
 
-  /// The same as get() of a valid order; null, with a diagnostic, of another.
+  /// The result of get() if the order is valid; else null, with a diagnostic.
   const ScheduledProblem *verified();
 
-  /// The simulation of the order. Requires verified().
+  /// The simulation of the order. Requires that verified() is not null.
   const schedule::Timing &timing();
 
 private:

@@ -17,8 +17,8 @@ namespace chimera {
 
 int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
                          int32_t microBatch) {
-  // In a step before which there have been updates of all stages: in the first
-  // ones all read the version that they start from. No stage is more than a
+  // Counts from a step before which all stages have had updates: in the first
+  // steps every action reads the initial version. No stage is more than one
   // step ahead (schedule::check).
   int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
   return static_cast<int32_t>(
@@ -28,7 +28,8 @@ int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
 
 namespace {
 
-/// What began the transfer that `value` comes from, null if it is of none.
+/// The op that posted or started the transfer of `value`, or null if `value`
+/// does not come from a transfer.
 Operation *transferOf(Value value) {
   auto wait = value.getDefiningOp<WaitOp>();
   if (!wait)
@@ -90,8 +91,8 @@ private:
     return problem.recomputeOf(s) != schedule::Recompute::None;
   }
 
-  /// What stage `s` has at hand when the section begins. The prologue makes the
-  /// versions that it yields, all equal.
+  /// Checks and records the values of stage `s` that the section takes. A
+  /// prologue makes the versions that it yields, all equal.
   LogicalResult take(int32_t s) {
     bool first = section == SectionKind::Prologue;
     Replica &replica = replicas[s];
@@ -139,7 +140,7 @@ private:
     }
   }
 
-  /// Null where another worker has stage `s`.
+  /// The values of stage `s`, or null if another worker has it.
   Replica *find(int64_t s) {
     return s < static_cast<int64_t>(replicas.size()) && replicas[s].isHeld
                ? &replicas[s]
@@ -170,7 +171,8 @@ private:
       visitInput(action, s, m);
   }
 
-  /// A forward or recompute leaves a stash, and the others use and replace it.
+  /// Forwards and recomputes make a stash. The other actions use it and may
+  /// replace it.
   void visitStashes(ActionOp action, Value &stash) {
     for (Value operand : action->getOperands())
       if (isStash(operand.getType()) && operand != stash)
@@ -195,8 +197,8 @@ private:
     known = input;
   }
 
-  /// True if `value` is what stage `s` gave to the next for micro-batch `m` of
-  /// the section.
+  /// True if `value` is the activation that stage `s` made for micro-batch `m`
+  /// of the section.
   bool isActivation(Value value, int32_t s, int32_t m) {
     if (Replica *replica = find(s); replica && replica->outputs[m] == value)
       return true;
@@ -242,8 +244,8 @@ private:
     return action && action.getStage() == s && action.getMicroBatch() == m;
   }
 
-  /// All updates of the section are there; what is handed on is what is newest,
-  /// and in flight.
+  /// Checks that all updates of the section exist, and that it yields the
+  /// newest weights and the values in flight.
   void verifyLeft(int32_t s, ValueRange yielded) {
     bool first = section == SectionKind::Prologue;
     bool last = section == SectionKind::Epilogue;
@@ -269,7 +271,7 @@ private:
            "the optimizer state");
     if (last)
       return;
-    // In flight behind the section, from this micro-batch on.
+    // The first micro-batch in flight after the section.
     int32_t next = first ? 0 : microBatches;
     constexpr const char *kStash = "the stash in flight, oldest first,";
     constexpr const char *kInput = "the activation in flight, oldest first,";
@@ -291,13 +293,13 @@ private:
   const schedule::Problem &problem;
   SectionKind section;
   Block &block;
-  ArrayRef<int32_t> stages; ///< those whose replicas are here
+  ArrayRef<int32_t> stages; ///< stages whose replicas are here
   int32_t microBatches;
   std::vector<Replica> replicas; ///< by stage
   bool isBroken = false;
 };
 
-/// `stages` are those of the replicas that `blocks` have.
+/// Verifies the sections in `blocks`, which have the replicas of `stages`.
 LogicalResult verifySections(const schedule::Problem &problem,
                              ArrayRef<Block *> blocks,
                              ArrayRef<int32_t> stages) {
@@ -314,7 +316,7 @@ LogicalResult verifySections(const schedule::Problem &problem,
   return result;
 }
 
-/// The stages that a worker holds of the one pipeline.
+/// The stages of the pipeline's single direction that a worker has.
 FailureOr<SmallVector<int32_t>> stagesOf(WorkerOp worker, int32_t count) {
   SmallVector<int32_t> stages;
   ArrayRef<int32_t> holds = worker.getHolds();

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What holds of the sections of steps that overlap, from unroll to allocate:
-// each stage is `forwardsAhead` forwards ahead of its backwards, so a section
-// hands on as many micro-batches in flight, and the versions of weights that
-// their backwards will read.
+// Checks of the sections of steps that overlap, valid from unroll to allocate.
+// Each stage runs `forwardsAhead` forwards ahead of its backwards. So a section
+// yields the values of that many micro-batches in flight, and the versions of
+// weights that their backwards will read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,32 +19,33 @@
 
 namespace chimera {
 
-/// How many forwards a stage is ahead of its backwards where steps overlap.
+/// The number of forwards by which a stage is ahead of its backwards, if steps
+/// overlap.
 inline int32_t forwardsAhead(const schedule::Problem &problem, int32_t stage) {
   return static_cast<int32_t>(problem.stages.size()) - 1 - stage;
 }
 
-/// Which of the versions that a section takes, oldest first, and then of those
-/// that it makes, the actions of `stage` on micro-batch `microBatch` of the
-/// section read.
+/// The version of the weights that the actions of `stage` on micro-batch
+/// `microBatch` of a section read. It is an index into the versions that the
+/// section takes, oldest first, followed by those that it makes.
 int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
                          int32_t microBatch);
 
-/// Looks at the prologue, step and epilogue of an unrolled pipeline, or at
-/// those of each worker. Does nothing for a schedule with a flush. Fails, and
-/// reports all, where
-/// - a section hands on anything but the versions that are kept, the optimizer
-///   state and what is in flight, oldest first;
+/// Checks the prologue, step and epilogue of an unrolled pipeline, or those of
+/// each worker. Does nothing for a schedule with a flush. Fails, and reports
+/// every violation, if
+/// - a section takes or yields anything but the versions that must be kept, the
+///   optimizer state, and the values of micro-batches in flight, oldest first;
 /// - an action reads another version of weights than the schedule states (so a
-///   backward reads what its forward and its recompute read), another stash
-///   than its forward or recompute left, or another activation than that of
-///   its micro-batch;
-/// - updates are not those of the section in their order, each of the newest
+///   backward reads the version of its forward and of its recompute), another
+///   stash than its forward or recompute made, or an activation of another
+///   micro-batch;
+/// - the updates are not those of the section, in order, each of the newest
 ///   weights with the gradient that its label names.
-/// Which actions there are is the schedule library's to check.
+/// The schedule library checks which actions exist.
 mlir::LogicalResult verifySections(PipelineOp pipeline);
 
-/// The same of a problem that is at hand.
+/// The same for a problem that the caller has already.
 mlir::LogicalResult verifySections(PipelineOp pipeline,
                                    const schedule::Problem &problem);
 

@@ -1,4 +1,4 @@
-//===- Sharing.cpp - What workers share -----------------------------------===//
+//===- Sharing.cpp - Values and channels between workers ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,8 +18,8 @@ namespace {
 
 class SharingVerifier {
 public:
-  /// `takenOn` and `leftOn` are the workers that have what the section takes
-  /// and yields.
+  /// `takenOn` and `leftOn` are the workers of the values that the section
+  /// takes and yields.
   SharingVerifier(Block &section, ArrayRef<uint32_t> takenOn,
                   ArrayRef<uint32_t> leftOn, bool isSplit)
       : section(section), takenOn(takenOn), leftOn(leftOn), isSplit(isSplit) {}

@@ -1,4 +1,4 @@
-//===- Sharing.h - What workers share ---------------------------*- C++ -*-===//
+//===- Sharing.h - Values and channels between workers ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,14 @@
 
 namespace chimera {
 
-/// Checks that the workers of a pipeline that is not projected yet share
-/// nothing but channels and, unless they are split (`isSplit`) into starts and
-/// waits, the all-reduces: every op names its worker and uses no value of
-/// another one, every transfer is waited for once, channels agree, and what
-/// verifySections checks. Fails, and reports all, but where sections do not
-/// take and yield what replicas hand on that alone.
+/// Checks that the workers of a pipeline, before project, share only channels.
+/// Every op must name its worker and use no value of another worker. Every
+/// transfer has one wait. Channels match, and verifySections succeeds.
+/// All-reduces may use values of all workers unless `isSplit` says that they
+/// are split into starts and waits.
+///
+/// Fails and reports every violation. If a section does not take and yield the
+/// loop-carried values of all replicas, reports only that.
 mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isSplit);
 
 } // namespace chimera

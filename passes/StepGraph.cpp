@@ -1,4 +1,4 @@
-//===- StepGraph.cpp - What the ops of a step take and give ---------------===//
+//===- StepGraph.cpp - Checks of a step as a graph of values --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,8 +18,8 @@ namespace chimera {
 
 namespace {
 
-/// True if `value` is the whole sum of a replica's weight gradients: made by
-/// one of its actions and added to no further.
+/// True if `value` is the complete sum of a replica's weight gradients: one of
+/// its actions makes it, and no action adds to it.
 bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
   auto action = value.getDefiningOp<ActionOp>();
   if (!action || action.getNewSum() != value ||
@@ -35,7 +35,7 @@ template <typename Op> bool isOf(Op op, uint32_t pipeline, uint32_t stage) {
   return op.getPipeline() == pipeline && op.getStage() == stage;
 }
 
-/// What sums gradients, and what takes the sums.
+/// Checks the ops that reduce gradients and the ops that use the sums.
 class ReductionVerifier {
 public:
   ReductionVerifier(PipelineOp pipeline, const Layout &layout,
@@ -66,17 +66,17 @@ public:
   }
 
 private:
-  /// No gradient is lost: each sum is added to, reduced, split, joined or used
-  /// by an update, and so is what becomes of it. As an update takes one sum, a
-  /// replica cannot have two of them.
+  /// Fails if a sum has no use: no gradient may be lost. Every sum must be
+  /// added to, reduced, split, joined or used by an update. An update uses one
+  /// sum, so a replica cannot have two.
   static LogicalResult verifyUsed(Operation *op, ValueRange sums) {
     if (llvm::none_of(sums, [](Value sum) { return sum.use_empty(); }))
       return success();
     return op->emitOpError("expected a use of its sum");
   }
 
-  /// The all-reduce takes the whole sum of each pipeline, or what of it goes
-  /// together, from all copies.
+  /// Checks that an all-reduce takes the complete sum of each pipeline, or the
+  /// right piece of it, from all copies.
   LogicalResult verifyReduce(AllReduceOp reduce) const {
     if (reduce.getWidth() != width)
       return reduce.emitOpError("expected width ")
@@ -109,7 +109,8 @@ private:
     return verifyUsed(reduce, reduce.getResults());
   }
 
-  /// Each optimizer step takes a gradient that every replica's sum has entered.
+  /// Checks that an optimizer step uses a gradient that contains every
+  /// replica's sum.
   LogicalResult verifyUpdate(OptimizerStepOp update) const {
     Value gradient = update.getGradient();
     uint32_t s = update.getStage();
@@ -127,15 +128,16 @@ private:
                             false)));
   }
 
-  /// Which of two pieces of the stage's gradient is tied, if it has such.
+  /// The index of the tied piece among the two pieces of the stage's gradient,
+  /// if it has tied parameters.
   std::optional<unsigned> tiedPiece(uint32_t stage) const {
     return program::tiedPiece(tied ? &*tied : nullptr, layout.stages.size(),
                               stage);
   }
 
-  /// True if `value` is what of the whole sum of a replica an all-reduce takes:
-  /// where it has tied parameters theirs or, if not `ofTied`, that of the
-  /// others; else all of it.
+  /// True if `value` is the part of a replica's complete sum that an all-reduce
+  /// takes. If the replica has tied parameters, this is the tied piece
+  /// (`ofTied`) or the other piece. Otherwise it is the whole sum.
   bool isContributionOf(Value value, uint32_t pipeline, uint32_t stage,
                         bool ofTied) const {
     std::optional<unsigned> piece = tiedPiece(stage);
@@ -151,7 +153,8 @@ private:
            value == split.getPieces()[ofTied ? *piece : 1 - *piece];
   }
 
-  /// `sum` is what `update` takes or a piece of it, reduced if it has to be.
+  /// Checks that `sum`, which is the gradient of `update` or a piece of it, is
+  /// reduced if necessary and belongs to the same replica.
   LogicalResult verifySum(OptimizerStepOp update, Value sum, bool isReduced,
                           bool ofTied) const {
     uint32_t p = update.getPipeline(), s = update.getStage();

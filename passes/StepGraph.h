@@ -1,4 +1,4 @@
-//===- StepGraph.h - What the ops of a step take and give -------*- C++ -*-===//
+//===- StepGraph.h - Checks of a step as a graph of values ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,9 @@
 namespace chimera {
 
 /// Checks a step, or a prologue, step and epilogue, as a graph of values,
-/// whatever its order: what verifyOperands and verifySections check, and that
-/// the whole gradient of every update is reduced before it, over all copies.
-/// Fails, and reports all.
+/// regardless of its order. Runs verifyOperands and verifySections, and checks
+/// that the whole gradient of every update is reduced over all copies before
+/// the update. Fails, and reports every violation.
 mlir::LogicalResult verifyStepGraph(PipelineOp pipeline,
                                     const schedule::Problem &problem,
                                     llvm::ArrayRef<SectionOp> sections);

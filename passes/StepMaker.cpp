@@ -1,4 +1,4 @@
-//===- StepMaker.cpp - The ops of a step ----------------------------------===//
+//===- StepMaker.cpp - A builder of a step's ops --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The bytes of several micro-batches. What does not fit is as good as the
-/// largest number, which allocate refuses.
+/// The bytes of several micro-batches. Saturates: allocate refuses the largest
+/// number.
 static int64_t times(int64_t bytes, int64_t count) {
   int64_t result;
   return __builtin_mul_overflow(bytes, count, &result)
@@ -35,7 +35,7 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
       loss(LossType::get(pipeline.getContext(), program::kLossBytes)),
       replicas(layout.directions.size() * layout.stages.size()),
       width(pipeline.getMicroBatches()) {
-  // A section runs forwards of the next step's first micro-batches too.
+  // A section also runs forwards of the next step's first micro-batches.
   if (schedule::stepsOverlap(problem.updates))
     width += layout.stages.size();
   cells.resize(width * layout.stages.size());

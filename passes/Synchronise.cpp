@@ -1,4 +1,4 @@
-//===- Synchronise.cpp - All-reduces, started and awaited -----------------===//
+//===- Synchronise.cpp - Starts and waits of all-reduces ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,32 +27,33 @@ namespace {
 /// One worker's part in one all-reduce.
 struct Part {
   uint32_t worker;
-  SmallVector<unsigned> operands;       ///< of the all-reduce
-  Operation *last;                      ///< of the actions that make them
+  SmallVector<unsigned> operands;       ///< indices of its contributions
+  Operation *last;                      ///< last action that makes one of them
   SmallVector<AllReduceStartOp> starts; ///< one for each bucket
 };
 
-/// An all-reduce and its parts.
+/// An all-reduce and the part of each worker.
 struct Reduction {
   AllReduceOp op;
   SmallVector<Part, 2> parts;
-  /// Of all contributions inside a copy, in the order of the fold: who gives
-  /// it, and its pipeline (gradients) or micro-batch (losses).
+  /// For each contribution of one copy, in the order of the fold: the worker
+  /// that makes it, and its pipeline (gradients) or micro-batch (losses).
   SmallVector<int32_t> workers, keys;
-  Operation *last; ///< of the actions of all parts
+  Operation *last; ///< last action of all parts
 };
 
-/// The action that makes `contribution`, or what it is a piece of; null if
-/// none.
+/// The action that makes `contribution`, or the gradient that it is a piece of.
+/// Null if no action does.
 ActionOp makerOf(Value contribution) {
   if (auto split = contribution.getDefiningOp<SplitOp>())
     contribution = split.getGradient();
   return contribution.getDefiningOp<ActionOp>();
 }
 
-/// The order of the actions whose results all-reduces sum, as far as it takes
-/// to know each worker's last in each all-reduce. The block would number all of
-/// its ops, of which these are among the last, but for the losses.
+/// The order of the actions whose results are all-reduced. Records only as
+/// many, from the end, as are needed to know each worker's last action in each
+/// all-reduce. Operation::isBeforeInBlock would number all ops of the block,
+/// although these actions, except for losses, are near its end.
 class ContributionOrder {
 public:
   explicit ContributionOrder(ArrayRef<AllReduceOp> reduces) {
@@ -77,13 +78,14 @@ public:
   bool isBefore(Operation *a, Operation *b) const {
     return order.lookup(a) < order.lookup(b);
   }
-  /// Of two, of which the first may be null.
+  /// The later of two actions. `a` may be null.
   Operation *later(Operation *a, Operation *b) const {
     return !a || isBefore(a, b) ? b : a;
   }
 
 private:
-  DenseMap<Operation *, int64_t> order; ///< absent before all others
+  /// Actions that are absent come before all others.
+  DenseMap<Operation *, int64_t> order;
 };
 
 FailureOr<Reduction> reductionOf(AllReduceOp reduce,
@@ -91,7 +93,7 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
   if (reduce.sumsLosses() && !reduce->use_empty())
     return reduce.emitOpError("expected no use of the sum of the losses");
   Reduction result{reduce, {}, {}, {}, nullptr};
-  DenseMap<uint32_t, size_t> partOf; // of each worker
+  DenseMap<uint32_t, size_t> partOf; // index of each worker's part
   for (auto [index, contribution] :
        llvm::enumerate(reduce.getContributions())) {
     ActionOp action = makerOf(contribution);
@@ -101,7 +103,7 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
           "chimera-schedule first");
     uint32_t worker = *action.getWorker();
     result.workers.push_back(worker);
-    // The losses of micro-batches that one forward covers are its results.
+    // One forward that covers several micro-batches has a loss for each.
     result.keys.push_back(
         reduce.sumsLosses() ? action.getMicroBatch() +
                                   cast<OpResult>(contribution).getResultNumber()
@@ -117,22 +119,22 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
   return result;
 }
 
-/// Makes the starts and waits of all-reduces that stand one behind another.
+/// Makes the starts and waits of all-reduces that are adjacent in the block.
 class Synchroniser {
 public:
-  /// Gradients are cut into buckets of at most `bucketBytes`, whole if 0. With
-  /// `times` all members start an all-reduce in one place of the global order.
+  /// Gradients are cut into buckets of at most `bucketBytes`, or not at all if
+  /// it is 0. With `times`, all members start an all-reduce in the same place
+  /// of the global order.
   Synchroniser(AllReducePolicy policy, int64_t bucketBytes,
                const ActionTimes *times)
       : policy(policy), bucketBytes(bucketBytes), times(times) {}
 
-  /// `startsNow` says whether a worker starts an all-reduce right behind the
-  /// last of its actions that contribute, which is given.
+  /// True if a worker starts an all-reduce right after its last action that
+  /// contributes. This action is the argument.
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
-    // One that is started behind everything goes into one place, whoever
-    // contributes last.
+    // A single all-reduce that starts after all actions needs no order.
     const bool areOrdered =
         reduces.size() > 1 || policy != AllReducePolicy::Lazy;
     ContributionOrder order(areOrdered ? reduces : ArrayRef<AllReduceOp>());
@@ -145,7 +147,7 @@ public:
         return failure();
       reductions.push_back(std::move(*reduction));
     }
-    // One order for all workers: that in which the sums are complete.
+    // All workers use one order: the order in which the sums are complete.
     llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
       return order.isBefore(a.last, b.last);
     });
@@ -172,8 +174,9 @@ private:
            << " bytes: raise bucket_bytes";
   }
 
-  /// The types of the buckets of each contribution; one where it is reduced
-  /// whole. Replicas of a stage on one worker share the whole sum.
+  /// The types of the buckets of each contribution, or a single type if it is
+  /// reduced whole. If a worker has several replicas of a stage, they share the
+  /// whole sum, so it is not cut.
   SmallVector<Type> bucketsOf(const Reduction &reduction) const {
     AllReduceOp reduce = reduction.op;
     Type whole = reduce.getContributions().front().getType();
@@ -197,7 +200,8 @@ private:
     SmallVector<int32_t> members(reduction.workers);
     llvm::sort(members);
     members.erase(llvm::unique(members), members.end());
-    // Every member lists all contributions: made once, as there may be many.
+    // The starts of all members list all contributions. These lists may be
+    // long, so they are made once.
     size_t group =
         groups.try_emplace(std::move(members), groups.size()).first->second;
     DenseI32ArrayAttr workers = builder.getDenseI32ArrayAttr(reduction.workers);
@@ -244,7 +248,6 @@ private:
     return builder.getI32IntegerAttr(static_cast<int32_t>(part.worker));
   }
 
-  /// Of a contribution of gradients.
   static IntegerAttr pipelineOf(OpBuilder &builder, const Reduction &reduction,
                                 unsigned index) {
     return builder.getI32IntegerAttr(reduction.keys[index]);
@@ -255,9 +258,9 @@ private:
         AllReduceOp(reduction.op).getStageOf(index));
   }
 
-  /// Sees to it that the split that makes a contribution, if one does, stands
-  /// before where ops are made. It is made anew: a move would have all ops of
-  /// the block numbered again.
+  /// If a split makes the contribution, ensures that the split is before the
+  /// insertion point. Clones the split instead of moving it, because a move
+  /// would renumber all ops of the block.
   static void bring(OpBuilder &builder, Value contribution) {
     Operation *split = contribution.getDefiningOp<SplitOp>();
     if (!split || split->isBeforeInBlock(&*builder.getInsertionPoint()))
@@ -266,9 +269,10 @@ private:
     split->erase();
   }
 
-  /// Behind the action `behind` and what is sent of it, or at the anchor where
-  /// there is none; but behind the start `before`, if any, of an earlier
-  /// all-reduce with the same members.
+  /// Sets the insertion point after the action `behind` and the posts, splits
+  /// and starts that follow it, or to the anchor if `behind` is null. Then
+  /// moves it after `before`, the previous start with the same members, if
+  /// there is one and it is later.
   static void setPlace(OpBuilder &builder, Operation *behind, Operation *before,
                        Operation *anchor) {
     builder.setInsertionPoint(anchor);
@@ -282,8 +286,9 @@ private:
     builder.setInsertionPointAfter(behind);
   }
 
-  /// Before which op all members start: where the last contribution is there,
-  /// if every member would start then, or at the anchor.
+  /// The op before which all members start. If the policy lets every member
+  /// start as soon as its part is complete, this is where the last contribution
+  /// is complete. Else it is the anchor.
   Operation *togetherBefore(const Reduction &reduction, Operation *anchor,
                             StartsNow startsNow) const {
     bool isNow = llvm::all_of(reduction.parts, [&](const Part &part) {
@@ -293,15 +298,14 @@ private:
       return anchor;
     auto last = cast<ActionOp>(reduction.last);
     Operation *place = times->placeBehind(last, times->endOf(last), anchor);
-    // Splits of the contributions may be replaced by clones, so a split cannot
-    // mark the place.
+    // A split cannot mark the place, because `bring` may replace it by a clone.
     while (isa<SplitOp>(place))
       place = place->getNextNode();
     return place;
   }
 
-  /// Waits before the first use, bucket by bucket; the sum of the losses is the
-  /// runtime's to report, no op uses it.
+  /// Makes the waits, bucket by bucket, before the first use of the sum. No op
+  /// uses the sum of the losses, because the runtime reports it.
   static void wait(Reduction &reduction) {
     AllReduceOp reduce = reduction.op;
     OpBuilder builder(reduce.getContext());
@@ -325,16 +329,17 @@ private:
                 .getValue());
       if (reduce.sumsLosses())
         continue;
-      // Joined last, the first leaves the sums to the others until then.
+      // Joins the first contribution last: its join takes over the buffers of
+      // the sums, which the other contributions read before.
       for (size_t k = part.operands.size(); k-- > 0;)
         reduce.getSums()[part.operands[k]].replaceAllUsesWith(
             sumFor(builder, reduction, part, k, sums));
     }
   }
 
-  /// What the k-th contribution of a part becomes, the buckets' `sums` in one.
-  /// They lie in the place of the first; those of tied parameters go to that of
-  /// the others too.
+  /// The sum for the k-th contribution of a part, joined from the buckets'
+  /// `sums`. They are in the buffer of the first contribution. The sums of tied
+  /// parameters are also copied to the buffers of the other contributions.
   static Value sumFor(OpBuilder &builder, const Reduction &reduction,
                       const Part &part, size_t k, ArrayRef<Value> sums) {
     AllReduceOp reduce = reduction.op;
@@ -358,14 +363,14 @@ private:
   const AllReducePolicy policy;
   const int64_t bucketBytes;
   const ActionTimes *const times;
-  /// A number for each group of members.
+  /// A number for each set of members.
   std::map<SmallVector<int32_t>, size_t> groups;
-  /// The last start of each worker in each group.
+  /// The last start of each worker for each set of members.
   std::map<std::pair<uint32_t, size_t>, Operation *> newest;
 };
 
-/// The all-reduces of a section, in runs that stand one behind another. With a
-/// flush they stand behind all actions, where a walk from the end is short.
+/// The all-reduces of a section, in runs of adjacent ones. With a flush they
+/// are all after the actions, so the walk from the end is short.
 SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
   SmallVector<SmallVector<AllReduceOp>> runs;
   for (Operation &op : llvm::reverse(block)) {
@@ -383,8 +388,8 @@ SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
   return runs;
 }
 
-/// The actions of a step with a flush behind which their worker is idle for
-/// some time before its last one.
+/// The actions of a step with a flush after which their worker is idle for some
+/// time before its last action.
 FailureOr<llvm::DenseSet<Operation *>>
 actionsBeforeIdleTime(Block &step, ScheduleAnalysis &analysis) {
   const ScheduledProblem *of = analysis.verified();
@@ -410,8 +415,10 @@ LogicalResult synchronise(PipelineOp pipeline, ScheduleAnalysis &analysis,
   bool flushes = !stepsOverlap(*sections);
   AllReducePolicy policy = pipeline.getAllReduce();
   llvm::DenseSet<Operation *> beforeIdleTime;
-  // Where steps overlap, the last backward of a worker's only stage is its last
-  // action of the section; with several stages eager_opt is lazy all the same.
+  // If steps overlap, eager_opt is the same as lazy. If a worker has one stage,
+  // the stage's last backward is the worker's last action of the section
+  // anyway. With several stages it could start all-reduces earlier, but does
+  // not.
   if (policy == AllReducePolicy::EagerOpt && flushes) {
     FailureOr<llvm::DenseSet<Operation *>> found =
         actionsBeforeIdleTime(sections->front().getBody().front(), analysis);
@@ -422,7 +429,7 @@ LogicalResult synchronise(PipelineOp pipeline, ScheduleAnalysis &analysis,
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
-  // Behind all actions all members start in one place anyway.
+  // With lazy, all members start after all actions, so in one place.
   std::optional<ActionTimes> times;
   if (isOneStream && policy != AllReducePolicy::Lazy) {
     FailureOr<ActionTimes> found = ActionTimes::of(pipeline, analysis);

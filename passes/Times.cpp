@@ -59,7 +59,8 @@ static std::string textOf(const Decimal &time) {
   return text;
 }
 
-/// Saturating, as the sum of all times is checked.
+/// Saturates: schedule::check refuses problems whose times are too large to add
+/// up.
 static int64_t multiply(int64_t time, int64_t factor) {
   int64_t product = 0;
   return llvm::MulOverflow(time, factor, product) ? INT64_MAX : product;
@@ -135,8 +136,8 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
       power *= 10;
     return power;
   };
-  // All times are whole numbers of 10^-places units. A tick is the longest time
-  // of which all are multiples too.
+  // All times are whole multiples of 10^-places units. A tick is the longest
+  // time that divides the unit and all times.
   auto digitsOf = [&](const Decimal &time) {
     return multiply(time.digits, powerOfTen(places - time.places));
   };
@@ -190,7 +191,8 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
     return 1;
   int64_t factor = 1;
   auto cutInto = [&](int64_t parts, int64_t time) {
-    // Its largest power of two: thirds of a decimal need not be decimals.
+    // Only the largest power of two in `parts`: a third of a decimal is not
+    // always a decimal.
     parts &= -parts;
     factor = std::max(
         factor, parts / std::gcd(parts, timeOfStage(problem, time, least)));
@@ -218,7 +220,7 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
     return;
   }
   if (areUnset()) {
-    // Every action takes one unit, and so does each part of one.
+    // Every action takes one unit, and so does each part of a backward.
     int64_t parts = schedule::mostParts(problem.pipelines);
     for (schedule::StageCost &cost : problem.stages)
       cost = {1, parts, parts, parts, parts, 0};

@@ -18,7 +18,7 @@
 
 namespace chimera {
 
-/// Where the times of actions come from: a word of the option `costs`.
+/// A source of the times of actions: a value of the option `costs`.
 struct TimeSource {
   /// What the times of the options are of, or that stages have their own.
   enum class Of { Stage, Worker, OwnCosts };
@@ -36,11 +36,11 @@ inline Help unitHelp() {
                  schedule::timeUnits())};
 }
 
-/// The options of a pass that say which times to use.
+/// The options of a pass that select times.
 struct TimeOptions {
   llvm::StringRef costs, unit;
-  Decimal forward, backward, weightGradient, update; ///< 0 where not given
-  /// Times of messages that are given, each with its option's name.
+  Decimal forward, backward, weightGradient, update; ///< 0 if not given
+  /// The times of messages that are given, each with the name of its option.
   std::vector<std::pair<llvm::StringRef, Decimal>> messages;
 };
 
@@ -67,29 +67,30 @@ protected:
   }
 };
 
-/// The time that an option for messages sets.
+/// The field of a link that an option sets.
 struct MessageOption {
   llvm::StringRef name;
   schedule::MessageTime &(*message)(schedule::Link &link);
   int64_t schedule::MessageTime::*time;
 };
 
-/// Times to show schedules with.
+/// The times with which reports and timelines show schedules.
 class Times {
 public:
-  /// Fails, with a diagnostic that begins with `pass`, where the options do not
-  /// fit each other.
+  /// Fails with a diagnostic that begins with `pass` if the options contradict
+  /// each other.
   static mlir::FailureOr<Times>
   read(mlir::ModuleOp module, llvm::StringRef pass, const TimeOptions &options);
 
-  /// True if no times are given, so that slots may be shown instead.
+  /// True if no times are given. A timeline may then show slots instead.
   bool areUnset() const { return !areOwn() && forward == 0; }
 
-  /// Gives `problem`, the pipeline's, these times, and returns what its ticks
-  /// then are. Actions take the times of the options or their stages' own, one
-  /// tick each if no times are given. Messages take what the options say, else,
-  /// with the stages' own times, what the description says. Fails, with a
-  /// diagnostic, where timeUnitOf does.
+  /// Sets the times of `problem`, which is the pipeline's, and returns the
+  /// scale of its ticks. Actions take the times of the options or their stages'
+  /// own, or one tick each if no times are given. Messages take the times of
+  /// the options. Without these, they take the description's times if actions
+  /// take their stages' own, else none. Fails with a diagnostic if timeUnitOf
+  /// fails.
   mlir::FailureOr<schedule::TimeScale> apply(PipelineOp pipeline,
                                              schedule::Problem &problem) const;
 
@@ -101,42 +102,46 @@ private:
   bool areOwn() const { return source->of == TimeSource::Of::OwnCosts; }
   bool arePerWorker() const { return source->of == TimeSource::Of::Worker; }
 
-  /// Sets the times below. Fails where their digits do not fit.
+  /// Sets the times below. Fails with a diagnostic if they have too many
+  /// digits.
   mlir::LogicalResult setTicks(mlir::ModuleOp module, llvm::StringRef pass,
                                const TimeOptions &options);
-  /// The backward that is given, or twice the forward.
+  /// The given backward, or twice the forward.
   int64_t wholeBackward() const;
-  /// The part of `time` that one stage takes, in ticks cut into `factor` parts.
+  /// The part of `time` that one stage takes, in ticks divided into `factor`
+  /// smaller ones.
   int64_t timeOfStage(const schedule::Problem &problem, int64_t time,
                       int64_t factor) const;
-  /// How many parts to cut each tick into, so that the parts of actions are
-  /// whole wherever times need not be.
+  /// The number of smaller ticks that each tick is divided into, so that the
+  /// times of stages and of parts of actions are a whole number of them. 1 if
+  /// the times are the stages' own, and if each stage has the given times and
+  /// all of them are whole.
   int64_t refinement(const schedule::Problem &problem) const;
   void setStages(schedule::Problem &problem, int64_t factor) const;
   void setLinks(schedule::LinkClass &links, int64_t factor) const;
 
   const TimeSource *source;
   const schedule::TimeUnit *unit;
-  /// In ticks, of which `perUnit` make a unit; 0 where not given.
+  /// In ticks; `perUnit` ticks are one unit. 0 if not given.
   int64_t forward = 0, backward = 0, weightGradient = 0, update = 0;
   std::vector<std::pair<const MessageOption *, int64_t>> messages;
   int64_t perUnit = 1;
 };
 
-/// A pipeline's problem with its caps and with the times to show it with, and
-/// its schedule, which may exceed the caps.
+/// A pipeline's problem with its memory caps and the times to show, and its
+/// schedule. The schedule may exceed the caps.
 struct TimedSchedule : ScheduledProblem {
   schedule::TimeScale scale;
 };
 
-/// The same for each of `pipelines`. Fails, with a diagnostic, where one is not
-/// scheduled, its times are too large to add up, or its schedule is not valid.
+/// The timed schedule of each of `pipelines`. Fails with a diagnostic if a
+/// pipeline is not scheduled, its times are too large to add up, or its
+/// schedule is invalid.
 mlir::FailureOr<std::vector<TimedSchedule>>
 timedSchedules(llvm::ArrayRef<PipelineOp> pipelines, const Times &times,
                llvm::function_ref<ScheduleAnalysis &(PipelineOp)> analysisOf);
 
-/// checkCaps for each of `pipelines`. Fails after all of them where it fails
-/// for any.
+/// Runs checkCaps for each of `pipelines`, and fails afterwards if any failed.
 mlir::LogicalResult checkCaps(llvm::ArrayRef<PipelineOp> pipelines,
                               llvm::ArrayRef<TimedSchedule> timed);
 

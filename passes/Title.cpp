@@ -1,4 +1,4 @@
-//===- Title.cpp - What a pipeline is called in reports -------------------===//
+//===- Title.cpp - The title of a pipeline in reports ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ static std::string recomputeClause(PipelineOp pipeline) {
   return "recompute(" + text + (pipeline.getRecomputeFused() ? " fused)" : ")");
 }
 
-/// A word bare where it is one to MLIR, else in quotes.
+/// A word without quotes if it is an MLIR identifier, else with quotes.
 static std::string spelled(StringRef word) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -42,8 +42,8 @@ static std::string spelled(StringRef word) {
   return text;
 }
 
-/// The value of a schedule's option unless it is given; empty where there is no
-/// such option.
+/// The default value of a schedule's option, empty if the option does not
+/// exist.
 static std::string otherwise(StringRef schedule, StringRef name) {
   const schedule::Scheme *scheme =
       schedule::findScheme(std::string_view(schedule));
@@ -55,7 +55,7 @@ static std::string otherwise(StringRef schedule, StringRef name) {
   return {};
 }
 
-/// The options of the schedule, without those that are as by default.
+/// The options of the schedule that differ from their defaults.
 static std::string optionsClause(PipelineOp pipeline) {
   std::string text;
   if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())

@@ -1,4 +1,4 @@
-//===- Title.h - What a pipeline is called in reports -----------*- C++ -*-===//
+//===- Title.h - The title of a pipeline in reports -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,10 +14,10 @@
 
 namespace chimera {
 
-/// "look: chimera {concatenation = halving}, 4 stages, 8 micro-batches,
-/// split_backward": a pipeline's sizes and those options of its schedule that
-/// are not left as they are by default, spelled as a description may spell
-/// them. Has no character that a terminal would obey.
+/// The title of a pipeline, such as "look: chimera {concatenation = halving}, 4
+/// stages, 8 micro-batches, split_backward". It has the pipeline's sizes and
+/// the schedule options that differ from their defaults, spelled as in a
+/// description. It has no control characters.
 std::string titleOf(PipelineOp pipeline);
 
 } // namespace chimera

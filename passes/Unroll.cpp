@@ -22,7 +22,8 @@ namespace chimera {
 
 namespace {
 
-/// Loads of a bare pipeline: as many bytes as its other values.
+/// The bytes of tokens and of labels of a bare pipeline, the same as of its
+/// other values.
 constexpr int64_t kBareTokenBytes = 64;
 
 LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {

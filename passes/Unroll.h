@@ -14,13 +14,14 @@ namespace chimera {
 
 class StepMaker;
 
-/// Makes the step of a schedule with a flush. With `tied`, what first and last
-/// stage share is reduced over the replicas of both.
+/// Makes the step of a schedule with a flush. With `tied`, the gradient of the
+/// parameters that first and last stage share is reduced over the replicas of
+/// both.
 void unrollStep(StepMaker &make, const Layout &layout,
                 const schedule::Problem &problem,
                 std::optional<program::Tied> tied);
 
-/// Makes prologue, step and epilogue of a schedule without a flush.
+/// Makes the prologue, step and epilogue of a schedule without a flush.
 void unrollSections(StepMaker &make, const schedule::Problem &problem);
 
 } // namespace chimera

@@ -1,4 +1,4 @@
-//===- UnrollSections.cpp - Steps that overlap as a graph -----------------===//
+//===- UnrollSections.cpp - Steps that overlap, as a graph ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,17 +16,19 @@ namespace chimera {
 
 namespace {
 
-/// Steps without a flush. Stage s is d = D-1-s forwards ahead of its
-/// backwards: D = 3 and N = 3, where 3 and 4 are 0 and 1 of the next step,
+/// Makes steps that overlap, without a flush. Stage s runs d = D-1-s forwards
+/// ahead of its backwards. For example, with D = 3 and N = 3 (micro-batches 3
+/// and 4 are micro-batches 0 and 1 of the next step):
 ///
 ///            prologue | step              | epilogue
 ///   stage 0  F0 F1    | F2 B0 F3 B1 F4 B2 | F2 B0 B1 B2
 ///   stage 1  F0       | F1 B0 F2 B1 F3 B2 | F1 B0 F2 B1 B2
 ///   stage 2           | F0 B0 F1 B1 F2 B2 | F0 B0 F1 B1 F2 B2
 ///
-/// Column j of a section has on every stage F of j + d and B of j. An
-/// activation is made a column before the one that takes it, so the last of
-/// each stage but the last is handed on, like the stashes.
+/// In column j of a section, every stage runs F of micro-batch j + d and B of
+/// micro-batch j. An activation is made one column before the next stage uses
+/// it. So the last activation of every stage but the last is loop-carried, like
+/// the stashes.
 class SectionUnroller {
 public:
   SectionUnroller(StepMaker &make, const schedule::Problem &problem)
@@ -45,8 +47,9 @@ public:
   }
 
 private:
-  /// What a stage has at hand: versions of its weights, oldest first, and by
-  /// micro-batch of the section what its forwards take and leave.
+  /// The current values of a stage: the versions of its weights, oldest first,
+  /// and by micro-batch of the section the inputs and the stashes of its
+  /// forwards.
   struct Flight {
     SmallVector<Value> weights;
     Value state, sum;
@@ -64,7 +67,7 @@ private:
       Location own = make.locationOf(0, s);
       Value weights = block.addArgument(make.typesOf(s).weights, own);
       flight.state = block.addArgument(make.typesOf(s).state, own);
-      // Every version begins as the first.
+      // All versions are equal at first.
       for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
         flight.weights.push_back(make.copy(0, s, weights));
       flight.weights.push_back(weights);
@@ -75,8 +78,9 @@ private:
     builder.setInsertionPointAfter(prologue);
   }
 
-  /// A section of N backwards with the forwards below `end`. What is in flight
-  /// behind it begins with micro-batch `next`; none behind the last step.
+  /// Makes a section of N backwards and of the forwards with micro-batches
+  /// below `end`. The loop-carried micro-batches start with `next`. There are
+  /// none after the last section.
   void runStep(SectionOp section, int32_t end, std::optional<int32_t> next) {
     Block &block = section.getBody().emplaceBlock();
     builder.setInsertionPointToEnd(&block);
@@ -103,7 +107,7 @@ private:
     flight.stashes.assign(microBatches + stages, Value());
   }
 
-  /// Adds to `block` what is handed on to stage `s`.
+  /// Adds the loop-carried values of stage `s` as arguments of `block`.
   void take(Block &block, int32_t s) {
     Flight &flight = flights[s] = Flight();
     resize(flight);
@@ -118,7 +122,8 @@ private:
       flight.inputs[ahead] = block.addArgument(make.activationOf(s - 1), own);
   }
 
-  /// Ends a section with what is in flight from micro-batch `next` on.
+  /// Ends a section. It yields the values of the micro-batches in flight, which
+  /// start with `next`.
   void handOn(int32_t next) {
     SmallVector<Value> results;
     for (int32_t s = 0; s < stages; ++s) {
@@ -136,7 +141,7 @@ private:
     builder.create<YieldOp>(loc, results);
   }
 
-  /// The forwards of a column, as far as their micro-batches are in [0, end).
+  /// Makes the forwards of a column whose micro-batches are in [0, end).
   void forwards(int32_t column, int32_t end) {
     for (int32_t s = 0; s < stages; ++s) {
       int32_t m = column + forwardsAhead(problem, s);
@@ -155,12 +160,12 @@ private:
     return flights[s].weights[versionInSection(problem, s, m)];
   }
 
-  /// The backward of a stage and, where each micro-batch has one, its update.
+  /// Makes a backward and, if each micro-batch has an update, its update.
   Value backwardAt(int32_t s, int32_t m, Value gradient) {
     Flight &flight = flights[s];
     bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
     if (updatesNow)
-      flight.sum = {}; // of each micro-batch alone
+      flight.sum = {}; // a new sum for each micro-batch
     Value before = make.backward(0, s, m, /*k=*/0, flight.stashes[m], gradient,
                                  weightsFor(s, m), flight.sum);
     if (updatesNow)
@@ -176,7 +181,7 @@ private:
     flight.state = update.getNewState();
   }
 
-  /// The losses' sum and, where each step has one, the updates.
+  /// Sums the losses and, if each step has an update, makes the updates.
   void finish() {
     bool updatesNow = problem.updates == schedule::Updates::EachStep;
     SmallVector<Value> sums(stages);

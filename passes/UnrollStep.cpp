@@ -1,4 +1,4 @@
-//===- UnrollStep.cpp - A step that a flush ends, as a graph --------------===//
+//===- UnrollStep.cpp - A step with a flush, as a graph -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ namespace chimera {
 
 namespace {
 
-/// Makes a step that flushes.
+/// Makes a step with a flush.
 class Unroller {
 public:
   Unroller(StepMaker &make, const Layout &layout, int32_t microBatches,
@@ -51,23 +51,24 @@ public:
   }
 
 private:
-  /// Where the step takes the weights of a replica; its optimizer state is one
-  /// further.
+  /// The index of the block argument with a replica's weights. The next
+  /// argument is its optimizer state.
   unsigned stateIndex(uint32_t p, uint32_t s) const {
     return 2 * replicaIndex(layout, p, s);
   }
 
-  /// Stage by stage all forwards, then the backwards with the sums of their
-  /// gradients: what a worker runs lies together in memory.
+  /// Makes all forwards of a pipeline stage by stage, then its backwards with
+  /// the sums of their gradients. Ops that one worker runs are thus adjacent in
+  /// memory.
   void unrollPipeline(Block &block, uint32_t p) {
     DirectionOp direction = layout.directions[p];
     ArrayRef<int32_t> batches = direction.getMicroBatches();
     SmallVector<int32_t> counts = direction.forwardCounts();
     uint32_t parts = direction.getBackwardParts();
     make.setParts(parts);
-    // What each range of micro-batches hands to the next stage.
+    // The outputs of the stage before, one for each range of micro-batches.
     std::vector<Value> inputs(counts.size());
-    // Of each stage, by micro-batch and part.
+    // The stashes of each stage, by micro-batch and part.
     std::vector<std::vector<Value>> stashes(stages);
     for (uint32_t s = 0; s < stages; ++s) {
       stashes[s].reserve(batches.size() * parts);
@@ -83,7 +84,8 @@ private:
         first += count;
       }
     }
-    // What each piece hands to the stage before: at first a loss.
+    // The gradients from the stage after, by micro-batch and part. The last
+    // stage's backwards take losses instead.
     std::vector<Value> gradients;
     for (int32_t m : batches)
       gradients.insert(gradients.end(), parts, losses[m]);
@@ -97,8 +99,8 @@ private:
       replicas.push_back({sum, Value()});
   }
 
-  /// The order in which sums are complete: later stages first, but those with
-  /// tied parameters last.
+  /// The stages in the order in which their sums are complete: later stages
+  /// first, then the stages with tied parameters.
   SmallVector<uint32_t> updateOrder() const {
     auto order = llvm::to_vector(llvm::reverse(llvm::seq<uint32_t>(0, stages)));
     std::ranges::stable_partition(order,
@@ -106,8 +108,8 @@ private:
     return order;
   }
 
-  /// The gradient of a replica, or where it has tied parameters that of the
-  /// others, and theirs.
+  /// The gradient of a replica. If it has tied parameters, `tied` is their
+  /// gradient and `rest` that of the others.
   struct Gradient {
     Value rest, tied;
   };
@@ -115,7 +117,8 @@ private:
   Gradient &gradientOf(uint32_t p, uint32_t s) {
     return replicas[replicaIndex(layout, p, s)];
   }
-  /// Which of two pieces of the stage's gradient is tied, if it has such.
+  /// The index of the tied piece among the two pieces of the stage's gradient,
+  /// if it has tied parameters.
   std::optional<unsigned> tiedPiece(uint32_t s) const {
     return program::tiedPiece(tied ? &*tied : nullptr, stages, s);
   }
@@ -136,8 +139,8 @@ private:
       }
   }
 
-  /// Sums over all replicas. Later stages come first: their gradients are
-  /// complete first.
+  /// Sums the gradients over all replicas. Later stages come first, because
+  /// their gradients are complete first.
   void reduce() {
     SmallVector<Value *> contributions;
     for (uint32_t s = stages; s-- > 0;) {
@@ -178,7 +181,7 @@ private:
   std::optional<program::Tied> tied;
   uint32_t stages;
   std::vector<Value> losses;      ///< by micro-batch
-  std::vector<Gradient> replicas; ///< in the order of the states
+  std::vector<Gradient> replicas; ///< in the order of the block arguments
 };
 
 } // namespace

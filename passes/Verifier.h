@@ -1,4 +1,4 @@
-//===- Verifier.h - A pass that looks at pipelines --------------*- C++ -*-===//
+//===- Verifier.h - A pass that checks pipelines ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace chimera {
 
-/// A pass on modules that is `Base` and fails where `verify` does for one of
-/// the pipelines, after all of them. It changes nothing.
+/// A module pass with base `Base` that calls `verify` for every pipeline. Fails
+/// if any call fails. It changes nothing.
 template <typename Base, mlir::LogicalResult (*verify)(PipelineOp)>
 struct Verifier : Base {
   void runOnOperation() override {

@@ -70,8 +70,8 @@ public:
   }
 
 private:
-  /// An input gradient frees the stash as it makes the weight stash: the larger
-  /// counts.
+  /// While an input gradient runs, its weight stash replaces its stash. The
+  /// larger of the two counts.
   void countStashes(Operation *op) {
     auto bytesOf = [](Value value) -> uint64_t {
       return isStash(value.getType())
@@ -95,8 +95,8 @@ private:
     return op->emitOpError(message);
   }
 
-  /// The next step finds the states where this one found them, or, where steps
-  /// overlap, in places that may be exchanged.
+  /// The next step must find each state in the buffer in which this step found
+  /// it. If steps overlap, buffers may exchange their places.
   void verifyYield(Block &section) {
     Operation *yield = section.getTerminator();
     std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
@@ -117,7 +117,7 @@ private:
     }
   }
 
-  /// Pieces lie one behind another in the place of the whole.
+  /// Pieces must be adjacent, in the bytes of the whole.
   void verifyPieces(Operation *op, ValueRange whole, ValueRange pieces) {
     std::optional<int32_t> first = bufferOf(worker, whole.front());
     if (!isKnown(first))
@@ -140,8 +140,8 @@ private:
            *buffer < static_cast<int32_t>(types.size());
   }
 
-  /// True if values may change places with that in `buffer` between sections:
-  /// no other buffer shares its bytes.
+  /// True if values may exchange places with the value in `buffer` between
+  /// sections, because no other buffer shares its bytes.
   bool mayMove(int32_t buffer) {
     if (worker.getPrologue().empty())
       return false;
@@ -173,14 +173,15 @@ private:
     holder[*buffer] = value;
   }
 
-  /// Drops what buffers that share bytes with `buffer` hold.
+  /// Drops the values of all buffers that share bytes with `buffer`.
   void overwrite(int32_t buffer) {
-    // What has no bytes shares none.
+    // A buffer without bytes shares none.
     if (offsets[buffer] < 0 || bytesOf(buffer) == 0)
       return;
     int64_t begin = offsets[buffer];
     int64_t end = begin + bytesOf(buffer);
-    // Ranges in use are disjoint: one may begin before this one.
+    // Ranges in use are disjoint, so at most one range that begins earlier
+    // overlaps this one.
     auto at = inUse.lower_bound(begin);
     if (at != inUse.begin() && std::prev(at)->second.first > begin)
       --at;
@@ -191,7 +192,7 @@ private:
     inUse[begin] = {end, buffer};
   }
 
-  /// A wait needs what its transfer was begun with until now.
+  /// Until its wait, a transfer needs the operands of the op that began it.
   void readOrAwait(Operation *op, Value value) {
     if (auto group = value.getDefiningOp<GroupOp>())
       value = group.getPosts().front().getTerminator()->getOperand(
@@ -215,14 +216,14 @@ private:
   }
 
   WorkerOp worker;
-  /// Bytes of stashes, now and at most.
+  /// Bytes of the live stashes: now, and the most at a time.
   uint64_t stashes = 0, mostStashes = 0;
   SmallVector<Type> types;
-  /// Where each buffer begins, -1 for a stash.
+  /// The offset of each buffer, -1 for a stash.
   SmallVector<int64_t> offsets;
-  /// The value that each buffer holds.
+  /// The value in each buffer.
   SmallVector<Value> holder;
-  /// Bytes that hold a value: begin to end and buffer.
+  /// The ranges of bytes that hold a value: begin to (end, buffer).
   std::map<int64_t, std::pair<int64_t, int32_t>> inUse;
   bool failed = false;
 };

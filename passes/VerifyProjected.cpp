@@ -22,8 +22,8 @@ namespace chimera {
 
 namespace {
 
-/// There are all workers, in their order, each with the replicas that the
-/// placement puts there and the sections that the pipeline has.
+/// Checks that all workers exist, in order, each with the replicas that the
+/// placement gives it and with the sections that the pipeline needs.
 LogicalResult verifyWorkers(PipelineOp pipeline, const Layout &layout,
                             ArrayRef<WorkerOp> workers) {
   if (workers.size() != layout.workers)

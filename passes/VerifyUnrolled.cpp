@@ -1,4 +1,4 @@
-//===- VerifyUnrolled.cpp - A step has the actions that its orders ask for ===//
+//===- VerifyUnrolled.cpp - The step has the actions of its orders --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ namespace chimera {
 
 namespace {
 
-/// Each action of the problem stands once.
+/// Checks that each action of the problem exists once.
 LogicalResult verifyActions(const schedule::Problem &problem,
                             ArrayRef<SectionOp> sections) {
   schedule::ActionIds ids(problem);
@@ -60,7 +60,7 @@ LogicalResult verify(PipelineOp pipeline) {
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
     return failure();
-  of->problem.recompute.clear(); // not before chimera-recompute
+  of->problem.recompute.clear(); // chimera-recompute inserts recomputes later
   LogicalResult graph = verifyStepGraph(pipeline, of->problem, *sections);
   LogicalResult actions = verifyActions(of->problem, *sections);
   return success(succeeded(graph) && succeeded(actions));

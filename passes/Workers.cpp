@@ -1,4 +1,4 @@
-//===- Workers.cpp - Work on all workers side by side ---------------------===//
+//===- Workers.cpp - Work on all workers in parallel ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ LogicalResult requireProjected(WorkerOp worker) {
 LogicalResult forEachWorker(MLIRContext *context, size_t workers,
                             function_ref<LogicalResult(size_t)> work) {
   ParallelDiagnosticHandler diagnostics(context);
-  // Not failableParallelForEach: which errors it reports depends on the
+  // Not failableParallelForEach: the errors that it reports depend on the
   // threads.
   std::vector<LogicalResult> results(workers, success());
   parallelFor(context, 0, workers, [&](size_t i) {

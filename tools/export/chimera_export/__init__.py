@@ -6,11 +6,11 @@ __all__ = ["Model", "Refused"]
 
 
 class Refused(Exception):
-    """A model, or a part of it, that cannot be exported, and why."""
+    """An error: the model, or a part of it, cannot be exported. The message says why."""
 
 
 def __getattr__(name):
-    # Late, so that a command can look for torch, and at its arguments, first.
+    # Imported late, so that a command can first check its arguments and look for torch.
     if name == "Model":
         from .model import Model
 

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Looks at the arguments of chimera-export before PyTorch is imported, which takes
-seconds, and at the user's file without running it."""
+"""Checks the arguments of chimera-export before PyTorch is imported, which takes seconds.
+Checks the user's file without running it."""
 
 import argparse
 import ast
@@ -13,14 +13,14 @@ import pathlib
 
 from . import Refused
 
-# The files of a package, beside native code.
+# The files of a package, except native code.
 MODEL_FILE, VALUES_FILE = "model.json", "values.safetensors"
-# Functions that may bind names.
+# Functions that may bind names at run time.
 BINDING = ("exec", "globals", "locals", "setattr", "vars")
 
 
 def near(name, names, cutoff=0.6):
-    """'; did you mean …?' if one of the names is alike, or nothing."""
+    """'; did you mean …?' with the most similar of the names, or an empty string."""
     names = list(names)
     found = difflib.get_close_matches(name, names, 1, cutoff) or [
         n for n in names if n.lower() == name.lower()
@@ -29,7 +29,7 @@ def near(name, names, cutoff=0.6):
 
 
 class Parser(argparse.ArgumentParser):
-    """Names the option that may have been meant."""
+    """A parser whose errors suggest the option that may have been meant."""
 
     def error(self, message):
         start = "unrecognized arguments: "
@@ -54,7 +54,7 @@ def split_source(source):
 
 
 def parse_values(arguments):
-    """By name, the values of NAME=VALUE: Python's, or texts."""
+    """The values of NAME=VALUE by name: Python literals, otherwise strings."""
     values = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")
@@ -70,7 +70,7 @@ def parse_values(arguments):
 
 
 def check(options):
-    """Refuses what cannot be exported, whatever the model is."""
+    """Refuses arguments that are wrong for every model."""
     if options.check and options.no_values:
         raise Refused("--check needs the parameters' values: leave out --no-values")
     for parts in options.parts:
@@ -95,7 +95,8 @@ def check(options):
 
 
 def _check_output(folder):
-    """A package is written after minutes of work."""
+    """Refuses an output folder that cannot be written to. This is checked early, because
+    a package is written only after minutes of work."""
     there = folder.absolute()
     while not there.exists():
         there = there.parent
@@ -106,8 +107,8 @@ def _check_output(folder):
 
 
 def _check_overwritten(folder, given):
-    """Refuses to write over what is no package. `given`: by its name, each argument that
-    may be a file or a folder that is read."""
+    """Refuses to overwrite files that are not a package. `given` has the arguments that
+    may be a file or folder that is read, by name."""
     written = [folder / name for name in (MODEL_FILE, VALUES_FILE)]
     for use, path in given.items():
         for output in (folder, *written):
@@ -134,15 +135,15 @@ def _check_overwritten(folder, given):
 
 
 def are_same(one, other):
-    """Whether both are one file, whatever their names are. A new file is no other."""
+    """Whether two paths name one existing file."""
     try:
         return os.path.samefile(one, other)
-    except (OSError, ValueError):  # of what is no path
+    except (OSError, ValueError):  # not a path
         return False
 
 
 def is_package(path):
-    """Whether a file is the description that a package has."""
+    """Whether a file is a package's model.json."""
     try:
         made = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
@@ -170,7 +171,7 @@ def refuse_function(path, name, names):
 
 
 def check_values(source, signature, values):
-    """Refuses values that a function of such a signature does not take."""
+    """Refuses values that do not fit the function's signature."""
     try:
         signature.bind(**values)
     except TypeError as error:
@@ -182,14 +183,14 @@ def check_values(source, signature, values):
 
 
 def _names(tree):
-    """The names that a module binds, None where only running it tells, and its
-    functions, by name."""
+    """The names that a module binds, or None if only running it can tell, and its
+    function definitions by name."""
     bound, definitions, rest = set(), {}, list(tree.body)
     for node in rest:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             bound.add(node.name)
             if isinstance(node, ast.FunctionDef):
-                # Of several the last, or that of a branch: only running it tells.
+                # If there are several, only running the module tells which one counts.
                 definitions[node.name] = None if node.name in definitions else node
             continue
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -206,7 +207,7 @@ def _names(tree):
 
 
 def _signature(arguments):
-    """That of a function whose source was parsed. Defaults are not evaluated."""
+    """The signature of a parsed function. Default values are not evaluated."""
     Parameter = inspect.Parameter
     made = []
 

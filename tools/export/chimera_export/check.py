@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares a package with what PyTorch's autograd computes of the same model."""
+"""Compares a package with the loss and the gradients that PyTorch's autograd computes."""
 
 import torch
 from torch._guards import detect_fake_mode
@@ -39,7 +39,7 @@ def _argument(given, kind, values):
 
 
 def run(graph, inputs):
-    """The outputs of a graph, by (role, index), with the default type that a run has."""
+    """The outputs of a graph by (role, index), with the default type that a run has."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
@@ -86,9 +86,9 @@ def constants_of(kind):
 
 
 def _eager_loss(package, model):
-    """The loss as PyTorch computes it, of a step of this micro-batch alone, and the
-    labels that the graphs take for that. A loss that is a sum is not divided by its
-    weight."""
+    """The loss as PyTorch computes it for a step of this micro-batch alone, and the
+    labels that the graphs need for the same loss. A loss with one term stays a sum, not
+    divided by its weight."""
     made = WithLoss(model)(*model.given())
     labels = list(model.labels.values())
     if isinstance(made, torch.Tensor):
@@ -104,7 +104,7 @@ def _eager_loss(package, model):
             raise Refused("expected the weight that the loss gives, got another")
     if len(sums) == 1:
         return sums[0], labels
-    # A term of which nothing counts is 0.
+    # A term with weight 0 has no elements that count, so its share is 0.
     scales = torch.tensor(
         [1 / w.item() if w.item() else 0 for w in weights], dtype=sums[0].dtype
     )
@@ -113,8 +113,8 @@ def _eager_loss(package, model):
 
 
 def compare(package, model, narrowed):
-    """Refuses a package whose loss or gradients, for the example micro-batch,
-    are not those of autograd to rounding. `narrowed`: lines of the model that compute
+    """Refuses a package if its loss or a gradient for the example micro-batch differs
+    from autograd's by more than rounding. `narrowed` are lines of the model that compute
     in a smaller type than its parameters have."""
     if any("native_dropout" in c["operator"] for k in package["kinds"]
            for g in k["graphs"] for c in g["forward"]["calls"]):  # fmt: skip
@@ -158,8 +158,8 @@ def compare(package, model, narrowed):
                 if role == "WeightGradient":
                     name = names[index]
                     gradients[name] = gradients[name] + value if name in gradients else value
-            # What is used for its shape alone has no gradient. A run, too, hands on
-            # gradients without gaps.
+            # An input of which only the shape is used has no gradient. Gradients are
+            # contiguous, as in a run.
             back = [
                 made.get(("InputGradient", i), torch.zeros_like(given["Input", i])).contiguous()
                 if ("Input", i) in given

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Activation checkpointing of modules, which a run does not need: the pipeline of a
-description says what is computed again (recompute)."""
+"""Switches off activation checkpointing of modules. A run does not need it: the pipeline
+of a description says what is computed again (recompute)."""
 
 import contextlib
 from unittest import mock
@@ -13,9 +13,10 @@ ADVICE = "recompute(all) in a description's pipeline computes forwards again"
 
 @contextlib.contextmanager
 def switched_off():
-    """While it lasts, torch.utils.checkpoint calls functions as they are, however a
-    module has imported it: what its function calls is replaced, not the function.
-    Yields a list that gets each checkpointed function."""
+    """A context in which torch.utils.checkpoint calls functions without checkpointing. It
+    replaces the internals that `checkpoint` calls, not `checkpoint` itself, because a
+    module may have imported that already. Yields a list to which each checkpointed
+    function is added."""
     calls = []
 
     class Plain:

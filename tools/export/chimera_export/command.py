@@ -98,7 +98,7 @@ def make_model(options):
     arguments.check_values(options.source, inspect.signature(function), values)
     dtype = getattr(torch, options.type) if options.type else None
     if dtype:
-        # What a forward makes without saying of which type has this one too.
+        # Tensors that a forward makes without naming a type also get this type.
         torch.set_default_dtype(dtype)
     if options.no_values:
         model = empty.without_values(lambda: function(**values))
@@ -109,7 +109,7 @@ def make_model(options):
             f"{options.source}: expected a chimera_export.Model of it, got a "
             f"{type(model).__name__}"
         )
-    ties.unite(model)  # before a cast, which divides them
+    ties.unite(model)  # before a cast, which would make two of them
     if dtype and not options.no_values:
         model.module.to(dtype)
     if options.split_at is not None:
@@ -124,7 +124,7 @@ def export(options):
 
     from . import check, files, initial, package
 
-    # torch.compile would take minutes to run a module once.
+    # With torch.compile, running a module once would take minutes.
     torch.compiler.set_stance("force_eager")
     compiler = None
     if options.native:

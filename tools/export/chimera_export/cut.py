@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Cuts a model into layers.
 
-The model is traced as one graph. Each operation in it knows the modules inside
-which it ran, so the graph falls into ranges: what runs before the first child
-of the modules to cut at (embeddings, mostly), each child, and what runs after
-the last one (a final norm, a head, the loss).
+The model is traced as one graph. Each operation in it knows the modules inside which it
+ran, so the graph can be divided into ranges: the operations before the first child of the
+modules to cut at (mostly embeddings), those of each child, and those after the last child
+(a final norm, a head, the loss).
 
     inputs ──► layer 0 ──► layer 1 ──► … ──► layer L ──► loss
                                                 ▲
                                               labels
 
-What an operation of one layer uses of an earlier one crosses the boundaries
-between the two, so a boundary may be several tensors. A value that depends on
-no input and no parameter, like a causal mask, crosses none: each layer that
-uses it makes it anew.
+If an operation of one layer uses a value of an earlier layer, the value crosses all
+boundaries between the two. So several tensors may cross a boundary. A value that depends
+on no input and no parameter, like a causal mask, crosses no boundary: each layer that
+uses it computes it again.
 """
 
 import dataclasses
@@ -37,29 +37,29 @@ aten = torch.ops.aten
 
 @dataclasses.dataclass
 class Layer:
-    """A layer as a module of its own, traced but not differentiated.
+    """A layer as a module of its own. It is traced, but not differentiated yet.
 
-    Its graph takes the boundary's tensors and, in the last layer, the labels;
-    it returns the next boundary's, or the loss. `prefix` is the path that the
-    names of its parameters have in common, or nothing.
+    Its graph takes the tensors of the boundary before it and, in the last layer, the
+    labels. It returns the tensors of the next boundary, or the loss. `prefix` is the path
+    that the names of its parameters have in common, or the empty string.
     """
 
     module: fx.GraphModule
-    inputs: list  # fake tensors, one for each that comes in
-    made_in: list  # of the inputs, the user's line that makes it, for people
-    differentiable: list  # of the inputs, whether a gradient flows back
+    inputs: list  # fake tensors, one for each input
+    made_in: list  # for each input, the user's line that makes it, as text for a message
+    differentiable: list  # for each input, whether it needs a gradient
     labels: list  # fake tensors
     prefix: str
-    logits: fx.GraphModule = None  # of the last layer, without the loss
-    weight: fx.GraphModule = None  # of the labels, in the last layer: those of terms
-    dropped: tuple = ()  # of all dropout in the model, rows for each sample
-    returned: object = None  # by the module, with a growth.Shape for each tensor
-    narrowed: tuple = ()  # of the model, the lines that compute in a smaller type
+    logits: fx.GraphModule = None  # of the last layer: the logits without the loss
+    weight: fx.GraphModule = None  # of the last layer: the weights of the loss terms
+    dropped: tuple = ()  # for each dropout in the model, the number of rows per sample
+    returned: object = None  # the module's result, with a growth.Shape for each tensor
+    narrowed: tuple = ()  # lines of the model that compute in a smaller type
 
 
 def find_split(module):
-    """The path of the ModuleList or Sequential to cut at: of those that hold at
-    least half as many parameters as the largest, the one with most children."""
+    """The path of the ModuleList or Sequential to cut at. Of those with at least half as
+    many parameters as the largest, this is the one with most children."""
     candidates = [
         (path, len(child), sum(p.numel() for p in child.parameters()))
         for path, child in module.named_modules()
@@ -78,9 +78,9 @@ def find_split(module):
 
 
 def trace(model):
-    """The whole model, its loss included, as one graph of ATen operators, and what the
-    module returns, with a growth.Shape for each tensor."""
-    # Clones, for a tensor that is given twice would be taken for one argument.
+    """The whole model with its loss as one graph of ATen operators, and the module's
+    result with a growth.Shape for each tensor."""
+    # Clones, because a tensor that is given twice would become one argument.
     arguments = tuple(t.clone() for t in model.given())
     whole, returned = WithLossAndLogits(model), []
     whole.seen = lambda tensors: returned.append(growth.shapes_of(tensors))
@@ -91,15 +91,15 @@ def trace(model):
         lines_of_users(),
         warnings.catch_warnings(),
     ):
-        # Recurrent layers keep a list of their own parameters.
+        # Recurrent layers keep a list of their own parameters, of which PyTorch warns.
         warnings.filterwarnings("ignore", r".*\n?.*_flat_weights", UserWarning)
         program = torch.export.export(whole, arguments, strict=False)
     return program.module(check_guards=False), returned[0]
 
 
 def place(graph, split):
-    """Gives each operation the number of its layer: {node: number}, how many layers
-    there are, and of each the child that it is, None of the first and the last."""
+    """Assigns operations to layers. Returns the layer number of each node, the number of
+    layers, and the child that each layer is, which is None for the first and the last."""
 
     def child_of(node):
         stack = node.meta.get("nn_module_stack") or {}
@@ -131,7 +131,7 @@ def place(graph, split):
 
 
 def _parameters(numbers, number):
-    """Those that the operations of layer `number` use, by their identity."""
+    """The ids of the parameters that the operations of layer `number` use."""
     return {
         id(source.meta["parameter"])
         for node in numbers
@@ -142,9 +142,10 @@ def _parameters(numbers, number):
 
 
 def _merge(numbers, children):
-    """Adds a layer without parameters to the one before it, or the first to the one
-    behind it, and so the first and the last if they have nothing but parameters that
-    both use: each stage is to have weights that are its own."""
+    """Merges a layer without parameters into the layer before it, and a first layer
+    without parameters into the next one. First and last layer are also merged into their
+    neighbour if they only have parameters that both use. Each layer then has parameters
+    that no other layer has."""
     uses = [_parameters(numbers, number) for number in range(len(children))]
     tied = uses[0] & uses[-1]
     has = [bool(each) for each in uses]
@@ -160,7 +161,7 @@ def _merge(numbers, children):
 
 
 def strip(graph):
-    """Removes what only checks."""
+    """Removes operations that only check something."""
     for node in reversed(list(graph.nodes)):
         if node.op == "call_module" and node.target == "_guards_fn":
             graph.erase_node(node)
@@ -176,8 +177,8 @@ def strip(graph):
 
 
 def cut(model, examples, dtype):
-    """The layers of the model, in order. `examples` is the same model with values of
-    its inputs and labels, and `dtype` is the type of its parameters."""
+    """The layers of the model, in order. `examples` is the same model with real values of
+    its inputs and labels. `dtype` is the type of its parameters."""
     split = model.split_at
     if split is None:
         split = find_split(model.module)
@@ -221,13 +222,13 @@ def cut(model, examples, dtype):
     loaded = placeholders[: len(model.inputs)]
     labels = placeholders[len(model.inputs) :]
 
-    # Where the first layer and the last use a parameter, it is at the end of the
-    # weights of each, apart from the rest.
+    # A parameter that both the first and the last layer use is at the end of the weights
+    # of each, separate from the others.
     parameters = [p for _, p in model.named_parameters()]
     tied = _parameters(numbers, 0) & _parameters(numbers, count - 1)
     is_tied = lambda parameter: id(parameter) in tied
 
-    # What depends on an input or a parameter, and what on a parameter.
+    # Nodes that depend on an input or a parameter, and nodes that depend on a parameter.
     dynamic, learned = set(placeholders), set()
     for node in graph.nodes:
         if "parameter" in node.meta:
@@ -259,7 +260,7 @@ def cut(model, examples, dtype):
                     f"loss, but '{user.name}' uses them before"
                 )
 
-    # The last layer that uses a value that crosses.
+    # For each value that crosses a boundary, `reach` is the last layer that uses it.
     def made(node):
         return 0 if node.op == "placeholder" else numbers[node]
 
@@ -322,11 +323,11 @@ def cut(model, examples, dtype):
 
 
 def _check_labels(whole, model, examples, labels):
-    """Looks at how the loss uses labels that are the next tokens."""
+    """Checks how the loss uses labels, if they are the next tokens."""
     found = labels_of_loss.comparisons(whole.graph, labels)
     labels_of_loss.check_shift(found)
     if model.samples() != examples.samples():
-        return  # it was done for all samples
+        return  # was checked with all samples before
     reading.check(whole, examples, found)
     if name := reading.tokens_of(examples.inputs):
         tokens = whole.graph.find_nodes(op="placeholder")[list(model.inputs).index(name)]
@@ -334,7 +335,7 @@ def _check_labels(whole, model, examples, labels):
 
 
 def _is_fresh(node):
-    """Whether a node is surely no view of another's memory."""
+    """Whether a node certainly is not a view of another node's memory."""
     if node.target is operator.getitem:
         node = node.args[0]
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
@@ -347,16 +348,16 @@ def _is_fresh(node):
 
 
 def _only(numbers, node):
-    """Of the operations those that `node` needs."""
+    """The operations that `node` needs."""
     needed = ancestors([node])
     return {n: number for n, number in numbers.items() if n in needed}
 
 
 def _results(graph, samples):
-    """The nodes of the loss, of the weight of each of its terms, none where it is a
-    mean, and of the logits, if there are any. Several terms become one loss here: by
-    the scales that a run gives, in a label that is added, each is a share of the mean
-    over a step."""
+    """Returns the node of the loss, the nodes of the weights of its terms (none if the
+    loss is a mean), and the node of the logits, if there are any. If there are several
+    terms, adds them to one loss. The run gives a scale for each term, in a label that is
+    added here, which makes the term its share of the mean over a step."""
     output = graph.find_nodes(op="output")[0]
     results = list(pytree.arg_tree_leaves(*output.args))
     logits = results.pop() if results[-1].meta["val"].dim() else None
@@ -373,7 +374,7 @@ def _results(graph, samples):
 
     with graph.inserting_after(graph.find_nodes(op="placeholder")[-1]):
         scales = graph.placeholder(SCALES)
-    # A row for each sample, as other labels have; the rows are equal.
+    # One row for each sample, as in other labels. All rows are equal.
     scales.meta["val"] = sums[0].meta["val"].new_empty((samples, len(sums)))
     with graph.inserting_before(output):
         row = call(aten.select.int, scales, 0, 0)
@@ -386,8 +387,8 @@ def _results(graph, samples):
 
 
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
-    """The operations of layer `k` as a module with those of the parameters that it
-    uses, in their order."""
+    """The operations of layer `k` as a module. It registers the parameters that they use
+    in the order of `parameters`."""
     graph, root = fx.Graph(), torch.nn.Module()
 
     def take(node, register, value):
@@ -416,7 +417,7 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
             for source in node.all_input_nodes:
                 if "parameter" in source.meta:
                     used.setdefault(id(source.meta["parameter"]), []).append(source)
-    # The module has them in the order in which the graph does.
+    # Register the parameters in the given order.
     for parameter in parameters:
         for source in used.get(id(parameter), []):
             if source not in made:
@@ -429,8 +430,8 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
     for node in outputs:
         value = copy(node)
         if not _is_fresh(value) or not node.meta["val"].is_contiguous():
-            # What is passed on is a value of its own, so that it has a gradient
-            # of its own.
+            # A separate tensor crosses the boundary, so that it has a gradient of its
+            # own.
             value = graph.call_function(
                 aten.clone.default, (value,),
                 {"memory_format": torch.contiguous_format},

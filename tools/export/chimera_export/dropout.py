@@ -1,12 +1,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gives dropout a form whose random numbers are the runtime's.
+"""Rewrites dropout so that the runtime draws its random numbers.
 
-A pipeline must drop the same elements of a sample wherever and whenever it runs.
-So every dropout becomes native_dropout, which the runtime replaces by a function
-of the seed, the layer, the step and the sample; the first dimension of what is
-dropped must count samples. Attention that drops probabilities is written out, and
-so is dropout of whole channels. Whatever else draws random numbers is refused.
+A pipeline must drop the same elements of a sample wherever and whenever it runs. So every
+dropout becomes native_dropout. The runtime replaces this by a function of the seed, the
+layer, the step and the sample. The first dimension of the tensor must count samples.
+Attention with dropout is written as separate operators, and so is dropout of whole
+channels. Any other operator that draws random numbers is refused.
 """
 
 import math
@@ -21,14 +21,14 @@ aten = torch.ops.aten
 
 
 def _drop(graph, x, probability):
-    if probability >= 1:  # of all elements, so nothing is drawn
+    if probability >= 1:  # drops all elements, so nothing is drawn
         return graph.call_function(aten.mul.Tensor, (x, 0.0))
     pair = graph.call_function(aten.native_dropout.default, (x, probability, True))
     return graph.call_function(operator.getitem, (pair, 0))
 
 
 def _draws(node):
-    """Whether an operator that may draw random numbers does."""
+    """Whether an operator that can draw random numbers does so with these arguments."""
     given = {}
     for i, argument in enumerate(node.target._schema.arguments):
         given[argument.name] = node.args[i] if i < len(node.args) else None
@@ -37,7 +37,8 @@ def _draws(node):
 
 
 def _write_out_channels(graph, x, probability):
-    """Dropout of whole channels: what each is multiplied by is dropped."""
+    """Dropout of whole channels: drops elements of a tensor of ones, one per channel, and
+    multiplies `x` by it."""
     shape = x.meta["val"].shape
     sizes = [*shape[:2], *[1] * (len(shape) - 2)]
     ones = graph.call_function(aten.new_ones.default, (x, sizes))
@@ -52,7 +53,7 @@ DROPOUTS = {
 
 
 def _write_out_attention(graph, node):
-    """Attention as products, a softmax and dropout between them."""
+    """Attention as two products, with a softmax and dropout between them."""
     given = arguments_of(node)
     q, k, v = given["query"], given["key"], given["value"]
     mask, probability, causal = given["attn_mask"], given["dropout_p"], given["is_causal"]
@@ -79,14 +80,14 @@ def _write_out_attention(graph, node):
             scores = call(aten.masked_fill.Scalar, (scores, hidden, -math.inf))
         else:
             scores = call(aten.add.Tensor, (scores, mask))
-    # As PyTorch's own: who sees nothing mixes nothing.
+    # Like PyTorch: a position that may attend to nothing gets zeros.
     softmax = aten.softmax.int if mask is None else aten._safe_softmax.default
     shares = call(softmax, (scores, -1))
     return call(aten.matmul.default, (_drop(graph, shares, probability), v))
 
 
 def _rows(node, shape, samples):
-    """How many rows of what is dropped are a sample's."""
+    """The number of rows of the tensor that belong to one sample."""
     if not shape or int(shape[0]) % samples:
         raise Refused(
             f"expected dropout of a tensor whose first dimension counts samples, "
@@ -97,8 +98,8 @@ def _rows(node, shape, samples):
 
 
 def make_ours(graph, samples):
-    """Rewrites what is random in the graph, or refuses it. Returns for each dropout
-    how many of its rows are a sample's."""
+    """Rewrites dropout in the graph, and refuses other random operators. Returns the rows
+    per sample of each dropout."""
     rows = []
     for node in list(graph.nodes):
         if node.op != "call_function" or not isinstance(

@@ -21,10 +21,10 @@ from .traced import own_name
 
 @contextlib.contextmanager
 def _as_fakes(mode, recorder):
-    """Parameters lose their values as soon as a module gets them, so that no more
-    than one is in memory at a time. Buffers keep theirs."""
+    """A context in which a parameter loses its values as soon as a module gets it, so
+    that only one is in memory at a time. Buffers keep their values."""
     register = torch.nn.Module.register_parameter
-    known = {}  # by what was given: shared ones stay shared
+    known = {}  # by the given memory and view, so that shared parameters stay shared
 
     def register_without(module, name, parameter):
         if parameter is not None and not isinstance(parameter, FakeTensor):
@@ -40,11 +40,11 @@ def _as_fakes(mode, recorder):
         register(module, name, parameter)
 
     apply = torch.nn.Module._apply
-    converted = []  # of the conversion at hand: parameters before and after
+    converted = []  # in the current conversion: parameters before and after, by id
 
     def apply_to_fakes(module, function, recurse=True):
-        """As Module._apply does it for double() and others, which cannot exchange the
-        memory of fake parameters."""
+        """Like Module._apply, which double() and others call, but for fake parameters.
+        PyTorch's own function cannot exchange their memory."""
         is_outermost = not converted
         if is_outermost:
             converted.append({})
@@ -76,8 +76,8 @@ def _as_fakes(mode, recorder):
 
 
 def without_values(make):
-    """What `make` returns, a Model, whose parameters are fake: they have a shape,
-    a type and a device, and `start`, how they begin."""
+    """The Model that `make` returns, with fake parameters. They have a shape, a type, a
+    device, and `start`, their initial distribution."""
     mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
     try:
         with (
@@ -85,7 +85,7 @@ def without_values(make):
             _as_fakes(mode, recorder),
             warnings.catch_warnings(),
         ):
-            # A copy of a module asks where its parameters are.
+            # Copying a module accesses the data pointers of its parameters.
             warnings.filterwarnings("ignore", "Accessing the data pointer", UserWarning)
             model = make()
     except DataDependentOutputException as error:

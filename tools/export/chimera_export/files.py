@@ -13,8 +13,8 @@ from .package import names_of
 
 
 def write(package, model, folder, with_values, archives):
-    """Writes all files or none; links stay links. `archives`: of native code, by their
-    digests."""
+    """Writes all files or none. A link stays a link. `archives` has native code by
+    digest."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     was_package, targets = (folder / MODEL_FILE).exists(), {}
@@ -45,7 +45,7 @@ def write(package, model, folder, with_values, archives):
     finally:
         for temporary in targets:
             temporary.unlink(missing_ok=True)
-    if was_package:  # else such files are not of a package
+    if was_package:  # otherwise these files do not belong to a package
         for old in folder.glob("native/*.pt2"):
             if old.stem not in archives:
                 old.unlink()
@@ -58,6 +58,6 @@ def _save(values, path):
     mode = path.stat().st_mode
     try:
         safetensors.torch.save_file(values, path)
-        path.chmod(mode)  # the library makes a file for its owner alone
+        path.chmod(mode)  # the library makes files that only their owner can read
     except safetensors.SafetensorError as error:
         raise OSError(f"{path.with_suffix('')}: {error}") from error

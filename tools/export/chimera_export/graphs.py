@@ -17,9 +17,9 @@ TYPES = {
     torch.float16: "Float16", torch.bfloat16: "BFloat16",
     torch.float32: "Float32", torch.float64: "Float64",
 }  # fmt: skip
-# What makes another name for a tensor, which matters to autograd alone.
+# Operators that return the same tensor under another name, which only autograd needs.
 SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
-# As c10::MemoryFormat counts them.
+# In the order of the enum c10::MemoryFormat.
 MEMORY_FORMATS = [
     torch.contiguous_format, torch.preserve_format, torch.channels_last,
     torch.channels_last_3d,
@@ -42,18 +42,18 @@ def shape_of(value):
 
 
 def number(value):
-    """JSON has no infinities; the reader takes them as words."""
+    """A float for JSON, which has no infinities: the reader takes these as words."""
     value = float(value)
     return value if math.isfinite(value) else str(value)
 
 
 def encode_argument(value, kind, numbers):
-    """`kind` is the type that the operator's schema gives."""
+    """A package's entry for an argument. `kind` is its type in the operator's schema."""
     kind = str(kind).removeprefix("Optional[").removesuffix("]")
     if isinstance(value, torch.fx.Node):
         return {"kind": "Value", "values": [numbers[value]]}
     if value is None or isinstance(value, (torch.device, torch.layout)):
-        return {"kind": "None"}  # where a graph runs is not its own matter
+        return {"kind": "None"}  # the run decides the device
     if isinstance(value, bool):
         return {"kind": "Boolean", "integers": [int(value)]}
     if isinstance(value, torch.dtype):
@@ -82,7 +82,7 @@ def encode_argument(value, kind, numbers):
 
 
 def _conversion(source, dtype, result):
-    """The call that gives value `source` another type, as value `result`."""
+    """The call that converts value `source` to another type, as value `result`."""
     operator_ = torch.ops.aten._to_copy.default
     given = {"dtype": dtype}
     arguments = [{"kind": "Value", "values": [source]}]
@@ -98,8 +98,9 @@ def _conversion(source, dtype, result):
 
 
 def _to_convert(node):
-    """The whole numbers of which `node` makes fractions of another type than a run
-    would, whose default type is float32."""
+    """The integer inputs of `node` if it makes floating-point numbers of another type
+    from them than a run would, whose default type is float32. They must be converted
+    first."""
     made = node.meta["val"]
     given = [n for n in node.all_input_nodes if isinstance(n.meta["val"], torch.Tensor)]
     if (
@@ -114,8 +115,8 @@ def _to_convert(node):
 
 
 def encode(function, allowed):
-    """The graph of a joint.Function, and the numbers of its nodes' values.
-    Refuses operators that are not in `allowed`."""
+    """The package's entry for the graph of a joint.Function, and the value number of each
+    node. Refuses operators that are not in `allowed`."""
     numbers, calls, results_of = {}, [], {}
     for port in function.inputs:
         numbers[port.node] = len(numbers)
@@ -156,7 +157,8 @@ def encode(function, allowed):
             else:
                 value = argument.default_value if argument.has_default_value() else None
             if argument.name == "dtype" and value is None and not node.all_input_nodes:
-                # Made of nothing, it has the default type, which a run does not know.
+                # Without tensor inputs, the result has the exporter's default type,
+                # unknown to a run.
                 value = node.meta["val"].dtype
             try:
                 arguments.append(encode_argument(value, argument.type, known))

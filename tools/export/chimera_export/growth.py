@@ -1,11 +1,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether a loss that should be a mean is one, and one with a weight a sum.
+"""Checks that a loss without a weight is a mean, and that a loss with a weight is a sum.
 
-The loss is computed of what the module returns for a sample, and of the same twice,
-one after another: as two samples, and as twice as many tokens. A mean stays what it
-is; a sum doubles, as its weight does. The module itself runs once: only its results
-are repeated.
+The loss is computed for the module's result on one sample, and for the same result
+repeated: as two samples, and as twice as many tokens. A mean does not change. A sum
+doubles, and so does its weight. The module itself runs only once, because only its result
+is repeated.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from .model import WithLoss
 from .notices import warn
 
 GROWS = 1.5
-STAYS = 1e-3  # of a number, by which it may differ
+STAYS = 1e-3  # largest relative difference of numbers that count as equal
 
 
 @contextlib.contextmanager
 def evaluated(function):
-    """Without dropout, while it lasts."""
+    """A context in which `function` runs without dropout and gradients."""
     modes = {module: module.training for module in function.modules()}
     function.eval()
     try:
@@ -37,8 +37,9 @@ def evaluated(function):
 
 
 def varied(given, counts):
-    """The examples, whose parts of each of `counts` samples differ, or None where they
-    cannot. Of samples that are alike each is rotated by another number of tokens."""
+    """The examples, changed so that the parts with each of `counts` samples differ: if
+    samples are equal, sample i is rotated by i tokens. None if they are equal even
+    then."""
 
     def are_alike(tensors):
         return any(
@@ -58,13 +59,14 @@ def varied(given, counts):
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """Of a tensor that has no values."""
+    """The shape and type of a tensor without values."""
 
     shape: tuple
     dtype: torch.dtype
 
     def drawn(self):
-        # A fork, so that what the user's code draws stays as it is.
+        # Fork the random generator, so that the user's code draws the same numbers as
+        # before.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             made = torch.zeros(self.shape, dtype=self.dtype)
@@ -72,14 +74,15 @@ class Shape:
 
 
 def shapes_of(tensors):
-    """The same with a Shape for each tensor."""
+    """The same structure with a Shape for each tensor."""
     return pytree.tree_map_only(
         torch.Tensor, lambda t: Shape(tuple(int(n) for n in t.shape), t.dtype), tensors
     )
 
 
 def _repeated(tensor, first, extent):
-    """Twice, along the first dimension from `first` on that has this extent."""
+    """The tensor twice, along its first dimension from `first` on that has this
+    extent."""
     for dim in range(first, tensor.dim() if extent else 0):
         if tensor.shape[dim] == extent:
             return torch.cat([tensor, tensor], dim)
@@ -87,7 +90,8 @@ def _repeated(tensor, first, extent):
 
 
 class _OfLoss(torch.nn.Module):
-    """The loss of what the model has made, and its parameters under their names."""
+    """The loss of a module's result, as a module whose parameters have their own
+    names."""
 
     def __init__(self, function):
         super().__init__()
@@ -98,8 +102,8 @@ class _OfLoss(torch.nn.Module):
 
 
 class _Loss:
-    """That of a few samples. What the module returns is `made`, whose numbers are
-    drawn if the model has no values."""
+    """The loss of a few samples. `made` is the module's result. If the model has no
+    values, its numbers are drawn."""
 
     def __init__(self, model, made):
         self.function = WithLoss(model)
@@ -118,8 +122,8 @@ class _Loss:
         self.arguments = [None] * len(model.inputs) + list(model.labels.values())
 
     def of(self, count, repeat=lambda tensor: tensor):
-        """The loss of `count` samples, whose tensors `repeat` changes: a number, or of
-        each term the sum and the weight, one after another."""
+        """The loss of `count` samples, whose tensors `repeat` changes. A list with one
+        number or, for each term, the sum and the weight."""
 
         def few(tensor):
             of_all = tensor.dim() and tensor.shape[0] == self.samples
@@ -134,14 +138,14 @@ class _Loss:
 
 def check(model, made):
     """Warns of a mean that grows with the samples or the tokens, and of a sum that does
-    not while its weight does. `made` is what the module returns, with Shapes."""
+    not grow although its weight does. `made` is the module's result, with Shapes."""
     tokens = next((t.shape[1] for t in model.labels.values() if t.dim() >= 2), 0)
     what, once, found = "samples", [], {}
     try:
         loss = _Loss(model, made)
         count = 1
         once = loss.of(count)
-        # Nothing counts in it.
+        # If nothing counts in this sample, use all samples.
         if not all(math.isfinite(each) for each in once) or 0 in once[1::2]:
             count = loss.samples
             once = loss.of(count)
@@ -149,9 +153,9 @@ def check(model, made):
             twice = loss.of(count, lambda t, f=first, e=extent: _repeated(t, f, e))
             if all(math.isfinite(each) for each in twice):
                 found[what] = twice
-    except Exception:  # of the user's code, with shapes that it may not expect
+    except Exception:  # of the user's code, which may not expect these shapes
         kind = "the sum that its weight says" if len(once) > 1 else "a mean"
-        # A sum over samples is one over tokens, as a rule.
+        # A sum over samples usually is a sum over tokens too.
         if len(once) <= 1 or not found:
             warn(
                 f"it cannot be told whether the loss is {kind}, for it does not run with "
@@ -175,8 +179,8 @@ def _check_mean(once, found):
 
 
 def _check_sums(once, found):
-    """`once` has the sum and the weight of each term, and `found` the same of twice as
-    many samples or tokens."""
+    """`once` has the sum and the weight of each term. `found` has them for twice as many
+    samples or tokens."""
     for k in range(0, len(once), 2):
         total, weight = once[k : k + 2]
         stays = [

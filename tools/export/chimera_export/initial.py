@@ -1,14 +1,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How parameters begin, as the module's own initialisers say it.
+"""Initial distributions of parameters, as the module's own initialisers give them.
 
-While a model without values is made, its parameters are fake tensors and a Recorder
-sees each operator that is called. It keeps the distribution of each tensor's elements:
-`normal_(0, 0.02)` makes a normal one, multiplying it by a number scales it, and so on.
-A package has these distributions, and a run draws from them by its own seed.
+While a model without values is made, its parameters are fake tensors and a Recorder sees
+each operator call. It records the distribution of each tensor's elements: `normal_(0,
+0.02)` makes a normal distribution, multiplying by a number scales it, and so on. A
+package has these distributions, and a run draws from them with its own seed.
 
-What has no such distribution (values that are computed, rows that differ, one draw
-that two parameters have) is Unknown, with a reason: a run has to load these.
+A tensor without such a distribution (computed values, rows that differ, one draw that two
+parameters have) is Unknown, with a reason. A run must load its values.
 """
 
 import contextlib
@@ -24,23 +24,23 @@ from torch.utils import _pytree as pytree
 
 from .model import Refused
 
-# Nothing is drawn further from the mean than that many deviations.
+# No number further from the mean than this many standard deviations is ever drawn.
 FAR = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Unknown:
-    """No distribution that a run can draw from. `reason` is for people."""
+    """No distribution that a run can draw from. `reason` is text for a message."""
 
     reason: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Distribution:
-    """Of the elements of a tensor, each drawn by itself. `start` is one of the kinds
-    of package.fbs; a constant is equal to its mean. `draw` tells draws apart: what is
-    computed of one draw has its number. `zero_row` is of one row that is zero all the
-    same, like that of padding: its number, and its size."""
+    """The distribution of the elements of a tensor, each drawn independently. `start` is
+    a kind of package.fbs; a constant equals its mean. `draw` is the number of a draw:
+    tensors that are computed from the same draw have the same number. `zero_row` is the
+    number and the size of a row that is zero, such as the row of the padding token."""
 
     start: str
     mean: float = 0.0
@@ -51,7 +51,7 @@ class Distribution:
     zero_row: tuple = ()
 
     def scaled(self, factor, offset=0.0):
-        """That of factor * x + offset."""
+        """The distribution of factor * x + offset."""
         if factor == 0:
             return constant(offset)
         ends = sorted((self.low * factor + offset, self.high * factor + offset))
@@ -64,7 +64,8 @@ class Distribution:
         )
 
     def clamped(self, low, high):
-        """That of x between bounds, None if it has more of the bounds themselves."""
+        """The distribution of x between bounds. None if a drawn number may be outside
+        them."""
         if self.start == "Constant":
             return constant(min(max(self.mean, low), high))
         if self._has_ends() and low <= self._near(self.low) and self._near(self.high) <= high:
@@ -78,11 +79,11 @@ class Distribution:
         return self.start in ("Uniform", "TruncatedNormal")
 
     def _near(self, end):
-        """An end as close to the middle as rounding may have moved it."""
+        """`end`, moved towards the middle by as much as rounding may have moved it."""
         return end - math.copysign(1e-6 * (self.high - self.low), end - self.mean)
 
     def of_inverse_error_function(self):
-        """That of erfinv(x): a normal distribution without its tails."""
+        """The distribution of erfinv(x): a normal distribution without its tails."""
         if self.start != "Uniform" or self.low < -1 or self.high > 1:
             return None
         deviation = math.sqrt(0.5)
@@ -94,7 +95,7 @@ class Distribution:
         )  # fmt: skip
 
     def simplest(self):
-        """The same with the plainest word for it."""
+        """The same distribution as the simplest kind."""
         if self.start == "Normal" and self.deviation == 0:
             return constant(self.mean)
         if self.start == "Uniform" and self.low == self.high:
@@ -106,7 +107,7 @@ class Distribution:
         return self
 
     def entry(self):
-        """As a package has it."""
+        """The package's entry."""
         if self.start == "Constant":
             whole = {0.0: "Zeros", 1.0: "Ones"}.get(self.mean)
             return {"start": whole} if whole else {"start": "Constant", "mean": self.mean}
@@ -151,7 +152,7 @@ _draws = itertools.count()
 NOT_SET = Unknown("nothing sets its values")
 FILLED = {"zeros": 0, "zero": 0, "zeros_like": 0, "new_zeros": 0,
           "ones": 1, "ones_like": 1, "new_ones": 1}  # fmt: skip
-# What has the elements of its first argument.
+# Operators whose result has the elements of the first argument.
 SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "lift_fresh",
         "lift_fresh_copy", "positive", "copy", "view_copy", "_unsafe_view"}  # fmt: skip
 
@@ -167,17 +168,17 @@ def _given(function, args, kwargs):
 
 
 class Recorder(TorchDispatchMode):
-    """While it is entered, keeps how the elements of each tensor are distributed."""
+    """A mode that records the distribution of the elements of each tensor."""
 
     def __init__(self):
         super().__init__()
-        # By memory, of which all views are. The weak reference keeps its address from
-        # being used again.
+        # By memory, which a tensor shares with all its views. The weak reference prevents
+        # that its address is used again.
         self.known = {}
 
     def of(self, tensor):
-        """A Distribution or Unknown; None of values that are there and are computed
-        of nothing that is drawn."""
+        """The Distribution of a tensor, or Unknown. None if it has real values that do
+        not depend on a draw."""
         return self.known.get(StorageWeakRef(tensor.untyped_storage()))
 
     def set(self, tensor, found):
@@ -188,7 +189,8 @@ class Recorder(TorchDispatchMode):
             self.known[reference] = found
 
     def begin(self, parameter, value):
-        """Says that `parameter` begins as `value`, the tensor that a module was given."""
+        """Records that `parameter` begins as `value`, the tensor that a module was
+        given."""
         found = self.of(value)
         if found is None:
             found = _constant_of(value) or Unknown("its values are computed")
@@ -227,12 +229,12 @@ class Recorder(TorchDispatchMode):
             self.set(tensor, found if _is_whole(tensor) else _with_part(before, found, tensor))
 
     def _made_by(self, function, args, kwargs):
-        """How the elements are distributed that a call makes."""
+        """The distribution of the elements that a call makes."""
         name = function.overloadpacket.__name__.removesuffix("_")
         given = _given(function, args, kwargs)
         if found := self._drawn(name, given):
             return found
-        # Without what it only writes.
+        # Without arguments that the call only writes.
         read = {
             a.name: given[a.name] for a in function._schema.arguments
             if not (a.kwarg_only and a.alias_info is not None and a.alias_info.is_write)
@@ -262,7 +264,7 @@ class Recorder(TorchDispatchMode):
         return None
 
     def _state(self, tensor):
-        """Its distribution; a real tensor is looked at."""
+        """The distribution of a tensor. The values of a real tensor are read."""
         found = self.of(tensor)
         if found is None and tensor.numel() == 1 and not isinstance(tensor, FakeTensor):
             return _constant_of(tensor)
@@ -298,7 +300,7 @@ class Recorder(TorchDispatchMode):
         if found is None:
             if isinstance(source, FakeTensor):
                 return Unknown("its values are computed")
-            # Of a real tensor, which is looked at when a parameter becomes one.
+            # A real tensor's values are read when a parameter becomes one.
             is_fake = isinstance(tensors[0], FakeTensor)
             return (_constant_of(source) or Unknown("its values are computed")) if is_fake else None
         if tensors[0].numel() != source.numel() or 0 in source.stride():
@@ -308,7 +310,7 @@ class Recorder(TorchDispatchMode):
         return found
 
     def _folded(self, function, args, kwargs, states):
-        """Of numbers a number."""
+        """The result of a call on known numbers."""
         left = iter(states)
 
         def plain(value):
@@ -322,7 +324,7 @@ class Recorder(TorchDispatchMode):
 
 
 def _with_part(before, found, part):
-    """How the elements of a tensor are distributed of which `part` is written."""
+    """The distribution of a tensor after its `part` has been written."""
     if found == before and isinstance(found, Distribution) and found.draw < 0:
         return found
     size, first = part.numel(), part.storage_offset()
@@ -339,7 +341,7 @@ def _with_part(before, found, part):
 
 
 def _transformed(name, given, states):
-    """Of a drawn tensor and numbers."""
+    """The result of an operator on a drawn tensor and numbers."""
 
     def number(what):
         value = given.get(what)
@@ -378,13 +380,13 @@ def _is_number(state):
 
 
 def _is_whole(tensor):
-    """Whether a tensor is all of its memory."""
+    """Whether a tensor is the whole of its memory."""
     size = tensor.untyped_storage().nbytes()
     return int(size) == tensor.numel() * tensor.element_size() and 0 not in tensor.stride()
 
 
 def _constant_of(tensor):
-    """That of a real tensor whose elements are equal, else None."""
+    """The constant that all elements of a real tensor equal, or None."""
     if isinstance(tensor, FakeTensor) or tensor.is_meta or not tensor.numel():
         return None
     with _without_modes(), torch.no_grad():
@@ -400,12 +402,13 @@ def _without_modes():
 
 @contextlib.contextmanager
 def recording():
-    """Yields the Recorder that sees what is called meanwhile."""
+    """Yields a Recorder that sees all calls in this context."""
     whole = torch.nn.init._no_grad_trunc_normal_
     recorder = Recorder()
 
     def truncated(tensor, mean, std, a, b, *_, **__):
-        # PyTorch draws again until all elements are within, which takes values.
+        # PyTorch draws again until all elements are inside the bounds, which needs
+        # values.
         if not isinstance(tensor, FakeTensor):
             whole(tensor, mean, std, a, b, *_, **__)
         recorder.set(
@@ -425,7 +428,7 @@ def recording():
 
 
 def attach(recorder, parameters):
-    """Gives each parameter (by its name) its start."""
+    """Sets the `start` of each parameter, given by name."""
     of_draw = {}
     for name, parameter in parameters.items():
         found = recorder.of(parameter) or Unknown("its values are computed")
@@ -445,14 +448,14 @@ def attach(recorder, parameters):
 
 
 def start_of(parameter):
-    """The fields of a package's parameter that has no values."""
+    """A package's entry for a parameter without values."""
     found = parameter.start
     return {"start": "Given"} if isinstance(found, Unknown) else found.entry()
 
 
 def missing(parameters):
-    """Of parameters by their names, those that a run cannot draw, as a sentence;
-    nothing where there are none."""
+    """A sentence that lists the parameters whose initial values a run cannot draw. Empty
+    if there are none."""
     unknown = {}
     for name, parameter in parameters.items():
         if isinstance(parameter.start, Unknown):

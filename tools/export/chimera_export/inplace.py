@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrites operations in place, like `y += 1`, as operations that make a new tensor.
 
-Only where nothing else shows the tensor that is changed: it was made by an earlier
-operation, and no view of it was made before. It may be a view itself if nothing but it
-uses what it is a view of, like `a.bmm(b).squeeze(-1).add_(c)`. Then whoever uses it
-after the change uses the new tensor.
+This is done only if no other tensor shows the change: an earlier operation made the
+changed tensor, and no view of it existed before. The tensor may be a view itself if
+nothing else uses the tensor that it views, as in `a.bmm(b).squeeze(-1).add_(c)`. Later
+uses of the changed tensor then use the new one.
 
-What is assigned to slices of a tensor, like `y[:, :n] = x`, becomes a new tensor with
-these elements if no other view of it is used later. All other operations in place stay,
-and refusals.check_graph refuses them.
+An assignment to slices of a tensor, like `y[:, :n] = x`, becomes a new tensor with these
+elements if no other view of the old tensor is used later. All other operations in place
+remain, and refusals.check_graph refuses them.
 """
 
 import torch
@@ -18,7 +18,7 @@ from torch import fx
 aten = torch.ops.aten
 
 
-# What puts back the elements that a view shows.
+# The operators that write the elements of a view back into a copy of the whole tensor.
 SCATTERS = {
     aten.slice.Tensor: aten.slice_scatter.default,
     aten.select.int: aten.select_scatter.default,
@@ -26,15 +26,15 @@ SCATTERS = {
 
 
 def _memory(node):
-    """What tells apart the memory of tensors while the model was traced."""
+    """An identifier of a tensor's memory while the model was traced."""
     try:
         return node.meta["val"].untyped_storage()._cdata
     except (KeyError, AttributeError, RuntimeError):
-        return None  # no tensor, or one of torch.vmap
+        return None  # not a tensor, or a tensor of torch.vmap
 
 
 def _functional(target):
-    """The operator that computes what `target` does and changes nothing, or None."""
+    """The operator that computes the same as `target` and changes nothing, or None."""
     name = target.overloadpacket.__name__
     written = [a.alias_info for a in target._schema.arguments]
     if not name.endswith("_") or not written[0] or any(written[1:]):
@@ -44,7 +44,7 @@ def _functional(target):
 
 
 def _result(target, node):
-    """What `target` makes of the arguments of `node`, or None if it refuses them."""
+    """The result of `target` with the arguments of `node`, or None if it fails."""
     arguments = fx.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta["val"])
     try:
         return target(*arguments[0], **arguments[1])
@@ -53,14 +53,14 @@ def _result(target, node):
 
 
 def _is_chain(nodes):
-    """Whether each is made of the one before it, which nothing else uses."""
+    """Whether each node is made from the one before it, which nothing else uses."""
     return nodes[0].op == "call_function" and all(
         list(first.users) == [second] for first, second in zip(nodes, nodes[1:])
     )
 
 
 def rewrite(graph):
-    before = {}  # by their memory, the nodes that have it
+    before = {}  # nodes by memory
     for node in list(graph.nodes):
         memory = _memory(node)
         if (
@@ -72,14 +72,14 @@ def rewrite(graph):
                 or _rewrite_slice(graph, node, before.get(memory))
             )
         ):
-            # In the module views of it are of the same memory.
+            # In the traced module, views of the result have the same memory.
             before[memory] = made
         else:
             before.setdefault(memory, []).append(node)
 
 
 def _before(graph, node):
-    """The nodes before it."""
+    """The nodes before `node`."""
     earlier = set()
     for each in graph.nodes:
         if each is node:
@@ -89,14 +89,15 @@ def _before(graph, node):
 
 
 def _replace_later(old, new, earlier, made):
-    """Whoever uses `old` later, and is not one of the nodes `made`, uses `new`."""
+    """Replaces `old` by `new` in later nodes, except in the nodes `made`."""
     old.replace_all_uses_with(
         new, delete_user_cb=lambda user: user not in earlier and user not in made
     )
 
 
 def _rewrite(graph, node, known):
-    """The nodes of the memory now, or None. `known` have the memory that it changes."""
+    """Replaces `node` and returns the nodes of its memory now, or returns None. `known`
+    are the earlier nodes of the memory that it changes."""
     changed, target = node.args[0], _functional(node.target)
     if (
         target is None
@@ -122,7 +123,7 @@ def _rewrite(graph, node, known):
 
 
 def _slices(node, base):
-    """The slices by which `node` is a view of `base`, the last one first, or None."""
+    """The slices that make `node` a view of `base`, the last one first, or None."""
     chain = []
     while node is not base:
         if node.op != "call_function" or node.target not in SCATTERS:
@@ -133,15 +134,15 @@ def _slices(node, base):
 
 
 def _rewrite_slice(graph, node, known):
-    """The same where a slice of a tensor is changed: the nodes of the memory now, or
-    None. The first of `known` is the whole tensor."""
+    """The same if `node` changes a slice of a tensor. The first of `known` is the whole
+    tensor."""
     changed, target = node.args[0], _functional(node.target)
     if target is None or not known or known[0].op != "call_function":
         return None
     base = known[0]
     chain = _slices(changed, base)
     earlier = _before(graph, node)
-    # Views of later would show what was there before.
+    # Views that are used later would show the old elements.
     views = [n for n in known if n is not base and n is not changed]
     if chain is None or any(
         u not in earlier and u is not node for v in views for u in v.users

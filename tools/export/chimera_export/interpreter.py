@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which Python runs the commands of this folder."""
+"""Finds the Python that runs the commands of this folder."""
 
 import importlib.util
 import os
@@ -11,8 +11,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def run_with(*modules):
-    """Goes on where the modules are there; else starts the command again by the
-    Python that tools/setup.sh installs, and ends it where that has none either."""
+    """Returns if this Python has the modules. Otherwise restarts the command with the
+    Python that tools/setup.sh installs. Exits with an error if that Python is running
+    already or does not exist."""
     if all(importlib.util.find_spec(module) for module in modules):
         return
     python = ROOT / "build/venv/bin/python"

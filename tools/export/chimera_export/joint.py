@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes a layer's forward and backward graphs.
 
-The layer is traced together with its gradient as autograd computes it. What
-depends on no gradient of an output is the forward, the rest the backward. The
-forward hands on what the backward uses of it, as autograd does: whatever is a
-view is kept as the tensor that it views, and inputs, outputs and parameters are
-not kept but named.
+Each layer is traced together with its gradient as autograd computes it. Operations that
+depend on no gradient of an output are the forward, all others the backward. As in
+autograd, the forward saves the values that the backward needs. If such a value is a view,
+the tensor that it views is saved. Inputs, outputs and parameters are not saved: the
+backward takes them by name.
 
-For a backward in two halves, I (the input gradients) is what these depend on,
-and W (the weight gradients) the rest. Both are parts of the backward, so the
-halves together compute what the whole does, to the last bit. W takes what it
-needs of I: its `kept` values.
+A backward can run in two halves. I computes the input gradients: it has the operations on
+which these depend. W computes the weight gradients with all other operations. Both are
+parts of the backward, so together they compute exactly the same bits. The values of I
+that W needs are its `kept` values.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ aten = torch.ops.aten
 
 @dataclasses.dataclass
 class Port:
-    """A value that goes into a graph or comes out of it, and what it is."""
+    """An input or output of a graph, and its role."""
 
     role: str
     index: int
@@ -42,7 +42,7 @@ class Port:
 
 @dataclasses.dataclass
 class Function:
-    """A graph; the nodes of `inputs` are its placeholders."""
+    """A graph. The nodes of `inputs` are its placeholders."""
 
     graph: fx.Graph
     inputs: list
@@ -54,8 +54,8 @@ class Differentiated:
     forward: Function
     backward: Function
     kept: list  # nodes of the backward's graph that W takes from I
-    parameters: list  # their names, in the order of their ports
-    constants: list  # the names of buffers, likewise
+    parameters: list  # names of the parameters, in the order of their ports
+    constants: list  # names of the buffers, in the order of their ports
 
 
 VIEWS = {
@@ -78,7 +78,7 @@ def is_view(node):
 
 
 def base(node):
-    """What `node` is a view of."""
+    """The tensor that `node` is a view of, or `node` itself."""
     while is_view(node):
         node = node.args[0]
     return node
@@ -89,8 +89,8 @@ def outputs_of(graph):
 
 
 def _correct_meta_kernel():
-    """For float64 the meta function of attention says that the log-sum-exps are
-    float32 (torch 2.11), so a backward would be traced with wrong types."""
+    """Corrects the meta function of attention. In torch 2.11 it returns the log-sum-exps
+    of float64 inputs as float32, so a backward would be traced with wrong types."""
 
     def attention(q, k, v, dropout_p=0.0, is_causal=False, attn_mask=None, scale=None):
         dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
@@ -112,14 +112,15 @@ def _extract(root, graph, inputs, outputs, subgraph):
         graph, inputs, outputs, [None] * len(outputs), subgraph,
         ignore_must_be_in_fw_bw=True,
     )  # fmt: skip
-    # Attention might draw random numbers: it would be left, dead, in the
+    # PyTorch marks attention as possibly random, so dead attention would remain in the
     # backward.
     made.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
     return made
 
 
 def _function(root, graph, inputs, outputs, subgraph):
-    """`inputs` that are not used are left out."""
+    """The part of `graph` that computes `outputs`. Omits `inputs` that it does not
+    use."""
     made = _extract(
         root, graph, [p.node for p in inputs], [p.node for p in outputs], subgraph
     )
@@ -136,8 +137,8 @@ def _function(root, graph, inputs, outputs, subgraph):
 
 
 def differentiate(module, arguments, labels):
-    """`module` is called with `arguments` and then `labels`, of which those that
-    require a gradient get one."""
+    """The forward and backward of `module`, which takes `arguments` and then `labels`.
+    Those that require a gradient get one."""
     with contextlib.ExitStack() as stack:
         joint = aot_autograd.aot_export_joint_with_descriptors(
             stack, module, (*arguments, *labels)
@@ -178,7 +179,7 @@ def differentiate(module, arguments, labels):
         else:
             input_gradients.append(Port("InputGradient", what.grad_of.idx, node))
 
-    # What depends on a tangent is the backward.
+    # Nodes that depend on a tangent belong to the backward.
     behind = {p.node for p in tangents}
     for node in graph.nodes:
         if any(n in behind for n in node.all_input_nodes):
@@ -189,7 +190,7 @@ def differentiate(module, arguments, labels):
             for source in node.all_input_nodes:
                 if source not in behind:
                     used.append(base(source))
-    # A gradient may be a value of the forward as it is.
+    # A gradient may also be a value of the forward.
     for port in [*input_gradients, *weight_gradients]:
         if port.node not in behind:
             used.append(base(port.node))
@@ -200,7 +201,7 @@ def differentiate(module, arguments, labels):
             continue  # a primal
         if node in of_outputs:
             named.append(Port("Output", of_outputs[node].index, node))
-        elif node.all_input_nodes:  # else a constant, which is made anew
+        elif node.all_input_nodes:  # else a constant, which is computed again
             saved.append(Port("Saved", len(saved), node))
 
     forward = _function(joint, graph, primals, [*outputs, *saved], "forward")
@@ -230,8 +231,8 @@ def forward_alone(made):
 
 
 def of_labels(module, labels, buffers):
-    """The graph of functions of the labels. `buffers` are the names of the layer's,
-    to which those of `module` belong."""
+    """The graph of `module`, a function of the labels. `buffers` are the names of the
+    layer's buffers, which include those of `module`."""
     own = dict(module.named_buffers())
 
     def call(*given):
@@ -259,11 +260,11 @@ def of_labels(module, labels, buffers):
 
 
 def halves(backward):
-    """The values that the weight gradients take of the input gradients."""
+    """The values that the weight gradients need from the input gradients."""
 
     first = ancestors(p.node for p in backward.outputs if p.role == "InputGradient")
-    # What an operator of several results that runs there makes anyway, like the
-    # weight gradients of a norm.
+    # An operator with several results also computes the results that only W needs, such
+    # as the weight gradients of a norm. They come from I too.
     for node in backward.graph.nodes:
         if node.target is operator.getitem and node.args[0] in first:
             first.add(node)
@@ -275,8 +276,8 @@ def halves(backward):
         if node in second:
             kept += [base(n) for n in node.all_input_nodes if n not in second]
     kept += [base(n) for n in results if n not in second]
-    # Parameters and constants are there anyway; what depends on nothing is made
-    # anew.
+    # Parameters and constants are available anyway. A value without inputs is computed
+    # again.
     return [
         node
         for node in dict.fromkeys(kept)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a traced loss uses labels.
 
-Labels that data give are the next tokens already. A loss that shifts them again, as
-those of Hugging Face's causal models do, trains the model to predict the token after
-the next one; a shift the other way, to copy its input (reading.py). So each label is
-followed from where it comes in to the operator that compares it with logits, and the
-logits are followed back: both have to be of the same position, at least once. (A second
-head may well predict a later token.)
+Labels of a text are the next tokens already. A loss that shifts them again, like the
+losses of Hugging Face's causal models, trains the model to predict the token after the
+next one. A shift in the other direction trains it to copy its input (reading.py). So this
+file follows each label from the input of the graph to the operator that compares it with
+logits, and follows the logits back. Both must be of the same position at least once. (A
+second head may predict a later token.)
 
                   labels ─► pad right ─► [..., 1:] ─► cross_entropy ◄─ logits
     offset:         0            0           1              ▲  0
@@ -31,9 +31,9 @@ COMPARE = {
     aten.nll_loss.default: (0, 1), aten.nll_loss_forward.default: (0, 1),
     aten.nll_loss2d.default: (0, 1), aten.gather.default: (0, 2),
 }  # fmt: skip
-NEXT = "next_sentence_label"  # beside which labels are of masked tokens
-MEAN = 1  # as PyTorch counts reductions
-HIDE = {"masked_fill", "where"}  # may give labels the value that is ignored
+NEXT = "next_sentence_label"  # if a model has this label, its other labels are of masked tokens
+MEAN = 1  # PyTorch's number of this reduction
+HIDE = {"masked_fill", "where"}  # operators that may give labels the ignored value
 # Operators that keep each element at its position, but have no tag that says so.
 STAY = {"contiguous", "clone", "to", "_to_copy", "alias", "detach", "log_softmax",
         "_log_softmax", "softmax", "_softmax", "float", "double", "type_as"}  # fmt: skip
@@ -44,15 +44,15 @@ SHAPED = {"view", "reshape", "_unsafe_view", "flatten", "unflatten"}
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """What became of a label: the position in it of the element at position 0, along
-    the dimension of tokens, and that dimension."""
+    """The way of a label through the graph. Along dimension `dim`, the tensor's element 0
+    is the element `offset` of the label."""
 
     label: fx.Node
     offset: int
     dim: int
-    moved_by: fx.Node = None  # the operator that changed the offset last
-    is_hidden: bool = False  # whether some labels may have been made ignored
-    is_computed: bool = False  # whether the labels may be other numbers
+    moved_by: fx.Node = None  # operator that changed the offset last
+    is_hidden: bool = False  # whether some labels may have got the ignored value
+    is_computed: bool = False  # whether labels may have been changed to other numbers
 
     def moved(self, by, node):
         return dataclasses.replace(
@@ -70,8 +70,8 @@ def _shape(node):
 
 
 def _step(node, path):
-    """The path of what `node` makes of a tensor with `path`, its first argument or,
-    of operators that keep positions, another one. None if it is lost."""
+    """The path of the result of `node`, which takes a tensor with `path` as first
+    argument (or as any, if the operator keeps positions). None if positions are lost."""
     name, given = _name(node), arguments_of(node)
     source = node.args[0] if node.args and isinstance(node.args[0], fx.Node) else None
     if name in STAY or torch.Tag.pointwise in node.target.tags:
@@ -119,7 +119,8 @@ def _step(node, path):
 
 
 def _reshaped(path, before, after):
-    """Tokens stay a dimension, or become the last part of one with samples."""
+    """The path after a reshape. Tokens remain a dimension of their own, or become the
+    inner part of one with samples."""
     behind = 1
     for extent in before[path.dim + 1 :]:
         behind *= extent
@@ -132,7 +133,7 @@ def _reshaped(path, before, after):
 
 
 def _joined(node, paths):
-    """The path of a concatenation: that of the first part that has one."""
+    """The path of a concatenation: the path of the first part that has one."""
     parts, dim = node.args[0], node.args[1] if len(node.args) > 1 else 0
     before = 0
     for part in parts:
@@ -145,7 +146,7 @@ def _joined(node, paths):
 
 
 def _paths(graph, labels):
-    """Of all nodes that are labels at known positions: {node: Path}."""
+    """The Path of each node that is a label at known positions."""
     paths = {n: Path(n, 0, 1) for n in labels if len(_shape(n)) >= 2}
     for node in graph.nodes:
         if not _name(node) or not isinstance(node.meta.get("val"), torch.Tensor):
@@ -163,8 +164,9 @@ def _paths(graph, labels):
 
 
 def _step_back(node, dim):
-    """Of what `node` makes its logits, which of their dimensions has the positions that
-    it has in `dim`, and how many of these it leaves out before. None if it is lost."""
+    """Follows logits back through `node`. Returns the tensor that it is made from, the
+    dimension of this tensor that has the positions of `dim`, and the number of positions
+    that `node` omits at the beginning. None if positions are lost."""
     name, sources = _name(node), [n for n in node.all_input_nodes if "val" in n.meta]
     if not name or not sources:
         return None
@@ -201,23 +203,23 @@ def _step_back(node, dim):
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A label with logits, whose positions are the dimension `dim` of these."""
+    """A comparison of a label with logits, whose dimension `dim` has the positions."""
 
     label: str
     path: Path
     node: fx.Node
     logits: fx.Node
     dim: int
-    by: int  # how many positions later the label is
-    is_whole: bool  # whether there are logits of as many positions as labels
+    by: int  # number of positions by which the label is later
+    is_whole: bool  # whether there are as many positions of logits as of labels
 
     def where(self):
         return where(self.path.moved_by or self.node)
 
 
 def comparisons(graph, labels):
-    """All of those of the loss at known positions. `labels`: their nodes by their
-    names."""
+    """All comparisons in the loss at known positions. `labels` are their nodes by
+    name."""
     paths, found = _paths(graph, labels.values()), []
     names = {node: name for name, node in labels.items()}
     for node in graph.nodes:
@@ -227,7 +229,7 @@ def comparisons(graph, labels):
         if target not in paths:
             continue
         path = paths[target]
-        # The classes are before the positions, but for a gather.
+        # Classes are in the dimension before the positions, except in a gather.
         has_classes_before = path.dim > 0 and _name(node) != "gather"
         dim = last_dim = path.dim + has_classes_before
         offset, source = 0, logits
@@ -245,7 +247,7 @@ def comparisons(graph, labels):
 
 
 def check_shift(found):
-    """Refuses Comparisons of a label with logits of earlier positions alone."""
+    """Refuses a label that is only compared with logits of earlier positions."""
     for label in dict.fromkeys(each.label for each in found):
         nearest = min((each for each in found if each.label == label), key=lambda c: c.by)
         if nearest.by > 0:
@@ -261,8 +263,8 @@ def check_shift(found):
 
 
 def warn_of_few_classes(graph, found, tokens):
-    """Warns of logits that have no class for a label that the data may give, as the
-    embedding has rows for it. `tokens`: the input's node."""
+    """Warns if the logits have no class for a token that the data may have as a label,
+    because the embedding has a row for it. `tokens` is the input's node."""
     rows = min(
         (
             _shape(node.args[0])[0]
@@ -288,7 +290,7 @@ def warn_of_few_classes(graph, found, tokens):
 
 
 def _unchanged(node):
-    """What the node has the numbers of, in another type, shape or memory at most."""
+    """The node whose numbers `node` has, perhaps in another type, shape or memory."""
     while _name(node) in {*STAY, *SHAPED}:
         node = node.args[0]
     return node
@@ -296,8 +298,8 @@ def _unchanged(node):
 
 def warn_of_uneven_mean(graph, loss, labels, examples):
     """Warns of a loss that is a mean over the labels that count, if micro-batches may
-    have different numbers of them. `labels`: their nodes by their names;
-    `examples`: their values."""
+    have different numbers of these. `labels` are the labels' nodes by name, `examples`
+    their values."""
     advice = (
         "Micro-batches weigh alike, so if the number varies between them, this is not "
         "the mean over a step. Return the sum and its weight, like F.cross_entropy(…, "
@@ -337,7 +339,7 @@ def warn_of_uneven_mean(graph, loss, labels, examples):
 
 
 def _quotient(node):
-    """The division that makes a loss, if one does."""
+    """The division that makes a loss, or None."""
     while node.op == "call_function":
         name = _name(node)
         if name in ("div", "divide", "true_divide") and isinstance(node.args[1], fx.Node):

@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a user hands to the exporter."""
+"""The model that a user gives to the exporter."""
 
 import dataclasses
 import difflib
@@ -15,47 +15,48 @@ from .traced import own_name
 
 
 class ByPosition(dict):
-    """Tensors by name that a function takes by position."""
+    """Tensors by name that are passed to a function by position."""
 
 
-# What a run gives a loss of several terms, as its last label.
+# The name of the last label of a loss with several terms: the run computes its values.
 SCALES = "loss_scales"
 MOST_TERMS = 16
 
 
 @dataclasses.dataclass
 class Model:
-    """A module to train, with examples of what it is given.
+    """A module to train, with example inputs and labels.
 
-    `inputs` and `labels` are tensors of one micro-batch, whose first dimension
-    counts its samples, by name; which names data gives says the README of
-    tools/export. The `labels` of a text are the next tokens already: labels[:, i] is
-    what comes after token i, so a loss compares it with the logits of position i and
-    does not shift (those of Hugging Face's causal models do, unless they are given
-    shift_labels). The module is called with the inputs by name, `loss` with what the
-    module returns and the labels by name. Both may be tuples too: then they are given
-    by position, and named as the functions name them.
+    `inputs` and `labels` are the tensors of one micro-batch, by name. Their first
+    dimension counts samples. The README of tools/export lists the names that a run's data
+    can have. The `labels` of a text are the next tokens already: labels[:, i] is the
+    token after token i. So a loss compares labels[:, i] with the logits of position i and
+    does not shift. (The losses of Hugging Face's causal models shift, unless they get
+    shift_labels.) The exporter calls the module with the inputs by name, and `loss` with
+    the module's result and the labels by name. If `inputs` or `labels` is a tuple, it is
+    passed by position and gets the names of the function's parameters.
 
-    The loss is the mean of the micro-batch, a scalar, where all micro-batches weigh
-    alike; else a pair: the sum of the losses and how many there are, a function of
-    the labels alone. The loss of a step is then all sums over all weights, whatever a
-    micro-batch has of them. A list of such pairs is the sum of their means.
+    The loss is a scalar or a pair. A scalar is the mean over the micro-batch; all
+    micro-batches then have equal weight. A pair is the sum of the losses and their
+    number, which depends on the labels alone. The loss of a step is then the sum of all
+    sums divided by the sum of all numbers, however they are distributed over
+    micro-batches. A list of such pairs means the sum of their means.
 
-    `logits` says what of that the module returns are the logits of the next token,
-    a tensor of [samples, context, vocabulary], so that a run can write text
-    (--generate). Unless it is given that is what the module returns, or its `logits`,
-    where these have such a shape and the loss has no parameters of its own.
+    `logits` is a function that takes the module's result and returns the logits of the
+    next token, of shape [samples, context, vocabulary], so that a run can generate text
+    (--generate). By default, the logits are the module's result, or its attribute
+    `logits`, if this has such a shape and the loss has no parameters.
 
-    `split_at` names the modules (a ModuleList or Sequential) whose children are
-    layers to cut at; without it the largest one is taken.
+    `split_at` names the ModuleList or Sequential whose children become layers. The
+    default is the largest one.
 
-    `untied` says that parameters which begin with equal values, like an embedding and
-    a head that is a copy of it, are meant to be two.
+    `untied` says that parameters with equal initial values, such as an embedding and a
+    head that is a copy of it, are not tied.
 
-    `decay` says by name on which parameters weight decay works: a dictionary of
-    patterns (as fnmatch has them, "*.gain") to True or False, of which the first that
-    matches a name counts. It works on other parameters if more than one of their
-    dimensions is larger than 1: on matrices, not on biases and the gains of norms.
+    `decay` says which parameters have weight decay. It maps patterns of names (as in
+    fnmatch, "*.gain") to True or False. The first pattern that matches a name counts. A
+    parameter that matches none has weight decay if more than one of its dimensions is
+    larger than 1: matrices have it, biases and gains of norms do not.
     """
 
     module: torch.nn.Module
@@ -94,22 +95,22 @@ class Model:
                 )
 
     def decay_of(self, name):
-        """What a package says of weight decay of the parameter of this name."""
+        """The package's entry about weight decay for the parameter of this name."""
         for pattern, decays in (self.decay or {}).items():
             if fnmatch.fnmatchcase(name, pattern):
                 return {"decay": "Always" if decays else "Never"}
         return {}
 
     def given(self):
-        """The examples in order."""
+        """The example inputs, then the example labels."""
         return [*self.inputs.values(), *self.labels.values()]
 
     def samples(self):
         return int(next(iter(self.inputs.values())).shape[0])
 
     def named_parameters(self):
-        """Those of the module and, where it is a module too, of the loss, that are
-        trained. Frozen ones (requires_grad=False) are buffers."""
+        """The trained parameters of the module and, if it is a module, of the loss.
+        Frozen ones (requires_grad=False) count as buffers."""
         return [
             (own_name(name), p)
             for name, p in WithLoss(self).named_parameters()
@@ -118,7 +119,7 @@ class Model:
 
 
 def _named(what, given, function, skipped):
-    """The tensors by name. `function` takes them behind `skipped` others."""
+    """The tensors by name. `function` takes them after its first `skipped` parameters."""
     if isinstance(given, torch.Tensor):
         given = (given,)
     if isinstance(given, (tuple, list)):
@@ -149,18 +150,18 @@ def _parameters_of(function):
 
 
 class WithLoss(torch.nn.Module):
-    """A model as one function of its inputs and labels, in order. It returns the loss
-    or, of each of its terms, the sum and the weight, one after another."""
+    """The model and its loss as one function of the inputs and labels, by position. It
+    returns the loss or, for each of its terms, the sum and the weight."""
 
     def __init__(self, model):
         super().__init__()
         self.model = model.module
-        # A module's attributes of other types are no submodules.
+        # Attributes that are not modules do not become submodules.
         self.inputs, self.labels = _call_of(model.inputs), _call_of(model.labels)
         self.count = len(model.inputs)
         self.loss = model.loss
         self.logits = model.logits
-        self.seen = None  # is called with what the module returns
+        self.seen = None  # if set, is called with the module's result
 
     def forward(self, *arguments):
         return self.loss_of(self.made(arguments), arguments)
@@ -200,7 +201,7 @@ class WithLoss(torch.nn.Module):
 
 
 class WithLossAndLogits(WithLoss):
-    """The same with the logits behind, where the model has any."""
+    """The same, and the logits as last result if the model has any."""
 
     def forward(self, *arguments):
         made = self.made(arguments)
@@ -224,7 +225,7 @@ class WithLossAndLogits(WithLoss):
                     f"{given!r:.200}"
                 )
             return given
-        # A loss that has a head is given what is before it.
+        # A loss with a head takes hidden states, not logits.
         if isinstance(self.loss, torch.nn.Module) and list(self.loss.parameters()):
             return None
         found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
@@ -232,7 +233,7 @@ class WithLossAndLogits(WithLoss):
 
 
 def _are_of(logits, tokens):
-    """Whether these may be logits of what is behind each token."""
+    """Whether the tensor may be the logits of the token after each token."""
     return (
         isinstance(logits, torch.Tensor)
         and logits.is_floating_point()
@@ -243,7 +244,7 @@ def _are_of(logits, tokens):
 
 
 def _call_of(given):
-    """What calls a function with such tensors, behind others."""
+    """A function that calls another one with such tensors after its first arguments."""
     if isinstance(given, ByPosition):
         return lambda function, tensors, *before: function(*before, *tensors)
     names = list(given)

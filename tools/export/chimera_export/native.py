@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the graphs of layers with AOTInductor, for runs that allow native code.
 
-Each selection of a layer's graphs that runtime/stage/exported/Layer makes becomes a
-shared library: its arguments are the values that the selection is given, in the
-order of the graph's inputs, its results those that it is to make. The libraries of
-one layer for one number of samples are one archive, FOLDER/native/SHA-256.pt2. Each
-says what tensors it takes (`chimera` in its metadata), for it looks at none: the
-runtime holds those that it has against that.
+A selection is a part of a layer's graphs that runtime/stage/exported/Layer runs as one
+function. Each selection becomes a shared library. Its arguments are the inputs of the
+selection, in the order of the graph's inputs, and its results are the outputs. The
+libraries of one layer for one number of samples are one archive,
+FOLDER/native/SHA-256.pt2. A library does not check its arguments, so its metadata has a
+description of them (`chimera`), which the runtime compares with its tensors.
 """
 
 import contextlib
@@ -31,21 +31,22 @@ from torch._inductor.package import package_aoti
 from . import graphs, joint
 from .model import Refused
 
-# What the compiler may use for the kinds of x86-64 that PyTorch tells apart.
+# The instruction sets that the compiler may use, by PyTorch's name of the x86-64
+# processor.
 LEVELS = {"DEFAULT": "x86-64", "AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 OPTIONS = {
     "aot_inductor.package": True,
-    # The runtime has the light LibTorch, without Python.
+    # The runtime has the small LibTorch without Python.
     "aot_inductor.link_libtorch": False,
-    # As many as a run says.
+    # The number of threads is the run's.
     "cpp.dynamic_threads": True,
 }
 
 
 def selections(made, forward, backward):
-    """By its name, each selection: the graph, and the values that it is given and
-    those that it makes, by their numbers. `forward` and `backward` have the numbers
-    of the graphs' nodes. Layer.cpp has the same."""
+    """Each selection with its name: the graph, the numbers of its nodes, and the numbers
+    of its inputs and outputs. `forward` and `backward` are the numbers of the graphs'
+    nodes. Layer.cpp makes the same selections."""
 
     def of(ports, numbers, *roles):
         return [numbers[p.node] for p in ports if not roles or p.role in roles]
@@ -89,9 +90,10 @@ def _signature(value):
 
 @contextlib.contextmanager
 def _for_all_of_a_kind():
-    """Compiles for all processors of this one's kind: PyTorch would for this one."""
+    """Compiles for all processors with this one's instruction sets. By default PyTorch
+    compiles for exactly this processor."""
     if platform.machine() != "x86_64":
-        cpu_vec_isa.valid_vec_isa_list()  # before OPTIONS, for it links libtorch
+        cpu_vec_isa.valid_vec_isa_list()  # before OPTIONS apply: this links libtorch
         yield
         return
     kind = torch.backends.cpu.get_cpu_capability()
@@ -115,7 +117,8 @@ def _for_all_of_a_kind():
 
 
 class Compiler:
-    """Throws Refused where there is none of C++."""
+    """Compiles selections with AOTInductor. Raises Refused if there is no C++
+    compiler."""
 
     def __init__(self):
         compiler = os.environ.get("CXX", "g++")
@@ -124,18 +127,19 @@ class Compiler:
                 f"--native: expected a C++ compiler, but found no {compiler} (the "
                 "variable CXX names another)"
             )
-        # A folder for each library. PyTorch would name its file in a cache by a part
-        # of its code, and another process could write that file while it is packaged
-        # here: one that compiles the same graph, or the same in another type.
+        # Each library has a folder of its own. By default PyTorch names a library in a
+        # cache by a part of its code. Another process that compiles the same graph, or
+        # the same in another type, could then overwrite the file before it is packaged
+        # here.
         self.folder = tempfile.TemporaryDirectory(prefix="chimera-native-")
-        self.archives = {}  # by their digests
+        self.archives = {}  # by digest
         self.functions = 0
-        self.interpreted = []  # what is not compiled, and why
+        self.interpreted = []  # selections that are not compiled, with the reason
         self.known = {}
 
     def compile(self, made, forward, backward, name):
-        """The digest of the archive of a layer's selections, None without one.
-        `name` is for people."""
+        """The digest of the archive with a layer's selections, or None without one.
+        `name` is for messages."""
         if drops(made.forward):
             self.interpreted.append(f"{name}: it drops, and the runtime draws for that")
             return None
@@ -158,7 +162,7 @@ class Compiler:
         return digest
 
     def _library(self, graph, numbers, inputs, results):
-        """The files of it."""
+        """The files of a selection's library."""
         nodes = {}
         for node, number in numbers.items():
             nodes.setdefault(number, node)
@@ -167,7 +171,7 @@ class Compiler:
             None, graph, [nodes[n] for n in inputs], [nodes[n] for n in results], None
         )
         for node in cut.nodes:
-            node.meta = {}  # of another trace
+            node.meta = {}  # belongs to another trace
         signature = json.dumps(
             {
                 "processor": torch.backends.cpu.get_cpu_capability(),

@@ -1,10 +1,10 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a run takes of an operator and what it does not, said while a model is exported.
+"""Refuses operators and arguments that a run would refuse, while a model is exported.
 
-The runtime has a list of operators (operators.txt), and looks at some arguments before
-it calls one: Executable.cpp, Checks.cpp and CheckPackage.cpp in the runtime. A model that
-they would refuse is refused here, with the line of the user that calls it."""
+The runtime has a list of operators (operators.txt), and checks some arguments before it
+calls one (Executable.cpp, Checks.cpp and CheckPackage.cpp in the runtime). A model that
+it would refuse is refused here, with the user's line that calls the operator."""
 
 import pathlib
 
@@ -14,7 +14,7 @@ from .model import Refused
 from .traced import arguments_of, where
 
 aten = torch.ops.aten
-# By the beginning of an operator's name, how to do without.
+# Advice by the beginning of an operator's name.
 ADVICE = {
     "aten::embedding_renorm_": "an embedding with max_norm changes its own weight; scale "
     "what it returns",
@@ -36,7 +36,7 @@ def allowed():
 
 
 def advice_of(target):
-    """How to do without an operator."""
+    """What a user can write instead of an operator."""
     name = target.name()
     return next((text for start, text in ADVICE.items() if name.startswith(start)),
                 "write it without")  # fmt: skip
@@ -48,7 +48,7 @@ def _is_complex(node):
 
 
 def check_call(node):
-    """Refuses a call that a run would refuse, or whose gradient it would."""
+    """Refuses a call that a run would refuse, or whose gradient a run would refuse."""
     if _is_complex(node) or any(_is_complex(source) for source in node.all_input_nodes):
         raise Refused(
             f"expected tensors of real numbers, got complex ones{where(node)}: packages "

@@ -25,7 +25,8 @@ LARGEST_CONSTANT = 1 << 20  # bytes
 
 
 def _products_of_attention(query, key):
-    """Operations of scores, or of what they mix; fewer heads of keys repeat."""
+    """Operations of the products of queries with keys, or of scores with values. Fewer
+    key heads than query heads are repeated."""
     batch, heads, rows, size = query
     return 2 * batch * heads * rows * key[2] * size
 
@@ -35,12 +36,13 @@ def _attention(query, key, *_, out_shape=None, **__):
 
 
 def _attention_backward(gradient, query, key, *_, out_shape=None, **__):
-    # The scores again, and two products for each of the forward's.
+    # Computes the scores again, and two products for each product of the forward.
     return 5 * _products_of_attention(query, key)
 
 
 def _register_formulas():
-    """PyTorch 2.11 has no formulas for the attention of CPUs, 2.15 has its own."""
+    """Registers FLOP formulas for attention on CPUs, which PyTorch 2.11 lacks and 2.15
+    has."""
     for operator, formula in (
         (torch.ops.aten._scaled_dot_product_flash_attention_for_cpu, _attention),
         (
@@ -56,8 +58,8 @@ _register_formulas()
 
 
 def flops_of(function, targets=None):
-    """Operations of the part of a graph that `targets` need: those of products
-    and convolutions, and one for each element that anything else makes."""
+    """Operations of the part of a graph that `targets` need: those of products and
+    convolutions by PyTorch's formulas, and one for each element of any other result."""
     wanted = set(targets if targets is not None else [p.node for p in function.outputs])
     total = 0
     for node in reversed(function.graph.nodes):
@@ -82,13 +84,14 @@ class Exporter:
         self.model = model
         self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
-        self.narrowed = ()  # lines that compute in a smaller type than the parameters'
-        # What entries of graphs were written of, by their identities.
+        self.narrowed = ()  # lines that compute in a smaller type than the parameters have
+        # By id() of an entry of a kind's graphs: the entry, its traced graphs and the
+        # numbers of their nodes.
         self.traced = {}
         self.heaviest = {}  # likewise, the node that makes the largest tensor
-        # Which name a parameter has that is used under several.
+        # A parameter under several names has the first one.
         self.names = {id(p): name for name, p in model.named_parameters()}
-        # Parameters without memory have no values.
+        # In this mode parameters have no memory, so no values.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
         if not self.has_values and any(
@@ -100,8 +103,8 @@ class Exporter:
             )
 
     def export(self, samples):
-        """`samples`: how many samples a call of a graph may have, the most first.
-        Returns the package."""
+        """Returns the package. `samples` are the numbers of samples that a call of a
+        graph may have, the largest first."""
         with checkpointing.switched_off() as calls:
             made = self._export(samples)
         if calls:
@@ -163,8 +166,8 @@ class Exporter:
         return package
 
     def _check_parts(self, package):
-        """Refuses a weight that is not the sum of its parts', or the loss of a step
-        would depend on the schedule."""
+        """Refuses a weight of the loss that is not the sum of its parts' weights. The
+        loss of a step would then depend on the schedule."""
         kind = package["kinds"][package["layers"][-1]["kind"]]
         if "weight" not in kind["graphs"][0]:
             self._check_mean_of_parts(kind)
@@ -193,8 +196,8 @@ class Exporter:
                 )
 
     def _check_mean_of_parts(self, kind):
-        """Refuses a mean of more or less than the samples, like that of the labels
-        that count, where the examples show it."""
+        """Refuses a loss that is not a mean over samples, such as a mean over the labels
+        that count, if the examples show the difference."""
         counts = [graphs["samples"] for graphs in kind["graphs"]]
         if len(counts) < 2:
             return
@@ -215,7 +218,7 @@ class Exporter:
         with growth.evaluated(function):
             means = [mean_of_parts(count) for count in counts]
             drops = mean_of_parts(counts[0]) != means[0]
-        if drops:  # in eval mode too, so there is nothing to compare
+        if drops:  # also in eval mode, so losses cannot be compared
             warn(f"{unknown}, for it is another one each time")
             return
         for count, mean in zip(counts[1:], means[1:]):
@@ -227,8 +230,8 @@ class Exporter:
                 )
 
     def compile(self, package, compiler):
-        """Adds to the package's graphs the digests of their native code, which
-        `compiler` (native.py) makes."""
+        """Compiles the graphs with `compiler` (native.py) and adds the digests of the
+        native code to their entries in the package."""
         for number, kind in enumerate(self.kinds):
             first = [layer["kind"] for layer in package["layers"]].index(number)
             path = package["layers"][first]["path"].removesuffix(".")
@@ -240,7 +243,7 @@ class Exporter:
                     entry["native"] = digest
 
     def _argument(self, like, requires_grad=False):
-        """A tensor to trace with."""
+        """A tensor to trace with, of the shape and type of `like`."""
         with self.mode or contextlib.nullcontext():
             made = torch.zeros(tuple(like.shape), dtype=like.dtype)
             return made.requires_grad_(requires_grad)
@@ -267,8 +270,8 @@ class Exporter:
         )
 
     def _layer(self, layer, samples):
-        """The layer's entry and the names of its parameters. `layer` has it for
-        each number of samples."""
+        """The package's entry of a layer, and the names of its parameters. `layer` has
+        the layer once for each number of samples."""
         names = [self.names[id(p)] for p in layer[0].module.parameters()]
         path = layer[0].prefix + "." if layer[0].prefix else ""
         if not all(name.startswith(path) for name in names):
@@ -299,12 +302,12 @@ class Exporter:
         return {"kind": self.known[digest], "path": path}, names
 
     def _start(self, parameter):
-        """How a parameter begins that no file gives."""
+        """The entry about a parameter's initial values if no file gives them."""
         return {"start": "Given"} if self.has_values else initial.start_of(parameter)
 
     def _key(self, layer):
-        """What tells layers apart before they are differentiated, which takes a
-        tenth of a second."""
+        """A digest that is equal for equal layers. It is computed before they are
+        differentiated, because differentiating a layer takes a tenth of a second."""
         parts = []
         for one in layer:
             numbers = {n: i for i, n in enumerate(one.module.graph.nodes)}
@@ -425,7 +428,8 @@ class Exporter:
         return {"logits": made, "vocabulary": int(result.node.meta["val"].shape[-1])}
 
     def _tied(self, names):
-        """Where the first layer and the last use one parameter."""
+        """The position of the parameter that first and last layer share, in each of
+        them."""
         seen, tied = {}, None
         for number, of_layer in enumerate(names):
             for index, name in enumerate(of_layer):
@@ -444,7 +448,7 @@ class Exporter:
 
 
 def names_of(package):
-    """Of the parameters that the layers use."""
+    """The names of the parameters that the layers use."""
     return {
         layer["path"] + parameter["name"]
         for layer in package["layers"]

@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where a model computes in a smaller type than its parameters have."""
+"""Finds lines where a model computes in a smaller type than its parameters have."""
 
 import torch
 
@@ -10,8 +10,9 @@ SHOWN = 4
 
 
 def narrowed(graph, dtype):
-    """Of a traced graph whose parameters are of `dtype`: each line that makes numbers
-    of a smaller type of those that depend on inputs or parameters, for people."""
+    """The lines of a traced graph, as text for a message, that convert values of `dtype`,
+    the parameters' type, to a smaller type. Only values that depend on inputs or
+    parameters count."""
     lines, dynamic = {}, set()
     for node in graph.nodes:
         value = node.meta.get("val")
@@ -36,7 +37,7 @@ def _is_smaller(value, dtype):
 
 
 def notice(lines, dtype):
-    """What to say of them."""
+    """The text of a warning about these lines."""
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
     name = str(dtype).removeprefix("torch.")
     return (

@@ -1,12 +1,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether logits can read the labels that they are compared with.
+"""Checks whether logits can read the labels that they are compared with.
 
-Labels are the next tokens. So a model that is not causal reads them in its input, and
-so does one whose logits are compared with labels of earlier positions. Both learn to
-copy, and their losses go to 0. The traced model is run again with other tokens
-from the middle on, without gradients: logits whose label is one of the tokens that
-changed may change too, those before may not.
+Labels are the next tokens. So a model that is not causal can read them in its input, and
+so can a model whose logits are compared with labels of earlier positions. Both learn to
+copy, and their losses go to 0. To find out, the traced model is run again, without
+gradients, with other tokens from the middle on. Logits whose label is one of the changed
+tokens may change. Earlier logits must not.
 
         tokens   a b c d    a b X Y
         labels   b c d e    b X Y .
@@ -22,25 +22,25 @@ from .model import Refused
 from .notices import note, warn
 from .traced import ancestors, attribute
 
-BESIDE = ("token_type_ids", "attention_mask")  # beside which tokens have another name
-MOST_DRAWN = 1 << 26  # elements of parameters without values
-STAYS = 1e-5  # of the largest, by which a number may differ
+BESIDE = ("token_type_ids", "attention_mask")  # inputs that are not tokens
+MOST_DRAWN = 1 << 26  # elements of parameters without values; with more, nothing is drawn
+STAYS = 1e-5  # largest difference, relative to the largest number, that counts as equal
 
 
 class Unknown(Exception):
-    """The model cannot be run here."""
+    """The model cannot be run here, so the answer is unknown."""
 
 
 def tokens_of(inputs):
-    """The name of the one that is tokens, None if that cannot be told."""
+    """The name of the input with tokens, or None if that is unclear."""
     names = [n for n, t in inputs.items() if not t.is_floating_point() and n not in BESIDE]
     return names[0] if len(names) == 1 and inputs[names[0]].dim() == 2 else None
 
 
 def check(whole, model, found):
-    """Refuses a loss whose logits are all compared with tokens that they were made of,
-    and notes a model that is not causal. `whole` is the traced `model`, which has values
-    of inputs and labels, and `found` are the labels' Comparisons."""
+    """Refuses a loss whose logits are all compared with tokens that they are computed
+    from. Prints a note about a model that is not causal. `whole` is the traced `model`,
+    which has real inputs and labels. `found` are the Comparisons of its labels."""
     name = tokens_of(model.inputs)
     if name is None or model.inputs[name].shape[1] < 2:
         return
@@ -55,7 +55,8 @@ def check(whole, model, found):
 
 
 def _has_hidden(label):
-    """Whether it is of masked tokens: others have a number that is no token."""
+    """Whether the labels are of masked tokens. All other positions then have a negative
+    number, which is not a token."""
     return bool((label < 0).any())
 
 
@@ -96,7 +97,7 @@ def _check_causal(whole, model, name, comparison):
 
 def _reads(whole, model, name, comparison):
     """Whether the logits of a position depend on the token that is their label, or on
-    later ones."""
+    later tokens."""
     parameters = [p for p in whole.parameters() if isinstance(p, FakeTensor)]
     if sum(p.numel() for p in parameters) > MOST_DRAWN:
         raise Unknown
@@ -105,7 +106,7 @@ def _reads(whole, model, name, comparison):
         given = [tokens if n == name else t for n, t in model.inputs.items()]
         try:
             logits = _run(whole, given, comparison.logits)
-        except Exception as error:  # of operators that run otherwise than they are traced
+        except Exception as error:  # some operators run otherwise than they are traced
             raise Unknown from error
         first = logits.narrow(0, 0, 1) if comparison.dim > 0 else logits
         return first.narrow(comparison.dim, 0, min(most, first.shape[comparison.dim])).clone()
@@ -115,7 +116,8 @@ def _reads(whole, model, name, comparison):
     if most < 1:
         raise Unknown
     before = logits_of(tokens)
-    # A model may work in blocks: of two places next to each other one is inside.
+    # A model may work in blocks. Of two adjacent positions, at least one is inside a
+    # block.
     for place in sorted({middle, min(middle + 1, tokens.shape[1] - 1)}):
         other = tokens.clone()
         changed = other[0, place:]
@@ -132,11 +134,12 @@ def _reads(whole, model, name, comparison):
 
 
 def _run(whole, inputs, wanted):
-    """What the node `wanted` makes of values of the inputs."""
+    """The value of the node `wanted` for these inputs."""
     values, needed = {}, ancestors([wanted])
     uses = {node: sum(user in needed for user in node.users) for node in needed}
     given = dict(zip(whole.graph.find_nodes(op="placeholder"), inputs))
-    # A fork, so that what the user's code draws stays as it is. Both runs drop alike.
+    # Fork the random generator, so that the user's code draws the same numbers as before.
+    # Dropout is the same in both runs.
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         for node in whole.graph.nodes:
@@ -157,7 +160,7 @@ def _run(whole, inputs, wanted):
 
 
 def _value(tensor):
-    """A parameter's, which is drawn if it has none."""
+    """The value of a parameter, which is drawn if it has none."""
     if not isinstance(tensor, FakeTensor):
         return tensor
     if not isinstance(tensor, torch.nn.Parameter):

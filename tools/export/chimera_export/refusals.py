@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models whose graphs would compute something else than the model does, said before
-they are traced or by what the trace shows."""
+"""Refuses models whose graphs would compute something else than the model does, before
+the trace or by the traced graph."""
 
 import contextlib
 
@@ -12,8 +12,7 @@ from . import checkpointing, operators
 from .model import Refused, WithLoss
 from .traced import attribute, here, own_name, where
 
-# Regions of a forward, by the operator that stands for them in a trace: what they are
-# called, and what to do without.
+# By the operator that represents a region in a trace: the name of the region, and advice.
 REGIONS = {
     "wrap_with_set_grad_enabled": (
         "regions like torch.no_grad()",
@@ -28,7 +27,7 @@ REGIONS = {
 
 
 def check_module(whole):
-    """Refuses what a trace of the forward does not show."""
+    """Refuses hooks, which a trace of the forward does not contain."""
     for name, module in whole.named_modules():
         if module._backward_hooks or module._backward_pre_hooks:
             raise Refused(
@@ -67,7 +66,7 @@ def check_buffers(model):
 
 @contextlib.contextmanager
 def nothing_custom():
-    """While it lasts, calling an autograd function of one's own is refused."""
+    """A context in which calling a user's autograd function is refused."""
     apply = torch.autograd.Function.__dict__["apply"]
 
     def refuse(cls, *_, **__):
@@ -89,8 +88,8 @@ def nothing_custom():
 
 @contextlib.contextmanager
 def nothing_in_place(whole):
-    """While it lasts, modules that may work in place, like ReLU, do not: it changes
-    what memory they take, and not what they compute."""
+    """A context in which modules that can work in place, like ReLU, do not. This only
+    changes the memory that they use, not their results."""
     modules = [m for m in whole.modules() if getattr(m, "inplace", False) is True]
     for module in modules:
         module.inplace = False
@@ -102,7 +101,7 @@ def nothing_in_place(whole):
 
 
 def check_graph(whole):
-    """Refuses what the traced graph cannot be cut with."""
+    """Refuses operations of the traced graph that a package cannot have."""
     for node in whole.graph.nodes:
         if node.op == "get_attr" and isinstance(
             attribute(whole, node.target), fx.GraphModule
@@ -128,7 +127,7 @@ def _refuse_region(whole, node):
 
 
 def _inside(whole, node):
-    """The user's line of what runs first in a region."""
+    """The user's line of the first operation in a region."""
     region = attribute(whole, node.target)
     lines = (where(each) for each in region.graph.nodes if each.op == "call_function")
     return next(filter(None, lines), "")

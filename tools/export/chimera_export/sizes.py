@@ -1,9 +1,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How large tensors are that a layer makes, and how large a run lets them be.
+"""Checks the sizes of tensors that a layer makes against the limits of a run.
 
-The proof of a program counts the tensors whose sizes a package states. A run therefore
-refuses a layer that makes one of more than 64 times the largest of these, and 16 MiB
+The proof of a program counts the tensors whose sizes a package states. So a run refuses a
+layer that makes a tensor larger than 64 times the largest of these plus 16 MiB
 (ExportedStage.cpp). Boundaries grow with the samples (CheckPackage.cpp)."""
 
 import math
@@ -23,7 +23,7 @@ def bytes_of(value):
 
 
 def limit_of(kind, type_of_parameters):
-    """What a tensor may have in a run of a stage that has this kind of layer alone."""
+    """The most bytes of a tensor in a run of a stage with only this kind of layer."""
     sizes = {name: dtype.itemsize for dtype, name in graphs.TYPES.items()}
     stated = [(p["shape"], type_of_parameters) for p in kind["parameters"]]
     stated += [(c["shape"], c["type"]) for c in kind["constants"]]
@@ -35,8 +35,8 @@ def limit_of(kind, type_of_parameters):
 
 
 def heaviest(functions):
-    """The node of the largest tensor that the graphs of `functions` make. A view takes
-    no memory."""
+    """The node that makes the largest tensor in the graphs of `functions`. Views do not
+    count, because they take no memory."""
     nodes = [
         node
         for function in functions
@@ -49,8 +49,9 @@ def heaviest(functions):
 
 
 def check(kinds, nodes, type_of_parameters):
-    """Refuses a model with a tensor that no run would allow, and notes one that some
-    runs would not allow. `nodes`: by the number of the kind, the heaviest."""
+    """Refuses a model with a tensor that no run would allow, and prints a note about a
+    tensor that some runs would not allow. `nodes` has a list for each kind of layer: the
+    node of the largest tensor in each of its graphs."""
     limits = [limit_of(kind, type_of_parameters) for kind in kinds]
     for limit, of_kind in zip(limits, nodes):
         for node in of_kind:
@@ -70,8 +71,8 @@ def check(kinds, nodes, type_of_parameters):
 
 
 def check_growth(by_samples, counts):
-    """Refuses what crosses between layers and does not grow with the samples.
-    `by_samples`: the layers for each number of samples, `counts`."""
+    """Refuses a tensor that crosses between layers if it does not grow with the samples.
+    `by_samples` has the layers for each of `counts`, the numbers of samples."""
     for layers in zip(*by_samples):
         for number, made in enumerate(layers[0].made_in):
             tensors = [layer.inputs[number] for layer in layers]

@@ -1,15 +1,15 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A text, read once from its begin to its end, so that it may come from a pipe."""
+"""A text that is read once from start to end, so that it may come from a pipe."""
 
 import codecs
 
-BYTES = 1 << 16  # read at once, a multiple of 4
+BYTES = 1 << 16  # bytes read at once, a multiple of 4
 OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32LE", codecs.BOM_UTF32_BE: "UTF-32BE",
     codecs.BOM_UTF16_LE: "UTF-16LE", codecs.BOM_UTF16_BE: "UTF-16BE",
 }  # fmt: skip
-# Of each four bytes of ASCII characters, the positions of those that are 0.
+# In four bytes of ASCII text in an encoding, the positions of the zero bytes.
 ZEROS = {
     "UTF-32LE": (1, 2, 3), "UTF-32BE": (0, 1, 2), "UTF-16LE": (1, 3), "UTF-16BE": (0, 2),
 }  # fmt: skip
@@ -17,17 +17,17 @@ TAR = 257, b"ustar"
 
 
 class Text:
-    """Gives the characters of `file`, which was opened in binary, with their line ends
-    as they are and without a byte order mark. Throws ValueError if it is no text."""
+    """The characters of `file`, which is open in binary mode. Line ends stay as they are,
+    and a byte order mark at the start is skipped. Raises ValueError if it is not text."""
 
     def __init__(self, file):
         self.file = file
         self.decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self.line = 1  # of the next character
+        self.line = 1  # number of the next character's line
         self.is_begin = True
 
     def read(self, size):
-        """`size` characters or a few more; fewer at the end alone."""
+        """Reads `size` characters or a few more. Returns fewer only at the end."""
         parts, count = [], 0
         while count < size:
             raw = self.file.read(BYTES)
@@ -68,7 +68,7 @@ def _check_mark(raw):
 
 
 def _advice(raw):
-    """What to do with bytes of which some are 0."""
+    """What a user can do about a file with zero bytes, as text for a message."""
     if raw.startswith(TAR[1], TAR[0]):
         return "it looks like a tar archive, so extract the text first"
     shares = [raw[i::4].count(0) / max(len(raw[i::4]), 1) for i in range(4)]

@@ -1,11 +1,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tied parameters that are no longer one.
+"""Parameters that were tied and are now two.
 
-A tied parameter is one nn.Parameter under two names. After torch.export.load it is two
-of them over one memory, after a cast or a copy two with equal values: autograd would
-train them apart. The first are tied again here. The second may be meant, so they are
-refused between the first layer and the last, where ties are; elsewhere they are said.
+A tied parameter is one nn.Parameter under two names. After torch.export.load, it is two
+nn.Parameters with one memory. After a cast or a copy, it is two with equal values.
+Autograd would train them separately. Parameters with one memory are tied again here.
+Parameters with equal values may be intended. They are refused if one is in the first and
+one in the last layer, where tied parameters are, and elsewhere there is a warning.
 """
 
 import torch
@@ -15,12 +16,12 @@ from .model import Refused, WithLoss
 from .notices import warn
 from .traced import own_name
 
-FEW = 16  # elements, which may be equal by chance
+FEW = 16  # a parameter with fewer elements may be equal to another by chance
 UNTIED = "or say Model(…, untied=True) if they are two"
 
 
 def _extent(parameter):
-    """The bytes that it has of its memory, from the first to behind the last."""
+    """The range of bytes that a parameter has in its memory, as (first, end)."""
     last = sum((n - 1) * s for n, s in zip(parameter.shape, parameter.stride()))
     first = parameter.storage_offset()
     size = parameter.element_size()
@@ -28,8 +29,8 @@ def _extent(parameter):
 
 
 def unite(model):
-    """Makes parameters one that are the same memory. Refuses those that share a part of
-    it."""
+    """Makes two parameters one if they are the same memory. Refuses parameters that share
+    a part of their memory."""
     by_memory, same = {}, {}
     for name, parameter in WithLoss(model).named_parameters():
         if not parameter.numel():
@@ -64,7 +65,7 @@ def unite(model):
 
 def check_configurations(model):
     """Refuses a model of transformers whose configuration says that its head is tied,
-    and that is not."""
+    although it is not."""
     if model.untied:
         return
     names = {id(p): own_name(n) for n, p in WithLoss(model).named_parameters()}
@@ -87,8 +88,8 @@ def check_configurations(model):
 
 
 def _begins_as(parameter):
-    """What tells most parameters apart without comparing all of their elements, None of
-    those that say nothing."""
+    """A key that tells most parameters apart without a comparison of all elements. None
+    if a parameter has too few elements or all are equal."""
     flat = parameter.detach().reshape(-1)
     some = flat[:: max(flat.numel() // FEW, 1)].tolist()
     if len(some) < FEW or len(set(some)) == 1 and bool((flat == flat[0]).all()):
@@ -97,8 +98,8 @@ def _begins_as(parameter):
 
 
 def check_values(model, first, last):
-    """Refuses parameters of equal values in the first layer and the last, whose names
-    are `first` and `last`, and warns of others."""
+    """Refuses parameters with equal values in the first and the last layer, whose
+    parameters' names are `first` and `last`. Warns of others."""
     groups = {}
     for name, parameter in model.named_parameters():
         if key := _begins_as(parameter):

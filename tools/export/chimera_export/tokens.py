@@ -1,15 +1,15 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Texts as tokens of a training corpus: every character counts, and nothing else.
+"""Turns texts into the tokens of a training corpus: every character and nothing else.
 
 A tokenizer file also remembers how its last user prepared single inputs of a model:
-truncation, padding, dropout of merges. None of these is part of a corpus, so they are
-switched off. What the tokenizer does to characters (normalizer, added tokens) stays.
+truncation, padding, dropout of merges. A corpus has none of these, so they are switched
+off. The tokenizer's changes of characters (normalizer, added tokens) stay.
 
-Encoding takes some 180 bytes of memory for each byte of text, so a text is encoded in
-pieces. A piece ends after a line break, where the tokenizer makes the same tokens of
-both sides alone as of both together. A tokenizer that begins every text with a space
-has no such place: its texts are encoded whole.
+Encoding needs some 180 bytes of memory for each byte of text, so a text is encoded in
+pieces. A piece ends after a line break where the tokenizer makes the same tokens from
+both sides separately as from both together. A tokenizer that puts a space before every
+text has no such place, so it encodes each text whole.
 """
 
 import collections
@@ -20,12 +20,13 @@ import tokenizers
 
 PIECE = 1 << 17  # characters
 PIECES = 8  # encoded at once, on all cores
-AROUND = 2000  # characters on each side of a cut that are encoded to try it
-CUTS = 30  # that are tried
+AROUND = 2000  # characters on each side of a possible cut that are encoded to test it
+CUTS = 30  # possible cuts that are tested
 
 
 def without_inputs_settings(tokenizer):
-    """Switches off what does not belong to a corpus. Returns a line for each."""
+    """Switches off settings that do not belong to a corpus. Returns a message for
+    each."""
     lines = []
     if tokenizer.truncation:
         lines.append(
@@ -51,7 +52,7 @@ def without_inputs_settings(tokenizer):
 
 
 class Encoder:
-    """Turns texts into the numbers of their tokens, and counts what gets lost."""
+    """Turns texts into token numbers, and counts characters that get lost."""
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
@@ -59,11 +60,11 @@ class Encoder:
         self.seen = collections.Counter()  # characters
         self.unknown = 0
         self.unknown_id = self.vocabulary.get(getattr(tokenizer.model, "unk_token", None))
-        if isinstance(tokenizer.model, tokenizers.models.Unigram):  # which does not tell
+        if isinstance(tokenizer.model, tokenizers.models.Unigram):  # which has no unk_token
             self.unknown_id = json.loads(tokenizer.to_str())["model"]["unk_id"]
 
     def encode(self, text):
-        """Gives lists of token numbers, in order, of a Text. Throws ValueError."""
+        """Yields lists of token numbers of a Text, in order. Raises ValueError."""
         pieces = self._pieces(text)
         while some := list(itertools.islice(pieces, PIECES)):
             for piece in some:
@@ -75,7 +76,7 @@ class Encoder:
     def _ids(self, texts):
         try:
             encoded = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        except Exception as error:  # the library throws nothing more special
+        except Exception as error:  # the library has no special exception
             if "unk" not in str(error).lower():
                 raise ValueError(f"the tokenizer refuses it: {error}") from None
             raise ValueError(
@@ -98,7 +99,7 @@ class Encoder:
             yield text
 
     def _cut(self, text):
-        """A place at which `text` may be cut, or None."""
+        """A position at which `text` can be cut, or None."""
         end = len(text) - AROUND
         for _ in range(CUTS):
             cut = text.rfind("\n", 0, max(end, 0)) + 1
@@ -112,7 +113,7 @@ class Encoder:
         return None
 
     def losses(self):
-        """A line for each way in which tokens do not say what the texts do."""
+        """A message for each way in which tokens lose something of the texts."""
         lines = []
         if self.unknown:
             token = self.tokenizer.id_to_token(self.unknown_id)
@@ -127,8 +128,8 @@ class Encoder:
         return lines
 
     def _is_lost(self, character):
-        """Whether byte-pair encoding, without a token for what it does not know, drops
-        the character or a part of it."""
+        """Whether a character, or a part of it, is lost: byte-pair encoding without a
+        token for unknown characters drops them."""
         model = self.tokenizer.model
         if (
             not isinstance(model, tokenizers.models.BPE)

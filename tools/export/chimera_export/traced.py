@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Questions about a traced graph."""
+"""Queries on a traced graph."""
 
 import contextlib
 import pathlib
@@ -11,12 +11,12 @@ from unittest import mock
 import torch
 from torch import fx
 
-# The user's module is this one's child: model.WithLoss is what is traced.
+# The traced module is model.WithLoss, whose child `model` is the user's module.
 PREFIX = "model."
 
 
 def attribute(root, path):
-    """What a get_attr node with the target `path` gives."""
+    """The attribute that a get_attr node with the target `path` reads."""
     for name in path.split("."):
         root = getattr(root, name)
     return root
@@ -31,7 +31,7 @@ def arguments_of(node):
 
 
 def ancestors(nodes):
-    """The nodes, and what they depend on."""
+    """The nodes and all nodes that they depend on."""
     seen, rest = set(), list(nodes)
     while rest:
         node = rest.pop()
@@ -48,8 +48,9 @@ _FUNCTIONS_OF_USERS = ("made", "loss_of", "_logits")  # of WithLoss
 
 
 def _of_users(frames):
-    """Of the frames of a traced model, those of the user's code: the last one says
-    where. If it has none, that of PyTorch. The first tells apart module and loss."""
+    """The frames of the user's code among the frames of a traced model. The last one is
+    the line to show. If there is none, the last frame of PyTorch. The first frame tells
+    whether the module or the loss was running."""
     entries = [
         i
         for i, f in enumerate(frames)
@@ -64,8 +65,8 @@ def _of_users(frames):
 
 @contextlib.contextmanager
 def lines_of_users():
-    """While it lasts, what is traced remembers the user's lines, whatever the names of
-    their functions. PyTorch keeps those of functions named forward alone."""
+    """A context in which traced nodes record the user's lines in functions of any name.
+    PyTorch records only those in functions named forward."""
     name = "_filter_traceback_frames"
     theirs = getattr(fx.proxy.TracerBase, name, None)
     if theirs is None:
@@ -81,7 +82,7 @@ def lines_of_users():
 
 
 def _line(trace, path):
-    """What is said of the last frame of a trace."""
+    """The module and the last user's line of a stack trace, as text for a message."""
     frames = _FRAME.findall(trace)
     parts = [f"'{own_name(path)}'"] if path.startswith(PREFIX) else []
     if frames and frames[0][0].startswith(_OWN) and frames[0][2] == "loss_of":
@@ -93,18 +94,19 @@ def _line(trace, path):
 
 
 def where(node):
-    """The module and the user's line that made a node, for people."""
+    """The module and the user's line that made a node, as text for a message."""
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     path = list(stack.values())[-1][0] if stack else ""
     return _line(node.meta.get("stack_trace") or "", path)
 
 
 def here():
-    """The user's line that runs now, while the model is traced."""
+    """The user's line that is running while the model is traced, as text for a
+    message."""
     return _line("".join(traceback.format_list(_of_users(traceback.extract_stack()))), "")
 
 
 def own_name(path):
-    """A path as the user's module has it. A wrapper that checkpoints a module, of
-    torch.distributed, has no name of its own."""
+    """The path in the user's module. Skips the wrapper module that torch.distributed
+    inserts for activation checkpointing."""
     return path.removeprefix(PREFIX).replace("_checkpoint_wrapped_module.", "")
