@@ -72,9 +72,10 @@ struct LayerCost {
 
 /// The types of a model's values.
 struct Types {
-  DataType weights; ///< of weights, their gradients and optimizer state
-  DataType
-      activations; ///< of activations and their gradients; stages compute in it
+  /// The type of weights, their gradients and optimizer state.
+  DataType weights;
+  /// The type of activations and their gradients. Stages compute in it.
+  DataType activations;
 
   /// Whether weights contain, after the parameters, a copy of them in the type
   /// of the activations. The stage computes with that copy.
