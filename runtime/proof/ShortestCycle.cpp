@@ -141,12 +141,11 @@ private:
   // which the current search began.
   std::vector<uint32_t> reachedFrom, parent, depth;
   std::vector<uint32_t> openedFrom; ///< by list
-  // Data for the removal of nodes.
-  std::vector<uint64_t> left; ///< by list, nodes not removed
-  std::vector<std::vector<uint32_t>>
-      users; ///< by list, the nodes whose successors it has
-  std::vector<std::vector<uint32_t>>
-      holders; ///< by node, the lists that contain it
+  // For the removal of nodes: by list, its nodes that are not removed and the
+  // nodes whose successors it has; by node, the lists that contain it.
+  std::vector<uint64_t> left;
+  std::vector<std::vector<uint32_t>> users;
+  std::vector<std::vector<uint32_t>> holders;
 };
 
 } // namespace
