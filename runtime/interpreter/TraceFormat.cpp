@@ -349,8 +349,7 @@ private:
                               {"pid", std::get<0>(key)},
                               {"tid", thread}};
         if (!isStart)
-          event["bp"] = "e"; // the arrow ends in the enclosing action, not in
-                             // the next one
+          event["bp"] = "e"; // ends in the enclosing action, not the next
         event["args"] = {{isStart ? "to" : "from", nameOf(end.peer)}};
         add(event);
       };

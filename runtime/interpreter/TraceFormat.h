@@ -41,8 +41,8 @@ namespace chimera::runtime {
 /// `otherData` has the number of the first step, from 1, and the number of
 /// steps. If ranks had several clocks, `clockError` is the maximum error of
 /// their times in nanoseconds. Requires that the times of all `ranks` have been
-/// converted to one clock. Only sections that are among the newest ones of all
-/// ranks are written.
+/// converted to one clock. Sections that are older than the newest ones of all
+/// ranks are left out.
 std::string formatTrace(const program::ProgramT &program,
                         const std::vector<Trace> &ranks,
                         std::optional<int64_t> clockError);
