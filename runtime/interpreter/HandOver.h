@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Finds the messages that can be passed without a copy. Between ranks of one
-// process, the sender and the receiver of such a message exchange their memory.
+// The messages that can be passed without a copy. Between ranks of one process,
+// the sender and the receiver of such a message exchange their memory.
 //
 //===----------------------------------------------------------------------===//
 

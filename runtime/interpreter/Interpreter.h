@@ -249,7 +249,7 @@ private:
   // piece.
   std::vector<bool> recomputed;
   Block shares;      // parts of a loss
-  LastUses lastUses; // by place
+  LastUses lastUses; // by entry of `places`
   uint32_t groupEnd = 0;
 
   // A step that was put on the queues completely.

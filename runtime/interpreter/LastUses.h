@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tracks when a queue used each part of the arena last. A device may receive
-// into memory only after its last use, and may send its contents only after
-// they were written. Buffers can share memory, completely or partly. So uses
-// are recorded for cells, not for buffers: the arena is divided wherever a
-// buffer begins or ends.
+// The last uses of each part of the arena by a queue. A device may receive into
+// memory only after its last use, and may send its contents only after they
+// were written. Buffers can share memory, completely or partly. So uses are
+// recorded for cells, not for buffers: the arena is divided wherever a buffer
+// begins or ends.
 //
 //===----------------------------------------------------------------------===//
 

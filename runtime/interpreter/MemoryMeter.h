@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Measures the memory of stashes. The interpreter owns the arena and knows its
-// size. Stashes belong to stages (a transformer's stash consists of tensors),
-// so their size must be measured.
+// A meter for the memory of stashes. The interpreter owns the arena and knows
+// its size. Stashes belong to stages (a transformer's stash consists of
+// tensors), so their size must be measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,10 @@
 
 namespace chimera::runtime {
 
-/// Counts the bytes outside the arena that are held by the stages which the
-/// current thread calls. The interpreter reads it on its own thread between
-/// instructions, when only stashes and permanent data of stages are allocated.
-/// The value before the first instruction counts as zero.
+/// Counts the bytes outside the arena that belong to the stages of the current
+/// thread. The interpreter reads it on its own thread between instructions,
+/// when only stashes and permanent data of stages are allocated. The value
+/// before the first instruction counts as zero.
 class MemoryMeter {
 public:
   virtual ~MemoryMeter() = default;

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Measures the time of each kind of action on each stage, and the time that a
-// rank waits for each kind of message. The compiler can read these as costs.
-// All times are in nanoseconds.
+// The times of each kind of action on each stage, and of a rank's waits for
+// each kind of message. The compiler can read them as costs. All times are in
+// nanoseconds.
 //
 //===----------------------------------------------------------------------===//
 

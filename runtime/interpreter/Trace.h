@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Records when each instruction of a rank ran, for the last steps of a run. A
-// run may be stopped after any step, so every step is recorded. The memory is
+// The times of each instruction of a rank, for the last steps of a run. A run
+// may be stopped after any step, so every step is recorded. The memory is
 // allocated once; new steps overwrite the oldest. TraceFormat.h converts a
 // trace to events.
 //

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Writes the events of a run in the form in which the compiler writes the
-// predicted events (compiler/schedule/timeline/ChromeTrace.h). So people and
+// The file format for the events of a run. It is the format of the compiler's
+// predicted events (compiler/schedule/timeline/ChromeTrace.h), so people and
 // scripts can compare both and find what is late.
 //
 //===----------------------------------------------------------------------===//

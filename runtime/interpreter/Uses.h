@@ -7,8 +7,8 @@
 //
 // The uses of buffers by instructions. The runtime derives everything it knows
 // about the lifetime of values from here: the bytes in use (ArenaUse.h), the
-// memory that a message may hand over (HandOver.h), and the points that
-// messages must wait for (LastUses.h).
+// messages that need no copy (HandOver.h), and the points that messages must
+// wait for (LastUses.h).
 //
 //===----------------------------------------------------------------------===//
 

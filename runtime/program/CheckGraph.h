@@ -33,10 +33,13 @@ struct FirstError {
 void checkText(FirstError &error, const char *what, const std::string &text);
 void checkType(FirstError &error, TensorType type);
 
-/// Fails if an input of the graph has a role that is not in `takes`, an output
-/// one that is not in `makes`, if a port exists twice or its index is not below
-/// the `count` of its role, if a value is used before it is made, or if an
-/// argument of a call does not have the field that its kind needs.
+/// Checks a graph. Fails
+/// - if an input has a role that is not in `takes`, or an output has one that
+///   is not in `makes`;
+/// - if two ports have the same role and index, or an index is not below the
+///   `count` of its role;
+/// - if a value is used before it is made, or made twice;
+/// - or if an argument of a call does not have the field that its kind needs.
 void checkGraph(FirstError &error, const GraphT &graph,
                 std::span<const Role> takes, std::span<const Role> makes,
                 const std::function<size_t(Role)> &count);

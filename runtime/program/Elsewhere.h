@@ -13,12 +13,11 @@
 
 namespace chimera::program {
 
-/// Saves a result in another place if its file cannot be written, because it
-/// took too long to compute to be lost. Calls `write` with a name that is
-/// derived from `path` and not in use: first in the current folder, then, if
-/// `write` returns false, in the folder for temporary files (TMPDIR, else
-/// /tmp). Returns the absolute path, or an empty string if both failed. `write`
-/// must not replace a file (Existing::Kept).
+/// A fallback for the result of long work, if its file cannot be written. Calls
+/// `write` with a name that is derived from `path` and not in use: first in the
+/// current folder, then, if `write` returns false, in the folder for temporary
+/// files (TMPDIR, else /tmp). Returns the absolute path, or an empty string if
+/// both failed. `write` must not replace a file (Existing::Kept).
 std::string
 writeElsewhere(const std::string &path,
                const std::function<bool(const std::string &)> &write);

@@ -238,6 +238,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
   // The FlatBuffers verifier needs an aligned payload. The payload of a whole
   // file in allocated memory is aligned, because the header has 32 bytes.
+  // Otherwise it is copied.
   std::vector<std::byte> aligned;
   if (reinterpret_cast<uintptr_t>(payload.data()) % 8 != 0) {
     aligned.assign(payload.begin(), payload.end());

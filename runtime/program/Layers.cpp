@@ -38,7 +38,8 @@ std::string checkModel(const ModelT &model) {
   // No model is larger. Below this limit, the number of parameters cannot
   // overflow.
   constexpr uint32_t kLargest = 1 << 20;
-  // A layer takes memory apart from its parameters, even if those are small.
+  // Each layer needs memory besides its parameters, so their number is limited
+  // too.
   constexpr uint32_t kMostLayers = 1 << 14;
   struct {
     const char *name;

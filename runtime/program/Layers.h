@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines which tensors each layer of a model has, their order in a stage's
-// flat weights, and the cost of a layer for one micro-batch. No other file
-// does. The compiler uses this to partition the model and to size buffers; the
-// runtime uses it to bind its tensors.
+// The tensors of a model's layers, their order in a stage's flat weights, and
+// the cost of a layer for one micro-batch. This is the only definition: the
+// compiler uses it to partition the model and to size buffers, and the runtime
+// uses it to bind its tensors.
 //
 // A model has one of the architectures below, or it was exported from PyTorch.
 // In that case it is a package of layers (Package.h), which supports only the
@@ -19,6 +19,7 @@
 // head. In a tied model the head's matrix is the token embedding. If one stage
 // has both layers, it has one copy of the matrix; if two stages have them, each
 // has its own copy.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_PROGRAM_LAYERS_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads and checks packages (package.fbs). A package is untrusted input. In a
-// package that checkPackage accepts, graphs define each value before it is
+// Reading and checking of packages (package.fbs). A package is untrusted input.
+// In a package that checkPackage accepts, graphs define each value before it is
 // used, every port refers to something that exists, and sizes can be added
 // without overflow.
 //

@@ -116,9 +116,9 @@ inline std::optional<uint64_t> tiedOffset(const ProgramT &program,
   return tiedOffset(program.tied.get(), program.stages.size(), stage);
 }
 
-/// A stage's gradient has two pieces if the stage has tied parameters: those,
-/// at one end, and the rest. Returns the index, 0 or 1, of the tied piece; none
-/// if the stage has no tied parameters.
+/// A stage with tied parameters has two pieces of its gradient: the tied
+/// parameters at one end, and the rest. Returns the index, 0 or 1, of the tied
+/// piece; none if the stage has no tied parameters.
 inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
                                          uint32_t stage) {
   std::optional<uint64_t> offset = tiedOffset(tied, stages, stage);
@@ -127,9 +127,9 @@ inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
 
 /// The alignment of buckets, in bytes, in the gradient or the part of it (tied
 /// or not tied) that is split into them. No element of any type crosses a
-/// multiple of 8 bytes. So a reduction in buckets gives the same sum as one of
-/// the whole gradient. This is also true for integer stages, which use 8-byte
-/// words, of which only the last may be short.
+/// multiple of 8 bytes. So a reduction in buckets gives the same sum as a
+/// reduction of the whole gradient. This is also true for integer stages: they
+/// use 8-byte words, and only the last word may be shorter.
 inline constexpr uint64_t kBucketAlignment = 8;
 
 /// The `buffer_alignment` of compiled programs, in bytes. It does not apply to

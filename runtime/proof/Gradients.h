@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tracks which gradients are in each gradient sum. Internal to verifyWeights,
-// which walks the streams. Micro-batches are numbered over the whole run:
-// micro-batch m of step k has the number k N + m.
+// The gradients in each gradient sum. Internal to verifyWeights, which walks
+// the streams. Micro-batches are numbered over the whole run: micro-batch m of
+// step k has the number k N + m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ std::string nameOfReplica(uint32_t replica, uint32_t stages);
 struct GradientSum {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
   // The lowest and the highest micro-batch in the sum, the number of backwards
-  // in it, and the update that it is complete for, over all pipelines.
+  // in it, and the update for which the sum over all pipelines is complete.
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
   uint64_t backwards = 0;

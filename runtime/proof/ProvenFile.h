@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads and writes program files, but only programs that verifyProgram accepts.
-// Compilers write and runtimes read programs through these functions.
+// Program files that verifyProgram accepts: reading and writing. Compilers
+// write and runtimes read all programs through these functions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -132,12 +132,12 @@ private:
 };
 
 /// A queue of a CudaDevice. The destructor waits for the queue's operations,
-/// unless the device has failed. Destruction during an exception counts as a
-/// failure of the device.
+/// unless the device has failed. Destruction while an exception is thrown
+/// counts as a failure of the device.
 class CudaQueue final : public Queue {
 public:
-  /// `isMain`: whether instructions run on this queue, so that a listener hears
-  /// of its events.
+  /// `isMain`: whether instructions run on this queue, so that its events are
+  /// reported to a listener.
   explicit CudaQueue(CudaDevice &device, bool isMain = false);
   ~CudaQueue() override;
 

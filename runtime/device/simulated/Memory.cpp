@@ -14,8 +14,8 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::simulated;
 
 namespace {
-/// In a valid x86-64 or AArch64 address, the upper bits are all equal. In these
-/// they are not.
+/// Makes addresses invalid: in a valid x86-64 or AArch64 address, the upper
+/// bits are all equal.
 constexpr uint64_t kNowhere = uint64_t(1) << 63;
 constexpr unsigned kRankShift = 44;
 /// The gap between allocations, so that an overrun does not hit the next one.

@@ -79,7 +79,7 @@ struct Transfer {
   // Used by the simulation only.
   uint32_t missing = 0; ///< conditions that are not met
   bool hasMoved = false;
-  std::shared_ptr<Transfer> follower; ///< its `behind` is this transfer
+  std::shared_ptr<Transfer> follower; ///< moves after this transfer
 };
 
 /// The simulation of all devices. Any thread may call any function, except
@@ -134,7 +134,7 @@ public:
   /// Declares the batch complete: it may begin.
   void close(const SharedBatch &batch);
   void add(std::shared_ptr<Transfer> transfer);
-  /// Declares that nobody waits for the operation. From now on it uses no
+  /// Declares that no one waits for the operation. From now on it uses no
   /// memory.
   void abandon(const SharedOperation &operation);
   /// Puts a wait for the end of the operation on `queue`.
