@@ -13,9 +13,8 @@
 
 namespace chimera::runtime {
 
-/// A range of the memory of a device or of the host. Only the host device has
-/// memory that the host can access; addresses of other devices must not be
-/// dereferenced on the host.
+/// A range of the memory of a device or of the host. The host must not
+/// dereference addresses of a device, except those of the host device.
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 

@@ -58,7 +58,7 @@ void Interpreter::profileStep(const Ended &step) {
 /// later steps replace it in the trace.
 void Interpreter::keepForTrace(Ended &step) {
   tracedOnDevice.push_back(std::move(step.timed));
-  // The first step includes the prologue, so it may take two sections.
+  // An entry has one section. Only the first step's also has the prologue.
   while (tracedOnDevice.size() > options.trace->mostSections())
     tracedOnDevice.pop_front();
 }

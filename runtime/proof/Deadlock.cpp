@@ -235,7 +235,7 @@ private:
     std::optional<uint64_t> key; ///< of a stream
   };
   /// Why a node does not advance. It is at `post` or waits for it. `post` needs
-  /// `awaited`, which is reached only after node `node` advances.
+  /// `awaited`, which takes effect only after node `node` advances.
   struct Edge {
     uint32_t node;
     Site post, awaited;
