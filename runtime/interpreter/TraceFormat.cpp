@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  /// The two ends of a message, if they were found.
+  /// One end of a message. An arrow needs both ends.
   struct End {
     std::string name;
     int64_t middle; ///< the middle of its action

@@ -420,7 +420,7 @@ private:
   std::vector<uint32_t> sharedBy; ///< first communicator with equal members
   std::vector<std::pair<uint32_t, uint64_t>> beginning; ///< new heads
 
-  // The stuck state.
+  // Data of the stuck state.
   std::vector<Node> nodes;
   std::vector<uint32_t> waiting; ///< by worker, its node at a wait
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> held; ///< nodes of streams
