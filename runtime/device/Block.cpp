@@ -25,8 +25,8 @@ std::atomic<bool> keeping{false};
 void FreeMemory::operator()(std::byte *memory) const noexcept {
   if (!blocksAreKept())
     return device ? device->free(memory) : std::free(memory);
-  // What is listed is no leak for those who look for leaks. The list is never
-  // destroyed: blocks may end after it would be.
+  // Leak checkers do not report memory that is in this list. The list is never
+  // destroyed, because blocks may be freed after static destruction.
   static std::mutex mutex;
   static auto *kept = new (std::nothrow) std::vector<std::byte *>;
   std::lock_guard lock(mutex);
@@ -34,7 +34,7 @@ void FreeMemory::operator()(std::byte *memory) const noexcept {
     if (kept)
       kept->push_back(memory);
   } catch (const std::bad_alloc &) {
-    // Not listed, but kept.
+    // Not in the list, but not freed either.
   }
 }
 

@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// After an error requests are dropped, and then their memory is freed. MPI can
-// take back a receive that no message has come for. It cannot take back a
-// message that is here in part, a send, or a sum of its own: these end when the
-// other ranks do their part, which a rank that is stopped or cut off may do
-// late, or never. Until then MPI may write to the memory, or read it.
+// After an error, requests are dropped and then their memory is freed. MPI can
+// cancel a receive if no message has arrived for it. It cannot cancel a message
+// that has arrived in part, a send, or a collective sum. These end when the
+// other ranks do their part. A rank that is stopped or disconnected may do this
+// late or never. Until then MPI may read or write the memory.
 //
-// So the memory of requests is in blocks, and from the first request that MPI
-// could not end on no block is freed any more. That costs nothing: a rank whose
-// request could not be ended has failed, and its process is about to end.
+// So the memory of requests is in blocks. After the first request that MPI
+// could not end, no block is freed any more. This is no loss: such a rank has
+// failed, and its process is about to end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,29 +28,29 @@ namespace chimera::runtime {
 
 class Device;
 
-/// Frees memory of `device`, or of the host where there is none, unless blocks
-/// are kept.
+/// Frees memory of `device`, or of the host if `device` is null. Does nothing
+/// after keepBlocks.
 struct FreeMemory {
   Device *device = nullptr;
   void operator()(std::byte *memory) const noexcept;
 };
 /// Memory of the host or of a device. Blocks of equal size of the same device
-/// can be exchanged for each other.
+/// can be exchanged.
 using Block = std::unique_ptr<std::byte, FreeMemory>;
 
-/// Where blocks begin that nobody wants elsewhere: a multiple of a cache line.
+/// The default alignment of blocks: a cache line.
 inline constexpr uint64_t kBlockAlignment = 64;
 
-/// At least `bytes` bytes of the host with anything in them, which begin at a
-/// multiple of `alignment`, a power of two. Throws std::bad_alloc.
+/// Allocates at least `bytes` bytes of host memory, uninitialised, aligned to
+/// `alignment`, a power of two. Throws std::bad_alloc.
 Block makeBlock(uint64_t bytes, uint64_t alignment = kBlockAlignment);
 
-/// How many bytes makeBlock takes. Throws std::bad_alloc where no number is
-/// large enough.
+/// The number of bytes that makeBlock allocates. Throws std::bad_alloc if it
+/// overflows.
 uint64_t blockBytes(uint64_t bytes, uint64_t alignment = kBlockAlignment);
 
-/// For the rest of the process's life blocks are not freed. Any thread may call
-/// it, more than once.
+/// From now on, no block is freed until the process ends. Any thread may call
+/// it, and more than once.
 void keepBlocks() noexcept;
 bool blocksAreKept() noexcept;
 

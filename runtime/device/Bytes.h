@@ -1,4 +1,4 @@
-//===- Bytes.h - Memory and what lies in it ---------------------*- C++ -*-===//
+//===- Bytes.h - Ranges of memory and types of elements ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,13 +13,13 @@
 
 namespace chimera::runtime {
 
-/// A range of a device's memory or of the host's. Only on the host device are
-/// both the same; elsewhere the host must not follow the address of a device.
+/// A range of the memory of a device or of the host. The host must not
+/// dereference addresses of a device, except those of the host device.
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-/// What the bytes of weights, gradients and losses are, for summing them.
-/// UInt64 sums are modulo 2^64.
+/// The type of the elements of weights, gradients and losses in sums. UInt64
+/// sums are modulo 2^64.
 enum class ElementType { Float32, Float64, UInt64 };
 
 } // namespace chimera::runtime

@@ -20,13 +20,13 @@ uint64_t chimera::runtime::elementBytes(ElementType type) {
 }
 
 namespace {
-/// Bytes of a sum that are worth another thread.
+/// The minimum number of bytes for which another thread is worth its cost.
 constexpr int64_t kGrain = 1 << 17;
 
 using Contributions = std::span<const std::byte *const>;
 
-/// Folds whole blocks in a local accumulator: all contributions of a block are
-/// read before it is written, so the sum may be one of them.
+/// Adds in a local accumulator, block by block. All contributions of a block
+/// are read before the block is written, so `sum` may be one of them.
 template <typename T>
 [[gnu::always_inline]] inline void foldElements(Contributions contributions,
                                                 std::byte *sum, uint64_t begin,
@@ -63,8 +63,7 @@ CHIMERA_VECTOR_WIDTHS void foldIntegers(Contributions contributions,
   foldElements<uint64_t>(contributions, sum, begin, end);
 }
 
-/// The fold of whole elements: `bytes` are a multiple of 8, or of the
-/// element's.
+/// Folds whole elements. Requires that `bytes` is a multiple of `elementBytes`.
 template <typename Fold>
 void foldAll(const Fold &fold, uint64_t elementBytes,
              Contributions contributions, std::byte *sum, uint64_t bytes) {

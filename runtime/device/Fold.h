@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one definition of an all-reduce's arithmetic. All channels and devices
-// share it, so that their results are equal to the last bit.
+// The arithmetic of an all-reduce. All channels and devices use this
+// definition, so their results are equal to the last bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +23,15 @@ namespace chimera::runtime {
 uint64_t elementBytes(ElementType type);
 
 /// Writes the left fold ((c0 + c1) + c2) + … of `contributions`, each of
-/// `bytes` bytes, to `sum`, which may be one of them but must not overlap one
-/// otherwise. No alignment is needed. Bytes after the last whole element of
-/// UInt64 are summed as one shorter number; of floating-point types there must
-/// be none. Requires at least one contribution.
+/// `bytes` bytes, to `sum`. `sum` may be one of the contributions, but must not
+/// overlap one partly. Memory may be unaligned. For UInt64, bytes after the
+/// last whole element are summed as one shorter number. For floating-point
+/// types there must be no such bytes. Requires at least one contribution.
 void fold(ElementType type, std::span<const std::byte *const> contributions,
           std::byte *sum, uint64_t bytes);
 
-/// Multiplies floating-point elements by `factor`; leaves integers alone, which
-/// have no fractions.
+/// Multiplies floating-point elements by `factor`. Does nothing for integers,
+/// which have no fractions.
 void scaleElements(ElementType type, Bytes bytes, double factor);
 
 } // namespace chimera::runtime

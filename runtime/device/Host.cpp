@@ -53,11 +53,11 @@ public:
   bool executesAtOnce() const override { return true; }
   Block allocate(uint64_t bytes, uint64_t alignment) override {
     Block block = makeBlock(bytes, alignment);
-    // Touches every page now, so that the first step is no slower than others.
+    // Touches every page now, so that the first step is not slower than others.
     std::memset(block.get(), 0, blockBytes(bytes, alignment));
     return block;
   }
-  // Blocks of the host know how they are freed.
+  // Host memory is freed by FreeMemory, not by the device.
   void free(std::byte *) noexcept override {}
   std::unique_ptr<Queue> makeQueue(const std::string &) override {
     return std::make_unique<HostQueue>();

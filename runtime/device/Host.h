@@ -12,8 +12,9 @@
 
 namespace chimera::runtime {
 
-/// Memory is the host's. Its queues execute everything at once, so every event
-/// has passed and nothing blocks. What work throws, the call throws.
+/// The synchronous device whose memory is the host's. Its queues execute every
+/// operation immediately, so every event has passed and nothing blocks.
+/// Exceptions of work are thrown by the call itself.
 std::unique_ptr<Device> makeHostDevice();
 
 /// A queue of the host. Any thread may use it at any time.

@@ -20,8 +20,8 @@ struct Value {
   size_t birth, lastUse;
 };
 
-/// The instructions as they run, with two steps: a value may live from one into
-/// the next.
+/// The instructions in execution order with two bodies, because a value may
+/// live from one step into the next.
 std::vector<uint32_t> unroll(const program::WorkerT &worker) {
   std::vector<uint32_t> order;
   auto append = [&](uint32_t begin, size_t end) {
@@ -69,12 +69,13 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
                    values[buffer] = Value{at, at};
                    return;
                  }
-                 // What is read before it is written was left by the previous
-                 // step, so it is there from the beginning.
+                 // A value that is read before it is written comes from the
+                 // previous step, so it counts from the beginning.
                  if (!values[buffer])
                    values[buffer] = Value{0, at};
                  values[buffer]->lastUse = at;
-                 // What it becomes takes its bytes from this instruction on.
+                 // From this instruction on, its bytes count for the buffer
+                 // that continues it.
                  if (use == Use::Leave) {
                    values[buffer]->lastUse = at - 1;
                    end(buffer);

@@ -14,11 +14,11 @@
 
 namespace chimera::runtime {
 
-/// For each instruction the bytes of the worker's arena that hold a value which
-/// is still needed: those of states always, those of any other buffer from the
-/// instruction that writes it (the post, if it is received) to the last that
-/// reads it (the wait, if it is sent or summed). Where steps differ, the most.
-/// Requires a verified program.
+/// For each instruction, the bytes of the worker's arena that have a value
+/// which is still needed. States count always. Any other buffer counts from the
+/// instruction that writes it (for a receive, its post) to the last instruction
+/// that reads it (for a send or all-reduce, its wait). If steps differ, the
+/// maximum counts. Requires a verified program.
 std::vector<uint64_t> arenaBytesInUse(const program::WorkerT &worker);
 
 } // namespace chimera::runtime

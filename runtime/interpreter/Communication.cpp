@@ -1,4 +1,4 @@
-//===- Communication.cpp - All that a program communicates ----------------===//
+//===- Communication.cpp - All communication of a program -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Communication.h - All that a program communicates --------*- C++ -*-===//
+//===- Communication.h - All communication of a program ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,12 @@
 
 namespace chimera::runtime {
 
-/// What the ranks of a verified program communicate. The ids of the groups are
-/// the numbers of its communicators. It is the same at all ranks, so the ranks
-/// of a process share it.
+/// All communication of a verified program between its ranks. The ids of the
+/// groups are the indices of the program's communicators. It is the same at all
+/// ranks, so the ranks of a process share it.
 Communication communicationOf(const program::ProgramT &program);
 
-/// The ranks that a rank exchanges messages or sums with, ascending.
+/// The ranks with which a rank exchanges messages or sums, ascending.
 std::vector<uint32_t> peersOf(const Communication &all, uint32_t rank);
 
 } // namespace chimera::runtime

@@ -1,15 +1,16 @@
-//===- Evaluate.cpp - A model's loss on data that it is not trained on ----===//
+//===- Evaluate.cpp - The loss of a model on held-out data ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A pass runs of a step its forwards, the loads and messages that they need,
-// and the sum of losses. What a program's proof says of all its instructions
-// holds of these too: who waits for whom is what it was, with fewer waits, and
-// a buffer is written and read in the same order. Between two steps with a
-// flush, and behind the last one, nothing else is in the buffers.
+// A pass runs the forwards of a step, the loads and messages that they need,
+// and the sum of losses. The program's proof is also valid for this subset of
+// instructions: the order of waits is the same, with fewer waits, and each
+// buffer is written and read in the same order. Passes run between two steps
+// with a flush, or after the last step. At these times, no other values are in
+// the buffers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,7 @@ void Interpreter::findEvaluated() {
 
 void Interpreter::evaluate() {
   beginEvaluation();
-  leaveSections(); // of a rank that has nothing to evaluate
+  leaveSections(); // for a rank without instructions to evaluate
   while (next())
     advance();
   finish();
@@ -63,8 +64,9 @@ void Interpreter::evaluate() {
 void Interpreter::beginEvaluation() {
   status.enter(Status::Evaluating);
   pass = 0;
-  // Behind a run without a flush forwards name older weights. What a pass
-  // renames is named again as it was: it updates nothing.
+  // All forwards must use the newest weights, although after a run without a
+  // flush they name older ones. A pass updates nothing, so the renames that it
+  // executes are undone at its end.
   for (const program::State &state : worker.states)
     evaluatedWeights[{state.pipeline(), state.stage()}] =
         bytesOf(state.weights());
@@ -72,8 +74,8 @@ void Interpreter::beginEvaluation() {
   enterPass();
 }
 
-/// Goes to the first section of a pass: the body or, without a flush, a step's
-/// prologue, behind which comes its epilogue.
+/// Enters the first section of a pass: the body or, without a flush, the
+/// prologue, which is followed by the epilogue.
 void Interpreter::enterPass() {
   lossOfStep.reset();
   const bool flushes = program.updates == program::Updates::Flush;
@@ -90,8 +92,8 @@ void Interpreter::skipToEvaluated() {
     }
 }
 
-/// Goes on behind a section of a pass. Returns whether the evaluation has
-/// ended.
+/// Continues after the end of a section of a pass. Returns whether the
+/// evaluation has ended.
 bool Interpreter::leavePass() {
   const bool flushes = program.updates == program::Updates::Flush;
   const auto size = static_cast<uint32_t>(worker.instructions.size());

@@ -1,14 +1,15 @@
-//===- Halts.cpp - Weights that stay finite -------------------------------===//
+//===- Halts.cpp - Updates that keep weights finite -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Each replica has a flag in memory of the device, which its updates set and
-// obey. The host reads it with the loss of the step. Replicas of a stage take
-// the same gradient sums, so they halt at the same update without asking each
-// other; other stages may be a few updates ahead when the run stops.
+// Each replica has a flag in the memory of the device. Its updates set the flag
+// and check it. The host reads it together with the loss of the step. Replicas
+// of a stage use the same gradient sums, so they halt at the same update
+// without communication. Other stages may be a few updates ahead when the run
+// stops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Makes the flags of this worker's replicas, which are not set.
+/// Creates the flags of this worker's replicas, initially not set.
 void Interpreter::makeFlags() {
   for (const program::State &state : worker.states) {
     Block &flag = flags[{state.pipeline(), state.stage()}] =
@@ -30,13 +31,13 @@ void Interpreter::makeFlags() {
     flagsRead.push_back(device.allocateHost(flags.size() * kFlagBytes));
 }
 
-/// Empty where weights need not stay finite.
+/// Empty if weights need not stay finite.
 Bytes Interpreter::flagOf(const Key &key) const {
   const auto flag = flags.find(key);
   return flag == flags.end() ? Bytes() : Bytes(flag->second.get(), kFlagBytes);
 }
 
-/// Puts on the queue that the host is told of the flags, with the loss.
+/// Queues a copy of the flags to the host, with the loss.
 void Interpreter::readFlags() {
   if (flags.empty())
     return;
@@ -47,7 +48,7 @@ void Interpreter::readFlags() {
   }
 }
 
-/// Notes whose updates have halted in a step that has ended.
+/// Records the replicas whose updates halted in a step that has ended.
 void Interpreter::noteHalts(const Ended &step) {
   if (flags.empty())
     return;

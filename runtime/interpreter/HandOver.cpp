@@ -1,4 +1,4 @@
-//===- HandOver.cpp - Memory that may go with its message -----------------===//
+//===- HandOver.cpp - Messages that are passed without a copy -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +21,8 @@ bool isInArena(const program::Buffer &buffer) {
   return !program::isStash(buffer.kind());
 }
 
-/// An instruction that uses something in a block. An update counts as a read
-/// that comes before a write.
+/// An instruction that uses memory of a block. An update counts as a read,
+/// because its read comes first.
 struct Touch {
   uint32_t instruction;
   bool reads;
@@ -80,21 +80,22 @@ private:
     });
   }
 
-  /// Whether nothing needs what the send at `post` leaves in its block.
+  /// Whether the value that the send at `post` leaves in its block is not
+  /// needed any more.
   bool isGivenAway(uint32_t post, uint32_t block) const {
     if (!exchangeable[block])
       return false;
     const std::vector<Touch> &list = touches[block];
     auto own = std::ranges::lower_bound(list, post, {}, &Touch::instruction);
-    // The next is its own wait unless something else looks at it meanwhile.
+    // The next use must be the wait of the send itself.
     auto wait = own + 1;
     if (wait == list.end() || wait->instruction != waits[post])
       return false;
     uint32_t sectionEnd = endOfSection(post);
     if (wait + 1 != list.end() && (wait + 1)->instruction < sectionEnd)
       return !(wait + 1)->reads;
-    // A step that ends with a flush is followed by itself. Elsewhere the value
-    // may be handed on.
+    // With a flush, the step is followed by itself. Otherwise the value may be
+    // passed to the next section.
     return program.updates == program::Updates::Flush && !list.front().reads;
   }
 
@@ -130,7 +131,8 @@ Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
     if (blocks.bytes.empty() || buffer.offset() >= end) {
       blocks.bytes.push_back(0);
       end = buffer.offset();
-      // A piece of a gradient begins anywhere, and others may lie over it.
+      // The start of a piece of a gradient may be unaligned, and other buffers
+      // may overlap with it.
       begin = end - end % program.buffer_alignment;
     }
     end = std::max(end, buffer.offset() + buffer.bytes());

@@ -1,12 +1,12 @@
-//===- HandOver.h - Memory that may go with its message ---------*- C++ -*-===//
+//===- HandOver.h - Messages that are passed without a copy -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Between ranks of one process a message can change its owner instead of being
-// copied: the two ends exchange memory. This file says which ones may.
+// The messages that can be passed without a copy. Between ranks of one process,
+// the sender and the receiver of such a message exchange their memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,25 +19,25 @@
 
 namespace chimera::runtime {
 
-/// A worker's arena, cut wherever no buffer lies. Each block can be anywhere in
-/// memory where buffers may begin.
+/// A worker's arena, divided into blocks at every place where no buffer is.
+/// Each block can be allocated separately, with the alignment of buffers.
 struct Blocks {
   struct Place {
     uint32_t block;
     uint64_t offset; ///< in the block
   };
   std::vector<uint64_t> bytes; ///< by block
-  std::vector<Place> places;   ///< by buffer; a stash's means nothing
+  std::vector<Place> places;   ///< by buffer; meaningless for a stash
 };
 
 Blocks blocksOf(const program::ProgramT &program,
                 const program::WorkerT &worker);
 
-/// For each instruction whether it is a post whose message fills a block that
-/// may be exchanged for another one of its size. No state may lie in that
-/// block, and nothing that a rename moves. Nothing may touch the block of a
-/// send before its wait, and whatever touches it next must overwrite it.
-/// Requires a verified program.
+/// For each instruction, whether it is a post whose message fills a whole block
+/// that can be exchanged for another block of the same size. Such a block has
+/// no state and nothing that a rename moves. If the post is a send, no
+/// instruction uses the block before its wait, and the next one that uses it
+/// overwrites it. Requires a verified program.
 std::vector<bool> findHandOvers(const program::ProgramT &program,
                                 const program::WorkerT &worker,
                                 const Blocks &blocks);

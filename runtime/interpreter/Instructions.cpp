@@ -1,4 +1,4 @@
-//===- Instructions.cpp - What each instruction puts on queues ------------===//
+//===- Instructions.cpp - Execution of each kind of instruction -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ static Access usesSum(Sum sum, Bytes bytes) {
   return sum == Sum::Begin ? writes(bytes) : updates(bytes);
 }
 
-/// The k-th of `count` equal slices.
+/// Slice k of `count` equal slices.
 template <typename AnyBytes>
 static AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
   size_t size = bytes.size() / count;
@@ -105,7 +105,7 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     return update(instruction, step);
   case Opcode::Split:
   case Opcode::Join:
-    return; // the same bytes under other numbers
+    return; // only the buffer numbers change
   case Opcode::Copy:
     return compute->copy(bytesOf(in[0]), bytesOf(out[0]));
   case Opcode::Rename: {
@@ -125,7 +125,7 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
 void Interpreter::load(const Instruction &instruction, uint64_t step) {
   Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
   uint32_t count = instruction.micro_batches();
-  // A piece's tensors lie one behind another.
+  // The tensors of a piece are contiguous, so pieces are loaded separately.
   uint32_t parts = pieces.partsOf(instruction.micro_batch());
   DataSource &source = pass ? *options.evaluation.data : data;
   for (uint32_t k = 0; k < count; ++k)
@@ -154,7 +154,7 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
     Bytes loss = last ? bytesOf(out[k]) : Bytes();
-    // A micro-batch that is not cut has one share: its loss.
+    // A micro-batch with one part has one share, which is its loss.
     auto shareOf = [&](uint32_t part) {
       return Bytes(shares.get() + part * loss.size(), loss.size());
     };
@@ -234,11 +234,10 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
   double scale = gradientScale(program, data, step, instruction.micro_batch(),
                                instruction.micro_batches());
-  // Any step may turn out to be the last.
+  // Any step may become the last one.
   if (options.keepGradients)
     keepGradient(instruction, bytesOf(in[2]), scale);
-  // Where the old weights are still needed, the new ones have a buffer of their
-  // own.
+  // If the old weights are still needed, the new ones have another buffer.
   if (out[0] != in[0])
     compute->copy(bytesOf(in[0]), bytesOf(out[0]));
   if (scale == 0)
@@ -280,7 +279,7 @@ void Interpreter::finishWait(const Instruction &waited) {
                           std::min<uint64_t>(sum.size(), kLossBytes)});
 }
 
-/// Where the gradient sum of an update is kept.
+/// The memory for the gradient sum of an update.
 Interpreter::Kept &Interpreter::keptOf(const Instruction &instruction) {
   Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
   if (!copy.block) {

@@ -21,7 +21,7 @@ using program::Opcode;
 using program::ValueKind;
 
 namespace {
-/// Whether an instruction may take long without calling the channels.
+/// Whether an instruction may take a long time without a call of the channels.
 bool computes(Opcode opcode) {
   switch (opcode) {
   case Opcode::Load:
@@ -76,7 +76,8 @@ Interpreter::Interpreter(const program::ProgramT &program,
     arena.push_back(allocate(bytes));
     allocated += blockBytes(bytes, program.buffer_alignment);
   }
-  // Exchanged at once: no device that executes later may still use the block.
+  // The exchange takes effect immediately, so an asynchronous device could
+  // still be using the block.
   handsOver = device.executesAtOnce()
                   ? findHandOvers(program, worker, blocks)
                   : std::vector<bool>(worker.instructions.size());
@@ -127,7 +128,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
 
 Interpreter::~Interpreter() {
   requests.clear();
-  compute.reset(); // nothing on it may use stashes and stages any more
+  compute.reset(); // finishes operations that use stashes and stages
   stashes.clear();
 }
 
@@ -140,7 +141,7 @@ void Interpreter::findRecomputes() {
                                  instruction.part())] = true;
 }
 
-/// Loads run ahead of the steps that need them.
+/// Prepares the queue for loads: they run ahead of the steps that need them.
 void Interpreter::expectLoads() {
   uint64_t count = 0, bytes = 0;
   for (const Instruction &instruction : worker.instructions)
@@ -155,7 +156,7 @@ void Interpreter::expectLoads() {
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
                                 uint32_t parts) const {
-  // Without a flush N + m is the number of micro-batch m of the next step.
+  // Without a flush, N + m is micro-batch m of the next step.
   return {step + m / program.micro_batches,
           static_cast<uint64_t>(copy) * program.micro_batches +
               m % program.micro_batches,
@@ -211,8 +212,8 @@ void Interpreter::rehearse() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
-  // After the first rehearsal, what is left is what libraries have taken for
-  // themselves, and no stash. What stages keep in later ones is their stashes'.
+  // After the first rehearsal no stash is left, so the remaining bytes belong
+  // to libraries. In later rehearsals they belong to stashes.
   if (options.meter && !std::exchange(hasRehearsed, true)) {
     peakStash -= std::min(peakStash, stashBytes());
     meterStart = options.meter->currentBytes();
@@ -254,7 +255,8 @@ void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
   stashBefore = stashBytes();
 }
 
-/// Goes on to the next section with an instruction where this one has no more.
+/// If this section has no more instructions, continues with the next section
+/// that has any.
 void Interpreter::leaveSections() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
@@ -300,11 +302,12 @@ void Interpreter::endStep() {
   ended.push_back({step, pass, nextLoss++, lossOfStep,
                    options.profile ? compute->recordTime() : compute->record(),
                    std::exchange(timed, {})});
-  // Those that have ended by now, without waiting.
+  // Reports steps that have ended, without a wait.
   tellOfSteps(SIZE_MAX);
 }
 
-/// Waits until no more than so many steps are not known to have ended.
+/// Reports steps that have ended. Waits until at most `mostAhead` steps have
+/// not.
 void Interpreter::tellOfSteps(size_t mostAhead) {
   while (!ended.empty() &&
          (ended.size() > mostAhead || device.isDone(ended.front().end))) {
@@ -369,7 +372,7 @@ void Interpreter::advance() {
   leaveSections();
 }
 
-/// Remembers which memory the compute queue has used for an instruction.
+/// Records which memory the compute queue has used for an instruction.
 void Interpreter::noteUses(const Instruction &instruction) {
   switch (instruction.opcode()) {
   case Opcode::PostSend:
@@ -379,7 +382,7 @@ void Interpreter::noteUses(const Instruction &instruction) {
   case Opcode::Split:
   case Opcode::Join:
   case Opcode::Rename:
-    return; // not by that queue, or not at all
+    return; // the compute queue does not use their memory
   default:
     break;
   }

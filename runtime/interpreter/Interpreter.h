@@ -5,14 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One loop over instructions. It holds the worker's memory (an arena in blocks
-// for byte ranges, a table of stashes) and the requests in flight, and knows
-// neither devices nor channels nor models: it puts what stages compute on a
-// queue of the device, posts messages and all-reduces, and orders the two by
-// events. It reads and writes no value itself. Stages see one piece at a time,
-// what one backward covers: the interpreter cuts what a forward covers into
-// those. A batch is the leading dimension of all values, so a piece of one is a
-// slice of its bytes.
+// The loop over the instructions of one worker. It owns the worker's memory (an
+// arena, allocated in blocks, and a table of stashes) and the requests in
+// flight. It knows no particular device, channel or model: it puts the
+// computations of stages on a queue of the device, posts messages and
+// all-reduces, and orders both with events. It reads and writes no values
+// itself.
+//
+// A stage computes one piece at a time: the micro-batch, or the part of it,
+// that one backward covers. If a forward covers several pieces, the interpreter
+// calls the stage for each. The samples are the leading dimension of all
+// values, so a piece is a slice of a value's bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,16 +41,17 @@
 
 namespace chimera::runtime {
 
-/// How a model is evaluated: its loss on `passes` times as many micro-batches
-/// as a step has, which `data` gives with the number of the pass as the step.
-/// All ranks run what forwards a step has, and what moves between them, and
-/// nothing else of it: in the same order, so with the same proof.
+/// The evaluation of a model: its loss on held-out data. It consists of
+/// `passes` passes over as many micro-batches as a step has. `data` gets the
+/// number of the pass as its step. All ranks run the forwards of a step and the
+/// messages that these need, in the order of a step and nothing else. So the
+/// program's proof is valid for a pass.
 struct Evaluation {
-  DataSource *data = nullptr; ///< null: there is none
+  DataSource *data = nullptr; ///< null: no evaluation
   uint64_t passes = 0;
-  uint64_t every = 0; ///< so many steps; 0: after the last one alone
-  /// Hears of it at workers that have the loss: behind how many steps, and the
-  /// mean.
+  uint64_t every = 0; ///< in steps; 0: only after the last step
+  /// Called at workers that have the loss, with the number of steps before the
+  /// evaluation and the mean loss.
   std::function<void(uint64_t, double)> onLoss = {};
 };
 
@@ -59,59 +63,64 @@ public:
   struct Options {
     /// The timeout of every wait of the host.
     std::chrono::milliseconds timeout = kForever;
-    /// Keep a copy of each update's gradient sums until the next.
+    /// Whether to keep a copy of each update's gradient sum until the next
+    /// update.
     bool keepGradients = false;
-    /// Keep the weights finite: each replica's updates halt at its first
-    /// gradient sum that is not (Stage::optimizerStep). `onHalt` hears of the
-    /// first replica of this worker, when the step has ended.
+    /// Whether to keep the weights finite: the updates of a replica halt at its
+    /// first gradient sum that is not finite (Stage::optimizerStep). `onHalt`
+    /// is called at the end of the step in which the first replica of this
+    /// worker halts.
     bool keepFinite = false;
     std::function<void()> onHalt = {};
-    /// Asked before each step but the first. If it says no, the step before was
-    /// the last one. Without a flush that step has begun the next one already,
-    /// and the next one is the last.
+    /// Called before each step except the first. If it returns false, no
+    /// further step begins. Without a flush, the step before has already begun
+    /// this step, so this step is completed and is the last one.
     std::function<bool(uint64_t)> mayBegin = {};
     const MemoryMeter *meter = nullptr;
-    /// If set, the durations of instructions and steps are added to it.
+    /// If set, collects the durations of instructions and steps.
     Profile *profile = nullptr;
-    /// If set, it is told when each instruction of a step ran. Where a device
-    /// executes later, it hears of all at the end of the run.
+    /// If set, collects the times of each instruction. On an asynchronous
+    /// device it gets them at the end of the run.
     Trace *trace = nullptr;
-    /// Between steps, where these have a flush: without one, no moment between
-    /// two steps has all weights of one step. Not behind the last step, where
-    /// the caller decides (evaluate).
+    /// Evaluations between steps. Requires a flush: without one, the weights of
+    /// one step never exist all at the same moment. After the last step there
+    /// is none; the caller may call `evaluate`.
     Evaluation evaluation = {};
   };
 
-  /// Makes the stages and initialises weights. Requires a verified program, its
-  /// `groups`, and as many ranks as it has. Throws whatever the stages throw
-  /// that do not fit. The channels are of memory of the device.
+  /// Creates the stages and initialises the weights. Requires a verified
+  /// program, its `groups`, and as many ranks as the program has. The channels
+  /// must work on the device's memory. Throws the exceptions of stages that
+  /// cannot run the program.
   Interpreter(const program::ProgramT &program,
               std::span<const ReduceGroup> groups, const StageFactory &factory,
               DataSource &data, Device &device, Channels &channels,
               Status &status, const Options &options);
   ~Interpreter();
 
-  /// Executes what stages compute in a step, in its order and with its memory,
-  /// on zeros: nothing is sent and no weights change. Then libraries have their
-  /// code and their memory before ranks wait for each other: to load or to take
-  /// some later may block a device until what it communicates has ended, which
-  /// others may do likewise. To be called before `begin`, or not at all.
+  /// Executes the computations of one step, in their order and memory, with
+  /// zeros as inputs. Nothing is sent and no weights change. This makes
+  /// libraries load their code and allocate their memory before ranks wait for
+  /// each other. If they did so later, the device could block until its
+  /// communication ends; if two devices did so, they could block each other for
+  /// ever. Call it before `begin` or not at all.
   void rehearse();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
 
-  /// Runs `steps` times the body or, without a flush, the prologue, the body
-  /// for each step but the last, and the epilogue; calls `onStep` after each
-  /// step with its loss, if this worker has one. To be called once.
+  /// Runs the program. With a flush, it runs the body `steps` times. Without a
+  /// flush, it runs the prologue, the body for each step but the last, and the
+  /// epilogue. Calls `onStep` after each step, with the step's loss if this
+  /// worker has one. Call it once.
   ///
-  /// Where a device executes later, the host puts at most kMostAhead whole
-  /// steps on its queues before it waits for the first of them to end, between
-  /// two steps. Within a step it never waits.
+  /// On an asynchronous device, the host is at most kMostAhead whole steps
+  /// ahead. If it is further ahead, it waits, between two steps, until the
+  /// oldest step has ended. It never waits inside a step.
   void run(uint64_t steps, const OnStep &onStep);
   static constexpr size_t kMostAhead = 1;
 
-  /// Runs the same, one instruction at a time, for callers that decide when:
-  /// `begin`, then `advance` as long as there is a `next`, then `finish`.
+  /// Runs the same program one instruction at a time: call `begin`, then
+  /// `advance` while `next` returns a position, then `finish`.
   struct Position {
     uint64_t step;
     uint32_t instruction;
@@ -120,34 +129,36 @@ public:
   std::optional<Position> next() const;
   void advance();
   void finish();
-  /// After a run: evaluates. `beginEvaluation` in place of `begin` likewise.
+  /// Evaluates the model after a run. `beginEvaluation` replaces `begin` if the
+  /// caller advances by single instructions.
   void evaluate();
   void beginEvaluation();
   /// Whether `advance` would wait for the end of a step.
   bool isTooFarAhead() const;
 
-  /// The weights of this worker's replicas, and, if kept, the gradient sums of
-  /// their last update, times its scale where they are floating-point numbers.
-  /// To be called after the run.
+  /// The weights of this worker's replicas; and, if kept, the gradient sums of
+  /// their last updates, multiplied by their scale if they are floating-point
+  /// numbers. Call them after the run.
   Replicas weights() const;
   Replicas gradients() const;
 
-  /// The replicas whose updates have halted, and in which step. To be called
-  /// after the run.
+  /// The replicas whose updates have halted, with the step. Call it after the
+  /// run.
   const std::map<std::pair<uint32_t, uint32_t>, uint64_t> &halted() const {
     return haltedIn;
   }
 
   uint64_t instructionsRun() const { return executed; }
-  /// How often the host waited for the device within a step.
+  /// How often the host waited for the device inside a step.
   uint64_t hostBlocksInSteps() const { return blocksInSteps; }
-  /// The steps that ended.
+  /// The number of steps that ended.
   uint64_t stepsRun() const { return step; }
-  /// What the arena takes, and the most bytes of stashes at any time.
+  /// The bytes allocated for the arena, and the maximum bytes of stashes.
   uint64_t arenaBytes() const { return allocated; }
   uint64_t peakStashBytes() const { return peakStash; }
-  /// The most bytes at any instruction: values in the arena (see ArenaUse.h)
-  /// and stashes, as the meter counts them before or after it.
+  /// The maximum, over instructions, of the bytes of values in the arena (see
+  /// ArenaUse.h) plus the bytes of stashes, as the meter counts them before or
+  /// after the instruction.
   uint64_t peakBytes() const { return peak; }
 
 private:
@@ -156,7 +167,7 @@ private:
   struct Kept {
     Block block;
     Bytes bytes;
-    bool isThere = false; ///< of an update
+    bool isThere = false; ///< whether an update has filled it
   };
   /// The bytes of a loss on the host: one element of any type.
   static constexpr uint64_t kLossBytes = 8;
@@ -216,85 +227,86 @@ private:
   Channels &channels;
   Status &status;
   const uint32_t copy;
-  const uint32_t firstRank; // of this copy
+  const uint32_t firstRank; // the first rank of this copy
   const program::Pieces pieces;
 
-  // Members are in this order because requests must be destroyed before the
-  // memory that they use, also after an error.
+  // The order of these members matters: requests must be destroyed before the
+  // memory that they use, even after an error.
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
-  std::vector<Block> arena; // by block; those handed over change
+  std::vector<Block> arena; // by block; a handed-over message replaces one
   std::map<Key, std::unique_ptr<Stage>> stages;
-  std::map<Key, Kept> kept;             // gradients
-  std::map<Key, Block> flags;           // of updates that have halted
+  std::map<Key, Kept> kept;             // gradient sums
+  std::map<Key, Block> flags;           // halted or not, on the device
   std::vector<ElementType> reduceTypes; // by communicator
-  // For each buffer the buffer in whose memory its value lies. A rename
-  // permutes them.
+  // For each buffer, the buffer in whose memory its value is. A rename permutes
+  // them.
   std::vector<uint32_t> places;
   std::vector<std::unique_ptr<Stash>> stashes;    // by place
   std::vector<std::unique_ptr<Request>> requests; // by post's index
   std::vector<bool> handsOver;                    // by post's index
-  // Whether a recompute makes the stash of a piece; indexed by stage, then
+  // Whether a recompute makes the stash of a piece. Indexed by stage, then
   // piece.
   std::vector<bool> recomputed;
-  Block shares;      // of a loss
-  LastUses lastUses; // by place
+  Block shares;      // parts of a loss
+  LastUses lastUses; // by entry of `places`
   uint32_t groupEnd = 0;
 
-  // A step whose instructions are all on queues.
+  // A step that was put on the queues completely.
   struct Timed {
-    uint64_t section; // as a trace numbers them
+    uint64_t section; // its number in a trace
     uint32_t instruction;
     Event begin, end;
   };
   struct Ended {
     uint64_t step;
-    std::optional<uint64_t> pass;        // of an evaluation
-    uint64_t losses;                     // where the loss is
+    std::optional<uint64_t> pass;        // the pass, if it is an evaluation
+    uint64_t losses;                     // number of its loss
     std::optional<ElementType> lossType; // none if this worker has no loss
     Event end;
-    std::vector<Timed> timed; // where the device executes later
+    std::vector<Timed> timed; // only on an asynchronous device
   };
-  std::deque<Ended> ended; // oldest first; not told of
-  // Host memory for the losses of these steps and the present one, in turns;
-  // and for the flags, in the order of `flags`.
+  std::deque<Ended> ended; // oldest first; not reported yet
+  // Host memory for the losses of these steps and the current one, used in
+  // turn, and for their flags, in the order of `flags`.
   std::vector<Block> losses;
   std::vector<Block> flagsRead;
   uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
   uint64_t blocksInSteps = 0;
 
-  // Where the run is: before instruction `index` of the section that ends at
-  // `end`.
+  // The position of the run: before instruction `index` of the section that
+  // ends at `end`.
   OnStep onStep;
   bool inPrologue = false;
   uint32_t index = 0;
   uint32_t end = 0;
   uint64_t step = 0;
   uint64_t steps = 0;
-  // For a profile: when the step began, on the host or the device, and what the
-  // device will have timed.
+  // For a profile: the time at which the step began, on the host or on the
+  // device, and the instructions that are timed on the device.
   int64_t stepBegin = 0;
   Event stepBeginOnDevice;
   std::vector<Timed> timed;
-  // For a trace: what steps that have ended timed on a device, oldest first.
+  // For a trace: the timed instructions of steps that have ended on an
+  // asynchronous device, oldest first.
   std::deque<std::vector<Timed>> tracedOnDevice;
 
-  // While the model is evaluated: the pass, and what it computes with.
+  // During an evaluation: the current pass, and the weights that it uses.
   std::optional<uint64_t> pass;
   std::map<Key, Bytes> evaluatedWeights;
   std::vector<uint32_t> placesBefore;
   std::vector<bool> evaluated; // by instruction, whether a pass runs it
   double sumOfPasses = 0;
 
-  std::map<Key, uint64_t> haltedIn; // step, by replica
+  std::map<Key, uint64_t> haltedIn; // the step in which a replica halted
 
   uint64_t executed = 0;
   int64_t meterStart = 0;
   bool hasRehearsed = false;
-  uint64_t allocated = 0;           // for the arena
+  uint64_t allocated = 0;           // bytes allocated for the arena
   std::vector<uint64_t> arenaInUse; // by instruction
-  uint64_t stashBefore = 0;         // the next instruction
+  uint64_t stashBefore = 0;         // before the next instruction
   uint64_t peakStash = 0;
   uint64_t peak = 0;
 };

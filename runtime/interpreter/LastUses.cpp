@@ -1,4 +1,4 @@
-//===- LastUses.cpp - When memory was used last ---------------------------===//
+//===- LastUses.cpp - The last uses of memory -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

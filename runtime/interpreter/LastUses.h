@@ -1,13 +1,14 @@
-//===- LastUses.h - When memory was used last -------------------*- C++ -*-===//
+//===- LastUses.h - The last uses of memory ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A device may receive into memory only after its last use, and send what is in
-// it only after it was written. Buffers share memory, whole or in part, so this
-// is known of each byte, not of each buffer: the arena is cut wherever a buffer
+// The last uses of each part of the arena by a queue. A device may receive into
+// memory only after its last use, and may send its contents only after they
+// were written. Buffers can share memory, completely or partly. So uses are
+// recorded for cells, not for buffers: the arena is divided wherever a buffer
 // begins or ends.
 //
 //===----------------------------------------------------------------------===//
@@ -27,11 +28,11 @@ class LastUses {
 public:
   explicit LastUses(const program::WorkerT &worker);
 
-  /// The queue has used the memory of `buffer` before `event`, which is later
-  /// than those before.
+  /// Records that the queue has used the memory of `buffer` before `event`.
+  /// Requires that `event` is later than those of earlier calls.
   void note(uint32_t buffer, bool writes, const Event &event);
 
-  /// A point behind all uses of any of the memory of `buffer`, or all that
+  /// The point after the last use of any memory of `buffer`, and after the last
   /// write to it.
   Event lastUse(uint32_t buffer) const;
   Event lastWrite(uint32_t buffer) const;
@@ -45,8 +46,8 @@ private:
   };
   template <typename Member> Event latest(uint32_t buffer, Member which) const;
 
-  std::vector<Cell> cells;   ///< between two cuts of the arena, ascending
-  std::vector<Range> ranges; ///< of cells, by buffer; empty for a stash
+  std::vector<Cell> cells;   ///< the cells of the arena, ascending
+  std::vector<Range> ranges; ///< the cells of each buffer; empty for a stash
 };
 
 /// The later of two points of one queue.

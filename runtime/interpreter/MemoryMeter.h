@@ -1,12 +1,13 @@
-//===- MemoryMeter.h - Bytes that stages hold -------------------*- C++ -*-===//
+//===- MemoryMeter.h - Bytes of stashes -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The arena of a worker is the interpreter's own; what stashes hold is not (a
-// transformer's lies in tensors). A meter tells how many bytes those are.
+// A meter for the memory of stashes. The interpreter owns the arena and knows
+// its size. Stashes belong to stages (a transformer's stash consists of
+// tensors), so their size must be measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +18,15 @@
 
 namespace chimera::runtime {
 
-/// Counts the bytes that the stages called by the current thread hold outside
-/// the arena. The interpreter reads it on its own thread between instructions,
-/// when only stashes and what stages keep for good are alive; it takes the
-/// value before the first instruction as zero.
+/// Counts the bytes outside the arena that belong to the stages of the current
+/// thread. The interpreter reads it on its own thread between instructions,
+/// when only stashes and permanent data of stages are allocated. The value
+/// before the first instruction counts as zero.
 class MemoryMeter {
 public:
   virtual ~MemoryMeter() = default;
-  /// Bytes now; may be negative where memory was freed by this thread that
-  /// another one allocated.
+  /// The bytes now. Can be negative if this thread freed memory that another
+  /// thread had allocated.
   virtual int64_t currentBytes() const { return 0; }
 };
 

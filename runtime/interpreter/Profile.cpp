@@ -1,4 +1,4 @@
-//===- Profile.cpp - What a run's time went into --------------------------===//
+//===- Profile.cpp - Durations of actions and waits -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ using program::Opcode;
 namespace {
 constexpr size_t kMostSamples = 4096;
 
-/// The kind of work under which an instruction's time is counted.
+/// The kind of event under which an instruction's duration is recorded.
 Profile::Key keyOf(const Instruction &instruction, const Instruction *posted) {
   auto kind = [](const Instruction &post) {
     return static_cast<int64_t>(post.kind());
@@ -60,7 +60,7 @@ ordered_json toJson(const Durations &durations) {
           {"max", durations.most()}};
 }
 
-/// "receive_activation" and the like.
+/// For example "receive_activation".
 std::string nameOfTransfer(const Profile::Key &key) {
   std::string name = key.opcode == Opcode::PostSend   ? "send "
                      : key.opcode == Opcode::PostRecv ? "receive "
@@ -79,7 +79,8 @@ ordered_json toJson(const program::OptimizerT &optimizer) {
           {"weight_decay", optimizer.weight_decay}};
 }
 
-/// What of a program decides how long its instructions take.
+/// Adds the properties of a program that determine the times of its
+/// instructions.
 void addProgram(ordered_json &document, const program::ProgramT &program) {
   document["name"] = program.name;
   document["schedule"] = program.schedule;
@@ -103,7 +104,7 @@ void Durations::add(int64_t nanoseconds) {
   largest = std::max(largest, nanoseconds);
   if (samples.size() < kMostSamples)
     return;
-  // Every second is enough, from now on too.
+  // From now on, every second sample of the current ones is enough.
   stride *= 2;
   for (size_t i = 0; i < samples.size() / 2; ++i)
     samples[i] = {samples[2 * i].nanoseconds, stride};
@@ -134,7 +135,8 @@ int64_t Durations::median() const {
 void Profile::add(const Instruction &instruction, const Instruction *posted,
                   int64_t nanoseconds) {
   const Key key = keyOf(instruction, posted);
-  // The label of an optimizer step names all micro-batches it was made from.
+  // Not for an optimizer step: its label names all micro-batches of its
+  // gradient.
   if (key.group == Key::Action && key.opcode != Opcode::OptimizerStep)
     nanoseconds = nanoseconds * std::max<int64_t>(1, instruction.parts()) /
                   std::max<int64_t>(1, instruction.micro_batches());
@@ -163,7 +165,7 @@ std::vector<int64_t> Profile::pack() const {
     for (const Durations::Sample &sample : durations.samples)
       packed.insert(packed.end(), {sample.nanoseconds, sample.weight});
   };
-  // The first entry is the steps', whatever its key says.
+  // The first entry has the steps; its key is not used.
   add({}, laterSteps);
   for (const auto &[key, durations] : times)
     add(key, durations);
@@ -245,7 +247,7 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
             toJson(durations);
     list.push_back(std::move(entry));
   }
-  // A name of the program's may have bytes that are not UTF-8.
+  // The program's name may have bytes that are not UTF-8.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

@@ -1,13 +1,13 @@
-//===- Profile.h - What a run's time went into ------------------*- C++ -*-===//
+//===- Profile.h - Durations of actions and waits ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// How long each kind of action took on each stage, and how long a rank waited
-// for each kind of message: what a user gives back to the compiler as costs.
-// All times are in nanoseconds.
+// The times of each kind of action on each stage, and of a rank's waits for
+// each kind of message. The compiler can read them as costs. All times are in
+// nanoseconds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,13 @@
 
 namespace chimera::runtime {
 
-/// How long one thing took, time after time. Count, total, least and most are
-/// exact; the median is that of some 2,000 to 4,000 samples, evenly spaced.
+/// The durations of one kind of event. Count, total, minimum and maximum are
+/// exact. The median is computed from about 2,000 to 4,000 evenly spaced
+/// samples.
 class Durations {
 public:
   void add(int64_t nanoseconds);
-  /// Counts the others' too. `add` is no longer to be called then.
+  /// Adds the durations of `other`. After this, `add` must not be called.
   void merge(const Durations &other);
 
   uint64_t count() const { return number; }
@@ -42,7 +43,7 @@ private:
 
   struct Sample {
     int64_t nanoseconds;
-    int64_t weight; ///< how many it stands for
+    int64_t weight; ///< the number of durations that it represents
   };
   uint64_t number = 0;
   int64_t sum = 0, smallest = INT64_MAX, largest = INT64_MIN;
@@ -50,12 +51,12 @@ private:
   std::vector<Sample> samples;
 };
 
-/// One rank's durations.
+/// The durations of one rank.
 class Profile {
 public:
-  /// What was timed: an action (`opcode`, `index` is the stage); the wait for a
-  /// transfer or its post (`opcode` of the post, `index` the kind of value); or
-  /// whatever else a worker does.
+  /// A kind of event: an action (`opcode`; `index` is the stage), a wait for a
+  /// transfer or its post (`opcode` of the post; `index` is the kind of value),
+  /// or anything else that a worker does.
   struct Key {
     enum Group : int64_t { Action, Wait, Post, Other } group;
     program::Opcode opcode;
@@ -64,22 +65,25 @@ public:
     auto operator<=>(const Key &) const = default;
   };
 
-  /// Adds what an instruction took; `posted` is what it waits for, null for
-  /// all but waits. An action counts as one on a whole micro-batch: it takes
-  /// its share where it covers several, and as many times more where it covers
-  /// a part of one.
+  /// Adds the duration of an instruction. `posted` is the post that a wait
+  /// completes; null for other instructions. The duration of an action is
+  /// converted to one whole micro-batch: divided by the number of micro-batches
+  /// that it covers, or multiplied by the number of parts if it covers one
+  /// part.
   void add(const program::Instruction &instruction,
            const program::Instruction *posted, int64_t nanoseconds);
   void addStep(int64_t nanoseconds);
 
-  /// Without those of the first step, which makes connections and takes memory,
-  /// unless that is all there is of a kind.
+  /// The durations without those of the first step, which opens connections and
+  /// allocates memory. Kinds of events that exist only in the first step are
+  /// included.
   const std::map<Key, Durations> &durations() const { return times; }
-  /// The steps but the first, and that one.
+  /// The durations of all steps except the first; the duration of the first
+  /// step.
   const Durations &steps() const { return laterSteps; }
   int64_t firstStep() const { return first; }
 
-  /// As plain memory, and back.
+  /// Conversion to plain memory and back.
   std::vector<int64_t> pack() const;
   static Profile unpack(const std::vector<int64_t> &packed);
 
@@ -90,21 +94,21 @@ private:
   int64_t first = 0;
 };
 
-/// What computed while a profile was made. The program does not say it.
+/// What computed while a profile was made. It is not part of the program.
 struct Computed {
-  std::string stages;   ///< their kind, as --stages calls it
-  std::string device;   ///< as --device calls it
-  uint32_t threads = 1; ///< of a rank
-  /// Of the host's, for each of its ranks; 0 where ranks compute on no cores.
+  std::string stages;   ///< kind of the stages, as in --stages
+  std::string device;   ///< as in --device
+  uint32_t threads = 1; ///< threads of one rank
+  /// The host's cores for each of its ranks; 0 if ranks compute on no cores.
   double coresPerRank = 0;
 };
 
-/// A JSON document of the ranks' profiles, with the steps of `root`: for each
-/// stage over all its replicas the durations of its actions, for each rank
-/// those of its waits and posts. It also says what was measured: the model, the
-/// layers of each stage, the optimizer, the sizes of a step and what computed.
-/// A reader can so tell what a layer took, and what other stages or
-/// micro-batches would take.
+/// A JSON document with the profiles of the ranks and the steps of rank `root`.
+/// For each stage it has the durations of its actions over all replicas, for
+/// each rank those of its waits and posts. It also states what was measured:
+/// the model, the layers of each stage, the optimizer, the sizes of a step and
+/// what computed. From this a reader can compute the time of a layer, and
+/// predict the times of other stages or micro-batch sizes.
 std::string formatProfile(const program::ProgramT &program,
                           const std::vector<Profile> &ranks, uint32_t root,
                           const Computed &computed);

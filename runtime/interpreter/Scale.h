@@ -12,34 +12,35 @@
 
 namespace chimera::runtime {
 
-/// What the losses of micro-batches [first, first + count) of a step weigh, of
-/// all copies: count·W where each is a mean.
+/// The total weight of the losses of micro-batches [first, first + count) of a
+/// step, in all copies. This is count·W if each loss is a mean.
 double totalWeight(const program::ProgramT &program, DataSource &data,
                    uint64_t step, uint32_t first, uint32_t count);
 
-/// By what the gradients of these are multiplied: one by their weight, or 0 if
-/// nothing counts in them. An update by 0 is left out: weights and optimizer
-/// state stay as they are. Every rank knows that without asking.
+/// The factor for the gradients of these micro-batches: 1 / weight, or 0 if the
+/// weight is 0. With a factor of 0, the update is left out, so weights and
+/// optimizer state do not change. Every rank can compute the factor by itself.
 double gradientScale(const program::ProgramT &program, DataSource &data,
                      uint64_t step, uint32_t first, uint32_t count);
 
-/// Writes the sum of the `parts` shares of a loss that lie one after the other
-/// in `shares`.
+/// Writes to `loss` the sum of its `parts` shares, which are contiguous in
+/// `shares`.
 void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 
-/// The loss of a step: the bits of the sum over all N·W micro-batches, and that
-/// by their weight as a number.
+/// The loss of a step: the bits of the sum over all N·W micro-batches, and the
+/// sum divided by their weight.
 struct Loss {
   uint64_t sum;
   double mean;
-  bool counts = true; ///< whether anything does in the step; else the mean is 0
+  bool counts = true; ///< false if the weight is 0; then the mean is 0
 };
 
-/// Reads a sum of losses, which weigh as much together. Throws
-/// std::runtime_error if that is less than nothing, or no number.
+/// Reads a sum of losses whose total weight is `weight`. Throws
+/// std::runtime_error if the weight is negative or not a number.
 Loss readLoss(ConstBytes sum, ElementType type, double weight);
 
-/// The mean of the losses of an evaluation. Throws std::runtime_error likewise.
+/// The mean loss of an evaluation. Throws std::runtime_error unless the weight
+/// is positive.
 double meanOf(double sum, double weight);
 
 } // namespace chimera::runtime

@@ -67,7 +67,7 @@ void SimulatedRanks::evaluate() {
   runAll();
 }
 
-/// To the end of what the ranks have begun.
+/// Runs until the ranks have finished everything that was begun.
 void SimulatedRanks::runAll() {
   std::vector<simulated::Simulation::Host> hosts;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {

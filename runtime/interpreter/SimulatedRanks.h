@@ -1,13 +1,13 @@
-//===- SimulatedRanks.h - All ranks of a run on simulated devices -*- C++
-//-*-===//
+//===- SimulatedRanks.h - A whole run on simulated devices ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Every rank's interpreter, on a device of one simulation and stepped an
-// instruction at a time by one thread. The seed decides when each goes on.
+// The interpreters of all ranks, each on a device of one simulation. One thread
+// advances them, one instruction at a time. The seed decides which one advances
+// next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,37 +24,38 @@ class SimulatedRanks {
 public:
   struct Options {
     uint64_t seed = 0;
-    /// How messages behave; else as the program was proven.
+    /// The message model; by default the one that the program was proven under.
     std::optional<program::MessageModel> model = {};
-    /// Whether each host goes on only when its queues have executed all, as on
-    /// a device that executes at once.
+    /// Whether each host advances only when its queues are empty, as on a
+    /// synchronous device.
     bool hostsWait = false;
     Interpreter::Options interpreter = {};
-    /// Hears of evaluations in place of theirs, with the rank.
+    /// Called for evaluations with the rank, the step and the loss, in place of
+    /// the interpreters' own callbacks.
     std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
     std::function<Status &(uint32_t)> statusOf; ///< by rank; required
-    /// For tests: orderings that are left out.
+    /// For tests: orderings that the simulation leaves out.
     std::function<bool(const simulated::Label &, simulated::Ordering)>
         isLeftOut = {};
   };
 
-  /// Makes the interpreters. Requires a verified program. Throws what they
-  /// throw.
+  /// Creates the interpreters. Requires a verified program. Throws the
+  /// interpreters' exceptions.
   SimulatedRanks(const program::ProgramT &program, const StageFactory &factory,
                  DataSource &data, const Options &options);
 
   using OnStep = std::function<void(uint32_t, uint64_t, std::optional<Loss>)>;
 
-  /// Runs all ranks to the end, and calls `onStep` with the rank, the step and
-  /// its loss. Throws std::runtime_error where nothing can happen any more
-  /// though not all is done, what operations throw, and, at the end, where two
-  /// uses of memory were not ordered. To be called once.
+  /// Runs all ranks to the end. Calls `onStep` with the rank, the step and its
+  /// loss. Throws std::runtime_error if nothing can advance although not all
+  /// ranks have ended, or, at the end, if two uses of memory were not ordered.
+  /// Also throws the exceptions of operations. Call it once.
   void run(uint64_t steps, const OnStep &onStep);
-  /// After that: evaluates, and throws likewise.
+  /// Evaluates the model after `run`. Throws the same exceptions.
   void evaluate();
 
   Interpreter &rank(uint32_t rank) { return *ranks.at(rank); }
-  /// The rank that was last in a call that threw.
+  /// The rank that was running when a call threw.
   uint32_t current() const { return running; }
   const simulated::Simulation &world() const { return simulation; }
 

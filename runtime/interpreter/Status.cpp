@@ -27,7 +27,8 @@ int64_t chimera::runtime::steadyNanoseconds() {
 
 void Status::fail(const std::string &text) {
   if (isFailing.exchange(1) != 0) {
-    // Another thread writes the reason: the caller is about to read it.
+    // Another thread is writing the reason. Wait for it, because the caller
+    // reads it next.
     for (int i = 0; i < 1000 && state.load() != Failed; ++i)
       sched_yield();
     return;

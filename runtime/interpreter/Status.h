@@ -15,39 +15,39 @@
 
 namespace chimera::runtime {
 
-/// Nanoseconds of the host's steady clock, comparable between processes.
+/// The host's steady clock in nanoseconds, comparable between processes.
 int64_t steadyNanoseconds();
 
-/// One rank's entry. Lives in shared memory: no pointers, zero is a valid start
-/// value.
+/// The entry of one rank in the status page. It is in shared memory, so it has
+/// no pointers, and zero is a valid initial value.
 struct alignas(64) Status {
   enum State : uint32_t {
     Absent,     ///< not started, or on another host
     Starting,   ///< allocating, initialising weights
     Running,    ///< at `instruction` of step `step`
-    Finishing,  ///< after the last step: gathering
-    Saving,     ///< the root: saving
+    Finishing,  ///< after the last step: gathering results
+    Saving,     ///< the root saves
     Evaluating, ///< at `instruction` of a pass, after `step` steps
-    Done,       ///< may leave
-    Failed      ///< ended by an error, which `reason` tells
+    Done,       ///< may exit
+    Failed      ///< ended by the error in `reason`
   };
 
   std::atomic<uint32_t> state;
   std::atomic<int32_t> pid;
   std::atomic<uint64_t> step;
   std::atomic<uint32_t> instruction;
-  /// When it got there, in steadyNanoseconds.
+  /// The time at which it got there, by steadyNanoseconds.
   std::atomic<int64_t> since;
-  /// What its device is at, where that executes later and is behind.
+  /// The position of its device, if that is asynchronous and behind the host.
   std::atomic<uint32_t> isBehind;
   std::atomic<uint32_t> deviceInstruction;
   std::atomic<uint64_t> deviceStep;
   std::atomic<int64_t> deviceSince;
-  /// Whether a thread has begun to write why it fails.
+  /// Whether a thread has begun to write the reason of a failure.
   std::atomic<uint32_t> isFailing;
   /// The state in which it failed.
   std::atomic<uint32_t> failedIn;
-  /// Terminated text, valid once the state is Failed.
+  /// A text that ends with a zero byte; valid when the state is Failed.
   std::array<char, 1000> reason;
 
   void enter(State next) {
@@ -66,8 +66,8 @@ struct alignas(64) Status {
     isBehind.store(1, std::memory_order_release);
   }
   void deviceHasNothing() { isBehind.store(0, std::memory_order_release); }
-  /// The first failure of a rank counts. Several threads of its process may
-  /// call it at once.
+  /// Records a failure; only the first one of a rank is kept. Several threads
+  /// of the process may call it at once.
   void fail(const std::string &text);
 };
 

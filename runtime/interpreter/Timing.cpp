@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A host reads its clock before and after an instruction. A device that
-// executes later has clocks of its own: its queue records a point before and
-// one behind what an instruction put on it, and the time between two points is
-// known when both have passed.
+// On a synchronous device, the host reads its clock before and after an
+// instruction. An asynchronous device has its own clock: its queue records a
+// point before and a point after the operations of an instruction. The time
+// between two points is known when both have passed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ void Interpreter::addToProfile(const Instruction &instruction,
   options.profile->add(instruction, posted, nanoseconds);
 }
 
-/// What the device took for a step that has ended.
+/// Adds the device's times for a step that has ended.
 void Interpreter::profileStep(const Ended &step) {
   for (const Timed &each : step.timed)
     addToProfile(worker.instructions[each.instruction],
@@ -55,17 +55,17 @@ void Interpreter::profileStep(const Ended &step) {
 }
 
 /// Keeps the points of a step that has ended until the end of the run, unless
-/// steps behind it take its place in the trace.
+/// later steps replace it in the trace.
 void Interpreter::keepForTrace(Ended &step) {
   tracedOnDevice.push_back(std::move(step.timed));
-  // The first step has timed the prologue too.
+  // An entry has one section. Only the first step's also has the prologue.
   while (tracedOnDevice.size() > options.trace->mostSections())
     tracedOnDevice.pop_front();
 }
 
-/// Tells the trace when the last steps ran, by the host's clock. Of the
-/// device's the host knows one moment, which is now: a point behind all others
-/// has just passed.
+/// Adds the last steps to the trace, in times of the host's clock. The two
+/// clocks are related through one moment: after the wait below, the last point
+/// on the device has just passed.
 void Interpreter::traceDevice() {
   const Event last = compute->recordTime();
   device.waitFor(last, options.timeout);

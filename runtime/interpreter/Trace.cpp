@@ -1,4 +1,4 @@
-//===- Trace.cpp - When one rank did what ---------------------------------===//
+//===- Trace.cpp - Times of a rank's instructions -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,8 @@ Trace::Trace(const program::ProgramT &program, const program::WorkerT &worker,
   sections.reserve(most);
 }
 
-/// The first sections take memory; later ones have that of the oldest.
+/// The first sections allocate memory; later ones reuse the memory of the
+/// oldest.
 void Trace::begin(uint64_t section) {
   if (sections.size() < most) {
     sections.emplace_back();

@@ -1,13 +1,14 @@
-//===- Trace.h - When one rank did what -------------------------*- C++ -*-===//
+//===- Trace.h - Times of a rank's instructions -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Which instruction of a rank ran from when to when, for the last steps of a
-// run. A run may be stopped after any step, so each is recorded, into memory
-// that is taken once; the oldest gives way. TraceFormat.h makes events of it.
+// The times of each instruction of a rank, for the last steps of a run. A run
+// may be stopped after any step, so every step is recorded. The memory is
+// allocated once; new steps overwrite the oldest. TraceFormat.h converts a
+// trace to events.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,37 +28,39 @@ public:
     uint32_t instruction;
     int64_t begin, end; ///< nanoseconds of a steady clock
   };
-  /// What ran in one go of the worker's stream. Number 0 is the prologue; the
-  /// number of a body or of the epilogue is that of its step, from 1.
+  /// One execution of a section of the worker's stream. The prologue has number
+  /// 0. A body or the epilogue has the number of its step, from 1.
   struct Section {
     uint64_t number = 0;
-    std::vector<Span> spans; ///< in the order in which they ran
+    std::vector<Span> spans; ///< in execution order
   };
 
-  /// Holds nothing, and is to hold nothing.
+  /// A trace that records nothing.
   Trace() = default;
-  /// Takes the memory for the sections of the last `steps` steps of `worker`.
+  /// Allocates memory for the sections of the last `steps` steps of `worker`.
   Trace(const program::ProgramT &program, const program::WorkerT &worker,
         uint64_t steps);
 
-  /// How many sections show `steps` whole steps. Without a flush a step begins
-  /// in the section of the step before it, so that takes one more.
+  /// The number of sections that show `steps` whole steps. Without a flush, a
+  /// step begins in the section of the step before, so one more section is
+  /// needed.
   static uint64_t sectionsOf(const program::ProgramT &program, uint64_t steps);
 
-  /// Sections come one after another, and the spans of a section too.
+  /// Adds a span. Requires that sections come in order, and the spans of a
+  /// section too.
   void add(uint64_t section, const Span &span) {
     if (sections.empty() || sections.back().number != section)
       begin(section);
     sections.back().spans.push_back(span);
   }
-  /// Adds so much to all times.
+  /// Adds `nanoseconds` to all times.
   void shift(int64_t nanoseconds);
 
-  /// The most that it holds. Then, those that it holds, the oldest first.
+  /// The maximum number of sections; the recorded sections, oldest first.
   size_t mostSections() const { return most; }
   std::span<const Section> kept() const { return sections; }
 
-  /// As plain memory, and back.
+  /// Conversion to plain memory and back.
   std::vector<int64_t> pack() const;
   static Trace unpack(std::span<const int64_t> packed);
 
@@ -65,7 +68,7 @@ private:
   void begin(uint64_t section);
 
   size_t most = 0;
-  size_t mostSpans = 0; ///< of a section
+  size_t mostSpans = 0; ///< of one section
   std::vector<Section> sections;
 };
 

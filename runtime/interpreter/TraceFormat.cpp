@@ -1,4 +1,4 @@
-//===- TraceFormat.cpp - What ranks did, as a file of events --------------===//
+//===- TraceFormat.cpp - Traces as a file of events -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ bool isAction(Opcode opcode) {
 
 std::string nameOf(uint32_t worker) { return "P" + std::to_string(worker); }
 
-/// One event a line. A byte that is not UTF-8 is replaced.
+/// One line of JSON. Bytes that are not UTF-8 are replaced.
 std::string lineOf(const ordered_json &value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
@@ -86,17 +86,17 @@ public:
   }
 
 private:
-  /// The ends of a message, as far as they were found.
+  /// One end of a message. An arrow needs both ends.
   struct End {
     std::string name;
-    int64_t middle; ///< of its action
+    int64_t middle; ///< the middle of its action
     uint32_t peer;
   };
   struct Arrow {
     std::optional<End> from, to;
   };
-  /// The copy, the section, the sender, the receiver, and which of its messages
-  /// there.
+  /// The copy, the section, the sender, the receiver, and the index of the
+  /// message among those of this sender and receiver in the section.
   using MessageKey =
       std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, uint64_t>;
 
@@ -143,14 +143,16 @@ private:
     }
   }
 
-  /// As the compiler numbers them: through all steps of the trace.
+  /// The number of the micro-batch over all steps of the trace, as in the
+  /// compiler's traces.
   uint64_t microBatchOf(const Instruction &instruction) const {
     return (sectionStep - firstStep) * program.micro_batches +
            instruction.micro_batch();
   }
 
-  /// "3", "2-3", "3a", and ' behind it for each further stage that the worker
-  /// has of the pipeline: as the compiler calls it (Timeline.h).
+  /// The micro-batches of an action in the compiler's notation (Timeline.h):
+  /// "3", "2-3", "3a". A "'" follows for each further stage that the worker has
+  /// of the pipeline.
   std::string coverOf(const Instruction &of, uint32_t stage) const {
     const uint64_t first = microBatchOf(of), count = of.micro_batches();
     std::string cover = std::to_string(first);
@@ -172,7 +174,7 @@ private:
                                  : "'" + std::to_string(chunk));
   }
 
-  /// "all-reduce of stage 1"
+  /// For example "all-reduce of stage 1".
   std::string nameOfSum(const Instruction &start) const {
     const program::CommunicatorT &sum = *program.communicators[start.target()];
     return "all-reduce of " + (sum.kind == ValueKind::Loss ? "the loss"
@@ -276,13 +278,13 @@ private:
       case Opcode::Split:
       case Opcode::Join:
       case Opcode::Rename:
-        break; // nothing happens
+        break; // no time is spent
       }
     }
     findArrows(section);
   }
 
-  /// Whether an action makes, or takes, the value of a message.
+  /// Whether an action computes, or uses, the value of a message.
   static bool isOf(const Instruction &action, const Instruction &message,
                    uint32_t stage) {
     const bool isForward = action.opcode() == Opcode::Forward;
@@ -294,8 +296,8 @@ private:
            action.part() == message.part();
   }
 
-  /// Each message has its ends in the section where it is posted: the k-th send
-  /// to a worker is received by its k-th receive there.
+  /// The two ends of a message are in the same section: the k-th send to a
+  /// worker is received by its k-th receive from this worker.
   void findArrows(const Trace::Section &section) {
     std::map<uint32_t, uint64_t> sent, received; // by the other worker
     std::map<uint32_t, MessageKey> awaited;      // by the receive's index
@@ -347,7 +349,7 @@ private:
                               {"pid", std::get<0>(key)},
                               {"tid", thread}};
         if (!isStart)
-          event["bp"] = "e"; // in the action around it, not in the next one
+          event["bp"] = "e"; // ends in the enclosing action, not the next
         event["args"] = {{isStart ? "to" : "from", nameOf(end.peer)}};
         add(event);
       };
@@ -363,7 +365,7 @@ private:
   int64_t origin = 0;
   std::string text;
   std::map<MessageKey, Arrow> arrows;
-  // What is being added.
+  // The copy, worker and step whose events are being added.
   uint32_t process = 0, worker = 0;
   uint64_t sectionStep = 0;
 };

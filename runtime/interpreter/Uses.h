@@ -1,13 +1,14 @@
-//===- Uses.h - What an instruction does with buffers -----------*- C++ -*-===//
+//===- Uses.h - Uses of buffers by instructions -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// All that the runtime knows of when values live comes from here: the bytes in
-// use (ArenaUse.h), the memory that a message may take with it (HandOver.h) and
-// the points that messages have to wait for (LastUses.h).
+// The uses of buffers by instructions. The runtime derives everything it knows
+// about the lifetime of values from here: the bytes in use (ArenaUse.h), the
+// messages that need no copy (HandOver.h), and the points that messages must
+// wait for (LastUses.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,20 +23,21 @@ namespace chimera::runtime {
 
 enum class Use {
   Read,
-  Write,  ///< a new value, whatever was there
-  Update, ///< a new value in the place of one that is read
-  /// A value that goes on under other numbers, in the same bytes: this number
-  /// ends or begins.
+  Write,  ///< writes a new value without reading the old one
+  Update, ///< replaces a value that it reads
+  /// The value continues in the same bytes under other buffer numbers: this
+  /// buffer number ends (Leave) or begins (Enter).
   Leave,
   Enter,
-  /// A wait: what it completes has read or written this until now.
+  /// A wait: until here, the operation that it completes has read or written
+  /// the buffer.
   EndOfRead,
   EndOfWrite,
 };
 
-/// Calls `visit(buffer, Use)` for each buffer that an instruction of the worker
-/// uses, once: those that it reads come first. A transfer or an all-reduce uses
-/// its buffers where it is posted and where it is waited for.
+/// Calls `visit(buffer, Use)` once for each buffer that an instruction of the
+/// worker uses, first for those that it reads. A transfer or an all-reduce uses
+/// its buffers both at its post and at its wait.
 template <typename Visit>
 void forEachUse(const program::WorkerT &worker,
                 const program::Instruction &instruction, const Visit &visit) {

@@ -1,4 +1,4 @@
-//===- Aliases.cpp - Files that say more than they hold -------------------===//
+//===- Aliases.cpp - Whether parts of a file share bytes ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ namespace {
 using flatbuffers::Offset;
 using flatbuffers::uoffset_t;
 
-/// What a reference refers to, counted against a limit.
+/// Adds up the bytes of everything that is referenced, up to a limit.
 class Count {
 public:
   explicit Count(uint64_t limit) : left(limit) {}
@@ -161,8 +161,8 @@ public:
   }
 
 private:
-  /// A table has at least an offset to its description and one for each field
-  /// that is required. What else it has may be shared or left out.
+  /// A table has at least an offset to its vtable and an offset for each
+  /// required field. Its vtable may be shared, and other fields may be absent.
   void table(uint64_t requiredFields) {
     take((1 + requiredFields) * sizeof(uoffset_t));
   }

@@ -1,4 +1,4 @@
-//===- Aliases.h - Files that say more than they hold -----------*- C++ -*-===//
+//===- Aliases.h - Whether parts of a file share bytes ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,17 +14,18 @@
 
 namespace chimera::program {
 
-/// Whether tables, lists and texts of `content` must share bytes: each counted
-/// as often as something refers to it, they take more than `bytes`, which is
-/// the size of the FlatBuffer. A small file could otherwise refer to one long
-/// list ten thousand times, and reading would copy it ten thousand times.
-/// Requires a FlatBuffer that its verifier accepts. Looks at no more than
-/// `bytes` references.
+/// Whether tables, lists and texts of `content` share bytes: they do if all of
+/// them, counted once for every reference, take more than `bytes`, the size of
+/// the FlatBuffer. Without this check, a small file could refer to one long
+/// list ten thousand times, and reading would make ten thousand copies of it.
+/// Requires a FlatBuffer that the FlatBuffers verifier accepts. Looks at no
+/// more than `bytes` references.
 bool hasAliases(const Program &content, uint64_t bytes);
 
-/// Whether each list begins where its entries can be read. The FlatBuffers
-/// verifier looks only at the 32 bits of the length before it. Requires the
-/// same, and stops where `hasAliases` is true.
+/// Whether the entries of each list are aligned for their type. The FlatBuffers
+/// verifier checks only the alignment of the 32-bit length before them.
+/// Requires a FlatBuffer that the verifier accepts. Stops early if `hasAliases`
+/// is true.
 bool areListsAligned(const Program &content, uint64_t bytes);
 
 } // namespace chimera::program

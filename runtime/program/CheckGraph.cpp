@@ -1,4 +1,4 @@
-//===- CheckGraph.cpp - What is wrong with a package's graph --------------===//
+//===- CheckGraph.cpp - Checks of a package's graphs ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

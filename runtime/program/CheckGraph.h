@@ -1,4 +1,4 @@
-//===- CheckGraph.h - What is wrong with a package's graph ------*- C++ -*-===//
+//===- CheckGraph.h - Checks of a package's graphs --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,13 +15,13 @@
 
 namespace chimera::program {
 
-/// Of a graph, or tensors of one kind in a layer.
+/// The limit on values in a graph, and on tensors of one kind in a layer.
 inline constexpr uint32_t kMostValues = 1 << 20;
 
-/// What is wrong first with a package; everything after it is skipped.
+/// The first error in a package. Later errors are ignored.
 struct FirstError {
-  std::string where; ///< begins a message: "layer 3: "
-  std::string text;  ///< empty where nothing is wrong
+  std::string where; ///< the beginning of a message, for example "layer 3: "
+  std::string text;  ///< empty if there is no error
 
   explicit operator bool() const { return !text.empty(); }
   void fail(const std::string &message) {
@@ -33,9 +33,13 @@ struct FirstError {
 void checkText(FirstError &error, const char *what, const std::string &text);
 void checkType(FirstError &error, TensorType type);
 
-/// Fails unless the graph takes and makes only tensors of these roles, each
-/// once and with a number below the `count` of its role, makes each value
-/// before it is used, and gives each argument of a call what its kind has.
+/// Checks a graph. Fails
+/// - if an input has a role that is not in `takes`, or an output has one that
+///   is not in `makes`;
+/// - if two ports have the same role and index, or an index is not below the
+///   `count` of its role;
+/// - if a value is used before it is made, or made twice;
+/// - or if an argument of a call does not have the field that its kind needs.
 void checkGraph(FirstError &error, const GraphT &graph,
                 std::span<const Role> takes, std::span<const Role> makes,
                 const std::function<size_t(Role)> &count);

@@ -1,4 +1,4 @@
-//===- CheckPackage.cpp - What is wrong with a package --------------------===//
+//===- CheckPackage.cpp - Checks of a package -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,13 +17,14 @@ namespace chimera::program {
 
 namespace {
 
-// No model has more; what is below can be multiplied by 16 and added up.
+// No model has more. Sizes below this can be multiplied by 16 and added without
+// overflow.
 constexpr int64_t kMostElements = int64_t{1} << 44;
 constexpr size_t kMostLayers = 1 << 14;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
-/// Says what is wrong first; everything after it is skipped.
+/// Finds the first error; ignores later ones.
 class Checker {
 public:
   explicit Checker(const PackageT &package) : package(package) {}
@@ -94,7 +95,7 @@ private:
                            parameter.start == Start::TruncatedNormal;
     if (hasBounds && !(parameter.low < parameter.high))
       fail("expected a lower bound below the upper one" + of);
-    // Further out the error function is 1 to the last bit.
+    // Beyond 4 deviations the error function is 1 to the last bit.
     const double reach = 4 * parameter.deviation;
     if (parameter.start == Start::TruncatedNormal &&
         !(parameter.low < parameter.mean + reach &&
@@ -167,7 +168,7 @@ private:
         graphs.input_gradient_flops > kMost / 4 ||
         graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
       return fail("expected numbers of operations below 2^61");
-    // It becomes the name of a file.
+    // The hash becomes a file name.
     const std::string &native = graphs.native;
     if (!native.empty() &&
         (native.size() != 64 ||
@@ -304,7 +305,8 @@ private:
       if (terms(*graphs) != terms(*kind.graphs[0]))
         return fail("expected a weight of as many terms for all numbers of "
                     "samples");
-      // A part of a micro-batch has its share of each buffer.
+      // The buffer of a part of a micro-batch is the part's share of the whole
+      // buffer.
       const LayerGraphsT &most = *kind.graphs[0];
       const auto share = [&](int64_t bytes, int64_t ofMost) {
         return __int128(bytes) * most.samples ==
@@ -323,7 +325,7 @@ private:
     });
   }
 
-  /// What data gives the model: a row for each sample.
+  /// The tensors that a data source provides must have one row for each sample.
   void checkFields() {
     const auto check =
         [&](const char *what, const std::vector<std::string> &names,
@@ -372,7 +374,7 @@ private:
              ", numbers of the loss's type for each sample and term");
   }
 
-  /// A name is that of a tensor in a file.
+  /// Names must be unique, because they name tensors in files of weights.
   void checkNames() {
     std::set<std::string> names;
     int64_t elements = 0;

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Keys are the field names of program.fbs, in its order. An instruction has
-// `does`, its description, `at`, its source location, and its buffers in lists
-// instead of a range of the operand pool. A graph of a package is a list of
-// lines, and a tensor's type and shape a text.
+// Keys are the field names of program.fbs, in its order. Each instruction has
+// three more: `does` (its description), `at` (its source location), and its
+// buffers as two lists in place of a range of the operand pool. A graph of a
+// package is a list of lines. The type and shape of a tensor are one text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ const char *nameOf(Updates updates) {
                                               : "unknown";
 }
 
-/// Like "float32[4, 128]".
+/// For example "float32[4, 128]".
 std::string dump(const TensorShapeT &tensor) {
   std::string text = nameOf(tensor.type);
   for (size_t i = 0; i < tensor.shape.size(); ++i)
@@ -97,7 +97,7 @@ std::string dump(const ArgumentT &argument) {
   }
 }
 
-/// A line for each input, call and output.
+/// One line for each input, call and output.
 Json dump(const GraphT *graph) {
   if (!graph)
     return nullptr;
@@ -163,7 +163,7 @@ Json dump(const LayerKindT &kind) {
       {"parameters", parameters}, {"constants", constants}, {"graphs", sizes}};
 }
 
-/// Of a package that is checked.
+/// Null if there is no package, an error text if the package is malformed.
 Json dump(const PackageT *package) {
   if (!package)
     return nullptr;
@@ -255,7 +255,7 @@ Json dump(const CommunicatorT &communicator) {
           {"contributions", contributions}};
 }
 
-/// The part of the operand pool [first, first + count) that exists.
+/// The part of [first, first + count) that is inside the operand pool.
 std::vector<uint32_t> poolRange(const WorkerT &worker, uint64_t first,
                                 uint64_t count) {
   uint64_t size = worker.operands.size();
@@ -356,8 +356,8 @@ std::string dumpJson(const ProgramT &program) {
                    {"files", program.files},
                    {"locations", locations},
                    {"buffer_alignment", program.buffer_alignment}};
-  // Strings come from files that anyone may have written: bytes that are no
-  // UTF-8 are replaced, not fatal.
+  // Anyone may have written the strings of a file. Bytes that are not UTF-8 are
+  // replaced, since they must not end the dump.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

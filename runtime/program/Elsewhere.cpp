@@ -1,4 +1,4 @@
-//===- Elsewhere.cpp - Another place for a file that has none -------------===//
+//===- Elsewhere.cpp - A fallback place for an output file ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,8 @@ bool isThere(const fs::path &path) {
   return ::lstat(path.c_str(), &status) == 0;
 }
 
-/// Empty where `write` gives false for a name that is free.
+/// Returns an empty path if `write` returns false for a name that is not in
+/// use.
 std::string writeInto(const fs::path &folder, const std::string &name,
                       const std::function<bool(const std::string &)> &write) {
   constexpr int kMostNames = 1000;
@@ -32,7 +33,7 @@ std::string writeInto(const fs::path &folder, const std::string &name,
       continue;
     if (write(path))
       return path;
-    // Another run may have taken the name in between.
+    // Otherwise another run took the name after the check above.
     if (!isThere(path))
       break;
   }

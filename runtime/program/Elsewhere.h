@@ -1,4 +1,4 @@
-//===- Elsewhere.h - Another place for a file that has none -----*- C++ -*-===//
+//===- Elsewhere.h - A fallback place for an output file --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,11 +13,11 @@
 
 namespace chimera::program {
 
-/// For what was too long in the making to be lost with the disk it was to go
-/// to. Has `write` write a file whose name is made from that of `path`, that is
-/// not there yet, in the current folder or, where that fails, in that for
-/// temporary files (TMPDIR, else /tmp). Returns the absolute path; empty where
-/// `write` gave false in both. It must replace no file (Existing::Kept).
+/// A fallback for the result of long work, if its file cannot be written. Calls
+/// `write` with a name that is derived from `path` and not in use: first in the
+/// current folder, then, if `write` returns false, in the folder for temporary
+/// files (TMPDIR, else /tmp). Returns the absolute path, or an empty string if
+/// both failed. `write` must not replace a file (Existing::Kept).
 std::string
 writeElsewhere(const std::string &path,
                const std::function<bool(const std::string &)> &write);

@@ -1,4 +1,4 @@
-//===- Fields.cpp - What data gives a model -------------------------------===//
+//===- Fields.cpp - The tensors that a model loads ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -54,7 +54,8 @@ int64_t sampleBytes(const std::vector<Field> &fields) {
 std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
                                   const char *name) {
   auto found = std::ranges::find(fields, name, &Field::name);
-  // What scales a loss is no field of a sample, and the last one.
+  // The factors of a loss, if there are any, are the last field. They are not
+  // part of a sample.
   const bool scales = !fields.empty() && fields.back().name == kLossScales;
   if (found == fields.end() && fields.size() == (scales ? 2 : 1))
     found = fields.begin();

@@ -38,11 +38,11 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 
-/// FlatBuffers addresses with 32-bit offsets, of which one bit is a sign.
+/// FlatBuffers uses 32-bit offsets, one bit of which is a sign.
 constexpr uint64_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
 
-/// About what a program takes in the file, rather more than less: strings and
-/// tables' own fields are small.
+/// An estimate of the program's bytes in the file, rather too large than too
+/// small. Strings and the fixed part of tables are small.
 uint64_t payloadBytes(const ProgramT &program) {
   auto bytesOf = [](const auto &list) {
     return list.size() * sizeof(*list.data());
@@ -68,8 +68,8 @@ std::string truncated(uint64_t expected, uint64_t got) {
          std::to_string(got);
 }
 
-/// The header of the file that begins with `bytes`, or nothing and why no
-/// program is in such a file.
+/// The header of a file that begins with `bytes`. None, with the reason in
+/// `error`, if such a file cannot be a program.
 std::optional<Header> headerOf(std::span<const std::byte> bytes,
                                std::string &error) {
   size_t known = std::min(bytes.size(), sizeof(kMagic));
@@ -101,11 +101,11 @@ std::optional<Header> headerOf(std::span<const std::byte> bytes,
   return header;
 }
 
-/// Appends to `bytes` until there are `limit`, or the file ends. False with
-/// errno set where reading fails.
+/// Appends to `bytes` until it has `limit` bytes or the file ends. Returns
+/// false, with errno set, if reading fails.
 bool readUpTo(int descriptor, uint64_t limit, std::vector<std::byte> &bytes) {
   for (size_t filled = bytes.size(); filled < limit;) {
-    // Grows as it reads: what a pipe will give is not known beforehand.
+    // Grows while it reads, because the size of a pipe's content is not known.
     uint64_t room = std::max(
         {uint64_t(bytes.capacity()), uint64_t(filled) * 2, uint64_t(1) << 16});
     bytes.resize(static_cast<size_t>(std::min(room, limit)));
@@ -123,9 +123,10 @@ bool readUpTo(int descriptor, uint64_t limit, std::vector<std::byte> &bytes) {
   return true;
 }
 
-/// What deserialize needs of a file: as much as its header announces, and one
-/// byte more that tells whether something follows; of a file that does not
-/// begin as a program, the beginning. False with errno set where reading fails.
+/// Reads the bytes that deserialize needs: as many as the header states, and
+/// one more byte, which shows that something follows. If the file does not
+/// begin like a program, reads only its beginning. Returns false, with errno
+/// set, if reading fails.
 bool readFile(int descriptor, std::vector<std::byte> &bytes) {
   struct stat status;
   if (::fstat(descriptor, &status) != 0)
@@ -147,7 +148,7 @@ bool readFile(int descriptor, std::vector<std::byte> &bytes) {
   return readUpTo(descriptor, limit, bytes);
 }
 
-/// The two parts of a program file.
+/// The header and the FlatBuffer of a program file.
 class Content {
 public:
   explicit Content(const ProgramT &program) : builder(payloadBytes(program)) {
@@ -180,7 +181,8 @@ uint64_t checksum(std::span<const std::byte> bytes) {
     state = (state ^ word) * kFactor;
     return state ^ (state >> 29);
   };
-  // Four chains, as one alone would wait for each multiplication.
+  // Four independent chains, because a single chain would wait for each
+  // multiplication.
   uint64_t chains[4] = {1, 2, 3, 4};
   size_t position = 0;
   for (; position + 32 <= bytes.size(); position += 32) {
@@ -235,12 +237,13 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     error = "damaged: the checksum of the content is not the header's";
     return std::nullopt;
   }
-  // A table takes some bytes and none may be there twice, so the size of the
-  // file bounds their number.
+  // Each table takes some bytes and no table may be referenced twice, so the
+  // size of the file bounds the number of tables.
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
-  // Alignment is checked relative to the payload, which begins a multiple of 8
-  // bytes after the start that an allocator gave.
+  // The FlatBuffers verifier needs an aligned payload. The payload of a whole
+  // file in allocated memory is aligned, because the header has 32 bytes.
+  // Otherwise it is copied.
   std::vector<std::byte> aligned;
   if (reinterpret_cast<uintptr_t>(payload.data()) % 8 != 0) {
     aligned.assign(payload.begin(), payload.end());

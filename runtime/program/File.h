@@ -34,42 +34,43 @@ namespace chimera::program {
 inline constexpr uint32_t kMajorVersion = 6;
 inline constexpr uint32_t kMinorVersion = 0;
 
-/// The checksum that the header holds. It finds damage, not malice.
+/// The checksum in the header. It detects damage, not tampering.
 uint64_t checksum(std::span<const std::byte> payload);
 
 /// True if `bytes` begin like a program file, of any version.
 bool isProgram(std::span<const std::byte> bytes);
 
-/// The bytes of a program file: header and FlatBuffer. Requires a program
-/// that has all its tables and takes less than 2 GB.
+/// The bytes of a program file: header and FlatBuffer. Requires a program that
+/// has all its tables and takes less than 2 GB.
 std::vector<std::byte> serialize(const ProgramT &program);
 
-/// The program in `bytes`, structurally sound but not yet verified. Fails, with
-/// the reason in `error`, on a foreign or truncated file, another major
-/// version, a wrong checksum, a malformed FlatBuffer and one whose parts share
-/// bytes. The program takes at most some ten times the memory of `bytes`.
+/// The program in `bytes`. Its structure is checked; it is not verified yet.
+/// Fails, with the reason in `error`, if the file is not a program or
+/// truncated, or has another major version, a wrong checksum, a malformed
+/// FlatBuffer or parts that share bytes. The program takes at most about ten
+/// times the memory of `bytes`.
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error);
 
-/// deserialize of the file at `path`, which `error` names. Reads no more than
-/// the header announces.
+/// Calls deserialize for the file at `path`; `error` names the path. Reads no
+/// more bytes than the header states.
 std::optional<ProgramT> deserializeFile(const std::string &path,
                                         std::string &error);
 
-/// Whether all tables of the program are there. Nothing can serialize it where
-/// one is missing.
+/// Whether the program has all its tables. A program that lacks one cannot be
+/// serialized.
 bool hasAllTables(const ProgramT &program);
 
-/// Writes serialize(program) to `path` whole or not at all (writeWhole), or to
-/// standard output for `-`. False, with the reason in `error`, where that fails
-/// and where the program would take 2 GB. Asks `isWanted` like writeWhole.
-/// Requires what serialize does, but for the size.
+/// Writes serialize(program) to `path`, completely or not at all (writeWhole),
+/// or to standard output if `path` is `-`. Returns false, with the reason in
+/// `error`, if that fails or if the program would take 2 GB or more. Calls
+/// `isWanted` as writeWhole does. Requires a program that has all its tables.
 bool serializeFile(
     const ProgramT &program, const std::string &path, std::string &error,
     const std::function<bool()> &isWanted = [] { return true; });
 
 /// The program as JSON, for people and scripts: every field of the schema, with
-/// enumerators spelled out and each instruction described in words.
+/// the names of enumerators and a description of each instruction.
 std::string dumpJson(const ProgramT &program);
 
 } // namespace chimera::program

@@ -1,4 +1,4 @@
-//===- Gpt2Layers.cpp - What GPT-2's layers hold and cost -----------------===//
+//===- Gpt2Layers.cpp - The tensors and costs of GPT-2's layers -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,9 +15,9 @@
 namespace chimera::program {
 namespace {
 
-// GPT-2's initialisation: N(0, 0.02²), and the projections that write into the
-// residual stream smaller by the root of their number, 2L, so that the stream's
-// variance does not grow with depth.
+// GPT-2's initialisation is N(0, 0.02²). The 2L projections that write into the
+// residual stream have a deviation that is smaller by a factor of sqrt(2L), so
+// that the variance of the stream does not grow with depth.
 constexpr double kDeviation = 0.02;
 
 constexpr char kHeadWeight[] = "head.weight";
@@ -33,9 +33,10 @@ Parameter ones(std::string name, std::vector<int64_t> shape) {
   return {std::move(name), std::move(shape), Start::Ones};
 }
 
-// What each layer keeps from forward to backward, in the order of the forward.
-// M tokens in a micro-batch, width C, heads H, context T, vocabulary V,
-// elements of e bytes; masks are one byte an element.
+// The stash of each layer: the tensors that it keeps from the forward to the
+// backward, in the order of the forward. m tokens in a micro-batch, width C, H
+// heads, context T, vocabulary V, elements of e bytes. Masks have one byte an
+// element.
 
 int64_t embeddingStash(const ModelT &model, int64_t m) {
   int64_t tokens = saturatedProduct({m, 8});
@@ -43,14 +44,14 @@ int64_t embeddingStash(const ModelT &model, int64_t m) {
   return saturatedSum({tokens, mask});
 }
 
-// Statistics and losses have a type of at least four bytes, s.
+// Statistics and losses have a type of at least four bytes. s is its size.
 
 int64_t statisticBytes(int64_t e) { return std::max<int64_t>(e, 4); }
 
 int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
-  // The block's input, norm 1's output, queries, keys and values, the heads'
-  // mix, the sum after attention, norm 2's output: 8. Before and after the
-  // GELU: 4 each.
+  // 8 tensors of width C: the block's input, the output of norm 1, queries,
+  // keys and values, the output of the attention heads, the sum after
+  // attention, the output of norm 2. 4C before the GELU and 4C after it.
   int64_t activations = saturatedProduct({16, m, model.width, e});
   // Mean and reciprocal deviation of two norms.
   int64_t norms = saturatedProduct({4, m, statisticBytes(e)});
@@ -59,14 +60,14 @@ int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
     return saturatedSum(
         {activations, norms,
          saturatedProduct({m, model.heads, statisticBytes(e)})});
-  // Attention with dropout makes its probabilities again.
+  // Attention with dropout recomputes its probabilities in the backward.
   int64_t masks = saturatedProduct({2, m, model.width});
   return saturatedSum({activations, norms, masks});
 }
 
 int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
   // The head's input and the norm's output; the norm's mean and reciprocal
-  // deviation; log-probabilities; labels; the loss's divisor.
+  // deviation; log-probabilities; labels; the divisor of the loss.
   const int64_t s = statisticBytes(e);
   return saturatedSum({saturatedProduct({2, m, model.width, e}),
                        saturatedProduct({2, m, s}),
@@ -74,9 +75,10 @@ int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
                        saturatedProduct({m, 8}), s});
 }
 
-// What each layer keeps from the input gradient to the weight gradient: of each
-// linear layer its input and its output's gradient, of each norm, whose output
-// is made again, its input and statistics.
+// The weight stash of each layer: the tensors that it keeps from the input
+// gradient to the weight gradient. For a linear layer these are its input and
+// the gradient of its output. For a norm these are its input and statistics;
+// its output is recomputed.
 
 int64_t embeddingWeightStash(const ModelT &model, int64_t m, int64_t e) {
   return saturatedSum(
@@ -84,8 +86,9 @@ int64_t embeddingWeightStash(const ModelT &model, int64_t m, int64_t e) {
 }
 
 int64_t blockWeightStash(const ModelT &model, int64_t m, int64_t e) {
-  // Inputs: two norms', the projection's, 4 of the MLP's projection. Gradients:
-  // 3 of queries, keys and values, 4 in the MLP, one of each projection.
+  // Inputs: 1 of each of the two norms, 1 of the attention's projection, 4 of
+  // the MLP's projection. Gradients: 3 of queries, keys and values, 4 in the
+  // MLP, 1 of each of the two projections.
   return saturatedSum(
       {saturatedProduct({2 + 1 + 4 + 3 + 4 + 2, m, model.width, e}),
        saturatedProduct({4, m, statisticBytes(e)})});
@@ -127,9 +130,10 @@ LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
   const int64_t e = bytesOf(types.activations);
   const int64_t m = saturatedProduct({microBatchSize, model.context});
   const int64_t c = model.width;
-  // Matrix products dominate, at two flops a multiply-add; of the rest only the
-  // embedding, which has none, counts its additions. A backward makes two
-  // products for each of the forward's: to the input and to the weight.
+  // Two operations for each multiply-add of a matrix product; other operations
+  // are not counted. The embedding has no products, so its additions are
+  // counted. A backward has two products for each product of the forward: one
+  // for the input gradient and one for the weight gradient.
   int64_t forward, stash, weightStash;
   if (layer == 0) {
     forward = saturatedProduct({m, c});
@@ -140,8 +144,9 @@ LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
     stash = headStash(model, m, e);
     weightStash = headWeightStash(model, m, e);
   } else {
-    // Queries, keys, values and projection 4C², MLP 8C²; scores and mix TC each
-    // (the causal half that need not be computed is counted).
+    // Queries, keys, values and projection have 4C² multiply-adds a token, the
+    // MLP has 8C², scores and the sum of values TC each. The full matrix of
+    // scores is counted, although attention is causal.
     forward = saturatedSum({saturatedProduct({24, m, c, c}),
                             saturatedProduct({4, m, model.context, c})});
     stash = blockStash(model, m, e);

@@ -1,12 +1,12 @@
-//===- Gpt2Layers.h - What GPT-2's layers hold and cost ---------*- C++ -*-===//
+//===- Gpt2Layers.h - The tensors and costs of GPT-2's layers ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Of Layers.h, which asks it for models of the architecture "gpt2". The runtime
-// computes them (runtime/stage/torch/Gpt2.h).
+// The part of Layers.h for models of the architecture "gpt2".
+// runtime/stage/torch/Gpt2.h computes these layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@
 
 namespace chimera::program {
 
-/// layerParameters and layerCost of such a model. Require what those do.
+/// The layerParameters and layerCost of such a model, with the same
+/// requirements.
 std::vector<Parameter> gpt2Parameters(const ModelT &model, uint32_t layer);
 LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
                    uint32_t layer);

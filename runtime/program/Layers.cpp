@@ -1,4 +1,4 @@
-//===- Layers.cpp - What a model's layers hold and cost -------------------===//
+//===- Layers.cpp - The tensors and costs of a model's layers -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,9 +35,11 @@ std::string checkModel(const ModelT &model) {
   if (std::ranges::find(kArchitectures, model.architecture) ==
       std::end(kArchitectures))
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
-  // Larger than any model; what is below it cannot overflow a parameter count.
+  // No model is larger. Below this limit, the number of parameters cannot
+  // overflow.
   constexpr uint32_t kLargest = 1 << 20;
-  // Each layer takes memory beside its parameters, however small those are.
+  // Each layer needs memory besides its parameters, so their number is limited
+  // too.
   constexpr uint32_t kMostLayers = 1 << 14;
   struct {
     const char *name;
@@ -56,7 +58,7 @@ std::string checkModel(const ModelT &model) {
     return "expected a width that the heads divide, got width " +
            std::to_string(model.width) + " and " + std::to_string(model.heads) +
            " heads";
-  // Written so that NaN fails it.
+  // This form of the condition also refuses NaN.
   if (!(model.dropout >= 0 && model.dropout < 1))
     return "expected dropout in [0, 1), got " + std::to_string(model.dropout);
   return "";
@@ -104,7 +106,7 @@ std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
     return expected("micro-batches", microBatchSize) + ": take " +
            std::to_string(whole) + ", or export it for " +
            std::to_string(microBatchSize);
-  // The exporter's parts are of the whole.
+  // The exporter's --parts divides the largest number of samples.
   const uint32_t part = microBatchSize / parts;
   if (!graphsOf(package, 0, part))
     return expected("parts of micro-batches", part) +
@@ -144,7 +146,7 @@ std::string parameterName(const ModelT &model, uint32_t layer,
 }
 
 namespace {
-/// A parameter that the first layer and the last one share: its number in each.
+/// The number of the shared parameter in the first and in the last layer.
 struct TiedNumbers {
   uint32_t first, last;
 };
@@ -157,7 +159,8 @@ static std::optional<TiedNumbers> tiedNumbers(const ModelT &model) {
     return TiedNumbers{model.package->tied->first(),
                        model.package->tied->last()};
   }
-  // The token embedding, and the head's matrix behind its norm.
+  // The token embedding, and the head's matrix after the weight and bias of its
+  // norm.
   return model.tied ? std::optional(TiedNumbers{0, 2}) : std::nullopt;
 }
 
@@ -170,8 +173,9 @@ ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number) {
   return {layer, number};
 }
 
-/// Whether parameter `number` of `layer`, one of some that begin at `first`, is
-/// held there as another: the last layer's tied one as the first layer's.
+/// Whether parameter `number` of `layer` shares memory with another parameter
+/// of a stage whose first layer is `first`. This is so for the last layer's
+/// tied parameter if the stage also has the first layer.
 static bool isHeldElsewhere(const ModelT &model, uint32_t first, uint32_t layer,
                             uint32_t number) {
   if (first != 0 || layer + 1 != layerCount(model))
@@ -194,7 +198,8 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   return result;
 }
 
-/// Elements of the parameters of `layer`, one of some that begin at `first`.
+/// Elements of the parameters of `layer` in a stage whose first layer is
+/// `first`.
 static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;
@@ -212,7 +217,8 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
       result = saturatedSum({result, elementsOf(model, first, layer)});
     return result;
   }
-  // All blocks are alike, and a file may claim a million of them.
+  // All blocks have the same size. No loop over them, because a file can state
+  // a very large number.
   const uint32_t head = model.layers + 1;
   const uint32_t begin = std::max(first, 1u);
   const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
@@ -254,7 +260,8 @@ static std::string describe(const Tied *tied) {
          std::to_string(tied->last_offset()) + " of the last";
 }
 
-/// Whether each layer is in one stage, in order.
+/// Returns what is wrong with the stages' layers; empty if each layer is in one
+/// stage, in order.
 static std::string checkLayers(const ProgramT &program) {
   const uint32_t layers = layerCount(*program.model);
   uint32_t next = 0;
@@ -294,7 +301,7 @@ std::string checkBytes(const ModelT &model, Types types,
       {"boundary", stage.boundary_bytes(),
        boundaryBytes(model, types, microBatchSize,
                      stage.first_layer() + stage.layers() - 1)}};
-  // Nothing crosses the boundary of the last.
+  // The last stage sends nothing across its boundary.
   const bool isLast = stage.first_layer() + stage.layers() == layerCount(model);
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
     if (got != static_cast<uint64_t>(expected))
@@ -303,7 +310,8 @@ std::string checkBytes(const ModelT &model, Types types,
   return "";
 }
 
-/// Whether `tied` is what the model says. Requires layers that are checked.
+/// Returns how `tied` differs from the model's; empty if it does not. Requires
+/// checked layers.
 static std::string checkTied(const ProgramT &program) {
   std::optional<Tied> ofModel = tiedParameters(*program.model, typesOf(program),
                                                program.stages.back().layers());

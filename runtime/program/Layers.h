@@ -1,22 +1,24 @@
-//===- Layers.h - What a model's layers hold and cost -----------*- C++ -*-===//
+//===- Layers.h - The tensors and costs of a model's layers -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The one place that says which tensors each layer of a model has, in which
-// order they lie in a stage's flat weights, and what a micro-batch costs there.
-// The compiler partitions and sizes buffers with it; the runtime binds its
-// tensors to it.
+// The tensors of a model's layers, their order in a stage's flat weights, and
+// the cost of a layer for one micro-batch. This is the only definition: the
+// compiler uses it to partition the model and to size buffers, and the runtime
+// uses it to bind its tensors.
 //
-// A model is one of the architectures below, or exported from PyTorch: then it
-// is a package of layers (Package.h), each for given numbers of samples.
+// A model has one of the architectures below, or it was exported from PyTorch.
+// In that case it is a package of layers (Package.h), which supports only the
+// numbers of samples that it was exported for.
 //
 // Layers of "gpt2" (pre-norm, learned positions): 0 is the token and position
-// embedding, 1..L the transformer blocks, L+1 the final norm and the head. In a
-// tied model the head's matrix is the token embedding's: a stage that has both
-// layers holds it once, and of two stages each its own copy.
+// embedding, 1..L are the transformer blocks, L+1 is the final norm and the
+// head. In a tied model the head's matrix is the token embedding. If one stage
+// has both layers, it has one copy of the matrix; if two stages have them, each
+// has its own copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,17 +36,17 @@
 
 namespace chimera::program {
 
-/// The models that there are, by name.
+/// The architectures that the runtime implements.
 inline constexpr std::string_view kArchitectures[] = {"gpt2"};
 
-/// What the architecture of a model is called that has a package.
+/// The architecture name of a model that has a package.
 inline constexpr char kExported[] = "exported";
 
 struct Parameter {
-  std::string name;           ///< unique inside its layer, "attention.weight"
+  std::string name; ///< unique inside its layer, for example "attention.weight"
   std::vector<int64_t> shape; ///< row-major
   Start start;
-  /// As in package.fbs.
+  /// See LayerParameter in package.fbs.
   double deviation = 0;
   double mean = 0;
   double low = 0;
@@ -53,14 +55,14 @@ struct Parameter {
   Decay decay = Decay::ByShape;
 
   int64_t elements() const;
-  /// Whether weight decay works on it. Unless its package says so by name, that
-  /// is whether more than one of its dimensions is larger than 1: a matrix and
-  /// a convolution's kernel decay, a bias and a norm's gain do not, also of the
+  /// Whether weight decay applies to the parameter. If the package does not
+  /// say, it applies if more than one dimension is larger than 1: to a matrix
+  /// and a convolution's kernel, but not to a bias or a norm's gain, even of
   /// shape [1, 1, width].
   bool decays() const;
 };
 
-/// What one layer costs for one micro-batch.
+/// The cost of one layer for one micro-batch.
 struct LayerCost {
   int64_t forwardFlops;
   int64_t inputGradientFlops;
@@ -69,25 +71,28 @@ struct LayerCost {
   int64_t weightStashBytes;
 };
 
-/// The types of a model's values, by what these are for.
+/// The types of a model's values.
 struct Types {
-  DataType weights;     ///< and their gradients and optimizer state
-  DataType activations; ///< and their gradients; stages compute in it
+  /// The type of weights, their gradients and optimizer state.
+  DataType weights;
+  /// The type of activations and their gradients. Stages compute in it.
+  DataType activations;
 
-  /// Whether weights hold behind the parameters a copy of them in the
-  /// activations' type, with which the stage computes.
+  /// Whether weights contain, after the parameters, a copy of them in the type
+  /// of the activations. The stage computes with that copy.
   bool haveCopy() const { return weights != activations; }
 };
 
-/// Empty if `model` can be trained, else what is wrong with it ("expected …,
-/// got …"): an unknown architecture, a zero size, a width that the heads do not
-/// divide, a dropout outside [0, 1), or a package that checkPackage refuses.
+/// Returns what is wrong with `model` ("expected …, got …"); empty if it can be
+/// trained. Refuses an unknown architecture, a zero size, a width that is not
+/// divisible by the number of heads, a dropout outside [0, 1), and a package
+/// that checkPackage refuses.
 std::string checkModel(const ModelT &model);
 
-/// Empty if stages of the model, which is checked, can compute in these types
-/// and with micro-batches of so many samples in so many parts, else what is
-/// wrong with them: types that checkTypes refuses, and whatever a package was
-/// not exported for.
+/// Returns what is wrong with a use of `model`; empty if its stages can compute
+/// in these types, with micro-batches of `microBatchSize` samples in `parts`
+/// parts. Refuses types that checkTypes refuses, and types and sizes that a
+/// package was not exported for. Requires a checked model.
 std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
                      uint32_t parts);
 
@@ -95,30 +100,30 @@ int64_t bytesOf(DataType type);
 
 Types typesOf(const ProgramT &program);
 
-/// Empty if models can be trained in these, else what is wrong with them:
-/// weights of float32 or float64 and activations of the same, or of bfloat16
-/// beside float32.
+/// Returns what is wrong with the types; empty if models can be trained in
+/// them. Weights must be float32 or float64. Activations must have the same
+/// type, or bfloat16 if the weights are float32.
 std::string checkTypes(Types types);
 
-/// Layers of the model, embedding and head included.
+/// The number of layers of the model, including embedding and head.
 uint32_t layerCount(const ModelT &model);
 
 /// The parameters of `layer`, in order. Requires a checked model and layer <
 /// layerCount(model).
 std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer);
 
-/// What parameter `number` of `layer` is called in files of weights:
-/// "layers.1.attention.weight", or its path in the module that was exported.
+/// The name of parameter `number` of `layer` in files of weights:
+/// "layers.1.attention.weight", or its path in the exported module.
 std::string parameterName(const ModelT &model, uint32_t layer, uint32_t number);
 
-/// A parameter of a layer.
+/// Identifies a parameter by its layer and its number.
 struct ParameterNumber {
   uint32_t layer;
   uint32_t number; ///< in its layer
 };
 
-/// Which parameter's random numbers a parameter begins with: its own or, where
-/// it is tied, those of the first layer's.
+/// The parameter whose random numbers initialise this parameter: the parameter
+/// itself or, for the tied parameter of the last layer, the first layer's.
 ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number);
 
 /// A parameter of a stage.
@@ -128,75 +133,76 @@ struct StageParameter {
   Parameter parameter;
 };
 
-/// The parameters of layers [first, first + count) in the order in which they
-/// lie in a stage's weights, without padding: those of its layers, one after
-/// another, but the last layer's tied parameter only where the layers do not
-/// have the first one, which it is tied to. Requires a checked model and a
-/// range of its layers.
+/// The parameters of layers [first, first + count) in their order in a stage's
+/// weights, without padding: layer after layer. If the range includes both
+/// layers with the tied parameter, the last layer's is left out. Requires a
+/// checked model and a range of its layers.
 std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
                                             uint32_t count);
 
-/// Elements of the weights of layers [first, first + count).
+/// The number of elements of the parameters of layers [first, first + count).
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
 
-/// Whether the first layer and the last one have a parameter in common.
+/// Whether the first and the last layer share a parameter.
 bool isTied(const ModelT &model);
 
-/// Where the first stage and the last one, of the model's last `lastCount`
-/// layers, hold a tied model's parameter that both have. None where the model
-/// is not tied or one stage is both. Requires a checked model and 1 to all of
-/// its layers.
+/// The places of the tied parameter in the first stage and in the last stage,
+/// which has the model's last `lastCount` layers. None if the model is not
+/// tied, or if there is only one stage. Requires a checked model and 1 <=
+/// lastCount <= layerCount(model).
 std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount);
 
-/// Empty if `stage`, of a checked model's layers, has the bytes of weights and
-/// of the copy in them, of optimizer state and, unless it is the last, boundary
-/// of these, else what is wrong with it.
+/// Returns what is wrong with the sizes of `stage`; empty if its bytes of
+/// weights, of their copy, of optimizer state and, except for the last stage,
+/// of the boundary are those of its layers. Requires a checked model.
 std::string checkBytes(const ModelT &model, Types types,
                        std::string_view optimizer, uint32_t microBatchSize,
                        const Stage &stage);
 
-/// Empty if the stages of `program` (which has some, and an optimizer) are
-/// those of its model, else what is wrong with them: a model that checkModel
-/// refuses, a use of it that checkUse does, no samples in a micro-batch, an
-/// optimizer that checkOptimizer refuses, layers that are not in one stage
-/// each, in order, bytes of weights, optimizer state or a boundary that are not
-/// the layers', or another `tied` than the model's.
+/// Returns what is wrong with the stages of `program`; empty if they agree with
+/// its model. Refuses a model that checkModel refuses, a use that checkUse
+/// refuses, an optimizer that checkOptimizer refuses, and a micro-batch size of
+/// 0. Refuses stages that do not have each layer once, in order, bytes that
+/// checkBytes refuses, and a `tied` that differs from the model's. Requires at
+/// least one stage, a model and an optimizer.
 std::string checkStages(const ProgramT &program);
 
-/// Costs of `layer` for one micro-batch of `microBatchSize` sequences. The
-/// stash is what the runtime keeps from the forward to the backward besides the
-/// weights, the weight stash what it keeps between the halves of a split
-/// backward; tests hold them against what is measured.
+/// The cost of `layer` for one micro-batch of `microBatchSize` samples. The
+/// stash is the memory that the runtime keeps from the forward to the backward,
+/// without the weights. The weight stash is the memory that it keeps between
+/// the two halves of a split backward. Tests compare both with measurements.
 LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
                     uint32_t layer);
 
-/// Bytes of so many parameters, of which the gradient has as many, and of the
-/// copy of them. Weights are both.
+/// Bytes of `elements` parameters (their gradient has the same size), and of
+/// the copy of them in the activations' type. The weights have the sum of both.
 int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
 
-/// The optimizers that there are, by name.
+/// The optimizers that exist.
 inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd";
 
-/// Empty if there is one of this name, else what is wrong with it.
+/// Returns what is wrong with the name; empty if it is the name of an
+/// optimizer.
 std::string checkOptimizer(const std::string &name);
 
-/// Bytes of the state that an optimizer keeps for parameters of so many: two
-/// averages, or nothing.
+/// Bytes of the optimizer state for `parameterBytes` bytes of parameters: two
+/// averages for AdamW, nothing for SGD.
 int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes);
 
-/// Bytes of what the first stage and the last one load for one micro-batch: of
-/// "gpt2", numbers of tokens, int64 each. 0 for a number of samples that a
-/// package was not exported for.
+/// Bytes that the first stage (inputs) and the last stage (labels) load for one
+/// micro-batch. For "gpt2" these are token numbers, int64. 0 if a package was
+/// not exported for this number of samples.
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize);
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
 
-/// Bytes of a loss: a float64, whatever the data type.
+/// Bytes of a loss, which is a float64 for every data type.
 inline constexpr int64_t kLossBytes = 8;
 
-/// Bytes of the activation between `layer` and the next: of "gpt2",
-/// [micro-batch, context, width]. After the last layer those that go in.
+/// Bytes of the activation between `layer` and the next layer; for "gpt2" its
+/// shape is [samples, context, width]. For the last layer of a package, the
+/// bytes of its input.
 int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
                       uint32_t layer);
 

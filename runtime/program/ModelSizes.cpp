@@ -1,4 +1,4 @@
-//===- ModelSizes.cpp - Which model a measurement is of -------------------===//
+//===- ModelSizes.cpp - The properties that fix a model's times -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ModelSizes.h - Which model a measurement is of -----------*- C++ -*-===//
+//===- ModelSizes.h - The properties that fix a model's times ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,10 +14,11 @@
 
 namespace chimera::program {
 
-/// What of a model decides how long its layers take for a sample, as a JSON
-/// object: its architecture and sizes. A package states none: of it the
-/// parameters of each layer, and the bytes of a sample of its inputs, which are
-/// the same for all sizes of a micro-batch that it was exported for.
+/// A JSON object with the properties of a model that determine the time of its
+/// layers per sample. For a built-in architecture, these are its name and
+/// sizes. For a package, they are the number of parameters of each layer and
+/// the bytes of one sample's inputs, which do not depend on the size of a
+/// micro-batch.
 std::string sizesOf(const ModelT &model);
 
 } // namespace chimera::program

@@ -1,4 +1,4 @@
-//===- Output.cpp - Files written whole -----------------------------------===//
+//===- Output.cpp - Files written completely or not at all ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,7 +40,8 @@ bool areEqual(const struct stat &left, const struct stat &right) {
   return left.st_dev == right.st_dev && left.st_ino == right.st_ino;
 }
 
-/// An open file that is closed, and if it is temporary removed, on every path.
+/// An open file. The destructor closes it and, if it still has a temporary
+/// name, removes it.
 class Descriptor {
 public:
   explicit Descriptor(int number, std::string temporary = {})
@@ -59,22 +60,22 @@ public:
     number = -1;
     return closing < 0 || ::close(closing) == 0;
   }
-  /// The path to remove; cleared once the file has its final name.
+  /// The path to remove; empty after the file got its final name.
   std::string temporary;
 
 private:
   int number;
 };
 
-/// A name beside `path` that no other file of this process has had. A process
-/// holds a lock on what it gives such a name to.
+/// A name next to `path` that this process has used for no other file. The
+/// process holds a lock on each file to which it gives such a name.
 std::string temporaryName(const std::string &path) {
   static std::atomic<uint32_t> names{0};
   return path + "." + std::to_string(::getpid()) + "." +
          std::to_string(names++) + ".tmp";
 }
 
-/// Whether `name` is a temporary name for `target`, whoever gave it.
+/// Whether `name` is a temporary name for `target`, in this or another process.
 bool isTemporaryName(const std::string &name, const std::string &target) {
   if (!name.starts_with(target + "."))
     return false;
@@ -94,8 +95,8 @@ bool isNamed(int descriptor, const std::string &path) {
          ::lstat(path.c_str(), &named) == 0 && areEqual(opened, named);
 }
 
-/// Removes what processes that were killed have left beside `path`: what has a
-/// temporary name for it, and no lock.
+/// Removes files that killed processes left next to `path`: those with a
+/// temporary name for it and no lock.
 void removeLeftovers(const std::string &path) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folderOf(path), error), end;
@@ -110,8 +111,8 @@ void removeLeftovers(const std::string &path) {
   }
 }
 
-/// Calls `make` with temporary names for `path` until one is free. Empty, with
-/// errno set, where none can be made.
+/// Calls `make` with temporary names for `path` until one is free. Returns an
+/// empty name, with errno set, if that fails.
 template <typename Make>
 std::string nameBeside(const std::string &path, Make make) {
   for (int attempt = 0;; ++attempt) {
@@ -123,10 +124,10 @@ std::string nameBeside(const std::string &path, Make make) {
   }
 }
 
-/// A new, locked file in the folder of `path`. It has no name yet, so that
-/// nothing is left of it should the process be killed; where the file system
-/// knows no such files it has a temporary one. Without a descriptor, errno set,
-/// where it cannot be made.
+/// Creates and locks a new file in the folder of `path`. It has no name, so
+/// nothing is left if the process is killed. If the file system has no unnamed
+/// files, it gets a temporary name. On failure the result has no descriptor,
+/// and errno is set.
 Descriptor createBeside(const std::string &path) {
   int number =
       ::open(folderOf(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
@@ -138,7 +139,8 @@ Descriptor createBeside(const std::string &path) {
     number = ::open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (number < 0)
       return false;
-    // Until it has its lock it looks like what somebody has left.
+    // Between open and lock, another process may take the file for a leftover
+    // and remove it.
     lock(number);
     if (isNamed(number, candidate))
       return true;
@@ -150,21 +152,24 @@ Descriptor createBeside(const std::string &path) {
   return Descriptor(number, name);
 }
 
-/// Whether the file could be given the name too. If not, errno is set.
+/// Gives the open file the name `name`. Returns false, with errno set, if that
+/// fails.
 bool link(const Descriptor &file, const char *name) {
   std::string self = "/proc/self/fd/" + std::to_string(file.get());
   return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) ==
          0;
 }
 
-/// Gives the finished file its name. False, with errno set, where that fails.
+/// Gives the complete file its final name. Returns false, with errno set, if
+/// that fails.
 bool place(Descriptor &file, const std::string &target, Existing existing) {
-  // If no file has the name, link gives it directly.
+  // If no file has the name, link is enough.
   if (link(file, target.c_str()))
     return true;
   if (errno != EEXIST || existing == Existing::Kept)
     return false;
-  // No system call links over a name: there are two names for a moment.
+  // No system call can link over an existing name. So the file gets a temporary
+  // name, which rename then replaces.
   if (file.temporary.empty())
     file.temporary = nameBeside(
         target, [&](const char *candidate) { return link(file, candidate); });
@@ -205,7 +210,8 @@ bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
     return false;
   };
 
-  // A device or a pipe takes no other file's name. A link stays a link.
+  // A device or a pipe is written directly, since a new file cannot take its
+  // place.
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists) {
@@ -274,7 +280,7 @@ std::string checkOutput(const std::string &path) {
 }
 
 std::string targetOf(const std::string &path) {
-  // Not realpath: what a link leads to need not be there yet.
+  // Not realpath, because the end of the links need not exist.
   constexpr int kMaxLinks = 40;
   std::error_code error;
   std::filesystem::path target = path;
@@ -288,10 +294,11 @@ std::string targetOf(const std::string &path) {
 }
 
 bool isRegularOrNew(const std::string &path) {
-  // Of an open file that has lost its name, the link leads to another file or
-  // to none. So it does where another process gives the name to a new file
-  // between the looks: then the path leads to another file too. While the first
-  // is open, no other gets its number.
+  // If an open file has lost its name (/proc/self/fd/N), its link leads to
+  // another file or to none. But the two calls can also see different files
+  // because another process replaced the file between them. In that case `path`
+  // no longer leads to the opened file, and the loop tries again. The inode
+  // number stays reserved while the file is open.
   for (;;) {
     Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat opened, target, named;

@@ -1,4 +1,4 @@
-//===- Output.h - Files written whole ---------------------------*- C++ -*-===//
+//===- Output.h - Files written completely or not at all --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,63 +18,65 @@ namespace chimera::program {
 
 using Parts = std::initializer_list<std::span<const std::byte>>;
 
-/// What the system says of an error number.
+/// The operating system's message for an error number.
 std::string reasonOf(int code);
 
-/// Writes the parts, one after the other, to an open file. False, with errno
-/// set, where not all bytes could be written.
+/// Writes the parts, one after the other, to an open file. Returns false, with
+/// errno set, if not all bytes could be written.
 bool writeAll(int descriptor, Parts parts);
 
-/// What becomes of a file that has the name already.
+/// What happens to an existing file of the same name.
 enum class Existing { Replaced, Kept };
 
-/// Writes the parts, one after the other, to `path` whole or not at all: they
-/// go to a new file beside it that then takes its name. Links stay links (see
-/// targetOf), and what is no regular file, like a pipe or /dev/null, is written
-/// directly. False, with the reason in `error`, where that fails, as it does
-/// where there is a file that is to be kept.
+/// Writes the parts, one after the other, to `path`, completely or not at all:
+/// it writes a new file in the same folder, which then takes the name. Symbolic
+/// links stay links (see targetOf). If `path` is not a regular file, for
+/// example a pipe or /dev/null, it is written directly. Returns false, with the
+/// reason in `error`, if this fails, or if a file exists and `existing` is
+/// Kept.
 ///
-/// The new file has no name until it is complete, and then its own. Only where
-/// it replaces another is it called PATH.PID.NUMBER.tmp before, between two
-/// system calls; and all the time where the file system knows no files without
-/// a name (NFS, say). What a process that was killed has left of such a name,
-/// the next one that writes to `path` removes: a lock says whose writer lives.
+/// The new file has no name until it is complete; then it gets its final name.
+/// There are two exceptions. If it replaces another file, it is called
+/// PATH.PID.NUMBER.tmp for the time between two system calls. If the file
+/// system has no unnamed files (for example NFS), it is called so from the
+/// start. If a process is killed, such a file can stay; the next call for the
+/// same `path` removes it. A file lock tells whether its writer is still alive.
 ///
-/// Asks `isWanted` at the last moment before anything can be seen of it; where
-/// that gives false, having said why in `error`, nothing is left.
+/// Calls `isWanted` at the last moment before the result becomes visible. If it
+/// returns false, nothing is left; `isWanted` must have set `error`.
 bool writeWhole(
     const std::string &path, Parts parts, std::string &error,
     const std::function<bool()> &isWanted = [] { return true; },
     Existing existing = Existing::Replaced);
 
-/// Likewise, where `write` writes the content to an open file. False, with
-/// errno set, where it cannot.
+/// The same, but `write` writes the content to an open file. It returns false,
+/// with errno set, if it cannot.
 bool writeWhole(
     const std::string &path, const std::function<bool(int)> &write,
     std::string &error,
     const std::function<bool()> &isWanted = [] { return true; },
     Existing existing = Existing::Replaced);
 
-/// Writes the parts to the process's standard output, after what is there, if
-/// `isWanted`. False likewise.
+/// Appends the parts to the process's standard output if `isWanted` returns
+/// true. Returns false as writeWhole does.
 bool writeStandardOutput(Parts parts, std::string &error,
                          const std::function<bool()> &isWanted);
 
-/// Empty if `path` looks writable now, else why it is not: to be asked before
-/// long work whose result is to go there.
+/// Returns why `path` cannot be written now; empty if it looks writable. Call
+/// it before long work whose result goes there.
 std::string checkOutput(const std::string &path);
 
-/// Whether `path` names a regular file, or nothing yet: then another file can
-/// take its place. An open file that has lost its name (by /proc/self/fd, say)
-/// is no such.
+/// Whether `path` names a regular file, or nothing yet, so that another file
+/// can take its place. False for an open file that no longer has a name (for
+/// example one given by /proc/self/fd).
 bool isRegularOrNew(const std::string &path);
 
-/// What is made or replaced by writing to `path`: the name to which its links
-/// lead, be there a file already or not.
+/// The path that a write to `path` creates or replaces: the end of its chain of
+/// symbolic links, whether the file exists or not.
 std::string targetOf(const std::string &path);
 
-/// Whether both paths are those of one regular file, or of one that is not
-/// there yet.
+/// Whether both paths name the same regular file, or the same file that does
+/// not exist yet.
 bool areSameFile(const std::string &left, const std::string &right);
 
 } // namespace chimera::program

@@ -65,7 +65,7 @@ std::string samplesOf(const PackageT &package) {
 }
 
 uint64_t fileBytes(const PackageT &package) {
-  // No table has more than so many bytes beside its lists.
+  // No table has more bytes than this apart from its lists.
   constexpr uint64_t kTable = 128;
   uint64_t bytes = kTable + package.producer.size();
   for (const auto *names : {&package.inputs, &package.labels})

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What package.fbs says, read and checked. A package is input from elsewhere:
-// whatever has passed checkPackage has graphs that define each value before it
-// is used, ports that are there, and sizes that can be added up.
+// Reading and checking of packages (package.fbs). A package is untrusted input.
+// In a package that checkPackage accepts, graphs define each value before it is
+// used, every port refers to something that exists, and sizes can be added
+// without overflow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,70 +24,74 @@
 
 namespace chimera::program {
 
-/// The format's version that this code reads.
+/// The version of the format that this code reads.
 inline constexpr uint32_t kPackageVersion = 1;
 
 /// The file in a package's folder that describes the model.
 inline constexpr char kPackageFile[] = "model.json";
 
-/// The package in the folder `path`. Null, with the reason in `error`, where
-/// there is none, its file is no JSON of the schema or has more than 256 MiB,
-/// or checkPackage refuses it.
+/// Returns the package in the folder `path`. Returns null, with the reason in
+/// `error`, if the file does not exist, has more than 256 MiB or is not JSON of
+/// the schema, or if checkPackage refuses the package.
 std::unique_ptr<PackageT> readPackage(const std::string &path,
                                       std::string &error);
 
-/// The package that a description's `text` is. Null, with the reason in
-/// `error`, as above.
+/// Returns the package whose JSON is `text`. Returns null, with the reason in
+/// `error`, if it is not JSON of the schema or if checkPackage refuses the
+/// package.
 std::unique_ptr<PackageT> parsePackage(const std::string &text,
                                        std::string &error);
 
-/// Empty if the package can be run, as far as it can be said without knowing
-/// its operators, else what is wrong with it.
+/// Returns what is wrong with the package; empty if it can run, as far as this
+/// can be decided without knowledge of its operators.
 std::string checkPackage(const PackageT &package);
 
-/// The kind of layer `layer`. Requires a checked package, as all below do.
+/// The kind of layer `layer`. Requires a checked package, as all functions
+/// below do unless they say otherwise.
 const LayerKindT &kindOf(const PackageT &package, uint32_t layer);
 
-/// Its graphs for so many samples, null where there are none.
+/// The graphs of a layer for a number of samples; null if there are none.
 const LayerGraphsT *graphsOf(const PackageT &package, uint32_t layer,
                              uint32_t samples);
 
-/// The numbers of samples for which there are graphs, as a sentence lists them.
+/// The numbers of samples for which there are graphs, as a list for messages.
 std::string samplesOf(const PackageT &package);
 
-/// The text of an enumerator as messages and dumps spell it.
+/// The name of an enumerator in messages and dumps.
 const char *nameOf(Role role);
 const char *nameOf(TensorType type);
 const char *nameOf(Start start);
 const char *nameOf(Decay decay);
 
-/// About what the package takes in a file, no less. Any package will do.
+/// An upper bound, close to the true value, on the bytes of the package in a
+/// file. Accepts unchecked packages.
 uint64_t fileBytes(const PackageT &package);
 
 int64_t bytesOf(TensorType type);
-/// Of all of them, one behind another, or INT64_MAX where that does not fit.
+/// The total bytes of the tensors, without padding; INT64_MAX if it overflows.
 int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors);
-/// Elements of a tensor.
+/// The number of elements of a tensor.
 int64_t elementsOf(const std::vector<int64_t> &shape);
 
-/// Bytes of the largest of a layer's tensors: parameters, constants, those at
-/// its boundaries and those that it saves.
+/// Bytes of the largest of a layer's tensors: parameters, constants, inputs,
+/// labels, outputs and saved tensors.
 int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
                      int64_t bytesOfParameter);
 
-/// Whether the graph takes value `index` of a role.
+/// Whether value `index` of a role is an input of the graph.
 bool takes(const GraphT &graph, Role role, uint32_t index);
 
-/// The terms of the model's loss that are sums, and labels weigh what they say:
-/// 0 where the loss is a mean.
+/// The number of terms of the model's loss that are sums, and whose weights
+/// depend on the labels; 0 if the loss is a mean.
 uint32_t lossTerms(const PackageT &package);
 
-/// The name of the label that scales them where there are several.
+/// The name of the label that scales the terms of a loss that has several.
 inline constexpr char kLossScales[] = "loss_scales";
 inline constexpr uint32_t kMostLossTerms = 16;
 
-/// Bytes, or INT64_MAX, that a forward keeps for the backward: what it saves,
-/// and those of its inputs, labels and outputs that the backward takes.
+/// Bytes that a forward keeps for the backward: its saved tensors, and those of
+/// its inputs, labels and outputs that the backward uses. INT64_MAX if it
+/// overflows.
 int64_t stashBytes(const LayerGraphsT &graphs);
 
 } // namespace chimera::program

@@ -1,4 +1,4 @@
-//===- Pieces.cpp - How micro-batches are cut -----------------------------===//
+//===- Pieces.cpp - How micro-batches are divided -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,13 +1,13 @@
-//===- Pieces.h - How micro-batches are cut ---------------------*- C++ -*-===//
+//===- Pieces.h - How micro-batches are divided -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What program.fbs says of a pipeline's `forwards` and `backward_parts`, by
-// micro-batch. A *piece* is what one backward covers: a micro-batch or one of
-// its parts.
+// The `forwards` and `backward_parts` of a program's pipelines (program.fbs),
+// indexed by micro-batch. A *piece* is the part of a micro-batch, or the whole
+// micro-batch, that one backward covers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,22 +33,22 @@ public:
   /// Requires pipelines that verifyProgram accepts.
   explicit Pieces(const ProgramT &program);
 
-  /// All functions take micro-batches below 2N: N + m, which is m of the next
-  /// step, is cut as m is.
+  /// All functions accept micro-batches below 2N. N + m is micro-batch m of the
+  /// next step, and is divided in the same way as m.
   uint32_t inStep(uint32_t m) const { return m < size() ? m : m - size(); }
   uint32_t pipelineOf(uint32_t m) const { return cuts[inStep(m)].pipeline; }
-  /// Which of its pipeline's micro-batches it is, from 0.
+  /// The index of the micro-batch in its pipeline, from 0.
   uint32_t indexInPipeline(uint32_t m) const { return cuts[inStep(m)].index; }
   /// The micro-batches below N that the forward of `m` covers.
   Range forwardOf(uint32_t m) const { return cuts[inStep(m)].forward; }
-  /// Pieces of each micro-batch.
+  /// The number of pieces of a micro-batch.
   uint32_t partsOf(uint32_t m) const { return cuts[inStep(m)].parts; }
-  /// Pieces are numbered by micro-batch, then part.
+  /// The number of a piece. Pieces are numbered by micro-batch, then part.
   uint64_t numberOf(uint32_t m, uint32_t part = 0) const {
     return cuts[inStep(m)].firstPiece + part;
   }
   uint64_t count() const { return total; }
-  /// The micro-batch of a piece, the inverse of `numberOf`.
+  /// The micro-batch of a piece.
   uint32_t microBatchOf(uint64_t piece) const;
 
 private:

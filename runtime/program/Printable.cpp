@@ -1,4 +1,4 @@
-//===- Printable.cpp - Texts that a terminal shows as they are ------------===//
+//===- Printable.cpp - Texts that are safe to print -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@ namespace chimera::program {
 
 namespace {
 
-/// Bytes of the character at the start of `text`, which must not be empty; 0
-/// where there is none that may be shown.
+/// The length in bytes of the character at the start of `text`; 0 if it is not
+/// printable UTF-8. Requires a text that is not empty.
 size_t shownLength(std::string_view text) {
   auto byte = [&](size_t k) { return static_cast<uint8_t>(text[k]); };
   uint8_t first = byte(0);

@@ -1,12 +1,13 @@
-//===- Printable.h - Texts that a terminal shows as they are ----*- C++ -*-===//
+//===- Printable.h - Texts that are safe to print ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Names in a program file may come from anyone. A terminal obeys control
-// characters in what it prints, so the texts of a program must have none.
+// Names in a program file may come from anyone, and a terminal executes control
+// characters in the text that it prints. So the texts of a program must not
+// contain any.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +20,11 @@
 namespace chimera::program {
 
 /// Whether `text` is UTF-8 without control characters and without characters
-/// that change the direction of what is around them.
+/// that change the direction of the text around them.
 bool isPrintable(std::string_view text);
 
-/// `text` with every byte of anything else written as \xNN.
+/// `text` with each byte that is not part of a printable character written as
+/// \xNN.
 std::string printable(std::string_view text);
 
 } // namespace chimera::program

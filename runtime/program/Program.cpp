@@ -96,7 +96,7 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::Group:
     return text + " of " + number(target) + " posts";
   case Opcode::Wait:
-    // A wait that names a wait is malformed; following it could loop.
+    // A wait for a wait is malformed, and following it could loop.
     if (!follow || target >= worker.instructions.size())
       return text + " for instruction " + number(target);
     return text + " for " +

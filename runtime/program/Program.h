@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The program file's contents as plain C++ values (`ProgramT` and its parts,
-// generated from program.fbs, which says what each field means) and the few
-// questions that both the compiler and the runtime ask of them.
+// The program file's contents as plain C++ values, and queries that both the
+// compiler and the runtime need. The values are `ProgramT` and its parts, which
+// are generated from program.fbs. That file documents the fields.
 //
 // This library uses no exceptions: failures are returned.
 //
@@ -25,19 +25,19 @@
 
 namespace chimera::program {
 
-/// The buffers that an instruction reads and those that it writes. Requires
-/// that the instruction's range lies inside the worker's operand pool.
+/// The buffers that an instruction reads (operands) and writes (results).
+/// Requires that the instruction's range is inside the worker's operand pool.
 std::span<const uint32_t> operandsOf(const WorkerT &worker,
                                      const Instruction &instruction);
 std::span<const uint32_t> resultsOf(const WorkerT &worker,
                                     const Instruction &instruction);
 
-/// Whether the instruction is a backward or a weight gradient that begins a
-/// gradient sum: it takes none to add to.
+/// Whether the instruction is a backward or a weight gradient that begins a new
+/// gradient sum, so that its operands include no sum so far.
 bool beginsSum(const Instruction &instruction);
 
-/// The text of an enumerator as messages and dumps spell it, for example
-/// "post_send" and "weight gradient". "unknown" for a value out of range.
+/// The name of an enumerator in messages and dumps, for example "post_send" and
+/// "weight gradient". "unknown" for a value out of range.
 const char *nameOf(Opcode opcode);
 const char *nameOf(ValueKind kind);
 const char *nameOf(MessageModel model);
@@ -45,58 +45,63 @@ const char *nameOf(DataType type);
 /// Whether operations of a worker take effect one after another, as in NCCL.
 bool isStreamed(MessageModel model);
 
-/// One line that names what instruction `index` of worker `worker` does, for
-/// example "post_send activation pipeline 0 stage 1 micro-batch 2 to worker 2".
-/// Safe for any index and for instructions that fail verification.
+/// One line that describes instruction `index` of worker `worker`, for example
+/// "post_send activation pipeline 0 stage 1 micro-batch 2 to worker 2". Accepts
+/// any index, and instructions that fail verification.
 std::string describe(const ProgramT &program, uint32_t worker, uint32_t index);
 
-/// "file:line:column" of an instruction, empty if the program has none for it.
+/// "file:line:column" of an instruction; empty if the program has no location
+/// for it.
 std::string locationOf(const ProgramT &program, const Instruction &instruction);
 
-/// "1 worker", "2 workers", "3 copies": `singular` as one of them is called.
+/// A count with a noun: "1 worker", "2 workers", "3 copies". `singular` is the
+/// noun's singular.
 std::string counted(uint64_t count, const std::string &singular);
 
-/// After how many updates an action of `stage` on micro-batch `microBatch` of a
-/// step reads the weights, by the rule of `updates`: with a
-/// flush those of all steps before; PipeDream's micro-batch k of the run max(0,
-/// k - (stages after this one)); 2BW's step k max(0, k - 1).
+/// The version of the weights that an action of `stage` on micro-batch
+/// `microBatch` of step `step` must read. A version is the number of updates
+/// that made it. It depends on the program's `updates`. With a flush, it is the
+/// number of updates in all earlier steps. In PipeDream, micro-batch k of the
+/// run reads version max(0, k - number of stages after this one). In
+/// PipeDream-2BW, step k reads version max(0, k - 1).
 uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
                      uint64_t microBatch);
 
-/// Whether values of a kind are opaque: they lie in no arena but are a stage's
-/// own.
+/// Whether values of the kind are opaque: they are not in the arena, the stage
+/// keeps them itself.
 inline bool isStash(ValueKind kind) {
   return kind == ValueKind::Stash || kind == ValueKind::WeightStash;
 }
 
-/// Bytes of a stage's parameters, with which its weights begin, and of their
-/// gradient.
+/// Bytes of a stage's parameters, without the copy at the end of its weights.
+/// Their gradient has the same size.
 inline uint64_t gradientBytes(const Stage &stage) {
   return stage.weights_bytes() - stage.copy_bytes();
 }
 
-/// How many updates of each stage's weights a step makes.
+/// The number of updates of each stage's weights in a step.
 inline uint64_t updatesPerStep(const ProgramT &program) {
   return program.updates == Updates::EachMicroBatch ? program.micro_batches : 1;
 }
 
-/// Which update of its stage's weights an optimizer step in a step is, from 0.
-/// Requires a verified label.
+/// The number, from 0, of the update of its stage's weights that an optimizer
+/// step in step `step` is. Requires a verified label.
 inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
                          uint64_t step) {
   return step * (program.micro_batches / update.micro_batches()) +
          update.micro_batch() / update.micro_batches();
 }
 
-/// Whether an all-reduce sums gradients of the first and of the last stage,
-/// those of tied parameters. Requires contributions.
+/// Whether an all-reduce sums gradients of tied parameters, which come from the
+/// first and the last stage. Requires contributions.
 inline bool reducesTied(const CommunicatorT &communicator) {
   return communicator.contributions.front().stage() !=
          communicator.contributions.back().stage();
 }
 
-/// Where in the weights of `stage`, of so many, its tied parameters begin; none
-/// of a stage that has none.
+/// The offset, in bytes, of the tied parameters in the weights of `stage`,
+/// where `stages` is the number of stages. None if the stage has no tied
+/// parameters.
 inline std::optional<uint64_t> tiedOffset(const Tied *tied, size_t stages,
                                           uint32_t stage) {
   if (tied && stage == 0)
@@ -111,34 +116,38 @@ inline std::optional<uint64_t> tiedOffset(const ProgramT &program,
   return tiedOffset(program.tied.get(), program.stages.size(), stage);
 }
 
-/// Which piece of the stage's gradient is that of its tied parameters, which
-/// are at one end: 0 or 1 of two; none of a stage that has none.
+/// A stage with tied parameters has two pieces of its gradient: the tied
+/// parameters at one end, and the rest. Returns the index, 0 or 1, of the tied
+/// piece; none if the stage has no tied parameters.
 inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
                                          uint32_t stage) {
   std::optional<uint64_t> offset = tiedOffset(tied, stages, stage);
   return offset ? std::optional<unsigned>(*offset == 0 ? 0 : 1) : std::nullopt;
 }
 
-/// Where buckets may begin in the gradient, or the tied or other part of it,
-/// that they are cut from, in bytes: there no element is cut, of whatever type.
-/// So a sum in buckets is the sum of the whole, also in the words of integer
-/// stages, of which only the last may be short.
+/// The alignment of buckets, in bytes, in the gradient or the part of it (tied
+/// or not tied) that is split into them. No element of any type crosses a
+/// multiple of 8 bytes. So a reduction in buckets gives the same sum as a
+/// reduction of the whole gradient. This is also true for integer stages: they
+/// use 8-byte words, and only the last word may be shorter.
 inline constexpr uint64_t kBucketAlignment = 8;
 
-/// The `buffer_alignment` of compiled programs: where buffers begin in the
-/// arena. A piece of a gradient begins where it begins in the gradient.
+/// The `buffer_alignment` of compiled programs, in bytes. It does not apply to
+/// a piece of a gradient, which begins at its place in the gradient.
 inline constexpr uint32_t kBufferAlignment = 64;
-/// Others that a file may have. A page is the most that anything asks for.
+/// The limits of `buffer_alignment` in a file. No user of a buffer needs more
+/// than a page.
 inline constexpr uint32_t kLeastBufferAlignment = 8,
                           kMostBufferAlignment = 4096;
 
-// What no program reaches (see runtime/proof/Verify.h): more is a mistake, or
-// malice.
+// Limits that no real program reaches (see runtime/proof/Verify.h). A file that
+// exceeds them is wrong or malicious.
 inline constexpr uint64_t kMaxBytes = (uint64_t(1) << 48) - 1;
 inline constexpr uint64_t kMaxRanks = uint64_t(1) << 20;
 inline constexpr size_t kMaxText = 4096;
 
-/// Ranks that run the program: workers times data-parallel copies.
+/// The number of ranks that run the program: workers times data-parallel
+/// copies.
 inline uint32_t rankCount(const ProgramT &program) {
   return static_cast<uint32_t>(program.workers.size()) * program.data_parallel;
 }

@@ -19,8 +19,8 @@
 
 namespace chimera::program {
 
-/// The text of a file of at most 256 MiB, of which a package of less than 2 GB
-/// is made; false with the reason in `error`.
+/// Reads a file of at most 256 MiB; a package made from it has less than 2 GB.
+/// Returns false, with the reason in `error`, on failure.
 static bool readText(const std::string &path, std::string &text,
                      std::string &error) {
   constexpr uint64_t kMost = uint64_t{1} << 28;
@@ -50,7 +50,7 @@ static bool readText(const std::string &path, std::string &text,
 
 std::unique_ptr<PackageT> parsePackage(const std::string &text,
                                        std::string &error) {
-  // The parser takes a text that ends at the first zero.
+  // The parser reads only up to the first zero byte.
   if (text.find('\0') != std::string::npos) {
     error = "expected JSON, got a byte that is zero";
     return nullptr;

@@ -20,7 +20,7 @@
 namespace chimera::program {
 
 namespace {
-/// What is planned for one file system.
+/// The files planned for one file system, and their bytes.
 struct Use {
   std::string names;
   uint64_t files = 0;
@@ -59,7 +59,7 @@ std::string checkRoom(const std::vector<PlannedFile> &files) {
         use.bytes,
         saturatedProduct(bytes / block + (bytes % block != 0), block));
   }
-  // Some blocks and nodes are kept for root.
+  // File systems reserve some blocks and inodes for root.
   bool isRoot = ::geteuid() == 0;
   for (const auto &[device, use] : uses) {
     uint64_t room = saturatedProduct(

@@ -19,11 +19,12 @@ struct PlannedFile {
   uint64_t bytes;
 };
 
-/// Empty if writeWhole (Output.h) has room for all the files now, those on one
-/// file system together, else which have none: to be asked before long work
-/// whose result they hold. A file that one of them replaces still takes room
-/// then. What is no regular file, and a file system that does not say what it
-/// has, are taken to have room.
+/// Returns which files do not fit on their file systems now; empty if
+/// writeWhole (Output.h) has room for all of them. Files on the same file
+/// system are added up. A file that will be replaced still takes its room while
+/// the new one is written. Files that are not regular, and file systems that do
+/// not report their size, count as having enough room. Call it before long work
+/// whose result goes into the files.
 std::string checkRoom(const std::vector<PlannedFile> &files);
 
 } // namespace chimera::program

@@ -1,4 +1,4 @@
-//===- Saturated.h - Sums and products that do not wrap ---------*- C++ -*-===//
+//===- Saturated.h - Sums and products that do not overflow -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,19 +13,20 @@
 
 namespace chimera::program {
 
-/// The product, or UINT64_MAX where it does not fit.
+/// The product, or UINT64_MAX if it overflows.
 inline uint64_t saturatedProduct(uint64_t left, uint64_t right) {
   uint64_t result = 0;
   return __builtin_mul_overflow(left, right, &result) ? UINT64_MAX : result;
 }
 
-/// The sum, or UINT64_MAX where it does not fit.
+/// The sum, or UINT64_MAX if it overflows.
 inline uint64_t saturatedSum(uint64_t left, uint64_t right) {
   uint64_t result = 0;
   return __builtin_add_overflow(left, right, &result) ? UINT64_MAX : result;
 }
 
-/// The same of any number of sizes that are not negative, or INT64_MAX.
+/// The product and the sum of any number of sizes, none negative, or INT64_MAX
+/// if it overflows.
 inline int64_t saturatedProduct(std::initializer_list<int64_t> factors) {
   int64_t result = 1;
   for (int64_t factor : factors)

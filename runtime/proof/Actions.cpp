@@ -1,15 +1,15 @@
-//===- Actions.cpp - Whether every action is there, once ------------------===//
+//===- Actions.cpp - Whether every action exists once ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Each stage of a pipeline must run each forward once and, for each piece, one
-// backward, or one input gradient and one weight gradient. Each backward needs
-// a stash, which its forward or a recompute makes. With a flush the whole
-// program is one step. Without one the body is a step, and prologue and
-// epilogue together are another.
+// Each stage of a pipeline must run each forward once. For each piece it must
+// run one backward, or one input gradient and one weight gradient. Each
+// backward needs a stash, which its forward or a recompute makes. With a flush,
+// the whole program is one step. Without a flush, the body is one step, and
+// prologue and epilogue together are another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ public:
 private:
   enum Step { Body, Ends, Steps };
 
-  /// Bits of what a piece has seen in a step.
+  /// The actions found for a piece in a step, as bits.
   enum Seen : uint8_t {
     Forward = 1,
     Backward = 2,
@@ -62,8 +62,8 @@ private:
     }
   }
 
-  /// Notes all actions. False, with a report, where one of them should not be
-  /// there.
+  /// Records all actions. Returns false, with a report, if an action is there
+  /// twice.
   bool collect() {
     for (uint32_t w = 0; w < program.workers.size(); ++w) {
       const WorkerT &worker = *program.workers[w];
@@ -87,8 +87,8 @@ private:
     uint64_t instructions = 0;
     for (const auto &each : program.workers)
       instructions += each->instructions.size();
-    // Each cell needs a backward. More cells than instructions would take
-    // memory, only to find that backwards are missing.
+    // Each cell needs a backward. Refuse here, before memory for a cell count
+    // is allocated that the instructions cannot fill.
     if (cells > instructions) {
       report.add(Rule::Structure, "expected backwards for " + text(stages) +
                                       " stages and " + text(pieces.count()) +
@@ -185,7 +185,7 @@ private:
   uint64_t stages;
   // These are indexed by stage, then piece.
   std::vector<uint8_t> seen[Steps];
-  std::vector<uint32_t> kept[Steps]; ///< stashes of a forward, at its first
+  std::vector<uint32_t> kept[Steps]; ///< stashes, by the forward's first piece
 };
 
 } // namespace

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks each stream as it runs and turns every value into an interval, from the
-// instruction that writes it to the last that uses it. Two buffers that overlap
-// in the arena must not overlap in time (Overlaps.cpp), and the bytes of
-// the intervals add up to what the worker holds (Memory.cpp). Buffers
-// that a rename permutes overlap with none at any time, so that their values'
-// intervals need no place.
+// Walks each stream in execution order and turns every value into an interval,
+// from the instruction that writes it to the last one that uses it. Two buffers
+// that overlap in the arena must not overlap in time (Overlaps.cpp). The bytes
+// that the worker holds are the sum over the intervals (Memory.cpp). Buffers
+// that a rename permutes overlap with no other buffer at any time, so the check
+// of overlaps can ignore the intervals of their values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,12 +59,12 @@ public:
 
 private:
   struct Slot {
-    uint32_t birth = kNone; ///< what it holds counts from; kNone: nothing yet
+    uint32_t birth = kNone; ///< from here on the value counts; kNone: no value
     uint32_t lastUse = 0;
-    uint32_t writer = 0;  ///< where it was written last
-    uint32_t readers = 0; ///< transfers and all-reduces that read it now
+    uint32_t writer = 0;  ///< the position that wrote it last
+    uint32_t readers = 0; ///< transfers and all-reduces that are reading it
     bool isWritten = false;
-    bool isFilling = false; ///< a receive or an all-reduce writes it now
+    bool isFilling = false; ///< a receive or an all-reduce is writing it
     bool isConsumed = false;
     bool isState = false;
   };
@@ -79,7 +79,7 @@ private:
     std::vector<bool> written(slots.size());
     for (uint32_t b = 0; b < slots.size(); ++b)
       written[b] = slots[b].isWritten;
-    // The second body must leave the same as the first one.
+    // The second body must leave the same buffers filled as the first one.
     if (run.step == 1)
       for (uint32_t b = 0; b < slots.size(); ++b)
         if (written[b] != found[b])
@@ -141,7 +141,8 @@ private:
   void close(uint32_t buffer) {
     Slot &slot = slots[buffer];
     bool isCounted = slot.birth != kNone && !slot.isState;
-    // A value that a rename moved out of a state's buffer may never be used.
+    // A value that a rename moved out of a state's buffer may never be used
+    // again.
     if (isCounted && slot.lastUse >= slot.birth)
       intervals.push_back({buffer, slot.birth, slot.lastUse});
     slot.birth = kNone;
@@ -176,7 +177,7 @@ private:
       uint32_t sum = resultsOf(worker, instruction)[0];
       for (uint32_t buffer : operandsOf(worker, instruction))
         read(buffer);
-      // The sum may take the place of a contribution.
+      // The sum may be in the buffer of a contribution.
       write(sum, true);
       for (uint32_t buffer : operandsOf(worker, instruction))
         if (buffer != sum)
@@ -191,9 +192,10 @@ private:
     }
   }
 
-  /// The larger of both stashes counts, since an input gradient frees the one
-  /// as it makes the other: the lesser one ends an instruction earlier, or
-  /// begins one later.
+  /// Makes the maximum of both stashes count, because an input gradient frees
+  /// its stash while it makes the weight stash. The interval of the smaller one
+  /// is made one instruction shorter: the stash ends earlier, or the weight
+  /// stash begins later.
   void replaceStash(std::span<const uint32_t> in,
                     std::span<const uint32_t> out) {
     for (uint32_t buffer : in)
@@ -208,8 +210,8 @@ private:
     close(stash);
   }
 
-  /// Ends the operands one instruction earlier, since the results take their
-  /// bytes.
+  /// Ends the intervals of the operands one instruction earlier, because the
+  /// results are the same bytes.
   void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     for (uint32_t buffer : from) {
       read(buffer);
@@ -224,7 +226,7 @@ private:
       write(buffer);
   }
 
-  /// Values change places, and their intervals with them.
+  /// Exchanges the values of buffers, together with their intervals.
   void rename(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     std::vector<Slot> moved;
     std::vector<bool> isState;
@@ -268,7 +270,7 @@ private:
   Report &report;
   std::vector<Slot> slots; ///< by buffer
   std::vector<Interval> intervals;
-  std::vector<bool> found; ///< by buffer, what the first body left
+  std::vector<bool> found; ///< by buffer, whether the last body filled it
   uint32_t position = 0;
 };
 

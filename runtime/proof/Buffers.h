@@ -12,8 +12,8 @@
 
 namespace chimera::program::verify {
 
-/// A worker's instructions in the order of some runs of its sections. A
-/// position counts them.
+/// A worker's instructions in the order of an execution, section after section.
+/// A position is an index into this sequence.
 struct Unrolled {
   Unrolled(const ProgramT &program, uint32_t w, const std::vector<Run> &runs)
       : w(w), worker(*program.workers[w]), runs(runs) {
@@ -37,26 +37,28 @@ struct Unrolled {
   uint32_t w;
   const WorkerT &worker;
   const std::vector<Run> &runs;
-  uint32_t positions = 0; ///< instructions of all runs
+  uint32_t positions = 0; ///< the number of instructions of all runs
 };
 
-/// A value in a buffer: born and last used at these positions, both included.
+/// A value in a buffer, from the position that writes it to the position that
+/// uses it last, both included.
 struct Interval {
   uint32_t buffer;
   uint32_t birth;
   uint32_t death;
 };
 
-/// For each buffer whether a rename names it. Refuses buffers of a rename that
-/// share bytes with any other buffer.
+/// For each buffer, whether a rename names it. Reports buffers of a rename that
+/// share bytes with another buffer.
 std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
 
-/// Refuses two values whose bytes and times overlap, and values that overlap
-/// with a state. Requires that the buffers in `permuted` overlap with no other.
+/// Reports two values that overlap both in memory and in time, and values that
+/// overlap with a state. Requires that the buffers in `permuted` overlap with
+/// no other.
 void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report);
 
-/// How much the worker holds: the bytes of its states and of all `intervals`.
+/// The bytes that the worker holds: its states and all `intervals`.
 Footprint footprintOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals);
 

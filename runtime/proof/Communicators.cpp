@@ -1,4 +1,4 @@
-//===- Communicators.cpp - Who sums what ----------------------------------===//
+//===- Communicators.cpp - Members of the all-reduces ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,8 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Whether the contributions are of the stages that an all-reduce sums.
+/// Whether the stages of the contributions are those that such an all-reduce
+/// sums.
 void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                   const std::string &name, Report &report) {
   const std::vector<Contribution> &list = communicator.contributions;
@@ -65,7 +66,7 @@ void verifyCommunicator(const ProgramT &program,
       continue;
     }
     if (each.stage() >= program.stages.size())
-      continue; // reported
+      continue; // reported by verifyStages
     if (before && std::pair(key, each.stage()) <=
                       std::pair(before->key(), before->stage()))
       structure(report, name + "expected ascending contributions, got " + what +
@@ -91,7 +92,7 @@ void verifyCommunicator(const ProgramT &program,
 }
 
 /// The worker and the index of the first instruction that starts an all-reduce
-/// in a communicator, where one does.
+/// in a communicator; kNone if there is none.
 std::pair<uint32_t, uint32_t> firstStart(const ProgramT &program,
                                          uint32_t communicator) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs every stream as far as it gets, a worker at a time. What a wait needs
-// never becomes false again, so the order in which workers run does not matter:
-// either all of them end, or they always get stuck in the same state. The
-// reasons why nothing goes on in that state form a graph, and the shortest
-// cycle of that graph is reported.
+// Runs every stream as far as possible, one worker at a time. A condition for
+// which a wait waits never becomes false again, so the order in which workers
+// run does not matter. Either all workers end, or they always get stuck in the
+// same state. In that state, the reasons why nothing advances form a graph. The
+// shortest cycle of that graph is reported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// How many links of a cycle a message shows.
+/// The limit on the links of a cycle that a message shows.
 constexpr size_t kMostLinks = 20;
 
 /// A post or start, by worker and instruction.
@@ -33,15 +33,15 @@ struct Site {
 };
 
 /// The operations of a worker that take effect one after another: those of one
-/// communicator, or all.
+/// communicator, or all of them.
 struct Stream {
-  /// The range of its posts in the worker's list of posts.
+  /// One operation: a range in the worker's list of posts.
   struct Operation {
     uint32_t begin, end;
   };
-  std::vector<Operation> queue; ///< as posted
-  size_t head = 0;              ///< the one that is in effect, if any
-  uint32_t open = 0;            ///< its posts without a partner in effect
+  std::vector<Operation> queue; ///< in the order in which they were posted
+  size_t head = 0;              ///< the operation in effect, if any
+  uint32_t open = 0; ///< posts of the head whose partners are not in effect
 };
 
 class Machine {
@@ -103,7 +103,7 @@ private:
     return streamed ? inEffect[site.worker][site.index] : isReached(site);
   }
 
-  /// Which stream of its worker a post or start belongs to.
+  /// The stream, on its worker, to which a post or start belongs.
   uint64_t keyOf(Site site) const {
     if (program.message_model == MessageModel::StreamPerDevice)
       return 0;
@@ -117,7 +117,8 @@ private:
 
   void advance(uint32_t w) {
     const std::vector<Instruction> &stream = program.workers[w]->instructions;
-    // Instructions before `next` count as reached, also while the worker runs.
+    // Instructions before `next` count as reached, even while the worker is
+    // running.
     for (uint32_t &i = next[w]; i < stream.size(); ++i)
       switch (stream[i].opcode()) {
       case Opcode::PostSend:
@@ -143,8 +144,8 @@ private:
       }
   }
 
-  /// Adds the posts in [begin, end) to their streams. Those that belong to the
-  /// same stream are one operation there.
+  /// Adds the posts in [begin, end) to their streams. Those in the same stream
+  /// form one operation of it.
   void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
     std::vector<uint32_t> &posts = posted[w];
     auto first = static_cast<uint32_t>(posts.size());
@@ -165,7 +166,7 @@ private:
     }
   }
 
-  /// The posts and starts of a stream's head.
+  /// The posts and starts of the operation at the head of a stream.
   std::vector<Site> headOf(uint32_t w, uint64_t key) const {
     const Stream &stream = streams[w].at(key);
     Stream::Operation head = stream.queue[stream.head];
@@ -201,7 +202,7 @@ private:
       meet(peer);
   }
 
-  /// Notes that all partners of a post or start are in effect.
+  /// Called when all partners of a post or start are in effect.
   void meet(Site site) {
     if (!streamed)
       return complete(site);
@@ -215,26 +216,26 @@ private:
       beginning.emplace_back(site.worker, key);
   }
 
-  /// Completes a post or start, and wakes its worker if that waits for it.
+  /// Completes a post or start. If its worker waits for it, the worker can run.
   void complete(Site site) {
     auto [w, i] = site;
     if (done[w][i])
       return;
     done[w][i] = true;
-    // If the worker is running, `next` is at a post and not at this wait.
+    // If the worker is running now, `next` is at a post, so this is false.
     if (next[w] == facts.waitOf[w][i])
       runnable.push_back(w);
   }
 
-  // The stuck state.
+  // The state in which all workers have ended or are stuck.
 
   /// A worker at a wait, or a stream at its head.
   struct Node {
     uint32_t worker;
     std::optional<uint64_t> key; ///< of a stream
   };
-  /// Why a node does not go on: `post`, which it is at or waits for, needs
-  /// `awaited`, and for that `node` would have to go on.
+  /// Why a node does not advance. It is at `post` or waits for it. `post` needs
+  /// `awaited`, which takes effect only after node `node` advances.
   struct Edge {
     uint32_t node;
     Site post, awaited;
@@ -246,7 +247,7 @@ private:
            found->second.head < found->second.queue.size();
   }
 
-  /// Numbers the nodes by worker. The worker's wait comes before its streams.
+  /// Numbers the nodes by worker. A worker's wait comes before its streams.
   void findNodes() {
     waiting.assign(next.size(), kNone);
     for (uint32_t w = 0; w < next.size(); ++w) {
@@ -282,8 +283,8 @@ private:
     return program.workers[w]->instructions[next[w]].target();
   }
 
-  /// The edges of `posts`, in ascending order of their nodes, one for each
-  /// node.
+  /// The edges of `posts`, at most one to each node, in ascending order of
+  /// nodes.
   std::vector<Edge> edgesOf(const std::vector<Site> &posts) const {
     std::vector<Edge> edges;
     for (Site post : posts) {
@@ -310,8 +311,8 @@ private:
     return edges;
   }
 
-  /// The graph of the stuck state. Each node has an edge. The members of one
-  /// all-reduce wait for the same others, so they share a list.
+  /// The graph of the stuck state. Each node has an edge. The members of an
+  /// all-reduce wait for the same other members, so they share a list.
   Graph graphOfNodes() const {
     Graph graph;
     std::vector<uint32_t> listOfStart(starts.size(), kNone);
@@ -341,7 +342,7 @@ private:
                           " model, got a cycle of " + text(cycle.size()) + ":";
     Site first{};
     for (size_t k = 0; k < cycle.size(); ++k) {
-      // Nobody reads more.
+      // More links do not help a reader.
       if (k == kMostLinks) {
         message += "\n    and " + text(cycle.size() - k) + " more";
         break;
@@ -385,12 +386,12 @@ private:
            text(posted[edge.awaited.worker][head]) + " on its " + stream;
   }
 
-  /// "rank 1", or "ranks 1, 5, 9" where there are copies.
+  /// "rank 1", or "ranks 1, 5, 9" if there are copies.
   std::string ranksOf(uint32_t w) const {
     uint32_t copies = program.data_parallel;
     std::string ranks = (copies > 1 ? "ranks " : "rank ") + text(w);
     for (uint32_t copy = 1; copy < copies; ++copy) {
-      // Nobody reads more.
+      // More ranks do not help a reader.
       if (copy > 2 && copy + 1 < copies) {
         ranks += ", ...";
         copy = copies - 1;
@@ -405,20 +406,21 @@ private:
   Report &report;
   bool buffered;
   bool streamed;
-  std::vector<uint32_t> next;             ///< by worker, where it stands
+  std::vector<uint32_t> next; ///< by worker, the index of the next instruction
   std::vector<std::vector<bool>> done;    ///< by worker, then post or start
-  std::vector<std::vector<Site>> arrived; ///< by all-reduce, those in effect
+  std::vector<std::vector<Site>> arrived; ///< by all-reduce, starts in effect
   std::vector<uint32_t> runnable;
 
-  // Under a stream model.
+  // Used only under a stream model.
   std::vector<std::vector<bool>> inEffect; ///< by worker, then post or start
   std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then key
-  /// For each worker its posts and starts. Those of one operation are adjacent.
+  /// For each worker, its posts and starts. Those of one operation are
+  /// adjacent.
   std::vector<std::vector<uint32_t>> posted;
-  std::vector<uint32_t> sharedBy; ///< the first communicator of equal members
+  std::vector<uint32_t> sharedBy; ///< first communicator with equal members
   std::vector<std::pair<uint32_t, uint64_t>> beginning; ///< new heads
 
-  // Of the stuck state.
+  // Data of the stuck state.
   std::vector<Node> nodes;
   std::vector<uint32_t> waiting; ///< by worker, its node at a wait
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> held; ///< nodes of streams

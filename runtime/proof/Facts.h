@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One function for each rule group of Verify.h. Each assumes that the functions
-// before it found nothing, and fills in facts that the functions after it use.
+// The parts of verifyProgram: one function for each rule group of Verify.h.
+// Each function assumes that those before it found no violation. It records
+// facts that later functions use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ using Rule = Violation::Rule;
 
 inline constexpr uint32_t kNone = UINT32_MAX;
 
-/// Prologue, body and epilogue of a worker's stream, as index ranges.
+/// The prologue, body and epilogue of a worker's stream, as index ranges.
 inline constexpr size_t kPrologue = 0, kBody = 1, kEpilogue = 2;
 inline constexpr size_t kSections = 3;
 struct Section {
@@ -40,11 +41,11 @@ inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
            {worker.body_end, size}}};
 }
 
-/// Runs that together show every way in which one section can follow another:
-/// their sections in order, each with its step. Without a flush a run of one
-/// step has no body. A body follows the prologue or another body, and every
-/// later body begins like the second one, which verifyBuffers and verifyWeights
-/// check.
+/// One section of an execution, with its step. runsOf returns executions that
+/// together have every order in which one section can follow another. Without a
+/// flush, an execution of one step has no body. A body follows the prologue or
+/// another body. No third body is needed, because verifyBuffers and
+/// verifyWeights check that it would begin like the second.
 struct Run {
   size_t section;
   uint64_t step;
@@ -56,29 +57,31 @@ inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
           {{kPrologue, 0}, {kEpilogue, 0}}};
 }
 
-/// A worker that contributes to a communicator, and the numbers of its
+/// A worker that contributes to a communicator, and the indices of its
 /// contributions there, ascending.
 struct Member {
   uint32_t worker;
   std::vector<uint32_t> contributions;
 };
 
-/// Facts that one rule group finds and another one uses. The outer index of
-/// nested vectors is the worker.
+/// Facts that one rule group finds and another uses. The outer index of nested
+/// vectors is the worker.
 struct Facts {
-  /// Set when the pipelines have been verified.
+  /// Set after the pipelines have been verified.
   std::optional<Pieces> pieces;
-  /// Whether a piece is recomputed on a stage, so that its forward keeps no
-  /// stash; indexed by stage, then piece. Empty if nothing is recomputed.
+  /// Whether a piece is recomputed on a stage, so that its forward makes no
+  /// stash for it. Indexed by stage, then piece. Empty if nothing is
+  /// recomputed.
   std::vector<bool> recomputed;
   /// The members of each communicator, ascending.
   std::vector<std::vector<Member>> members;
   /// `worker` as a member of a communicator; null if it is not a member.
   const Member *memberOf(uint32_t communicator, uint32_t worker) const;
-  /// For each post and start the wait that completes it, else kNone.
+  /// For each post and start, the index of the wait that completes it; kNone
+  /// for other instructions.
   std::vector<std::vector<uint32_t>> waitOf;
-  /// For each post the index of the post that it matches, on its target; for
-  /// each start the number of its all-reduce (the same at every member).
+  /// For each post, the index of the matching post on its target. For each
+  /// start, the number of its all-reduce, which is the same at every member.
   std::vector<std::vector<uint32_t>> mate;
   /// The communicator of each all-reduce.
   std::vector<uint32_t> communicatorOf;
@@ -104,19 +107,19 @@ public:
     if (!full())
       list.push_back({rule, std::move(message)});
   }
-  /// Names the instruction before `message`.
+  /// Adds a violation; `message` is preceded by the name of the instruction.
   void add(Rule rule, uint32_t worker, uint32_t index,
            const std::string &message) {
     if (!full())
       addAt(rule, worker, index, name(worker, index) + ": " + message);
   }
-  /// Leaves it to `message` to name the instruction.
+  /// Adds a violation; `message` must name the instruction itself.
   void addAt(Rule rule, uint32_t worker, uint32_t index, std::string message) {
     if (!full())
       list.push_back({rule, std::move(message), worker, index});
   }
 
-  /// "worker 1 instruction 5 (forward …) at model.mlir:3:1".
+  /// For example "worker 1 instruction 5 (forward …) at model.mlir:3:1".
   std::string name(uint32_t worker, uint32_t index) const;
 
   std::vector<Violation> list;
@@ -129,45 +132,45 @@ inline void structure(Report &report, std::string message) {
   report.add(Rule::Structure, std::move(message));
 }
 
-/// Verifies everything but the instructions: that all tables are there, limits,
+/// Verifies everything except the instructions: that all tables exist, limits,
 /// placement, sections, communicators and states.
 void verifyTables(const ProgramT &program, Facts &facts, Report &report);
-// Parts of it: numbers and texts, each by itself; communicators.
+// Two parts of verifyTables: numbers and texts, each by itself; communicators.
 void verifyLimits(const ProgramT &program, Report &report);
 void verifyCommunicators(const ProgramT &program, Facts &facts, Report &report);
 /// Verifies each instruction by itself: indices, operands, label.
 void verifyInstructions(const ProgramT &program, const Facts &facts,
                         Report &report);
-/// Verifies that all streams together have the actions that the pipelines ask
-/// for.
+/// Verifies that all streams together have the actions that the pipelines
+/// require.
 void verifyActions(const ProgramT &program, Facts &facts, Report &report);
 void verifyWaits(const ProgramT &program, Facts &facts, Report &report);
 void verifyMatching(const ProgramT &program, Facts &facts, Report &report);
 void verifyDeadlock(const ProgramT &program, const Facts &facts,
                     Report &report);
 
-/// The bytes that a worker holds, by the definition in Verify.h.
+/// The bytes that a worker holds, as defined in Verify.h.
 struct Footprint {
   uint64_t peak;
-  uint32_t peakInstruction; ///< the first at which it is reached
-  uint64_t atStated;        ///< the most at the instruction that is stated
-  /// Only for workers that have a cap: the most bytes of stashes at a time, and
-  /// the first instruction at which there are so many.
+  uint32_t peakInstruction; ///< the first instruction that reaches the peak
+  uint64_t atStated; ///< the maximum at the instruction that the program states
+  /// Only for workers with a cap: the maximum bytes of live stashes, and the
+  /// first instruction that reaches it.
   uint64_t stashes = 0;
   uint32_t stashInstruction = 0;
 };
 std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
-/// Verifies that each instruction finds the right tokens, labels, activation,
-/// gradient, stash or loss in its operands.
+/// Verifies that the operands of each instruction have the right tokens,
+/// labels, activation, gradient, stash or loss.
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
-/// Verifies which version of the weights each action reads, and which gradients
-/// each update takes.
+/// Verifies the version of the weights that each action reads, and the
+/// gradients that each update takes.
 void verifyWeights(const ProgramT &program, const Facts &facts, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
 
-/// Gives the results of a rename what is known of its operands, all at the same
-/// time.
+/// Applies a rename to a list of facts by buffer: all results get the facts of
+/// their operands at the same time.
 template <typename Known>
 void rename(const WorkerT &worker, const Instruction &instruction,
             std::vector<Known> &ofBuffers) {

@@ -1,4 +1,4 @@
-//===- Gradients.cpp - What is in every gradient sum ----------------------===//
+//===- Gradients.cpp - The contents of gradient sums ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -139,7 +139,8 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
       return fail("expected the bucket of the gradient sum that its label "
                   "names, got " +
                   describe(given));
-    // Of another worker's contribution nobody else knows how complete it is.
+    // This check must be here: no other worker knows which gradients are in
+    // this worker's contribution.
     int64_t update = updateOfSum(given);
     if (update == kNoUpdate || (next > 1 && update != result.update))
       return fail("expected the gradients of a whole update to reduce, got " +
@@ -165,12 +166,13 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   sum = result;
 }
 
-/// The update for which `sum`, the sum of one replica, holds every gradient of
-/// that replica; kNoUpdate if there is none. Requires a known replica. Each
-/// backward is in the program once, so it is enough to count them.
+/// The update for which `sum`, the sum of one replica, has every gradient of
+/// that replica; kNoUpdate if there is none. Requires a known replica. It is
+/// enough to count backwards, because each is in the program once.
 int64_t GradientSums::updateOfSum(const GradientSum &sum) const {
   const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
-  // A pipeline without micro-batches adds nothing. There is a flush.
+  // A pipeline without micro-batches contributes zeros, to update 0. There is
+  // no other update, because such a program has a flush.
   if (pipeline.micro_batches.empty())
     return 0;
   bool each = program.updates == Updates::EachMicroBatch;
@@ -182,7 +184,7 @@ int64_t GradientSums::updateOfSum(const GradientSum &sum) const {
   return sum.first / length;
 }
 
-/// The update that may take `sum`; kNoUpdate if none may.
+/// The update that may use `sum`; kNoUpdate if none may.
 int64_t GradientSums::takenBy(const GradientSum &sum) const {
   bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
   bool hasTied = sum.part == Part::All && tiedPieceOf(sum.replica % stages);
@@ -229,7 +231,7 @@ void GradientSums::splitTied(const Instruction &instruction, GradientSum piece,
 void GradientSums::join(const Instruction &instruction, Buffers in,
                         GradientSum &result) {
   GradientSum expected = sums[in[0]];
-  // Only stages that have tied parameters have parts.
+  // Only stages with tied parameters have parts.
   if (isSumOf(instruction, expected) && expected.part != Part::All &&
       expected.buckets == 1)
     return joinTied(instruction, in, result);
@@ -252,8 +254,8 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
   result = expected;
 }
 
-/// The joined sum belongs to the update of its pieces, if they all belong to
-/// the same one.
+/// Joins the tied piece and the rest. The result is for the update of both
+/// pieces, or for none if they are for different updates.
 void GradientSums::joinTied(const Instruction &instruction, Buffers in,
                             GradientSum &result) {
   size_t tied = *tiedPieceOf(instruction.stage());
@@ -278,8 +280,8 @@ void GradientSums::joinTied(const Instruction &instruction, Buffers in,
   result = whole;
 }
 
-/// Follows a copy of the reduced sum of the tied parameters, which the replicas
-/// of both stages have in common.
+/// Follows a copy of the reduced sum of the tied parameters, which is the same
+/// for the replicas of both stages.
 void GradientSums::copy(const Instruction &instruction, const GradientSum &from,
                         GradientSum &to) {
   if (instruction.kind() != ValueKind::WeightGradient)

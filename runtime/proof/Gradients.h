@@ -1,12 +1,13 @@
-//===- Gradients.h - What is in every gradient sum --------------*- C++ -*-===//
+//===- Gradients.h - The contents of gradient sums --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Internal to verifyWeights, which walks the streams. Micro-batches are
-// numbered through the run: micro-batch m of step k is k N + m.
+// The gradients in each gradient sum. Internal to verifyWeights, which walks
+// the streams. Micro-batches are numbered over the whole run: micro-batch m of
+// step k has the number k N + m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,39 +20,40 @@ namespace chimera::program::verify {
 
 inline constexpr int64_t kNoUpdate = -1;
 
-/// "pipeline 0 stage 1" for the replica of number pipeline * stages + stage;
-/// kNone is a replica that is not known.
+/// "pipeline 0 stage 1" for replica number pipeline * stages + stage. kNone is
+/// an unknown replica.
 std::string nameOfReplica(uint32_t replica, uint32_t stages);
 
-/// The contents of a buffer of a gradient.
+/// The contents of a gradient buffer.
 struct GradientSum {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
   // The lowest and the highest micro-batch in the sum, the number of backwards
-  // in it, and the update that takes it, counted over all pipelines.
+  // in it, and the update for which the sum over all pipelines is complete.
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
-  bool isReduced = false; ///< a sum of several workers or copies
-  /// Which of the replica's parameters the sum is for: the first and the last
-  /// stage sum the tied ones apart from the rest.
+  bool isReduced = false; ///< the sum of several workers or copies
+  /// The parameters of the replica that the sum is for. The first and the last
+  /// stage sum their tied parameters apart from the rest.
   enum class Part : uint8_t { All, Rest, Tied } part = Part::All;
-  // For a bucket: the byte of the part at which it begins, its number, and how
-  // many buckets the part has. A whole part is bucket 0 of 1.
+  // For a bucket: the byte of the part at which it begins, its number, and the
+  // number of buckets of the part. A whole part is bucket 0 of 1.
   uint64_t begin = 0;
   uint32_t bucket = 0, buckets = 1;
 
   bool isWhole() const { return part == Part::All && buckets == 1; }
-  /// The same sum a step later, which has so many micro-batches and updates.
+  /// The same sum one step later, if a step has this many micro-batches and
+  /// updates.
   GradientSum later(int64_t microBatches, int64_t updates) const;
   bool operator==(const GradientSum &) const = default;
 };
 
-/// The gradient sums of one worker, followed through its stream.
+/// The gradient sums of one worker while its stream is followed.
 class GradientSums {
 public:
-  /// For each all-reduce the byte at which its buckets begin, where that is
-  /// known. All members must agree, so the workers of a program share it.
+  /// For each all-reduce, the byte at which its bucket begins, if known. All
+  /// members must agree, so all workers of a program share this list.
   using Begins = std::vector<uint64_t>;
   static Begins unknownBegins(const Facts &facts);
 
@@ -61,12 +63,12 @@ public:
   /// Forgets all sums.
   void clear() { sums.assign(worker.buffers.size(), GradientSum()); }
 
-  /// Follows what instruction `i` of a step does to the sums, and reports what
-  /// is wrong.
+  /// Applies instruction `i` of a step to the sums, and reports what is wrong.
   void follow(const Instruction &instruction, uint32_t i, int64_t step);
 
-  /// Says why `buffer` is not the sum that the optimizer step `update`, of this
-  /// `number`, takes; empty if it holds all gradients for that.
+  /// Returns why `buffer` is not the sum that the optimizer step `update`
+  /// needs, which is update `number` of its stage; empty if the sum has all
+  /// gradients of that update.
   std::string faultOf(const Instruction &update, uint32_t buffer,
                       int64_t number, int64_t step) const;
 
@@ -95,8 +97,8 @@ private:
   bool isSumOf(const Instruction &instruction, const GradientSum &sum) const {
     return sum.replica == replicaOf(instruction);
   }
-  /// Which of the two pieces of the stage's gradient is that of its tied
-  /// parameters, if it has any.
+  /// The index of the tied piece among the two pieces of the stage's gradient;
+  /// none if the stage has no tied parameters.
   std::optional<unsigned> tiedPieceOf(uint32_t stage) const {
     return tiedPiece(program.tied.get(), stages, stage);
   }
@@ -106,7 +108,7 @@ private:
   }
   std::string describe(GradientSum::Part part, uint32_t replica) const;
   std::string describe(const GradientSum &sum) const;
-  /// Names the micro-batches in `sum`, counted from the first one of the step.
+  /// Names the micro-batches in `sum`, relative to the first one of the step.
   std::string describeContents(const GradientSum &sum, int64_t step) const;
   void fail(const std::string &message) {
     report.add(Rule::Weights, w, i, message);
@@ -122,7 +124,7 @@ private:
   int64_t count;                 ///< micro-batches of a step
   std::vector<GradientSum> sums; ///< by buffer
 
-  // The instruction that is looked at, and its step.
+  // The current instruction, and its step.
   uint32_t i = 0;
   int64_t step = 0;
 };

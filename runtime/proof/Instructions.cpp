@@ -144,14 +144,14 @@ private:
     return false;
   }
 
-  /// What a label must name: the micro-batches of one forward, the piece that
-  /// one backward covers, or a micro-batch.
+  /// What a label must name: the micro-batches of one forward, the piece of one
+  /// backward, or one micro-batch.
   enum class Covers { Forward, Piece, MicroBatch };
 
   bool verifyLabel(const Instruction &instruction, Covers covers) {
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
-    // Without a flush a body also begins the next step.
+    // Without a flush, a body also has actions of the next step.
     bool reachesOn = program.updates != Updates::Flush && section == kBody;
     uint64_t most = program.micro_batches * (reachesOn ? uint64_t(2) : 1);
     if (last == first || last > most) {
@@ -201,8 +201,7 @@ private:
     return true;
   }
 
-  /// Whether a buffer has as many bytes as `label` asks for, and begins where
-  /// it may.
+  /// Whether a buffer has the size that `label` requires, and a valid offset.
   bool verifyBytes(const Instruction &label, ValueKind kind, uint32_t stage,
                    uint32_t buffer) {
     std::string fault =
@@ -212,8 +211,7 @@ private:
     return fault.empty();
   }
 
-  /// Whether the instruction has so many operands and results. Posts and loads
-  /// have a fixed number.
+  /// Whether the instruction has this number of operands and results.
   bool verifyCounts(const Instruction &instruction, uint32_t operands,
                     uint32_t results) {
     if (instruction.operands() == operands && instruction.results() == results)
@@ -261,10 +259,11 @@ private:
     uint32_t buffer = worker->operands[instruction.first_operand()];
     if (!verifyKind(instruction, buffer))
       return;
-    // The label does not say which piece of the gradient it is.
+    // The piece of the gradient, and so its size, is not in the label.
     if (instruction.kind() == ValueKind::WeightGradient)
       return;
-    // A message of a gradient carries the input gradient of the stage it names.
+    // A gradient message carries the input gradient of the stage in its label,
+    // so it crosses the boundary before that stage.
     bool back = instruction.kind() == ValueKind::Gradient;
     if (back && instruction.stage() == 0)
       return fail("the first stage makes no gradient to send");
@@ -365,7 +364,8 @@ private:
           ")");
   }
 
-  /// Whether the pieces of a split or a join fill the place of the whole.
+  /// Whether the pieces of a split or a join fill the place of the whole
+  /// exactly.
   void verifyPieces(const Instruction &instruction,
                     std::span<const uint32_t> whole,
                     std::span<const uint32_t> pieces) {
@@ -452,16 +452,16 @@ private:
            text(std::min(*only, *other)) + " on one side only");
   }
 
-  /// Whether the operands and results of a computation have the bytes that its
-  /// micro-batches and its stage ask for.
+  /// Whether the operands and results of a computation have the sizes that its
+  /// micro-batches and its stage require.
   bool verifySizes(const Instruction &instruction) {
     const uint32_t *buffers =
         worker->operands.data() + instruction.first_operand();
     uint32_t operands = instruction.operands();
     for (uint32_t k = 0; k < operands + instruction.results(); ++k) {
       ValueKind kind = kindOf(buffers[k]);
-      // An activation comes from the stage before, and an input gradient goes
-      // to it.
+      // A stage gets its activation from the stage before, and sends its input
+      // gradient to that stage.
       uint32_t before = kind == ValueKind::Activation ? k < operands
                         : kind == ValueKind::Gradient ? k >= operands
                                                       : 0;
@@ -478,11 +478,11 @@ private:
   const Pieces &pieces;
   Sizes sizes;
   uint32_t stages;
-  /// By opcode and what a computation's operands depend on.
+  /// Signatures are indexed by opcode and these properties.
   enum Form { kFirst = 1, kLast = 2, kBegins = 4 };
   Signature signatures[size_t(Opcode::MAX) + 1][8];
 
-  // The instruction that is looked at.
+  // The current instruction.
   uint32_t w = 0;
   const WorkerT *worker = nullptr;
   size_t section = 0;

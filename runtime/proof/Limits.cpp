@@ -1,14 +1,14 @@
-//===- Limits.cpp - Numbers and texts that no program has -----------------===//
+//===- Limits.cpp - Limits of numbers and texts ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The numbers of a file are claims. This file refuses those that no program can
-// mean, before anything is allocated by them. After that the other rules and
-// the runtime can add up the bytes of a worker in 64 bits, and print every
-// text.
+// Refuses numbers that no real program has, before anything is allocated
+// according to them, since anyone may have written the file. After that, the
+// other rules and the runtime can add the bytes of a worker in 64 bits and
+// print every text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  /// Reports a number or a text, of `worker` where it is in a worker's table.
+  /// Reports a number or a text; `worker` if it is in a worker's table.
   void fail(std::string message, uint32_t worker = kNone) {
     report.addAt(Rule::Structure, worker, kNone, std::move(message));
   }
@@ -75,7 +75,7 @@ private:
   }
 
   void verifyCounts() {
-    // A label has 16 bits for the pipeline and for the stage.
+    // A label has 16 bits for the pipeline and 16 bits for the stage.
     atMost(program.stages.size(), 65536, "stages");
     atMost(program.pipelines.size(), 65536, "pipelines");
     atMost(program.workers.size() * uint64_t(program.data_parallel), kMaxRanks,
@@ -87,7 +87,7 @@ private:
   void verifyOptimizer() {
     const OptimizerT &optimizer = *program.optimizer;
     auto verify = [&](const char *what, double value, double below) {
-      // The comparison is false for NaN.
+      // This form of the condition also refuses NaN.
       if (!(value >= 0 && value < below))
         fail(std::string("optimizer: expected a ") + what +
              (std::isinf(below) ? " of at least 0" : " in [0, 1)") + ", got " +
@@ -126,8 +126,9 @@ private:
              std::to_string(cost));
   }
 
-  /// Refuses instructions that share entries of the operand pool: the other
-  /// rules would visit far more operands than the file holds.
+  /// Refuses instructions that share entries of the operand pool. Otherwise a
+  /// small file could make the other rules visit a very large number of
+  /// operands.
   void verifyPool(uint32_t w) {
     const WorkerT &worker = *program.workers[w];
     uint64_t used = 0;
@@ -160,8 +161,7 @@ private:
       if (buffer.kind() > ValueKind::MAX)
         failHere("unknown kind " + text(uint64_t(buffer.kind())));
       else if (isStash(buffer.kind()))
-        // The sum ends at the first size that is too large, so it cannot
-        // overflow.
+        // Saturates above the limit, so that the sum cannot overflow.
         stashes = std::min(kMaxBytes + 1,
                            stashes + std::min(kMaxBytes + 1, buffer.bytes()));
       else if (buffer.offset() > worker.arena_bytes ||
@@ -171,8 +171,8 @@ private:
                  ", got offset " + text(buffer.offset()));
       else if (std::string fault = alignmentFault(program, buffer);
                buffer.kind() != ValueKind::WeightGradient && !fault.empty())
-        // A weight gradient may be a piece of another, which may begin
-        // anywhere.
+        // A weight gradient may be a piece of another one, and a piece may have
+        // any offset.
         failHere(fault);
     }
     if (stashes > kMaxBytes)

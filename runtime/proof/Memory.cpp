@@ -25,7 +25,7 @@ Footprint footprintOf(const Unrolled &unrolled,
     change[interval.birth] += bytes;
     change[interval.death + 1] -= bytes;
   }
-  // Only a cap needs the bytes of stashes apart from the rest.
+  // The bytes of stashes alone are needed only for a cap.
   std::vector<uint64_t> stashChange;
   if (worker.memory_cap != 0) {
     stashChange.resize(positions + 1);

@@ -60,7 +60,7 @@ struct Site {
   uint32_t index;
 };
 
-/// Sorts `sites`, stably, by a key below `keys`, in linear time.
+/// Sorts `sites` by a key below `keys`. Stable, in linear time.
 template <typename Key>
 void sortBy(std::vector<Site> &sites, size_t keys, Key key) {
   std::vector<size_t> starts(keys + 1);
@@ -82,7 +82,7 @@ public:
   void run() {
     for (const auto &worker : program.workers)
       facts.mate.emplace_back(worker->instructions.size(), kNone);
-    // Each section is matched by itself. It leaves no message unreceived, so
+    // Each section is matched separately and leaves no message unreceived. So
     // the body may run any number of times.
     for (size_t section = 0; section < kSections; ++section) {
       collect(section);
@@ -104,7 +104,7 @@ private:
     return worker.buffers[worker.operands[at(site).first_operand()]].bytes();
   }
 
-  /// All posts, in program order, worker by worker.
+  /// Collects all posts of a section, worker by worker in program order.
   void collect(size_t section) {
     sends.clear();
     receives.clear();
@@ -125,8 +125,8 @@ private:
   }
 
   void matchChannels() {
-    // Sorts both lists by destination, then source, then program order. Until
-    // here each was ordered by its own worker.
+    // Sorts both lists by destination, then source, then program order. Before
+    // this, each is ordered by the worker of the post.
     size_t workers = program.workers.size();
     auto own = [](Site site) { return site.worker; };
     auto peer = [this](Site site) { return peerOf(site); };
@@ -158,7 +158,8 @@ private:
                         peerOf(receives[r]) == source;
       if (!hasSend && !hasReceive)
         return;
-      // Only the first difference is reported: the others follow from it.
+      // Reports only the first difference of a channel; the others follow from
+      // it.
       if (agreed && !(hasSend && hasReceive && agree(sends[s], receives[r]))) {
         agreed = false;
         auto side = [&](bool has, Site site, const char *what) {
@@ -230,8 +231,8 @@ private:
                    text(member.worker) + " as at worker " +
                    text(members.front().worker) + ", got " + text(k));
       }
-      // Every step must report all its losses. Missing gradients are found at
-      // the updates that need them.
+      // Every step must sum all its losses. Missing gradients are found at the
+      // updates that need them.
       size_t summed = communicator.contributions.size();
       if (communicator.kind == ValueKind::Loss &&
           summed != program.micro_batches)
@@ -248,8 +249,8 @@ private:
     }
   }
 
-  /// Whether two starts reduce the same bucket of a gradient. Starts for losses
-  /// have no label, and are always alike.
+  /// Whether two starts reduce the same bucket of a gradient. True for
+  /// all-reduces of losses, which have no label.
   bool sameBucket(const CommunicatorT &communicator, Site left,
                   Site right) const {
     auto buckets = [&](Site site) {
@@ -260,7 +261,7 @@ private:
             buckets(left) == buckets(right));
   }
 
-  /// Whether a step ends with the section.
+  /// Whether the section is the end of a step.
   bool reports(size_t section) const {
     return section == kBody ||
            (section == kEpilogue && program.updates != Updates::Flush);

@@ -101,9 +101,9 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report) {
   const WorkerT &worker = unrolled.worker;
   const uint32_t positions = unrolled.positions;
-  // Sweeps over time and keeps the values that are alive ordered by offset.
+  // Sweeps over time. The live values are kept in order of their offsets.
   std::pmr::unsynchronized_pool_resource pool;
-  // The number of the interval at each offset.
+  // The index of the live interval at each offset.
   std::pmr::map<uint64_t, uint32_t> live(&pool);
   auto end = [&](uint32_t interval) {
     const Buffer &buffer = worker.buffers[intervals[interval].buffer];
@@ -114,8 +114,8 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
     for (uint32_t buffer : {state.weights(), state.optimizer_state()})
       intervals.push_back({buffer, 0, positions});
 
-  // For each position the intervals that begin there and those that end there,
-  // as linked lists.
+  // For each position, the intervals that begin there and the intervals that
+  // end there, as linked lists.
   std::vector<uint32_t> bornAt(positions + 1, kNone);
   std::vector<uint32_t> diedAt(positions + 1, kNone);
   std::vector<uint32_t> nextBorn(intervals.size());

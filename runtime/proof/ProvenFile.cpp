@@ -16,7 +16,7 @@ namespace chimera::program {
 
 namespace {
 
-/// A single violation continues the line; several have a line each.
+/// A single violation continues the current line. Several have one line each.
 std::string linesOf(const std::vector<Violation> &violations) {
   if (violations.size() == 1)
     return " " + violations[0].message;
@@ -26,8 +26,8 @@ std::string linesOf(const std::vector<Violation> &violations) {
   return text;
 }
 
-/// Whether nothing speaks against the program that was read; else `error` says
-/// what does.
+/// Whether verifyProgram accepts the program; if not, `error` has the
+/// violations.
 bool isProven(const ProgramT &program, std::string &error) {
   std::vector<Violation> violations = verifyProgram(program);
   if (!violations.empty())
@@ -57,7 +57,8 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   return program;
 }
 
-/// Proves it for another model; `reason` says why the one before will not do.
+/// Proves the program under another model. `reason` says why the old one is not
+/// enough.
 static bool proveFor(MessageModel model, ProgramT &program,
                      const std::string &path, const std::string &reason,
                      std::string &error) {
@@ -97,7 +98,7 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
   };
   if (!hasAllTables(program))
     return isAccepted(verifyProgram(program));
-  // The proof and the way to the disk take about as long as each other.
+  // In parallel, because the proof and the write take about the same time.
   std::future<std::vector<Violation>> verdict =
       std::async([&] { return verifyProgram(program); });
   return serializeFile(program, path, error,

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads and writes program files that verifyProgram accepts, and no others:
-// what compilers write and runtimes run.
+// Program files that verifyProgram accepts: reading and writing. Compilers
+// write and runtimes read all programs through these functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,33 +22,35 @@
 
 namespace chimera::program {
 
-/// The program in `bytes`. Fails where deserialize does, and where
-/// verifyProgram finds a violation: `error` then holds every violation, a line
-/// each where there are several.
+/// Returns the program in `bytes`. Fails if deserialize fails or if
+/// verifyProgram finds violations. In the second case `error` has all
+/// violations, one a line if there are several.
 std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
                                     std::string &error);
 
-/// readProgram of the file at `path`, which `error` names.
+/// Calls readProgram for the file at `path`; `error` names the path.
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error);
 
-/// Proves a program that was read from `path` for transports where a send may
-/// wait for its receive, as all of this runtime do. Only one that was proven
-/// for buffered messages needs that: it is then recorded as proven for
-/// rendezvous. False, with a violation in `error`, where it is refused.
+/// Proves a program that was read from `path` for transports on which a send
+/// may wait for its receive. All transports of this runtime are such. If the
+/// program was proven for buffered messages, it is verified again under
+/// rendezvous and then marked as proven for that; other programs need no new
+/// proof. Returns false, with a violation in `error`, if it is refused.
 bool proveForRendezvous(ProgramT &program, const std::string &path,
                         std::string &error);
 
-/// Proves a program that was read from `path` for a transport that moves
-/// everything of a device in one order, as NCCL is sure to. It is then recorded
-/// as proven for that. False, with a violation in `error`, where it is refused.
+/// Proves a program that was read from `path` for a transport that executes all
+/// communication of a device in one order. NCCL promises no more than this. The
+/// program is then marked as proven for stream-per-device. Returns false, with
+/// a violation in `error`, if it is refused.
 bool proveForOneOrder(ProgramT &program, const std::string &path,
                       std::string &error);
 
-/// Proves the program and writes it to `path` whole or not at all, or to
-/// standard output for `-`. A second thread proves it while this one writes.
-/// False, with the reason in `error`, where the program is refused or the file
-/// cannot be written.
+/// Proves the program and writes it to `path`, completely or not at all, or to
+/// standard output if `path` is `-`. One thread proves it while another writes
+/// it. Returns false, with the reason in `error`, if the program is refused or
+/// the file cannot be written.
 bool writeProgramFile(const ProgramT &program, const std::string &path,
                       std::string &error);
 

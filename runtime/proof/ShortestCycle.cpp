@@ -1,15 +1,15 @@
-//===- ShortestCycle.cpp - A short way round in a graph -------------------===//
+//===- ShortestCycle.cpp - A shortest cycle of a graph --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Looks for the shortest cycle through each node, breadth-first, in ascending
-// order of the nodes. A node that was looked at is removed, and with it every
-// node that then leads nowhere: a cycle through it could not be shorter than
-// the one that was found from it. So a graph whose cycles do not touch each
-// other takes linear time.
+// For each node in ascending order, a breadth-first search finds the shortest
+// cycle through that node. After its search, the node is removed, and with it
+// every node that can then reach no cycle: it needs no search, because all its
+// cycles pass through removed nodes. So a graph whose cycles are disjoint takes
+// linear time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace chimera::program::verify {
 namespace {
 
 constexpr uint32_t kNever = UINT32_MAX;
-/// How often each edge may be looked at, on average.
+/// The average number of visits to each edge, at most.
 constexpr uint64_t kLooks = 64;
 
 class Search {
@@ -46,8 +46,8 @@ public:
   }
 
   std::vector<uint32_t> run() {
-    // Any cycle bounds the search, and is the answer if nothing better is found
-    // in time.
+    // Any cycle limits the depth of the search. It is the answer if nothing
+    // better is found in time.
     std::vector<uint32_t> best = walk();
     uint64_t most = best.size();
     for (uint32_t first = 0; first < nodes && looks > 0; ++first) {
@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  /// Follows each node's first successor until a node comes a second time.
+  /// Follows each node's first successor until a node is visited a second time.
   std::vector<uint32_t> walk() const {
     std::vector<uint32_t> path, placeOf(nodes, kNever);
     uint32_t node = 0;
@@ -78,12 +78,12 @@ private:
     return path;
   }
 
-  /// The shortest cycle through `first` of at most `most` nodes, of several the
-  /// smallest; empty if there is none.
+  /// The shortest cycle through `first` with at most `most` nodes; the smallest
+  /// if there are several. Empty if there is none.
   std::vector<uint32_t> cycleFrom(uint32_t first, uint64_t most) {
-    // Lists ascend, so a node is reached first by the smallest of its shortest
-    // paths. A list that several nodes share is opened by the first of them:
-    // it leads the others to nothing new.
+    // Lists are ascending, so the search reaches a node first on the smallest
+    // of its shortest paths. A list that several nodes share is expanded only
+    // for the first of them, because it leads the others to nothing new.
     std::vector<uint32_t> reached = {first};
     depth[first] = 0;
     for (size_t k = 0; k < reached.size(); ++k) {
@@ -135,15 +135,17 @@ private:
 
   const Graph &graph;
   uint32_t nodes;
-  uint64_t looks; ///< left
+  uint64_t looks; ///< visits to edges that are left
   std::vector<bool> isRemoved;
-  // Of the search from a node: valid where it says so.
+  // The state of one search. An entry is valid if `reachedFrom` is the node at
+  // which the current search began.
   std::vector<uint32_t> reachedFrom, parent, depth;
   std::vector<uint32_t> openedFrom; ///< by list
-  // What removing needs.
-  std::vector<uint64_t> left;                 ///< by list, nodes not removed
-  std::vector<std::vector<uint32_t>> users;   ///< by list
-  std::vector<std::vector<uint32_t>> holders; ///< by node, lists that hold it
+  // For the removal of nodes: by list, its nodes that are not removed and the
+  // nodes whose successors it has; by node, the lists that contain it.
+  std::vector<uint64_t> left;
+  std::vector<std::vector<uint32_t>> users;
+  std::vector<std::vector<uint32_t>> holders;
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- ShortestCycle.h - A short way round in a graph -----------*- C++ -*-===//
+//===- ShortestCycle.h - A shortest cycle of a graph ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,21 +17,21 @@
 
 namespace chimera::program::verify {
 
-/// A directed graph in which many nodes may share their successors, as the
-/// members of an all-reduce that wait for the others do.
+/// A directed graph in which many nodes may share a list of successors. For
+/// example, all members of an all-reduce wait for the same other members.
 struct Graph {
-  /// By node, the list of its successors.
+  /// For each node, the index of its list of successors.
   std::vector<uint32_t> listOf;
-  /// Each holds nodes, ascending, each once.
+  /// Lists of nodes, each ascending and without duplicates.
   std::vector<std::vector<uint32_t>> lists;
 };
 
-/// The nodes of the shortest cycle, in order, beginning with its smallest; of
-/// several shortest ones the smallest, node by node. Requires that every node
-/// has a successor, so that there is a cycle. Finding the shortest cycle of a
-/// graph takes time that is not linear in its size in the worst case: after
-/// some dozens of looks at each edge the best cycle that was found by then is
-/// the answer.
+/// Returns the nodes of the shortest cycle, in order, starting with the
+/// smallest. If there are several, returns the smallest, compared node by node.
+/// Requires that every node has a successor, so that there is a cycle. The
+/// exact search can take more than linear time, so it stops after visiting each
+/// edge a few dozen times on average and returns the shortest cycle found until
+/// then.
 std::vector<uint32_t> shortestCycle(const Graph &graph);
 
 } // namespace chimera::program::verify

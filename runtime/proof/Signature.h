@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A table of the operands and results that program.fbs gives each computation,
-// for the verifier to compare with.
+// The operands and results of each computation in program.fbs, as a table that
+// the verifier compares with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +26,10 @@ struct Signature {
   uint8_t operands = 0;
   uint8_t results = 0;
   ValueKind kinds[6] = {}; ///< of the operands, then of the results
-  /// For each result the operand whose buffer it must take.
+  /// For each result, the operand whose buffer it must use, or kNotInPlace.
   uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
-  /// Whether the first result may also have a buffer apart from all others.
+  /// Whether the first result may instead be in a buffer that is not an
+  /// operand.
   bool mayMove = false;
 
   void operand(ValueKind kind) { kinds[operands++] = kind; }
@@ -38,14 +39,15 @@ struct Signature {
   }
 };
 
-/// The signature of a computation on a stage that may be the first or the last
-/// and, of a backward or a weight gradient, that may begin a sum; empty for
-/// other opcodes. For a forward it has one loss and no stash: the
-/// real numbers depend on what the forward covers.
+/// The signature of a computation. `first` and `last` tell whether its stage is
+/// the first or the last, `beginsSum` whether a backward or weight gradient
+/// begins a gradient sum. Empty for other opcodes. The signature of a forward
+/// has one loss and no stash; their true numbers depend on the micro-batches
+/// that the forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum);
 
-/// Says which operands and results of a computation are not of the kinds in its
-/// signature, or lie in buffers that they may not share; empty where all are
+/// Returns which operands and results of a computation do not have the kinds of
+/// its signature, or are in buffers that they must not share; empty if all are
 /// right. Requires buffers that exist.
 std::string faultOf(const WorkerT &worker, const Instruction &instruction,
                     const Signature &signature, bool isLast);

@@ -16,7 +16,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Lists kinds [begin, end), as many as a message can show.
+/// Lists the kinds [begin, end), but at most 8 of them.
 std::string kindList(size_t begin, size_t end,
                      const std::function<ValueKind(size_t)> &kind) {
   std::string list = "(";
@@ -32,7 +32,7 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
   size_t operands = signature.operands;
   size_t count = operands + signature.results;
   bool isForward = instruction.opcode() == Opcode::Forward;
-  // The signature has one loss. A forward has one more for each other
+  // The signature has one loss. A forward has one more for each further
   // micro-batch, and any number of stashes.
   uint32_t losses = 0;
   if (isForward) {
@@ -59,8 +59,9 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
          kindList(instruction.operands(), given, found);
 }
 
-/// Says where results share buffers with operands or with each other that they
-/// may not share.
+/// Returns which result shares a buffer with an operand or another result
+/// although it must not, or does not share one although it must; empty if none
+/// does.
 std::string faultOfPlaces(const WorkerT &worker, const Instruction &instruction,
                           const Signature &signature) {
   std::span<const uint32_t> operands = operandsOf(worker, instruction);

@@ -1,4 +1,4 @@
-//===- Sizes.cpp - How many bytes buffers have ----------------------------===//
+//===- Sizes.cpp - Sizes and offsets of buffers ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,14 +37,15 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   const Stage &sizes = program.stages[stage];
   auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
   auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
-  // A product that does not fit is saturated: no buffer has so many bytes.
+  // A product that overflows is saturated. It then differs from the size of
+  // every buffer.
   uint64_t expected = 0;
   switch (kind) {
   case ValueKind::Tokens:
   case ValueKind::Labels: {
     uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
     uint32_t count = covered();
-    // Pipelines may cut micro-batches into different numbers of parts.
+    // Pipelines may divide micro-batches into different numbers of parts.
     if (got % count != 0 || got / count % parts() != 0)
       return std::string("expected bytes of ") + nameOf(kind) + " that its " +
              text(count) + " micro-batches divide, and the " + text(parts()) +
@@ -84,7 +85,7 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
-  // verifyLimits has checked the other kinds.
+  // For other kinds, verifyLimits has checked the offset.
   return kind == ValueKind::WeightGradient ? alignmentFault(program, buffer)
                                            : "";
 }

@@ -1,11 +1,11 @@
-//===- Sizes.h - Bytes and places of buffers --------------------*- C++ -*-===//
+//===- Sizes.h - Sizes and offsets of buffers -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Internal to verifyInstructions, which looks at buffers one by one.
+// Internal to verifyInstructions, which checks buffers one by one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,29 +16,29 @@
 
 namespace chimera::program::verify {
 
-/// Says what is wrong with the place of a buffer that is no piece of a
+/// Returns what is wrong with the offset of a buffer that is not a piece of a
 /// gradient; empty if nothing is.
 std::string alignmentFault(const ProgramT &program, const Buffer &buffer);
 
-/// The sizes that Verify.h asks of buffers. They follow from the table of
-/// stages and, where there is one, from the model.
+/// The required sizes of buffers (see Verify.h). They follow from the table of
+/// stages and, if there is one, from the model.
 class Sizes {
 public:
-  /// The program's tables must be verified.
+  /// Requires verified tables of the program.
   Sizes(const ProgramT &program, const Pieces &pieces);
 
-  /// What is wrong with the bytes and the place of a buffer of `kind` that
-  /// holds what `label` names, empty if nothing is; `stage` is the stage whose
-  /// boundary an activation or gradient crosses. Requires a verified label
-  /// where the kind belongs to micro-batches. Without a model the first buffers
-  /// of tokens and of labels that it is asked about say what all others have.
+  /// Returns what is wrong with the size and the offset of a buffer of `kind`
+  /// whose value `label` names; empty if nothing is. `stage` is the stage whose
+  /// boundary an activation or gradient crosses. Requires a verified label if
+  /// the kind belongs to micro-batches. Without a model, the first buffer of
+  /// tokens and the first buffer of labels fix the size for all later ones.
   std::string faultOf(const Instruction &label, ValueKind kind, uint32_t stage,
                       const Buffer &buffer);
 
 private:
   const ProgramT &program;
   const Pieces &pieces;
-  uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, where known
+  uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, if known
   uint64_t labelBytes = UINT64_MAX;
 };
 

@@ -15,7 +15,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Whether everything is there that the other checks look into.
+/// Whether all tables that other checks use exist.
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
   if (!program.optimizer)
@@ -52,8 +52,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
   else if (program.updates != Updates::Flush && program.pipelines.size() > 1)
-    // The age of the weights that a stage reads is defined for one pipeline
-    // only.
+    // The version of the weights that a stage must read is defined for one
+    // pipeline only.
     structure(report, "expected one pipeline without a flush, got " +
                           text(program.pipelines.size()));
   for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
@@ -64,8 +64,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   return report.empty();
 }
 
-/// Whether the forwards and parts of backwards of a pipeline add up to its
-/// micro-batches.
+/// Whether the forwards of a pipeline cover its micro-batches exactly, and
+/// whether parts of backwards divide them.
 void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
                 const std::string &name, Report &report) {
   size_t next = 0;
@@ -91,7 +91,7 @@ void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
               name + "expected forwards that cover its " +
                   counted(pipeline.micro_batches.size(), "micro-batch") +
                   ", got " + text(next));
-  // A label holds the number of parts in a byte.
+  // A label has 8 bits for the number of parts.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
     return structure(report, name +
@@ -114,7 +114,8 @@ void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
 
 void verifyPipelines(const ProgramT &program, Report &report) {
   std::vector<uint32_t> owner;
-  // The lists bound this, not a number that a file can claim.
+  // The sum of the list sizes, not a stated number, limits the memory that is
+  // allocated.
   uint64_t listed = 0;
   for (const auto &pipeline : program.pipelines)
     listed += pipeline->micro_batches.size();
@@ -164,7 +165,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   }
 }
 
-/// Whether the tied parameters lie where tied parameters can be.
+/// Whether the tied parameters are at an end of their stages' parameters.
 void verifyTied(const ProgramT &program, Report &report) {
   const Tied *tied = program.tied.get();
   if (!tied)
@@ -175,7 +176,7 @@ void verifyTied(const ProgramT &program, Report &report) {
                              "different times");
   if (program.stages.size() < 2)
     return structure(report, "expected two stages for tied parameters, got 1");
-  // The weights that are not tied must be one piece.
+  // The parameters that are not tied must be contiguous.
   auto verifyEnd = [&](uint64_t stage, uint64_t offset) {
     uint64_t whole = gradientBytes(program.stages[stage]);
     if (tied->bytes() == 0 || tied->bytes() >= whole ||
@@ -208,7 +209,8 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                           text(worker.body_begin) + " before it and " +
                           text(worker.instructions.size() - worker.body_end) +
                           " after it");
-  // A worker whose pipeline needs no filling has no prologue.
+  // The prologue can be empty: some workers need no actions to fill the
+  // pipeline.
   if (!flushes && (worker.body_begin == worker.body_end ||
                    worker.body_end == worker.instructions.size()))
     structure(report, name +

@@ -1,14 +1,13 @@
-//===- Values.cpp - Whether operands are what they must be ----------------===//
+//===- Values.cpp - Whether operands are the right values -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Follows each stream in the order in which it runs, and keeps for every buffer
-// which tokens, labels, activation, gradient, stash or loss it holds. A message
-// holds the value that its label says, so each worker can be followed by
-// itself.
+// Follows each stream in execution order. For every buffer, it tracks which
+// tokens, labels, activation, gradient, stash or loss the buffer has. A message
+// has the value that its label names, so each worker can be checked separately.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +17,12 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// A value's kind, the stage that made it, its piece, and whether it is of the
-/// step after the one that runs, in one number.
+/// A value as one number: its kind, the stage that made it, its piece, and one
+/// bit that tells whether it belongs to the next step instead of the current
+/// one.
 using Value = uint64_t;
 
-/// The buffer holds a value of another kind, or of a step that is over.
+/// The buffer has a value of another kind, or of an earlier step.
 constexpr Value kUnknown = UINT64_MAX;
 
 class ValuesVerifier {
@@ -41,8 +41,10 @@ public:
         step(worker.instructions[i]);
       if (program.updates == Updates::Flush || part.section != kBody)
         continue;
-      // A step can use only values of the step before it. So every later body
-      // finds the same values as the second one.
+      // The next step becomes the current one; values of the current step
+      // become unknown. An action can use only values of its own step or the
+      // one before, so every later body finds the same values as the second
+      // one.
       for (Value &value : values)
         value = value == kUnknown || value % 2 == 0 ? kUnknown : value - 1;
     }
@@ -58,7 +60,7 @@ private:
             2) +
            isNext;
   }
-  /// The value of everything that the forward of `m` covers.
+  /// The value for all micro-batches that the forward of `m` covers.
   Value wholeOf(ValueKind kind, uint64_t stage, uint32_t m) const {
     uint32_t first = pieces.forwardOf(m).first;
     return valueOf(kind, stage,
@@ -155,7 +157,7 @@ private:
     return instruction.stage() + size_t(1) == stages;
   }
 
-  /// A forward and its recomputes read the same values.
+  /// A forward and its recomputes must read the same values.
   void verifyInputs(const Instruction &instruction,
                     std::span<const uint32_t> in) {
     uint32_t s = instruction.stage(), m = instruction.micro_batch();

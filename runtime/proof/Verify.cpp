@@ -21,7 +21,7 @@ std::string Report::name(uint32_t worker, uint32_t index) const {
 
 } // namespace verify
 
-/// The rules on which the rules of buffers rely.
+/// Runs the rule groups that the rules for buffers rely on.
 static void verifyStreams(const ProgramT &program, verify::Facts &facts,
                           verify::Report &report) {
   verify::verifyTables(program, facts, report);

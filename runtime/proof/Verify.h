@@ -16,169 +16,213 @@
 
 namespace chimera::program {
 
-/// One reason to refuse a program. `message` stands alone: it names worker,
-/// instruction and source location where they apply.
+/// One reason to refuse a program. `message` is complete without context: it
+/// names worker, instruction and source location if they apply.
 struct Violation {
   enum class Rule {
     /// The program is not well formed: an index out of range, an operand of the
     /// wrong kind, a count that does not fit.
     Structure,
-    /// A post or start without exactly one later wait, or a wait without one.
+    /// A post or start does not have exactly one later wait, or a wait has no
+    /// post or start.
     Waits,
-    /// The k-th send and the k-th receive of a channel, or the k-th start of a
-    /// communicator at two members, differ or one is missing.
+    /// The k-th send and the k-th receive of a channel do not agree, or the
+    /// k-th starts of a communicator at two members do not agree, or one is
+    /// missing.
     Matching,
-    /// Some workers wait for each other in a cycle.
+    /// Workers wait for each other in a cycle.
     Deadlock,
     /// A buffer is read before it is written, written while it is being sent,
-    /// touched while it is being received into, or a stash used twice, not at
-    /// all or written over.
+    /// or used while a receive fills it. Two live values overlap in memory. A
+    /// stash is used twice, never, or overwritten before its use.
     Buffers,
-    /// An operand is not the value that the label of its instruction asks for.
+    /// An operand is not the value that the label of its instruction requires.
     Values,
-    /// An action reads weights of another version or another stage than it
-    /// must, or an update does not follow the one before with the gradients it
-    /// names.
+    /// An action reads weights of a wrong version or a wrong stage. An update
+    /// is out of order, or its gradient is not the sum that its label names.
     Weights,
-    /// A worker's peak of bytes is another than it states, or elsewhere.
+    /// A worker's peak of bytes differs from the stated one, or is at another
+    /// instruction.
     Memory,
-    /// A worker takes more bytes than its cap.
+    /// A worker needs more bytes than its cap.
     Cap,
   };
   static constexpr size_t kRules = static_cast<size_t>(Rule::Cap) + 1;
   Rule rule;
   std::string message;
-  /// The instruction that is wrong, or the first of those that do not go
-  /// together; UINT32_MAX where it is none, or none of this worker's alone.
+  /// The instruction that is wrong, or the first one of several that do not
+  /// agree. UINT32_MAX if the violation does not belong to one worker or one
+  /// instruction.
   uint32_t worker = UINT32_MAX;
   uint32_t instruction = UINT32_MAX;
 };
 
-/// Decides whether `program` can run: well formed, every action there once,
-/// every message and collective matched, free of deadlock under its message
-/// model, buffers used safely and holding what each action must read, memory as
-/// stated. Time and memory are linear in the size of the program, but for
-/// sorting, whatever its numbers claim. Returns every violation of the first
-/// rule group that fails (later groups assume the earlier), at most 20, empty
-/// if there is none.
+/// Decides whether `program` can run. It must be well formed and have every
+/// action once. Every message and collective must be matched, and there must be
+/// no deadlock under its message model. Buffers must be used safely, and must
+/// have the values that each action must read. Memory must be as stated. Time
+/// and memory are linear in the size of the program, apart from sorting,
+/// whatever numbers the program states. Returns all violations of the first
+/// rule group that fails, but at most 20: later groups rely on earlier ones.
+/// Returns an empty list if there is no violation.
 ///
-/// Limits: arena, stashes together and each size of a stage have less than 2^48
-/// bytes, so that sums of them fit in 64 bits; there are at most 2^20 ranks;
-/// costs are not negative; learning rate, epsilon and weight decay are finite
-/// and not negative, betas in [0, 1); texts are printable UTF-8 (Printable.h)
-/// of at most 4096 bytes. The instructions of a worker have together no more
-/// operands and results than its pool has entries: none is there for two.
+/// Limits:
+/// - The arena, all stashes of a worker together, and each size of a stage have
+///   less than 2^48 bytes, so that their sums fit in 64 bits.
+/// - There are at most 2^20 ranks.
+/// - Costs are not negative.
+/// - Learning rate, epsilon and weight decay are finite and not negative. Betas
+///   are in [0, 1).
+/// - Texts are printable UTF-8 (Printable.h) of at most 4096 bytes.
+/// - The instructions of a worker together have at most as many operands and
+///   results as its pool has entries: no entry is for two instructions.
 ///
-/// The deadlock test runs the streams abstractly until no worker advances. Each
-/// instruction i is two events, s(i) reached and c(i) complete, with edges
-/// s(i)→c(i)→s(i+1); a receive's wait completes after the send is posted, under
-/// rendezvous a send's wait after the receive is posted, a collective's wait
-/// after every member has started. No execution deadlocks if and only if this
-/// graph has no cycle, given that computations end, matched operations complete
-/// and posting never blocks.
+/// Deadlock: the test executes the streams abstractly until no worker advances.
+/// This decides whether the following graph has a cycle. Each instruction i has
+/// two events, s(i) (reached) and c(i) (complete), with edges s(i)→c(i)→s(i+1).
+/// A receive's wait completes after the send is posted. Under rendezvous, a
+/// send's wait completes after the receive is posted. A collective's wait
+/// completes after every member has started. No execution deadlocks if and only
+/// if this graph has no cycle, provided that computations end, matched
+/// operations complete and posting never blocks.
 ///
-/// Under a stream model a post or start has two more events, e taking effect
-/// and f finished, which the posts of a group in one stream share:
-/// s(post)→e→f→c(wait), f of the operation before in its stream→e, and e of
-/// each matched operation→f. A stream is that of one communicator, or of the
-/// whole device. A program that is free of deadlock under stream-per-device is
-/// so under stream-per-pair, one that is free there under stream-per-direction,
-/// one that is free there under rendezvous, and one that is free there under
-/// buffered.
+/// Under a stream model, a post or start has two more events, e (takes effect)
+/// and f (finished). The posts of a group that are in the same stream share
+/// them. The edges are s(post)→e→f→c(wait), f of the previous operation in the
+/// stream→e, and e of each matched operation→f. A stream belongs to one
+/// communicator or to the whole device. A program that has no deadlock under
+/// one of these models has none under those after it: stream-per-device,
+/// stream-per-pair, stream-per-direction, rendezvous, buffered.
 ///
-/// Of a deadlock one cycle is shown: in the state in which every execution ends
-/// up, the one of the fewest links, and of these the smallest by its workers,
-/// as far as a search in linear time finds it (ShortestCycle.h); of a long one
-/// the first 20 links. A link is a worker at a wait, or under a stream model a
-/// communicator at an operation, and what it waits for.
+/// A deadlock is reported as one cycle in the state in which every execution
+/// gets stuck. The report shows the cycle with the fewest links and, of
+/// several, the one with the smallest workers; the search is limited to linear
+/// time, so it can miss that cycle and show another (ShortestCycle.h). It
+/// prints at most 20 links. A link is a worker at a wait (or, under a stream
+/// model, a communicator at an operation) and the instruction that it waits
+/// for.
 ///
-/// Each section is matched by itself and leaves no message unreceived, so the
-/// body may run any number of times: all edges of the graph lead from a section
-/// to itself or to the next one, so a cycle lies inside one of them, and the
-/// three in a row have one exactly if any number of bodies does.
+/// Sections: the messages of each section are matched inside it, and none is
+/// left unreceived, so the body may run any number of times. All edges of the
+/// graph lead from a section to itself or to the next one. So every cycle is
+/// inside one section, and it is enough to test prologue, body and epilogue
+/// once each.
 ///
-/// Buffers and weights of a program without a flush are checked along the runs
-/// prologue, body, body, epilogue and prologue, epilogue. The body must leave
-/// what it found, one step later, which makes all further bodies equal.
+/// Buffers, values and weights of a program without a flush are checked for two
+/// sequences of sections: prologue, body, body, epilogue, and prologue,
+/// epilogue. The second body must leave in buffers, weights and gradient sums
+/// what it found there, one step later. Values need no such rule, because a
+/// step can use only values of the step before. So all further bodies behave
+/// like the second one.
 ///
-/// Values: a forward and its recomputes read the same, what was loaded for
-/// their micro-batches or what the stage before made of them; a backward reads
-/// the stash of its piece and the gradient that the next stage made of it, or
-/// the loss of its micro-batch; a weight gradient the weight stash of its
-/// piece; a message carries what its label says, and the losses are summed by
-/// micro-batch: all of them, in every step, where a communicator is for them.
-/// All are of the step that the label names.
+/// Values: each operand is the value that the label of its instruction names,
+/// of the step that the label names.
+/// - A forward and its recomputes read the same inputs: the tokens or labels
+///   that were loaded for their micro-batches, and the activation that the
+///   stage before made of them.
+/// - A backward reads the stash of its piece and the gradient that the next
+///   stage computed for this piece; on the last stage, the loss of its
+///   micro-batch.
+/// - A weight gradient reads the weight stash of its piece.
+/// - A message carries the value that its label names.
+/// - If there is a communicator for losses, every step sums all its losses, in
+///   the order of micro-batches.
 ///
-/// Weights: a version is the number of updates that made it, followed through
-/// copies, renames and optimizer steps. A forward reads the one that
-/// `versionRead` states, its backward (and recompute) the same; each update
-/// takes the newest and its stage's newest optimizer state and, summed once
-/// over all pipelines and copies, exactly the gradients of the micro-batches
-/// that its label names; every step updates each replica, and at the end each
-/// state holds the newest. `weight_version` is how many updates older than the
-/// newest an action's weights are, once the pipeline is full: before the first
-/// update there are only copies of the first version.
+/// Weights: a version is the number of updates that made it. The proof follows
+/// versions through copies, renames and optimizer steps.
+/// - A forward reads the version that `versionRead` states. Its backward and
+///   its recompute read the same version.
+/// - An update takes the newest weights and the newest optimizer state of its
+///   stage. Its gradient is the sum over all pipelines and copies of exactly
+///   the gradients of the micro-batches that its label names, each once.
+/// - Every step updates each replica. At the end, each state has the newest
+///   version.
+/// - `weight_version` is the number of updates by which an action's weights are
+///   older than the newest. It can exceed the number of updates so far while
+///   the pipeline fills; then the action reads version 0.
 ///
-/// A split ends a gradient's whole and a join its pieces: what was there can be
-/// used no further, and what takes its place has the same bytes. Pieces carry
-/// from where on they are parts of which sum. Contributions to an all-reduce
-/// hold all gradients of an update; of a bucket they are that piece of their
-/// stage's sum, the same at every member, which begins where no element is cut
-/// (kBucketAlignment). A join makes the whole again of all its pieces in their
-/// places, reduced alike.
+/// Splits and joins: after a split, the whole gradient can no longer be used;
+/// after a join, its pieces can no longer be used. The results are the same
+/// bytes in memory. For each piece, the proof knows the sum that it is part of
+/// and the byte at which it begins. The contributions to an all-reduce have all
+/// gradients of an update. If it reduces a bucket, each contribution is that
+/// bucket of its stage's sum, begins at the same byte at every member, and
+/// begins where no element is cut (kBucketAlignment). A join needs all pieces
+/// in their places, and either all or none of them reduced.
 ///
-/// Tied parameters, which first and last stage hold where `tied` and the model
-/// say: a sum of such a stage is split into theirs and the rest. Theirs may
-/// enter only an all-reduce of both stages, the rest only one of its own; each
-/// of the two may be split further. A copy of the reduced sum of what is tied
-/// becomes that of the replica that its label names. A join takes both, theirs
-/// reduced in any case, for one update.
+/// Tied parameters: the first and the last stage have them at the offsets that
+/// `tied` states, which are those of the model. The gradient sum of such a
+/// stage is split into the tied piece and the rest. The tied piece may enter
+/// only an all-reduce of both stages; the rest may enter only an all-reduce of
+/// its own stage. Both may be split further. A copy of the reduced tied piece
+/// becomes the tied piece of the replica that the copy's label names. A join
+/// needs both pieces, for the same update. The tied piece must be reduced, even
+/// if there is only one pipeline and one copy.
 ///
-/// A rename is the last instruction of its section. Its buffers share bytes
-/// with no other buffer, so that they can change places with nothing in the
-/// way.
+/// Renames: a rename is the last instruction of its section. Its buffers share
+/// no bytes with other buffers, so they can be exchanged safely.
 ///
-/// Labels: pipeline and stage are checked on all but groups, waits and
-/// all-reduces of losses; buckets on all-reduces of gradients; micro-batches
-/// and parts on loads, computations and posts of what belongs to micro-batches:
-/// loads, forwards and messages of tokens, labels and activations name what one
-/// forward of the pipeline covers, backwards, recomputes and messages of
-/// gradients one piece; `kind` must be that of the buffers on loads, posts and
-/// starts and is free elsewhere. `location` is an index, or UINT32_MAX for
-/// none.
+/// Labels:
+/// - Pipeline and stage are checked on all instructions except groups, waits,
+///   renames and all-reduces of losses.
+/// - The label of an all-reduce of gradients names a bucket.
+/// - Loads, forwards and messages of tokens, labels and activations name the
+///   micro-batches of one forward of the pipeline. Backwards, their halves,
+///   recomputes and messages of gradients name one piece. Messages of losses
+///   name one micro-batch.
+/// - On loads, posts, starts and copies, `kind` is the kind of the buffers.
+///   Other instructions may have any kind.
+/// - `location` is an index, or UINT32_MAX for none.
 ///
-/// Sizes: buffers of activations and gradients have as many boundaries as their
-/// label names, or that part of one; stashes and weight stashes have that part
-/// of their stage's, rounded up; weights, their gradients and optimizer states
-/// have what the stage says; a loss has kLossBytes. All micro-batches have the
-/// same bytes of tokens, and of labels, which the parts of any of them divide.
-/// Where there is a model, it says what those and stages have (Layers.h), and
-/// each of its layers is in one stage. A buffer begins at a multiple of 64
-/// bytes (buffer_alignment) but for pieces of gradients.
+/// Sizes:
+/// - A buffer of activations has the stage's boundary bytes for each
+///   micro-batch that its label names. A buffer of gradients has its piece's
+///   share of them.
+/// - A stash or a weight stash has its piece's share of the stage's size,
+///   rounded up.
+/// - Weights, their gradients and optimizer states have the sizes that the
+///   stage states.
+/// - A loss has kLossBytes.
+/// - All micro-batches have the same bytes of tokens, and the same bytes of
+///   labels. Both are divisible by the number of parts of any micro-batch.
+/// - If there is a model, the sizes of its layers (Layers.h) are the sizes of
+///   tokens, labels and stages, and each of its layers is in one stage.
+/// - A buffer begins at a multiple of `buffer_alignment` bytes, except for
+///   pieces of gradients.
 ///
-/// The bytes that a worker holds at an instruction are those of
+/// Memory: at an instruction, a worker holds the bytes of
 /// - both buffers of each of its states, always;
-/// - every other buffer (a stash's declared bytes too) from the instruction
-///   that writes a value into it to the last one that uses that value, both
-///   included. A transfer or all-reduce uses its buffers from its post or start
-///   to its wait. A value that replaces an operand in place continues it; one
-///   that nothing uses counts where it is written. What a split or a join takes
-///   counts up to the instruction before it. At an input gradient the larger of
-///   its stash and its weight stash counts.
-/// A rename moves values, and with them what is counted, and is no use of them
-/// but of one that it moves to a state's buffer; what it moves out of a state's
-/// buffer counts from the next instruction on. `peak_bytes` must be the most of
-/// these, reached at `peak_instruction` (at any, if there are several).
+/// - every other buffer, including the stated bytes of stashes, from the
+///   instruction that writes a value into it to the last instruction that uses
+///   this value, both included.
 ///
-/// What a worker takes of its device's memory is more: the whole arena, since a
-/// runtime allocates it at the start, and the most bytes of stashes that the
-/// list above has at one instruction. `memory_cap`, where there is one, must be
-/// at least `arena_bytes` and these together.
+/// The rules for the second item are:
+/// - A transfer or all-reduce uses its buffers from its post or start to its
+///   wait.
+/// - A value that replaces an operand in place continues the operand's
+///   interval.
+/// - A value that is never used counts at the instruction that writes it.
+/// - The operands of a split or a join count up to the instruction before it.
+/// - At an input gradient, the maximum of its stash and its weight stash
+///   counts.
+/// - A rename moves values to other buffers, and their intervals with them. It
+///   is not a use of a value, unless it moves the value into a state's buffer.
+///   A value that it moves out of a state's buffer counts from the next
+///   instruction on.
+///
+/// `peak_bytes` is the maximum of these sums, and `peak_instruction` is an
+/// instruction that reaches it.
+///
+/// Cap: the memory that a worker takes on its device is larger. It is the whole
+/// arena, which a runtime allocates at the start, plus the maximum, over
+/// instructions, of the bytes of live stashes. `memory_cap`, if there is one,
+/// is at least this sum.
 std::vector<Violation> verifyProgram(const ProgramT &program);
 
-/// Makes each of `workers` state the peak that it has, and where it reaches it
-/// first. Leaves them as they are where the program is not sound enough to
-/// tell: verifyProgram then says why. Requires workers of the program.
+/// Sets `peak_bytes` and `peak_instruction` of each of `workers` to the true
+/// peak and the first instruction that reaches it. Changes nothing if the
+/// program has an error that prevents this; verifyProgram then reports the
+/// error. Requires workers of the program.
 void statePeaks(ProgramT &program, std::span<const uint32_t> workers);
 
 } // namespace chimera::program

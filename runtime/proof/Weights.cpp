@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Follows each stream in the order in which it runs, and keeps for every buffer
-// of weights how many updates made them. Gradients.h says which gradients an
-// update takes. Here micro-batches are numbered through the whole run:
+// Follows each stream in execution order. For every buffer of weights, it
+// tracks how many updates made its contents. Gradients.h tracks the gradients
+// that an update takes. Micro-batches are numbered over the whole run:
 // micro-batch m of step k has the number k N + m.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ namespace {
 /// The contents of a buffer of weights or of optimizer state.
 struct Value {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  int64_t version = -1;     ///< updates that made it
+  int64_t version = -1;     ///< the number of updates that made it
 
   Value later(int64_t updates) const { return {replica, version + updates}; }
   bool operator==(const Value &) const = default;
@@ -39,7 +39,7 @@ public:
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
         sums(program, facts, begins, w, report) {
-    // A worker holds few of the replicas, so only those get a number.
+    // A worker has few of the replicas. Only those get an index.
     for (const State &state : worker.states)
       held.push_back(state.pipeline() * stages + state.stage());
     std::ranges::sort(held);
@@ -79,8 +79,9 @@ public:
   }
 
 private:
-  /// The newest forward of a micro-batch in every other step: that of the next
-  /// step may stand before this one's weight gradient.
+  /// The newest forward of a micro-batch. There is one entry for even steps and
+  /// one for odd steps, because the forward of the next step may come before
+  /// the weight gradient of this one.
   struct Forward {
     int64_t microBatch = -1;
     int64_t version = 0;
@@ -93,14 +94,14 @@ private:
   uint32_t replicaOf(const Instruction &instruction) const {
     return instruction.pipeline() * stages + instruction.stage();
   }
-  /// Requires a replica that this worker holds.
+  /// The index of a replica in `held`. Requires a replica of this worker.
   size_t local(uint32_t replica) const {
     return std::ranges::lower_bound(held, replica) - held.begin();
   }
   int64_t numberOf(const Instruction &instruction) const {
     return step * count + instruction.micro_batch();
   }
-  /// The forward of the k-th micro-batch that the instruction covers.
+  /// The forward of the k-th micro-batch of the instruction.
   Forward &forwardOf(const Instruction &instruction, uint32_t k = 0) {
     return forwards[firstForward[local(replicaOf(instruction))] +
                     2 * pieces.indexInPipeline(instruction.micro_batch() + k) +
@@ -146,7 +147,7 @@ private:
     }
   }
 
-  /// Whether `weights` are the replica's, and as old as the label says.
+  /// Whether `weights` belong to the replica and are as old as the label says.
   bool verifyLabel(const Instruction &instruction, const Value &weights) {
     uint32_t replica = replicaOf(instruction);
     if (weights.replica != replica) {
@@ -168,7 +169,7 @@ private:
   void verifyForward(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return;
-    // All micro-batches of an instruction are of one step.
+    // All micro-batches of an instruction belong to one step.
     bool isNext = instruction.micro_batch() >= count;
     for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
       int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);
@@ -183,8 +184,8 @@ private:
     }
   }
 
-  /// Whether the instruction's micro-batch has had its forward, which read the
-  /// same version.
+  /// Whether the instruction's micro-batch has had its forward, and the forward
+  /// read the same version.
   bool verifyRead(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return false;
@@ -229,8 +230,9 @@ private:
     values[out[0]] = values[out[1]] = result;
   }
 
-  /// Reports what a section leaves in buffers: at the rename at its end, if
-  /// there is one, since that decides it.
+  /// Reports wrong contents of buffers at the end of a section. The violation
+  /// is at the rename at the end, if there is one, because the rename decides
+  /// them.
   void failAtEnd(const std::string &message) {
     uint32_t end = sectionsOf(worker)[section].end;
     bool renames =
@@ -290,16 +292,16 @@ private:
 
   std::vector<Value> values; ///< by buffer
   GradientSums sums;
-  // The contents of each buffer at the end of the last body.
+  // The contents of each buffer at the end of the previous body.
   std::vector<Value> found;
   std::vector<GradientSum> foundSums;
-  std::vector<int64_t> taken;       ///< updates, by held replica
-  std::vector<size_t> firstForward; ///< in `forwards`, by held replica
-  /// These are indexed by held replica, then by micro-batch of its pipeline,
-  /// then by whether its step is odd.
+  std::vector<int64_t> taken;       ///< number of updates, by held replica
+  std::vector<size_t> firstForward; ///< index in `forwards`, by held replica
+  /// Indexed by held replica, then by micro-batch of its pipeline, then by
+  /// whether its step is odd.
   std::vector<Forward> forwards;
 
-  // The instruction that is looked at.
+  // The current instruction.
   int64_t step = 0;
   size_t section = 0;
   uint32_t i = 0;

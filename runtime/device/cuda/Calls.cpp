@@ -15,7 +15,8 @@ using namespace chimera::runtime;
 void cuda::expect(cudaError_t error, const char *call) {
   if (error == cudaSuccess)
     return;
-  // Otherwise the next one to ask for the last error would get this one.
+  // Clears the error. Otherwise the next caller that asks for the last error
+  // would get this one.
   (void)cudaGetLastError();
   std::string message = std::string(call) + ": " + cudaGetErrorString(error) +
                         " (" + cudaGetErrorName(error) + ")";

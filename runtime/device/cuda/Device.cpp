@@ -1,4 +1,4 @@
-//===- Device.cpp - A GPU that CUDA drives --------------------------------===//
+//===- Device.cpp - A GPU that is used through CUDA -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,17 +34,17 @@ std::string nameOf(const DeviceOptions &options) {
          (options.user.empty() ? "" : " of " + options.user);
 }
 
-/// What every allocation of CUDA is a multiple of.
+/// The alignment of every allocation by CUDA.
 constexpr uint64_t kOwnAlignment = 256;
 
-/// Bytes of the current GPU that nobody uses.
+/// Free bytes of the current GPU.
 uint64_t unusedNow() {
   size_t left = 0, all = 0;
   expect(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
   return left;
 }
 
-/// Whether `done` comes true within `time`.
+/// Whether `done` becomes true within `time`.
 template <typename Done>
 bool comes(std::chrono::milliseconds time, const Done &done) {
   Deadline deadline(time);
@@ -89,7 +89,7 @@ CudaDevice::~CudaDevice() {
       return cudaStreamQuery(stream) != cudaErrorNotReady;
     });
   };
-  // Otherwise somebody still uses it: the process is about to end.
+  // If a stream is still in use, nothing is freed: the process is about to end.
   if (!comes(kPatience, isDone))
     return;
   for (cudaStream_t stream : keptStreams)
@@ -104,8 +104,9 @@ void CudaDevice::listen(std::optional<Listener> listener) {
     progress = std::make_unique<Progress>(std::move(*listener),
                                           [this](const Event &event) {
                                             try {
-                                              // Or CUDA opens the first GPU
-                                              // for the calling thread.
+                                              // Without this, CUDA would open
+                                              // the first GPU for the calling
+                                              // thread.
                                               use();
                                               return isDone(event);
                                             } catch (...) {
@@ -158,7 +159,7 @@ void CudaDevice::free(std::byte *address) noexcept {
     return;
   Memory taken = found->second;
   memory.erase(found);
-  // To free it waits for what is on the device.
+  // To free memory waits for the operations on the device.
   if (hasFailed || std::uncaught_exceptions() > 0)
     keptMemory.push_back(taken);
   else
@@ -208,7 +209,7 @@ bool CudaDevice::isDone(Event event) {
   if (state == cudaErrorNotReady)
     return false;
   expect(state, "cudaEventQuery");
-  // What failed before the event said so first.
+  // An operation before the event may have failed.
   expectNoFailure();
   return true;
 }
@@ -293,7 +294,8 @@ void CudaQueue::finish() noexcept {
     (void)cudaStreamDestroy(own);
     return;
   }
-  // Work of the host that has not begun is left out.
+  // Waits until no host work runs. Work that has not begun sees the failure and
+  // does nothing.
   std::lock_guard none(device.working);
   device.keptStreams.push_back(own);
 }
@@ -336,7 +338,7 @@ void CudaQueue::launch(std::span<const Access>, Work work) {
   later.release();
 }
 
-// Where memory is the host's, CUDA's own would block the host.
+// For host memory, CUDA's own functions for zero and copy would block the host.
 void CudaQueue::zero(Bytes bytes) {
   if (device.options.worksOnHost)
     return launch({}, [bytes](const AddressMap &) {

@@ -1,16 +1,17 @@
-//===- Device.h - A GPU that CUDA drives ------------------------*- C++ -*-===//
+//===- Device.h - A GPU that is used through CUDA ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A queue is a stream. Events are CUDA's, taken from a pool. What the host
-// loads goes through a ring of pinned memory, so that no call blocks the host
-// but waitFor and readBack, and a load that finds the ring full.
+// A GPU that is used through CUDA. A queue is a CUDA stream. Events are CUDA
+// events from a pool. Loads go through a ring of pinned memory. So the only
+// calls that block the host are waitFor, readBack, and a load while the ring is
+// full.
 //
-// An operation that fails shows later, in any call: from then on every call of
-// the device throws. So it does once a wait of the host has timed out.
+// A failed operation is reported by a later call. After that, every call of the
+// device throws. The same is true after a wait of the host has timed out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,24 +35,25 @@ namespace chimera::runtime::cuda {
 struct DeviceOptions {
   /// The number of the GPU, from 0 to deviceCount() - 1.
   int ordinal = 0;
-  /// Who computes on it, for messages.
+  /// The name of the user of the GPU, for messages.
   std::string user = {};
-  /// Whether what is launched works on the host, as exact and synthetic stages
-  /// do. All memory is then the host's, pinned, where a GPU reaches it too.
+  /// Whether stages compute on the host, as exact and synthetic stages do. Then
+  /// all memory is pinned host memory, which a GPU can access too.
   bool worksOnHost = false;
-  /// Called before work with the stream to put it on; what it returns is
-  /// dropped behind the work. A library may have to be told of the stream.
+  /// Called before work, with the stream on which it must run; the result is
+  /// destroyed after the work. Some libraries must be told their stream in this
+  /// way.
   std::function<std::shared_ptr<void>(cudaStream_t)> aroundWork = {};
 };
 
-/// The GPUs that this process may use. Throws std::runtime_error where CUDA
-/// does not work, with the reason.
+/// The number of GPUs that this process may use. Throws std::runtime_error,
+/// with the reason, if CUDA does not work.
 int deviceCount();
 
 class CudaDevice final : public Device {
 public:
-  /// Throws std::invalid_argument where there is no such GPU, and
-  /// std::runtime_error where it cannot be used.
+  /// Throws std::invalid_argument if the GPU does not exist, and
+  /// std::runtime_error if it cannot be used.
   explicit CudaDevice(DeviceOptions options);
   ~CudaDevice() override;
 
@@ -75,28 +77,29 @@ public:
   void enter(uint64_t step, uint32_t instruction) override;
 
   int ordinal() const { return options.ordinal; }
-  /// So many ranks use the GPU.
+  /// Sets the number of ranks that use the GPU.
   void share(uint32_t among) { ranks = among; }
   bool worksOnHost() const { return options.worksOnHost; }
   const Kernels &kernels() const { return ownKernels; }
-  /// Makes this GPU current on the calling thread.
+  /// Makes this GPU the current one of the calling thread.
   void use() const;
-  /// A point of a stream of this device, whoever made the stream.
+  /// Records a point of a stream of this device. The stream need not belong to
+  /// a queue.
   Event record(cudaStream_t stream, uint32_t queue, bool timed = false);
-  /// Has later operations of the stream wait for the event.
+  /// Makes later operations of the stream wait for the event.
   void wait(cudaStream_t stream, const Event &event);
-  /// A number for a queue, from 1.
+  /// A new queue number, from 1.
   uint32_t newQueue() { return ++queues; }
 
-  /// Makes every later call throw `failure`; the first one counts. Any thread
-  /// may call it.
+  /// Makes every later call throw `failure`; only the first failure is kept.
+  /// Any thread may call it.
   void fail(std::exception_ptr failure) noexcept;
   bool failed() const { return hasFailed; }
   void expectNoFailure();
 
 private:
   friend class CudaQueue;
-  /// What CUDA gave for memory that somebody has.
+  /// An allocation by CUDA that has not been freed.
   struct Memory {
     std::byte *begin;
     bool isOnHost;
@@ -109,18 +112,18 @@ private:
   Block take(uint64_t bytes, uint64_t alignment, bool onHost);
 
   std::unordered_map<std::byte *, Memory> memory;
-  /// Where the device has failed, or an exception is under way, what is on it
-  /// may wait for ranks that do not come, until their channels have ended: this
-  /// is kept until then.
+  /// Memory and streams that must not be freed yet. After a failure, operations
+  /// on the device may wait for ranks that never come, until the channels have
+  /// ended. To free something would wait for these operations.
   std::vector<Memory> keptMemory;
   std::vector<cudaStream_t> keptStreams;
-  const uint64_t unusedAtFirst; ///< bytes, by whomever
+  const uint64_t unusedAtFirst; ///< bytes, free for any process
   uint32_t ranks = 1;
   uint32_t queues = 0;
   uint64_t position = 0;
   uint64_t blocks = 0;
   std::atomic<bool> hasFailed{false};
-  std::mutex mutex; ///< guards the failure
+  std::mutex mutex; ///< protects the failure
   std::exception_ptr failure;
   std::mutex working; ///< held while work runs on the host
   uint64_t step = 0;
@@ -128,11 +131,13 @@ private:
   std::unique_ptr<Progress> progress;
 };
 
-/// A queue of a CudaDevice. To end it waits for what is on it, unless the
-/// device has failed or an exception is under way, which is such a failure.
+/// A queue of a CudaDevice. The destructor waits for the queue's operations,
+/// unless the device has failed. Destruction while an exception is thrown
+/// counts as a failure of the device.
 class CudaQueue final : public Queue {
 public:
-  /// `isMain`: on which instructions work, for who listens to the device.
+  /// `isMain`: whether instructions run on this queue, so that its events are
+  /// reported to a listener.
   explicit CudaQueue(CudaDevice &device, bool isMain = false);
   ~CudaQueue() override;
 
@@ -162,12 +167,13 @@ private:
   LoadRing ring;
 };
 
-/// Where the work that the calling thread is called for belongs.
+/// The kernels and the stream for the work that the calling thread is
+/// executing.
 struct Working {
   const Kernels &kernels;
   cudaStream_t stream;
 };
-/// Throws std::logic_error where no queue is calling work.
+/// Throws std::logic_error if the calling thread executes no work of a queue.
 Working working();
 
 } // namespace chimera::runtime::cuda

@@ -1,4 +1,4 @@
-//===- EventPool.cpp - Events of CUDA that are used again -----------------===//
+//===- EventPool.cpp - CUDA events that are reused ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 using namespace chimera::runtime::cuda;
 
 struct EventPool::Free {
-  std::mutex mutex; ///< guards the rest
+  std::mutex mutex; ///< protects the other members
   std::vector<cudaEvent_t> events;
 
   ~Free() {

@@ -1,4 +1,4 @@
-//===- EventPool.h - Events of CUDA that are used again ---------*- C++ -*-===//
+//===- EventPool.h - CUDA events that are reused ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,15 +14,15 @@
 
 namespace chimera::runtime::cuda {
 
-/// Making an event costs more than recording one. Events carry no times, which
-/// would cost more again. Any thread may use a pool, and drop events after it.
+/// A pool of CUDA events, because to create an event costs more than to record
+/// one. Any thread may use a pool. Events may be dropped after the pool.
 class EventPool {
 public:
-  /// Of the GPU `ordinal`. `timed` events know when they passed, which takes a
-  /// GPU more time.
+  /// Events of the GPU `ordinal`. If `timed`, they record the time at which
+  /// they pass, which costs the GPU more.
   explicit EventPool(int ordinal, bool timed = false);
 
-  /// One that nobody else has until the last copy is dropped.
+  /// An event for exclusive use until its last copy is dropped.
   std::shared_ptr<CUevent_st> take();
 
 private:

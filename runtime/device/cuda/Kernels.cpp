@@ -1,4 +1,4 @@
-//===- Kernels.cpp - What runs on the GPU besides the libraries -----------===//
+//===- Kernels.cpp - chimera's own kernels for the GPU --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {
     {&Kernels::Loaded::KeepElements, "chimeraKeepElements"},
 };
 
-/// The argument of the folds, as Kernels.cu has it.
+/// The argument of the folds, as in Kernels.cu.
 struct Summands {
   const std::byte *begin[Kernels::kMostSummands];
   int count;
@@ -52,7 +52,7 @@ void expectCompiled(nvrtcResult result, const char *call, nvrtcProgram program,
       size > 1) {
     log.resize(size);
     nvrtcGetProgramLog(program, log.data());
-    log.resize(size - 1); // it is terminated
+    log.resize(size - 1); // without the final zero byte
   }
   throw std::runtime_error(
       "cannot compile kernels for a GPU of compute capability " +
@@ -61,7 +61,7 @@ void expectCompiled(nvrtcResult result, const char *call, nvrtcProgram program,
       (log.empty() ? "" : "\n" + log));
 }
 
-/// Code of the GPU.
+/// Compiles the kernels to machine code of the GPU.
 std::vector<char> compile(int capability) {
   nvrtcProgram program = nullptr;
   auto expect = [&](nvrtcResult result, const char *call) {
@@ -88,7 +88,8 @@ std::vector<char> compile(int capability) {
 } // namespace
 
 Kernels::Loaded Kernels::load(int capability) {
-  // What is loaded serves all GPUs of its kind, and stays.
+  // Loaded kernels work on all GPUs of the same capability, and are never
+  // unloaded.
   static std::mutex mutex;
   static std::map<int, Loaded> all;
   std::lock_guard lock(mutex);
@@ -115,8 +116,8 @@ Kernels::Kernels(int ordinal) {
   };
   loaded = load(10 * attribute(cudaDevAttrComputeCapabilityMajor) +
                 attribute(cudaDevAttrComputeCapabilityMinor));
-  // Otherwise CUDA would load each kernel at its first launch, and wait for all
-  // that is under way on the GPU. To ask for a kernel's attributes loads it.
+  // To ask for a kernel's attributes loads it. Otherwise CUDA would load each
+  // kernel at its first launch, and wait for all running operations of the GPU.
   for (const auto &[kernel, name] : kNames) {
     cudaFuncAttributes attributes{};
     expect(cudaFuncGetAttributes(&attributes, loaded.*kernel),

@@ -1,16 +1,16 @@
-//===- Kernels.cu - What runs on the GPU besides LibTorch and NCCL --------===//
+//===- Kernels.cu - chimera's own kernels for the GPU ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled when a device is opened, by NVRTC for the GPU at hand, and in tests
-// for the host. So it includes nothing, and names no variable of shared memory.
-// Multiplications and additions are not contracted (--fmad=false): all of these
-// give the bits that the host gives.
+// The chimera kernels for the GPU. NVRTC compiles this text for the GPU when a
+// device is opened; tests compile it for the host. So it includes no header and
+// uses no shared-memory variables. Multiplications and additions are not
+// contracted (--fmad=false), so the results are the same bits as on the host.
 //
-// Every kernel takes a grid of any size. Kernels.h says what each one does.
+// Every kernel accepts a grid of any size. Kernels.h documents them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,15 +18,17 @@ using Byte = unsigned char;
 using Word = unsigned int;
 using Count = unsigned long long;
 
-/// Contributions of one sum. Few enough for a kernel's arguments.
+/// The contributions of one sum. The limit keeps the struct small enough for a
+/// kernel's arguments.
 constexpr int kMostSummands = 256;
 struct Summands {
   const Byte *begin[kMostSummands];
   int count;
 };
 
-/// Elements from `begin` on, in runs one behind another, whose weights decay or
-/// do not. Few enough for a kernel's arguments.
+/// Consecutive runs of elements, from `begin` on. The weights of a run all
+/// decay, or none of them does. The limit keeps the struct small enough for a
+/// kernel's arguments.
 constexpr int kMostRuns = 256;
 struct Runs {
   Count begin;
@@ -35,7 +37,7 @@ struct Runs {
   int count;
 };
 
-/// The factors of AdamW for weights that decay; others have a `keep` of 1.
+/// The factors of AdamW. `keep` is for weights that decay; for others it is 1.
 template <typename T> struct Factors {
   T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
@@ -46,8 +48,8 @@ __device__ Count firstElement() {
 }
 __device__ Count stride() { return Count(gridDim.x) * blockDim.x; }
 
-/// The element at an address of any alignment, of which `bytes` bytes are
-/// there.
+/// Loads an element from an address of any alignment. Only `bytes` bytes of it
+/// exist.
 template <typename T> __device__ T loadElement(const Byte *at, int bytes) {
   if (bytes == sizeof(T) && Count(at) % sizeof(T) == 0)
     return *reinterpret_cast<const T *>(at);
@@ -94,8 +96,8 @@ __device__ void scale(Byte *elements, Count count, double factor) {
   }
 }
 
-/// Moves four elements of each array at a time, so that enough reads are under
-/// way. The arrays are aligned for T.
+/// Handles four elements of each array at a time, so that enough reads are in
+/// flight. Requires arrays that are aligned for T.
 template <typename T>
 __device__ void adamW(const Factors<T> &f, const Runs &runs,
                       const T *gradientSum, T *weights, T *average,
@@ -104,7 +106,7 @@ __device__ void adamW(const Factors<T> &f, const Runs &runs,
     return;
   constexpr int kAtOnce = 4;
   const Count count = runs.end[runs.count - 1];
-  int run = 0; // of the element at hand: later ones are in later runs
+  int run = 0; // the run of the current element; it never decreases
   for (Count begin = runs.begin + firstElement(); begin < count;
        begin += kAtOnce * stride()) {
     T gradient[kAtOnce], weight[kAtOnce], mean[kAtOnce], square[kAtOnce];
@@ -174,7 +176,8 @@ extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
 }
 
-/// As keepElements of Philox.h: a thread makes the four numbers of a counter.
+/// The same as keepElements of Philox.h. A thread computes the four numbers of
+/// a counter.
 extern "C" __global__ void chimeraKeepElements(Count least, Count key,
                                                Count first, Count count,
                                                bool *kept) {

@@ -1,12 +1,12 @@
-//===- Kernels.h - What runs on the GPU besides the libraries ---*- C++ -*-===//
+//===- Kernels.h - chimera's own kernels for the GPU ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Launches the kernels of Kernels.cu on a stream. They give the bits that the
-// host's functions give.
+// Launches the kernels of Kernels.cu on a stream. Their results are the same
+// bits as those of the host's functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,28 +23,28 @@ namespace chimera::runtime::cuda {
 
 class Kernels {
 public:
-  /// Those of the GPU `ordinal`, which is the current one, compiled and loaded
-  /// now. Throws std::runtime_error where they cannot be, with the compiler's
-  /// log.
+  /// Compiles and loads the kernels for the GPU `ordinal`, which must be the
+  /// current one. Throws std::runtime_error, with the compiler's log, if this
+  /// fails.
   explicit Kernels(int ordinal);
 
-  /// As Fold.h says, for at most kMostSummands contributions; throws
-  /// std::invalid_argument for more.
+  /// See Fold.h. Throws std::invalid_argument for more than kMostSummands
+  /// contributions.
   void fold(cudaStream_t stream, ElementType type,
             const std::vector<ConstBytes> &contributions, Bytes sum) const;
   void scale(cudaStream_t stream, ElementType type, Bytes bytes,
              double factor) const;
   static constexpr size_t kMostSummands = 256;
 
-  /// The others, by their names in Kernels.cu without what they begin with.
+  /// The kernels, with their names in Kernels.cu without the prefix.
   struct Loaded {
     cudaKernel_t FoldFloat, FoldDouble, FoldInteger, ScaleFloat, ScaleDouble,
         AdamWFloat, AdamWDouble, KeepElements;
   };
   const Loaded &all() const { return loaded; }
 
-  /// Has `kernel` work on so many elements; none are no launch. The arguments
-  /// have the types that Kernels.cu says.
+  /// Launches `kernel` for `elements` elements; does nothing for 0. The
+  /// arguments must have the types in Kernels.cu.
   template <typename... Arguments>
   void launch(cudaKernel_t kernel, cudaStream_t stream, uint64_t elements,
               Arguments... arguments) const {
@@ -59,16 +59,17 @@ public:
   }
 
 private:
-  static constexpr unsigned kThreads = 256; ///< of a block
+  static constexpr unsigned kThreads = 256; ///< threads of a block
 
-  /// Compiles for a compute capability, 90 for 9.0, and loads.
+  /// Compiles for a compute capability, for example 90 for 9.0, and loads the
+  /// result.
   static Loaded load(int capability);
 
   Loaded loaded;
-  unsigned mostBlocks; ///< of one launch
+  unsigned mostBlocks; ///< blocks of one launch, at most
 };
 
-/// A number of elements, as Kernels.cu has it.
+/// A number of elements in the type that Kernels.cu uses.
 template <typename Number> unsigned long long counted(Number number) {
   return static_cast<unsigned long long>(number);
 }

@@ -1,4 +1,4 @@
-//===- LoadRing.cpp - Pinned memory on its way to the GPU -----------------===//
+//===- LoadRing.cpp - Pinned memory for loads to the GPU ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ Bytes LoadRing::take(uint64_t bytes) {
       loads.pop_front();
     if (loads.empty())
       next = 0;
-    // From the oldest to `next` there are loads; the rest is free.
+    // The range from the oldest load to `next` is in use; the rest is free.
     const bool wraps = !loads.empty() && next <= loads.front().begin;
     const uint64_t limit = wraps ? loads.front().begin : size;
     if (next + wanted > limit && !wraps && !loads.empty() &&

@@ -1,4 +1,4 @@
-//===- LoadRing.h - Pinned memory on its way to the GPU ---------*- C++ -*-===//
+//===- LoadRing.h - Pinned memory for loads to the GPU ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,20 +14,22 @@
 
 namespace chimera::runtime::cuda {
 
-/// A copy from memory that is not pinned would block the host. And to take
-/// pinned memory while others communicate may block it until they end, which
-/// may be never: so it is taken before.
+/// A ring of pinned host memory for loads. A copy from memory that is not
+/// pinned would block the host. To allocate pinned memory during communication
+/// can block until the communication ends, which may be never. So the ring is
+/// allocated before.
 class LoadRing {
 public:
   explicit LoadRing(Device &device) : device(device) {}
 
-  /// Makes room for so many loads at a time, of so many bytes together.
+  /// Makes room for `count` loads in flight at a time, of `bytes` bytes
+  /// together.
   void expect(uint64_t count, uint64_t bytes);
 
-  /// Memory for a load. Where others fill the ring it blocks until they have
+  /// Memory for one load. If the ring is full, blocks until earlier loads have
   /// passed.
   Bytes take(uint64_t bytes);
-  /// What was taken last is used until `event`.
+  /// The memory that was taken last is in use until `event`.
   void give(Event event);
 
 private:
@@ -37,15 +39,15 @@ private:
   }
 
   struct Load {
-    uint64_t begin, end; ///< in the ring
+    uint64_t begin, end; ///< offsets in the ring
     Event passed;
   };
 
   Device &device;
   Block memory;
   uint64_t size = 0;
-  std::deque<Load> loads; ///< under way, oldest first
-  uint64_t next = 0;      ///< where the next one begins, if it fits
+  std::deque<Load> loads; ///< in flight, oldest first
+  uint64_t next = 0;      ///< offset of the next load, if it fits there
 };
 
 } // namespace chimera::runtime::cuda

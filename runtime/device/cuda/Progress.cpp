@@ -1,4 +1,4 @@
-//===- Progress.cpp - How far a GPU has come ------------------------------===//
+//===- Progress.cpp - Reports the progress of a GPU -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,7 +50,8 @@ void Progress::look() {
   }
 }
 
-/// Returns once the first point has passed; false where that is not to be.
+/// Waits until the first point has passed. Returns false if the thread must
+/// end: after a failure, or because this object ends.
 bool Progress::lookAt(Point point, std::unique_lock<std::mutex> &lock) {
   lock.unlock();
   listener.isAt(point.step, point.instruction);

@@ -1,4 +1,4 @@
-//===- Progress.h - How far a GPU has come ----------------------*- C++ -*-===//
+//===- Progress.h - Reports the progress of a GPU ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,17 +17,19 @@
 
 namespace chimera::runtime::cuda {
 
-/// A thread that looks at events while the rank's own puts more on queues, or
-/// is blocked because a queue is full.
+/// A thread that watches events and reports the GPU's progress. The rank's own
+/// thread cannot: it is putting operations on queues, or it is blocked because
+/// a queue is full.
 class Progress {
 public:
-  /// `isDone` tells of an event, and throws what failed.
+  /// `isDone` tells whether an event has passed, and throws if the device has
+  /// failed.
   Progress(Device::Listener listener,
            std::function<bool(const Event &)> isDone);
   ~Progress();
 
-  /// `event` is behind what the instruction has put on the queue. Events come
-  /// in the order in which they pass.
+  /// `event` is the point after the operations of the instruction. Requires
+  /// that events are added in the order in which they pass.
   void add(uint64_t step, uint32_t instruction, Event event);
 
 private:
@@ -41,7 +43,7 @@ private:
 
   const Device::Listener listener;
   const std::function<bool(const Event &)> isDone;
-  std::mutex mutex; ///< guards the rest
+  std::mutex mutex; ///< protects the members below
   std::condition_variable changed;
   std::deque<Point> points; ///< not known to have passed
   bool ends = false;

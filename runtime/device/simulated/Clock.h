@@ -1,4 +1,4 @@
-//===- Clock.h - What happened before what ----------------------*- C++ -*-===//
+//===- Clock.h - The happens-before relation --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 //
 // Vector clocks (Fidge 1988, Mattern 1989). A thread is a queue, or an
 // operation of a channel while it is in flight. Its operations are numbered
-// from 1: its epochs.
+// from 1; these numbers are its epochs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,19 +20,19 @@
 
 namespace chimera::runtime::simulated {
 
-/// An operation.
+/// Identifies an operation by its thread and epoch.
 struct Stamp {
   uint32_t thread = 0;
   uint64_t epoch = 0;
 };
 
-/// For each thread how many of its operations happened before.
+/// For each thread, the number of its operations that happened before.
 class Clock {
 public:
   uint64_t of(uint32_t thread) const {
     return thread < epochs.size() ? epochs[thread] : 0;
   }
-  /// Whether the operation happened before, or is the last of its thread.
+  /// Whether the operation is among those that happened before.
   bool knows(Stamp stamp) const { return of(stamp.thread) >= stamp.epoch; }
 
   void learn(Stamp stamp) {

@@ -1,4 +1,4 @@
-//===- Device.cpp - What a rank's host calls ------------------------------===//
+//===- Device.cpp - The interface of a simulated device -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,7 +63,7 @@ public:
     });
   }
   void readBack(ConstBytes from, Bytes host) override {
-    // Who reads it before it is there shall see that.
+    // Makes an error visible if the host reads the memory before the copy.
     std::ranges::fill(host, std::byte(0xA5));
     put("the copy to the host", {reads(from)}, [=](const AddressMap &at) {
       std::ranges::copy(at(from), host.begin());
@@ -79,7 +79,8 @@ public:
       clock = open;
     else
       clock = open = std::make_shared<Clock>();
-    // Event::queue is 0 for no queue.
+    // Event::queue is 0 for an event that has always passed, so numbers begin
+    // at 1.
     return {state.number + 1, state.put, std::move(clock)};
   }
   void wait(Event event) override {

@@ -1,4 +1,4 @@
-//===- Memory.cpp - Memory that the host cannot reach ---------------------===//
+//===- Memory.cpp - Memory that the host cannot access --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,13 +14,13 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::simulated;
 
 namespace {
-/// The upper bits of an x86-64 or AArch64 address are all equal: here they are
-/// not.
+/// Makes addresses invalid: in a valid x86-64 or AArch64 address, the upper
+/// bits are all equal.
 constexpr uint64_t kNowhere = uint64_t(1) << 63;
 constexpr unsigned kRankShift = 44;
-/// Between allocations, so that what runs over an end meets nothing.
+/// The gap between allocations, so that an overrun does not hit the next one.
 constexpr uint64_t kGap = 4096;
-constexpr int kGarbage = 0xA5; // as a float -2.9e-16, and no small integer
+constexpr int kGarbage = 0xA5; // as a float -2.9e-16, and not a small integer
 } // namespace
 
 Memory::Memory(uint32_t rank)
@@ -28,7 +28,8 @@ Memory::Memory(uint32_t rank)
 
 std::byte *Memory::allocate(uint64_t bytes, uint64_t alignment) {
   uint64_t size = blockBytes(bytes, alignment);
-  // An odd multiple, where the bytes are too.
+  // An odd multiple of the alignment, so that no address is aligned more
+  // strictly than it was requested.
   next =
       (next + 2 * alignment - 1) / (2 * alignment) * 2 * alignment + alignment;
   Allocation &allocation = allocations[next];
@@ -65,7 +66,7 @@ std::byte *Memory::find(ConstBytes bytes) {
   return allocation.bytes.get() + offset;
 }
 
-/// Cuts cells at the ends of the bytes, and visits those between.
+/// Splits cells at the ends of the bytes, and visits the cells between.
 template <typename Visit> void Memory::eachCell(ConstBytes bytes, Visit visit) {
   uint64_t begin = 0;
   auto &cells = allocationOf(bytes, begin).cells;

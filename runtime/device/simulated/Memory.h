@@ -1,14 +1,14 @@
-//===- Memory.h - Memory that the host cannot reach -------------*- C++ -*-===//
+//===- Memory.h - Memory that the host cannot access ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The memory of one simulated device. Its addresses are none that a processor
-// accepts, so whoever follows one on the host faults at once. The bytes lie
-// elsewhere, where only the simulation finds them. It remembers of every byte
-// whether it was ever written, and by which operations it was last used.
+// The memory of one simulated device. Its addresses are not valid for a
+// processor, so a host that dereferences one faults immediately. The bytes are
+// in other memory, which only the simulation can find. For every byte, it
+// records whether it was ever written and which operations used it last.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,20 +22,20 @@
 
 namespace chimera::runtime::simulated {
 
-/// Which operation of which instruction.
+/// Identifies an operation by its instruction and a name.
 struct Label {
   uint32_t rank = 0;
   uint64_t step = 0;
   uint32_t instruction = 0;
-  const char *what = ""; ///< a literal: "the receive"
+  const char *what = ""; ///< a string literal, for example "the receive"
 };
 
-/// Two uses of the same memory of which at least one writes and neither
-/// happened before the other, or a read of what nothing has written.
+/// Two unordered uses of the same memory, at least one of them a write; or a
+/// read of memory that nothing has written.
 struct Violation {
   Label label;
-  Access::Kind kind; ///< how the later one in time used the memory
-  /// The earlier one; none if it reads what nothing has written.
+  Access::Kind kind; ///< how the later use accessed the memory
+  /// The earlier use; none for a read of memory that nothing has written.
   bool hasOther = false;
   Label other = {};
   bool otherWrites = false;
@@ -46,21 +46,22 @@ class Memory {
 public:
   explicit Memory(uint32_t rank);
 
-  /// Returns an address that is a multiple of `alignment`, and of nothing more
-  /// than it has to be. What lies there is garbage.
+  /// Returns an address that is a multiple of `alignment` but not of twice
+  /// that. The memory contains garbage.
   std::byte *allocate(uint64_t bytes, uint64_t alignment);
   void free(const std::byte *address);
 
-  /// Where the bytes are. Throws std::logic_error unless they are all in memory
-  /// that is allocated.
+  /// The address of the actual bytes. Throws std::logic_error unless all of
+  /// them are in allocated memory.
   std::byte *find(ConstBytes bytes);
 
-  /// An operation, which knows `clock` and is the `stamp`, uses memory.
+  /// Records a use of memory by the operation `stamp`. `clock` has the
+  /// operations that happened before it. Adds violations to the list.
   void use(const Access &access, Stamp stamp, const Clock &clock,
            const Label &label, std::vector<Violation> &violations);
-  /// Fills memory with garbage, as if nothing had written it.
+  /// Fills memory with garbage and marks it as never written.
   void poison(Bytes bytes);
-  /// The bytes have been written by the operation that used them last.
+  /// Marks the bytes as written by the operation that used them last.
   void setWritten(ConstBytes bytes);
 
 private:
@@ -68,17 +69,17 @@ private:
     Stamp stamp;
     Label label;
   };
-  /// Bytes that had the same uses.
+  /// Adjacent bytes with the same uses.
   struct Cell {
     uint64_t end = 0;
     bool isWritten = false;
-    std::vector<Use> writes; ///< one, or none
-    std::vector<Use> reads;  ///< since, none before another
+    std::vector<Use> writes; ///< the last one; empty if there is none
+    std::vector<Use> reads;  ///< since that write; no two are ordered
   };
   struct Allocation {
     uint64_t size;
     Block bytes;
-    std::map<uint64_t, Cell> cells; ///< by their beginning; all bytes
+    std::map<uint64_t, Cell> cells; ///< by their beginning; cover all bytes
   };
 
   Allocation &allocationOf(ConstBytes bytes, uint64_t &offset);
@@ -86,7 +87,7 @@ private:
 
   const uint64_t base;
   uint64_t next = 0; ///< where the next allocation may begin
-  std::map<uint64_t, Allocation> allocations; ///< by address less base
+  std::map<uint64_t, Allocation> allocations; ///< by address minus base
 };
 
 } // namespace chimera::runtime::simulated

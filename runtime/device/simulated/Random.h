@@ -1,4 +1,4 @@
-//===- Random.h - Numbers from a seed ---------------------------*- C++ -*-===//
+//===- Random.h - Random numbers from a seed --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,14 +14,14 @@
 
 namespace chimera::runtime::simulated {
 
-/// The same numbers for a seed on every machine, which the distributions of the
-/// standard library do not promise.
+/// A random generator with the same numbers on every machine. The distributions
+/// of the standard library do not promise this.
 class Random {
 public:
   explicit Random(uint64_t seed) : engine(seed) {}
 
   uint64_t next() { return engine(); }
-  /// One of 0..count-1, and 0 where there is none.
+  /// A number in [0, count), or 0 if count is 0.
   uint64_t below(uint64_t count) { return count ? engine() % count : 0; }
   bool oneIn(uint64_t count) { return below(count) == 0; }
   template <typename T> T &any(std::vector<T> &list) {

@@ -1,4 +1,4 @@
-//===- Simulation.cpp - Devices that are as unforgiving as GPUs -----------===//
+//===- Simulation.cpp - Devices as unforgiving as GPUs --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::simulated;
 
 namespace {
-/// Finds the bytes that an operation has said it uses.
+/// Finds only bytes that the operation has declared.
 class DeclaredBytes final : public AddressMap {
 public:
   DeclaredBytes(Memory &memory, std::span<const Access> accesses)
@@ -42,7 +42,7 @@ private:
   std::span<const Access> accesses;
 };
 
-/// The bytes that an operation said it only reads.
+/// A copy of the bytes that an operation declared as read only.
 std::vector<std::byte> readOnly(Memory &memory,
                                 std::span<const Access> accesses) {
   std::vector<std::byte> all;
@@ -67,7 +67,8 @@ Simulation::Simulation(const Options &options)
 }
 
 Simulation::~Simulation() {
-  // They hold each other.
+  // Operations and batches point to each other, so their cycles are broken
+  // here.
   for (const SharedOperation &operation : operations) {
     operation->transfers.clear();
     operation->batch->operations.clear();
@@ -146,7 +147,7 @@ void Simulation::go(QueueState &queue) {
   }
 }
 
-/// One thing less that a batch begins after.
+/// Called when one condition for the beginning of a batch is met.
 void Simulation::release(Batch &batch) {
   if (--batch.missing == 0)
     canBegin.insert(canBegin.end(), batch.operations.begin(),
@@ -158,8 +159,9 @@ void Simulation::release(const std::shared_ptr<Transfer> &transfer) {
     canMove.push_back(transfer);
 }
 
-/// A thread whose last operation happened before what knows `clock`, so that to
-/// know the new one is to know the old one too.
+/// A thread for a new operation whose clock is `clock`. The thread's last
+/// operation, if any, must have happened before the new one. Then a clock that
+/// includes the new operation includes the old one too.
 uint32_t Simulation::threadFor(const Clock &clock) {
   for (size_t i = 0; i < spare.size(); ++i)
     if (clock.knows({spare[i], epochs[spare[i]]})) {
@@ -188,7 +190,8 @@ void Simulation::begin(Operation &operation) {
   for (const Access &access : operation.accesses)
     memory.use(access, operation.stamp, clock, operation.label, violations);
   note(violations);
-  // What a sum overwrites is read until it moves.
+  // A sum reads its contributions until it moves, so a buffer that it
+  // overwrites must not be poisoned.
   bool reads =
       std::ranges::any_of(operation.accesses, [](const Access &access) {
         return access.kind != Access::Writes;

@@ -1,21 +1,23 @@
-//===- Simulation.h - Devices that are as unforgiving as GPUs ---*- C++ -*-===//
+//===- Simulation.h - Devices as unforgiving as GPUs ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The devices of all ranks and what moves between them, in virtual time. What
-// is put on a queue or posted happens later: the seed alone decides what
-// happens next, so a seed is a run. Some seeds let a rank's host, queues or
-// communication fall behind all others.
+// The devices of all ranks and the transfers between them, in virtual time. An
+// operation that is put on a queue or posted happens later. The seed alone
+// decides which one happens next, so a seed determines a run. With some seeds,
+// the host, the queues or the communication of a rank fall far behind the
+// others.
 //
-// Whatever the seed, the simulation knows what happened before what: what a
-// queue executes after what was put on it before, and after what an event, or
-// the end of an operation that a queue waited for, told it. It reports every
-// two uses of the same memory, one of them a write, of which neither happened
-// before the other; one that has been overwritten by a third is compared with
-// that only. It reports reads of memory that nothing has written.
+// For every seed, the simulation knows the happens-before relation. An
+// operation of a queue happens after the earlier operations of that queue, and
+// after the events and operations that the queue waited for. The simulation
+// reports two uses of the same memory, at least one of them a write, if neither
+// happened before the other. If a third use has overwritten the memory, later
+// uses are compared only with the third. It also reports reads of memory that
+// nothing has written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +36,7 @@
 
 namespace chimera::runtime::simulated {
 
-/// Where the host orders operations: the things that can be forgotten.
+/// The points at which the host orders operations. Programs can forget these.
 enum class Ordering {
   After, ///< an operation begins after an event
   Wait,  ///< a queue waits for an event or an operation
@@ -44,43 +46,44 @@ enum class Ordering {
 struct Options {
   uint32_t ranks = 1;
   uint64_t seed = 0;
-  /// Whether one thread steps everything, so that a wait of the host that
-  /// nothing ends is an error and does not last.
+  /// Whether one thread does everything. Then a wait of the host that nothing
+  /// can end is reported as an error immediately.
   bool oneThread = true;
-  /// What an instruction is called, for reports.
+  /// The name of an instruction in reports.
   std::function<std::string(const Label &)> describe = {};
-  /// For tests: orderings that are left out.
+  /// For tests: the orderings that the simulation ignores.
   std::function<bool(const Label &, Ordering)> isLeftOut = {};
 };
 
 /// An operation that is posted and not put on a queue: an end of a message, or
-/// a member's part of an all-reduce. It begins when its event has passed and
-/// its batch may.
+/// a member's part of an all-reduce. It begins after its event has passed and
+/// the conditions of its batch are met.
 struct Operation;
-/// Operations that begin together.
+/// A group of operations that begin together.
 struct Batch;
 using SharedOperation = std::shared_ptr<Operation>;
 using SharedBatch = std::shared_ptr<Batch>;
 
-/// What moves bytes when all of `parties` have begun, and after it `behind` has
-/// moved.
+/// A movement of bytes. It happens after all of `parties` have begun and after
+/// the transfer `behind` has moved.
 struct Transfer {
   struct Party {
     SharedOperation operation;
-    bool learns; ///< its end happens after the beginning of all parties
-    bool ends;   ///< it can end once this has moved
+    bool learns; ///< its end happens after the beginnings of all parties
+    bool ends;   ///< it can end after this transfer
   };
   std::vector<Party> parties;
   std::shared_ptr<Transfer> behind;
   std::function<void()> move;
 
-  // The simulation's.
-  uint32_t missing = 0; ///< what it moves after
+  // Used by the simulation only.
+  uint32_t missing = 0; ///< conditions that are not met
   bool hasMoved = false;
-  std::shared_ptr<Transfer> follower; ///< that moves behind it
+  std::shared_ptr<Transfer> follower; ///< moves after this transfer
 };
 
-/// All calls may come from any thread, but for those that say otherwise.
+/// The simulation of all devices. Any thread may call any function, except
+/// where stated otherwise.
 class Simulation {
 public:
   explicit Simulation(const Options &options);
@@ -88,52 +91,57 @@ public:
   Simulation(const Simulation &) = delete;
   Simulation &operator=(const Simulation &) = delete;
 
-  /// The device of a rank, which lives as long as this. Its addresses fault on
-  /// the host.
+  /// The device of a rank. It lives as long as the simulation. Its addresses
+  /// fault on the host.
   Device &device(uint32_t rank);
 
-  /// Something else that can be chosen to happen next: a step of a rank's host.
+  /// The steps of a rank's host, as another kind of thing that can happen next.
   struct Host {
     std::function<bool()> isReady;
-    std::function<void()> go; ///< not locked: may call everything else
+    /// Called without a lock, so it may call the simulation.
+    std::function<void()> go;
   };
   void setHosts(std::vector<Host> hosts);
 
-  /// Lets one thing happen; false if nothing can. Throws what it throws.
+  /// Lets one thing happen. Returns false if nothing can. Throws the exceptions
+  /// of the operation.
   bool step();
 
-  /// Whether the queues of a rank have executed all that was put on them.
+  /// Whether the queues of a rank are empty.
   bool isIdle(uint32_t rank) const;
-  /// What has not happened, a line each: of queues what they are at, and what
-  /// else was posted and has not ended.
+  /// What has not happened, one line each: the current operation of each queue,
+  /// and posted operations that have not ended.
   std::string unfinished() const;
-  /// What was found, a line each, each once.
+  /// The violations, one line each, without duplicates.
   std::vector<std::string> violations() const;
 
   uint64_t steps() const { return taken; }
-  /// A digest of the order in which things happened.
+  /// A hash of the order in which things happened.
   uint64_t order() const { return digest; }
 
-  // For channels.
+  // Functions for channels.
 
   /// Posts an operation of `rank` that uses memory of its device. `what` is a
-  /// literal. It begins after `event` has passed, with those of its batch.
+  /// string literal. The operation begins after `event` has passed, together
+  /// with the others of its batch.
   SharedOperation post(uint32_t rank, const char *what,
                        std::vector<Access> accesses, Event event,
                        const SharedBatch &batch);
   SharedBatch makeBatch();
-  /// `batch` begins after all of `before`, if there is one and it is another.
+  /// Makes `batch` begin after `before` has ended. Does nothing if `before` is
+  /// null or the same batch.
   void follow(const SharedBatch &batch, const SharedBatch &before);
-  /// No more operations come to the batch: it may begin.
+  /// Declares the batch complete: it may begin.
   void close(const SharedBatch &batch);
   void add(std::shared_ptr<Transfer> transfer);
-  /// Nobody waits for it any more: it touches no memory from now on.
+  /// Declares that no one waits for the operation. From now on it uses no
+  /// memory.
   void abandon(const SharedOperation &operation);
-  /// Puts on `queue` that it waits until the operation has ended.
+  /// Puts a wait for the end of the operation on `queue`.
   void putWait(Queue &queue, SharedOperation operation);
-  /// Where bytes of a rank's device are. For the move of a transfer.
+  /// The address of the actual bytes of a rank's device, for Transfer::move.
   std::byte *find(uint32_t rank, ConstBytes bytes);
-  /// Ends all waits of hosts.
+  /// Ends all waits of hosts with an error.
   void abort(const std::string &reason);
 
 private:
@@ -165,17 +173,17 @@ private:
   std::condition_variable_any changed;
   Random random;
   std::vector<std::unique_ptr<SimulatedDevice>> devices;
-  std::vector<std::unique_ptr<QueueState>> queues; ///< null once destroyed
-  std::set<SharedOperation> operations;            ///< not ended
-  // What can happen next, but for what is abandoned.
+  std::vector<std::unique_ptr<QueueState>> queues; ///< null after destruction
+  std::set<SharedOperation> operations;            ///< that have not ended
+  // Things that can happen next, and abandoned ones.
   std::vector<SharedOperation> canBegin, canEnd;
   std::vector<std::shared_ptr<Transfer>> canMove;
   std::vector<Host> hosts;
-  /// How often each kind of thing of each rank is chosen.
+  /// How often each kind of thing is chosen, for each rank.
   enum Kind { HostStep, QueueStep, Begin, Move, End, kKinds };
   std::vector<std::array<uint32_t, kKinds>> weights;
-  std::vector<uint64_t> epochs; ///< the last of each thread
-  std::vector<uint32_t> spare;  ///< threads of operations
+  std::vector<uint64_t> epochs; ///< by thread, its last epoch
+  std::vector<uint32_t> spare;  ///< threads that operations can reuse
   std::vector<std::string> found;
   std::optional<std::string> abortReason;
   uint64_t taken = 0, digest = 0;

@@ -1,4 +1,4 @@
-//===- State.h - What a simulation consists of ------------------*- C++ -*-===//
+//===- State.h - The state of a simulation ----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +14,13 @@ namespace chimera::runtime::simulated {
 
 struct Batch {
   std::vector<SharedBatch> after;
-  std::vector<SharedBatch> followers; ///< that begin after this
+  std::vector<SharedBatch> followers; ///< batches that begin after this one
   std::vector<SharedOperation> operations;
-  /// What it begins after: batches, events, and that it is closed.
+  /// The number of unmet conditions for its beginning: batches, events, and
+  /// that it is closed.
   uint32_t missing = 1;
   uint32_t running = 0; ///< operations that have not ended
-  Clock clock;          ///< of the ends of its operations
+  Clock clock;          ///< the clocks of the ends of its operations
 };
 
 struct Operation {
@@ -29,8 +30,8 @@ struct Operation {
   Event after;
   SharedBatch batch;
   Stamp stamp;
-  /// Without its own stamp: that is known after its end only. Of its beginning,
-  /// and when it has moved of its end.
+  /// The operations that happened before its beginning; after the move, before
+  /// its end. Without its own stamp, because others know it only after its end.
   Clock clock;
   bool isAbandoned = false;
   std::vector<std::shared_ptr<Transfer>> transfers; ///< until it begins
@@ -41,8 +42,8 @@ struct Simulation::Item {
   Label label;
   std::vector<Access> accesses = {};
   std::function<void(const AddressMap &)> work = {};
-  std::optional<Event> event = {}; ///< to be waited for
-  SharedOperation operation = {};  ///< likewise
+  std::optional<Event> event = {}; ///< a wait for this event
+  SharedOperation operation = {};  ///< a wait for this operation
 };
 
 struct Simulation::QueueState {
@@ -53,12 +54,13 @@ struct Simulation::QueueState {
   std::deque<Item> items;
   uint64_t put = 0, done = 0;
   Clock clock;
-  /// By position, of events that have not passed.
+  /// Clocks of events that have not passed, by position.
   std::map<uint64_t, std::shared_ptr<Clock>> recorded;
-  std::multimap<uint64_t, SharedBatch> awaited; ///< by position
+  /// Batches that wait for a position, by position.
+  std::multimap<uint64_t, SharedBatch> awaited;
 };
 
-/// What the rank's host holds of its device.
+/// The device as seen by the rank's host.
 class Simulation::SimulatedDevice final : public Device {
 public:
   SimulatedDevice(Simulation &simulation, uint32_t rank)
@@ -80,7 +82,7 @@ public:
     now.instruction = instruction;
   }
 
-  /// Of what the host puts on queues or posts now.
+  /// A label for the operation that the host is putting on a queue or posting.
   Label label(const char *what) const {
     Label label = now;
     label.what = what;
