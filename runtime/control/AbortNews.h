@@ -38,8 +38,7 @@ public:
   }
 
 private:
-  std::mutex
-      mutex; ///< held during calls, so setHandler waits for a running one
+  std::mutex mutex; ///< held during calls, so setHandler waits for them
   Handler handler;
   std::optional<std::string> news;
 };
