@@ -37,7 +37,8 @@ constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
 /// A line can be fitted to this many sizes, so larger sizes may be left out.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
-/// If a message needs rounds that are longer than this, its size is left out.
+/// Sizes whose messages need rounds longer than this many times 16 ms are left
+/// out.
 constexpr int64_t kMostScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// For sums that run concurrently with computation.

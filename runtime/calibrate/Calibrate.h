@@ -27,7 +27,7 @@ namespace chimera::runtime {
 
 struct CalibrationOptions {
   StageFactory stages;               ///< makes stages of transformers
-  HostOfRank host;                   ///< this rank's, as if it had no device
+  HostOfRank host;                   ///< of this rank, without its device
   std::chrono::milliseconds timeout; ///< of waits for other ranks
   /// Scales the duration of the measurement. Less than 1 is shorter and less
   /// accurate.
@@ -43,7 +43,8 @@ struct Calibration {
   uint32_t ranks;
   Hosts hosts; ///< with each rank's memory
   /// Messages between neighbours, and all-reduces over all ranks. If hosts have
-  /// links of their own (Hosts::haveOwnLinks), only the messages between hosts.
+  /// links of their own (Hosts::haveOwnLinks), messages within a host are left
+  /// out.
   LinkTimes links;
   /// Messages within a host, and all-reduces over the ranks of each host, on
   /// all hosts at the same time. Empty if hosts have no links of their own.

@@ -52,8 +52,8 @@ Line chimera::runtime::fitLine(std::span<const Sized> points,
   } else {
     line.base = wy / w;
   }
-  // If an unconstrained coefficient is below its bound, the best line has the
-  // bound itself.
+  // If a coefficient of the unconstrained fit is below its bound, the best line
+  // within the bounds has the bound itself.
   if (line.base < leastBase)
     line = {.base = leastBase, .perByte = (wxy - leastBase * wx) / wxx};
   if (line.perByte < 0)

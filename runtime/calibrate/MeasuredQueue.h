@@ -27,7 +27,7 @@ namespace chimera::runtime {
 /// A point of a queue.
 struct Moment {
   Event event = {};
-  int64_t byHost = 0; ///< for a host: when it was there, in steadyNanoseconds
+  int64_t byHost = 0; ///< when the host recorded it, in steadyNanoseconds
 };
 
 class MeasuredQueue {

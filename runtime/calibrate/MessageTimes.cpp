@@ -179,8 +179,8 @@ void chimera::runtime::measureMessages(
     MessageTimes &times = timesWith(peer);
     for (size_t i = 0; i < begins.size(); ++i) {
       const Passed::Receive &receive = passed.receives[i];
-      // A sleep may have lasted too long, by all of `apart`. Such rounds are
-      // dropped.
+      // If a sleep lasted too long, the receiver was not early or late as
+      // planned. Such a round is dropped.
       if (!receive.isLate && receive.came < begins[i])
         (self < peer ? times.down : times.up)
             .push_back(receive.ended - begins[i]);

@@ -37,12 +37,12 @@ namespace chimera::runtime {
 
 /// The times in nanoseconds of some messages of one size.
 struct MessageTimes {
-  std::vector<int64_t> send; ///< the sender's thread or queue is busy
+  std::vector<int64_t> send; ///< time of the sender's thread or queue
   /// From the beginning of a message until its receiver may continue, for
   /// messages to the higher and to the lower rank. An error in comparing the
   /// two ranks' clocks makes one longer and the other shorter.
   std::vector<int64_t> up, down;
-  std::vector<int64_t> receive; ///< the receiver's thread or queue is busy
+  std::vector<int64_t> receive; ///< time of the receiver's thread or queue
 };
 
 /// The medians, in nanoseconds. `whole` is the mean of both directions.

@@ -84,7 +84,7 @@ bool Hub::differ(Message &mine, Message &other) {
 
 void Hub::end(Message &mine, Message &other, Message::State outcome) {
   mine.state.store(outcome, std::memory_order_relaxed);
-  // The thread of the other end may free it as soon as its state is stored.
+  // The other rank may destroy its end as soon as the state is stored.
   other.state.store(outcome, std::memory_order_release);
   ring(mine.other);
 }

@@ -194,10 +194,10 @@ public:
         ring(member);
   }
 
-  /// Polls, yields, and then sleeps, until `done()`. If no other rank may need
-  /// the core, polling lasts about as long as waking a sleeping thread on an
-  /// idle core would take. Otherwise it is short. Throws WaitError if `timeout`
-  /// passes (with the text `what()`) or if the run is aborted.
+  /// Polls, then yields, then sleeps, until `done()`. If polling takes no core
+  /// from another rank, it lasts about as long as waking a sleeping thread on
+  /// an idle core would take. Otherwise it is short. Throws WaitError if
+  /// `timeout` passes (with the text `what()`) or if the run is aborted.
   template <typename Done, typename What>
   void waitUntil(uint32_t self, const Done &done,
                  std::chrono::milliseconds timeout, const What &what) {

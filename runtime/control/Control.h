@@ -7,8 +7,8 @@
 //
 // Messages between ranks outside of the program: agreement on the program and
 // its options, votes, results, and the news that a rank has failed. The
-// messages are in host memory. Messages.h and the barrier use only this
-// interface.
+// messages are in host memory. Messages.h (large messages, gathers, the
+// barrier) uses only this interface.
 //
 // One object serves one rank. Only one thread at a time may call it, except for
 // abort and handIn. Implementations are InProcess.h and tcp/Control.h.
@@ -71,12 +71,12 @@ public:
   /// which is not called any more after this returns.
   virtual void onAbort(std::function<void(const std::string &)> handler) = 0;
 
-  /// At the end of a failed run: gives this host's report, about its `ranks`
-  /// ranks, to the rank that writes the report of all hosts. Waits until that
-  /// report is written, for at most some seconds. Returns false if the caller
-  /// must write its own report, because there is only one host or because no
-  /// rank that could write can be reached. May be called once in a process,
-  /// from any thread, also after an abort.
+  /// At the end of a failed run: gives this host's account of its `ranks` ranks
+  /// to the rank that writes the report of all hosts. Waits until that report
+  /// is written, for at most some seconds. Returns false if the caller must
+  /// write its own report, because there is only one host or because no rank
+  /// that could write can be reached. May be called once in a process, from any
+  /// thread, also after an abort.
   virtual bool handIn(ConstBytes account, uint32_t ranks) {
     (void)account, (void)ranks;
     return false;
@@ -84,7 +84,7 @@ public:
 
   /// Sets the function that writes the report of all hosts. If this rank is the
   /// one that writes, the function is called once, on any thread, with the
-  /// reports that have arrived. It replaces the previous function.
+  /// accounts that have arrived. It replaces the previous function.
   using WriteAccounts =
       std::function<void(const std::vector<std::vector<std::byte>> &)>;
   virtual void onAccounts(WriteAccounts write) { (void)write; }

@@ -48,9 +48,9 @@ private:
   Clock::time_point asked; ///< time of the last call of passed()
 };
 
-/// The timeout for a watcher of other threads' waits. It is 500 ms longer than
-/// the waits' own `timeout`, because the error of a wait that times out itself
-/// says more.
+/// The timeout for a watcher of waits that have the timeout `timeout`. It is
+/// 500 ms longer, so that a wait times out before its watcher does: the wait's
+/// error message says more.
 inline std::chrono::milliseconds afterWaits(std::chrono::milliseconds timeout) {
   return std::min<std::chrono::milliseconds>(timeout, kForever) +
          std::chrono::milliseconds(500);

@@ -25,18 +25,19 @@ namespace chimera::runtime {
 std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
                                 const Account &account, uint32_t rank);
 
-/// One line for each rank, in this order:
-/// - ranks that died,
-/// - if a rank failed, ranks that are stopped,
-/// - ranks that failed, with their reasons,
-/// - all ranks that have not died: the instruction and its source location, the
-///   ranks it waits for and since when, and whether its process is stopped (by
-///   SIGSTOP or a debugger),
-/// - the numbers of the ranks of which nothing is known.
+/// The report, which has in this order:
+/// - a line for each rank that died,
+/// - if a rank failed, a line for each rank that is stopped,
+/// - a line for each rank that failed, with the reason,
+/// - the headline of the account, if no rank died or failed,
+/// - a line for each rank that has not died: its instruction and the source
+///   location, the ranks it waits for and since when, and whether its process
+///   is stopped (by SIGSTOP or a debugger),
+/// - the numbers of the ranks of which nothing is known,
+/// - if a signal ended the run, how to stop a run with its results.
 ///
-/// If a signal ended the run, the last line says how to stop a run with its
-/// results. If a rank's entry does not fit the program, its line says so. The
-/// last line ends with a newline. Throws only std::bad_alloc.
+/// If a rank's entry does not fit the program, its line says so. The last line
+/// ends with a newline. Throws only std::bad_alloc.
 std::string report(const program::ProgramT &program, const Account &account);
 
 /// The beginning of the headline if a signal ended the run.

@@ -19,8 +19,8 @@ std::optional<uint32_t> Standstill::find() {
     const Status &status = page.of(rank);
     auto state = status.state.load();
     int64_t since = status.since.load();
-    // After its last step a rank waits (each time for at most the timeout),
-    // saves, or evaluates. Finishing and saving have no limit here.
+    // After its last step a rank waits (each time for at most the timeout) or
+    // saves, so these states have no limit here. Evaluation has one.
     bool counts = state == Status::Absent || state == Status::Starting ||
                   state == Status::Running || state == Status::Evaluating;
     if (!counts || since != seen[rank].since)

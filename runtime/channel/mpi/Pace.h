@@ -34,9 +34,9 @@ public:
   /// The pace of a rank that waits.
   Pace();
 
-  /// After the first turns, the loop polls for `polling` after bytes last
-  /// moved, then yields until `patience` has passed, and then naps for at most
-  /// `longestNap` at a time.
+  /// After the first turns, the loop polls until `polling` has passed since
+  /// bytes last moved. Then it yields until `patience` has passed. Then it naps
+  /// for at most `longestNap` at a time.
   Pace(std::chrono::microseconds polling, std::chrono::microseconds patience,
        std::chrono::microseconds longestNap)
       : polling(polling), patience(patience), longestNap(longestNap) {}

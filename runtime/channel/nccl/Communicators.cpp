@@ -41,8 +41,9 @@ ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
 
 /// Aborts all communicators as one NCCL group. NCCL then signals all of them
 /// before it frees memory of any. Freeing GPU memory waits for all operations
-/// on the GPU. If the communicators were aborted one by one, it could wait
-/// forever for an operation of one that has not been signalled.
+/// on the GPU. If the communicators were aborted one by one, that wait could
+/// last forever, because of an operation of a communicator that has not been
+/// signalled yet.
 void abortAll(const std::vector<ncclComm_t> &communicators) noexcept {
   (void)ncclGroupStart();
   for (ncclComm_t communicator : communicators)

@@ -94,8 +94,8 @@ private:
   const Mesh::Stream scatter, gather;
   const std::shared_ptr<Slices> slices;
   size_t place = 0;              ///< index of this rank in `members`
-  size_t others = 0;             ///< number of contributions of other ranks
-  std::vector<Block> staging;    ///< kDepth slices for each of these
+  size_t others = 0;             ///< number of other ranks' contributions
+  std::vector<Block> staging;    ///< kDepth slices for each of `others`
   std::atomic<uint64_t> left{1}; ///< messages and folds that are not done
 
   std::mutex mutex;              // guards the members below

@@ -60,8 +60,8 @@ public:
   /// The following functions require a successful `meet`.
   std::vector<uint32_t> hostRanks() const;
   Control &control();
-  /// Makes the channels. Over MPI, `progressThread` moves messages on a thread
-  /// of their own, and `ownAllReduce` leaves sums to MPI_Iallreduce. A
+  /// Makes the channels. Over MPI, `progressThread` moves messages on a
+  /// separate thread, and `ownAllReduce` leaves sums to MPI_Iallreduce. A
   /// collective call, made once by all ranks.
   std::unique_ptr<Channels> makeChannels(bool progressThread,
                                          bool ownAllReduce);
