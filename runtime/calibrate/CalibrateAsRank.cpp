@@ -1,4 +1,4 @@
-//===- CalibrateAsRank.cpp - One rank of a job calibrates -----------------===//
+//===- CalibrateAsRank.cpp - Calibrates as one rank of a job --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CalibrateOnThreads.cpp - The ranks are threads ---------------------===//
+//===- CalibrateOnThreads.cpp - Calibrates with threads as ranks ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AllReduce.cpp - An ordered all-reduce over messages ----------------===//
+//===- AllReduce.cpp - An ordered all-reduce over MPI ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AllReduce.h - An ordered all-reduce over messages --------*- C++ -*-===//
+//===- AllReduce.h - An ordered all-reduce over MPI -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

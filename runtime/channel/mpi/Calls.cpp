@@ -1,4 +1,4 @@
-//===- Calls.cpp - MPI with exceptions and any size -----------------------===//
+//===- Calls.cpp - Checked MPI calls of any size --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Calls.h - MPI with exceptions and any size ---------------*- C++ -*-===//
+//===- Calls.h - Checked MPI calls of any size ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
