@@ -17,7 +17,6 @@
 //                          by that many bytes, one message;
 //   from B to A, credits:  {stream, count}: B has posted `count` more receives
 //                          from A on the stream.
-//                          from A on the stream.
 //
 // The k-th receive of a stream gets the k-th message. A message that has a
 // credit is sent at once. A message without a credit waits at A, unless it is
