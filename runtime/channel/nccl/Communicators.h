@@ -39,7 +39,7 @@ public:
   Communicators(cuda::CudaDevice &device, Control &control,
                 std::chrono::milliseconds timeout);
   /// Finalizes the communicators, together with the other ranks. If the device
-  /// has failed or an exception is being handled, aborts them instead.
+  /// has failed or an exception is propagating, aborts them instead.
   ~Communicators();
 
   ncclComm_t all() const { return made.front(); }
