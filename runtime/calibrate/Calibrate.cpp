@@ -1,4 +1,4 @@
-//===- Calibrate.cpp - What a machine's parts take, measured --------------===//
+//===- Calibrate.cpp - Measures a machine ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,27 +29,29 @@ constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
                                       256 * kKiB, kMiB,     4 * kMiB};
 constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
                                   kMiB, 4 * kMiB,  16 * kMiB};
-/// Of both, where ranks compute on other devices than hosts, which move more in
-/// the time that they take for any message.
+/// The sizes of messages and sums if ranks compute on devices that are not
+/// hosts. They are larger because such a device moves more bytes in the time
+/// that even the smallest message takes.
 constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
                                         4 * kMiB, 16 * kMiB, 64 * kMiB};
-/// A line is known by these without the larger sizes.
+/// A line can be fitted to this many sizes, so larger sizes may be left out.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
-/// Rounds of messages that are longer are too long.
+/// Sizes whose messages need rounds longer than this many times 16 ms are left
+/// out.
 constexpr int64_t kMostScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
-/// Of sums beside computation.
+/// For sums that run concurrently with computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
 constexpr double kOverlapMilliseconds = 1000;
-/// Of each kind of computing.
+/// For layers, and again for updates.
 constexpr double kWindowMilliseconds = 2500;
-/// Of the model whose speed is measured, and how much of its memory a rank may
-/// take for that.
+/// The size of the model whose speed is measured, and the part of its memory (a
+/// quarter) that a rank may use for it.
 constexpr uint32_t kBlocks = 4;
 constexpr uint64_t kPartOfMemory = 4;
 
-/// One rank's part of it.
+/// One rank's part of a calibration.
 class Measurement {
 public:
   Measurement(Control &control, Channels &channels,
@@ -79,7 +81,7 @@ public:
   }
 
 private:
-  /// What rank 0 says, at all ranks.
+  /// Returns rank 0's value at all ranks.
   template <typename Value> Value fromRoot(Value value) {
     if (!isRoot)
       return receiveValue<Value>(control, 0, options.timeout);
@@ -88,7 +90,7 @@ private:
     return value;
   }
 
-  /// The largest of all ranks' values, at all ranks.
+  /// Returns the largest value of all ranks, at all ranks.
   int64_t mostOf(int64_t value) {
     for (int64_t other : gatherValues(control, 0, value, options.timeout))
       value = std::max(value, other);
@@ -111,14 +113,14 @@ private:
 
   void prepare() {
     Communication communication;
-    // As a run's programs are proven.
+    // The model under which programs for GPUs are proven.
     if (!device.executesAtOnce())
       communication.model = program::MessageModel::StreamPerDevice;
     for (uint32_t rank = 0; rank < control.ranks(); ++rank)
       for (uint32_t other : {rank - 1, rank + 1})
         if (other < control.ranks())
           communication.pairs.push_back({rank, other});
-    // All ranks, then the ranks of each host.
+    // The group of all ranks, then the group of each host.
     communication.groups.push_back(groupOf(0, 0, control.ranks()));
     if (found.hosts.haveOwnLinks())
       for (uint32_t host = 0; host < found.hosts.count; ++host)
@@ -140,17 +142,18 @@ private:
     return groupOf(1 + host, host * count, count);
   }
 
-  /// What a message takes there and back between neighbours, half of it, about:
-  /// of the slowest pair.
+  /// About half of the time of a round trip between neighbours, for the slowest
+  /// pair.
   int64_t roughly(uint64_t bytes) {
     int64_t took = roughlyFrom(0, bytes);
-    // Pairs that begin at rank 0 may all be within hosts.
+    // All pairs that begin at rank 0 may be within hosts.
     if (found.hosts.haveOwnLinks())
       took = std::max(took, roughlyFrom(1, bytes));
     return mostOf(took);
   }
 
-  /// This rank's part in pairs of neighbours of which one begins at `first`.
+  /// This rank's measurement, with the pairs (first, first + 1), (first + 2,
+  /// first + 3), ….
   int64_t roughlyFrom(uint32_t first, uint64_t bytes) {
     const uint32_t self = control.rank();
     const uint32_t peer = ((self - first) ^ 1) + first;
@@ -169,7 +172,7 @@ private:
                       options.timeout);
         queue.timeOf(queue.here());
       };
-      // The first trip may make connections.
+      // The first trip may open connections.
       for (int trip = 0; trip < 3; ++trip) {
         const int64_t begin = steadyNanoseconds();
         self < peer ? send() : receive();
@@ -222,7 +225,7 @@ private:
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
-    // A device that executes later sums beside what it computes.
+    // A device that executes later runs sums concurrently with computation.
     if (device.executesAtOnce())
       found.hiddenSum =
           hiddenPart(control, channels, groupOf(0, 0, control.ranks()),
@@ -232,7 +235,8 @@ private:
                      ahead, options.timeout);
   }
 
-  /// The line of sums over `group`, which has as many ranks everywhere.
+  /// The line of sums over `group`. All groups that are measured at the same
+  /// time have the same number of ranks.
   SumLine measureSumsOf(const ReduceGroup &group) {
     std::vector<Sized> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
@@ -258,7 +262,7 @@ private:
     return device.executesAtOnce() ? onHosts : kBytesOnDevices;
   }
 
-  /// The model that every rank has room for.
+  /// The largest model that fits into the memory of every rank.
   program::ProgramT chooseModel() {
     const uint64_t room = found.hosts.memory / kPartOfMemory;
     if (!device.executesAtOnce())

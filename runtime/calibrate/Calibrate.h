@@ -1,14 +1,14 @@
-//===- Calibrate.h - What a machine's parts take, measured ------*- C++ -*-===//
+//===- Calibrate.h - Measures a machine -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The compiler asks for numbers that no data sheet has: what layers reach, what
-// a message costs its sender, its way and its receiver, what a sum takes. Here
-// the ranks of a run measure them, with the channels, stages and threads that a
-// run would have.
+// The compiler needs numbers that no data sheet has: the speed of layers, the
+// cost of a message to its sender, on its way and to its receiver, and the
+// duration of an all-reduce. The ranks of a run measure them here, with the
+// channels, stages and threads that the run would have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,44 +26,47 @@
 namespace chimera::runtime {
 
 struct CalibrationOptions {
-  StageFactory stages;               ///< of transformers
-  HostOfRank host;                   ///< this rank's, as it is without device
+  StageFactory stages;               ///< makes stages of transformers
+  HostOfRank host;                   ///< of this rank, without its device
   std::chrono::milliseconds timeout; ///< of waits for other ranks
-  /// Less than 1 measures for so much less time, and less well.
+  /// Scales the duration of the measurement. Less than 1 is shorter and less
+  /// accurate.
   double effort = 1;
-  /// Called with the reason, from any thread, where waits have no timeout of
-  /// their own. Must end the waits, or the process.
+  /// Called with the reason, from any thread, if a wait without a timeout of
+  /// its own takes too long. Must end the waits or the process.
   std::function<void(const std::string &)> fail;
-  Device *device = nullptr; ///< on which the rank computes; none: on the host
+  Device *device = nullptr; ///< on which the rank computes; null: on the host
 };
 
-/// What was found.
+/// The results.
 struct Calibration {
   uint32_t ranks;
-  Hosts hosts; ///< with the memory that each rank has
-  /// Messages between neighbours and all-reduces over all ranks. Where hosts
-  /// have links of their own (Hosts::haveOwnLinks) only messages between hosts.
+  Hosts hosts; ///< with each rank's memory
+  /// Messages between neighbours, and all-reduces over all ranks. If hosts have
+  /// links of their own (Hosts::haveOwnLinks), messages within a host are left
+  /// out.
   LinkTimes links;
-  /// Messages within a host, and all-reduces over all ranks of a host, with the
-  /// same on all hosts at once; nothing where hosts have no links of their own.
+  /// Messages within a host, and all-reduces over the ranks of each host, on
+  /// all hosts at the same time. Empty if hosts have no links of their own.
   std::optional<LinkTimes> hostLinks;
-  uint64_t mostBytes, mostSumBytes; ///< of those that were measured
-  /// Of an all-reduce over all ranks, the part that computation hides; nothing
-  /// where ranks compute on devices whose queues run beside each other.
+  uint64_t mostBytes, mostSumBytes; ///< the largest sizes measured
+  /// The part of an all-reduce over all ranks that computation hides, from 0 to
+  /// 1. Empty if ranks compute on devices whose queues run concurrently.
   std::optional<double> hiddenSum;
-  /// Over all ranks, while all of them compute: where ranks share cores, each
-  /// has its part of them.
+  /// Over all ranks, while all of them compute. If ranks share cores, each of
+  /// them has only a part of the cores.
   DeviceSpeed mean, least, most;
-  BlockSizes sizes = kSizesOnHosts; ///< of what has that speed
-  /// How many nanoseconds clocks of several hosts may have been off; 0 on one.
+  BlockSizes sizes = kSizesOnHosts; ///< of the model that was measured
+  /// The largest error in nanoseconds of comparing clocks of several hosts; 0
+  /// on one host.
   int64_t clockError;
-  double seconds; ///< that it took
+  double seconds; ///< that the calibration took
 };
 
-/// Measures, and returns what was found at rank 0; elsewhere nothing that is
-/// meant to be read. Every rank calls it, at the same time; there must be at
-/// least two. The channels are of memory of the device. Takes some 15 s. Throws
-/// what waits, stages and the device throw.
+/// Runs the calibration, which takes about 15 s, and returns the results at
+/// rank 0. The result at other ranks is incomplete. A collective call. Requires
+/// at least two ranks and channels of the device's memory. Throws what waits,
+/// stages and the device throw.
 Calibration calibrate(Control &control, Channels &channels,
                       const CalibrationOptions &options);
 

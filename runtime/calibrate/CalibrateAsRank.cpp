@@ -1,4 +1,4 @@
-//===- CalibrateAsRank.cpp - One rank of a job calibrates -----------------===//
+//===- CalibrateAsRank.cpp - Calibrates as one rank of a job --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     return {ranks, shareCores(findCores(), ranks, use.threads,
                               overMpi ? wish : ProgressWish::Off)};
   };
-  // As far as the launcher says.
+  // The launcher's number of ranks on this host, until it is known exactly.
   HostShare share =
       shareAmong(jobUse.job ? jobUse.job->ranksOnHost : 1, jobUse.progress);
   std::optional<Watchdog> limit(std::in_place, afterWaits(use.timeout),
@@ -38,12 +38,12 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     throw std::invalid_argument("expected at least 2 ranks to calibrate with, "
                                 "got " +
                                 std::to_string(joined->ranks()));
-  // They hear of a failure until the process has ended.
+  // Declared here because a failure aborts them until the process ends.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
-  bool canTell = false; // the other ranks
+  bool canTell = false; // whether the other ranks can be told of a failure
   auto fail = [&](const std::string &reason, bool hasHeard = false) {
-    limit.reset(); // or it would speak first, and know less
+    limit.reset(); // or it would report first, with less information
     if (canTell && !hasHeard)
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
@@ -66,7 +66,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     checkAgreement(control, shared, use.timeout);
     use.setThreads(share.threads.computing);
     if (use.accelerator) {
-      // Ranks mostly fail alike: the first one tells.
+      // If ranks fail, most fail in the same way, so the first one reports.
       canTell = false;
       const auto place =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
@@ -81,7 +81,8 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     }
     {
       AbortedChannels aborted(control, *channels);
-      // The process ends: this thread is inside MPI and hears of nothing.
+      // Ends the process, because this thread is inside MPI and cannot be told
+      // anything.
       auto failForThis = [&](const std::string &why) { fail(why); };
       CallWatch calls([&] { return channels->callsUnderWay(); }, use.timeout,
                       failForThis);

@@ -1,4 +1,4 @@
-//===- CalibrateOnThreads.cpp - Ranks that are threads calibrate ----------===//
+//===- CalibrateOnThreads.cpp - Calibrates with threads as ranks ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   const Cores cores = findCores();
   const HostShare share{
       ranks, shareCores(cores, ranks, use.threads, ProgressWish::Off)};
-  // All ranks are of this process.
+  // All ranks belong to this process.
   const HostOfRank host{.host = 0,
                         .cores = cores.usable,
                         .threads = share.threads.computing,
@@ -33,7 +33,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!use.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // The channels of one abort those of all.
+    // Aborting the channels of one rank aborts those of all.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
@@ -62,7 +62,8 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
         use.onFound(found, share);
       meet(control, use.timeout, "all ranks to end");
     } catch (const std::exception &error) {
-      // Before a device frees memory, which may wait for the other ranks'.
+      // Report before a device frees its memory, which may wait for other
+      // ranks.
       fail(rank, error);
       throw;
     }

@@ -1,4 +1,4 @@
-//===- DeviceSpeed.cpp - What computing reaches ---------------------------===//
+//===- DeviceSpeed.cpp - Speed of computation -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,18 +26,18 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// How many pieces of work the host puts on a queue before it waits for the
-/// first of them.
+/// How many calls of work the host enqueues before it waits for the first.
 constexpr size_t kMostAhead = 2;
 
-/// Writes numbers of the type that are no zeros, which might be faster.
+/// Fills memory with values of the type. Zeros might be faster to compute with,
+/// so most values are not zero.
 void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
   queue.load(bytes, [&](Bytes host) {
     const bool isHalf = type == program::DataType::BFloat16;
     const uint64_t width = isHalf ? 2 : sizeof(float);
     for (uint64_t i = 0; i < host.size() / width; ++i) {
       const float value = std::sin(static_cast<float>(frequency * double(i)));
-      // The upper half of a float32 is one of bfloat16.
+      // A bfloat16 is the upper half of a float32.
       std::memcpy(host.data() + i * width,
                   reinterpret_cast<const std::byte *>(&value) + sizeof(value) -
                       width,
@@ -46,13 +46,13 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
   });
 }
 
-/// How often `work`, which puts itself on the queue, is done in a second, by
-/// this rank while all others do the same.
+/// How often per second `work`, which enqueues an operation, completes on this
+/// rank while all other ranks do the same.
 template <typename Work>
 double rateOf(Control &control, Device &device, Queue &queue,
               std::chrono::milliseconds window, int64_t ahead,
               std::chrono::milliseconds timeout, Work work) {
-  work(); // which takes memory and wakes threads
+  work(); // the first call allocates memory and wakes threads
   device.waitFor(queue.record(), timeout);
   sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(20), timeout) +
              ahead);
@@ -133,14 +133,15 @@ uint64_t chimera::runtime::bytesToMeasure(uint32_t blocks,
                                           const BlockSizes &sizes) {
   const program::ProgramT program = programToMeasure(blocks, sizes);
   const program::Stage &stage = program.stages[1];
-  // Weights, a gradient, the optimizer's state, and about as much for what a
-  // forward keeps.
+  // Weights, a gradient and the optimizer's state, and about as much again for
+  // the values that a forward saves.
   return 2 * (2 * stage.weights_bytes() + stage.optimizer_bytes());
 }
 
 namespace {
-/// The blocks of a program to measure with memory of a device, which they take
-/// once: of weights, gradients, activations and what goes with them.
+/// The blocks of a program to measure, with their device memory, which is
+/// allocated once: weights, optimizer state, gradient, activations and their
+/// gradients.
 class MeasuredBlocks {
 public:
   MeasuredBlocks(Device &device, const program::ProgramT &program, Stage &stage)
@@ -169,7 +170,7 @@ public:
     fill(*queue, incoming, type, 0.3);
   }
 
-  /// Puts a forward and its backward on the queue.
+  /// Enqueues a forward and its backward.
   void compute() {
     const MicroBatch microBatch{0, 0};
     queue->launch({reads(input), reads(weights), writes(output)},
@@ -206,7 +207,7 @@ private:
   Bytes weights, state, gradient, input, output, incoming, outgoing;
   std::unique_ptr<Stash> stash;
   uint64_t step = 0;
-  // Ends first: what is on it uses all of these.
+  // Destroyed first: operations on it use the other members.
   std::unique_ptr<Queue> queue;
 };
 } // namespace
@@ -223,7 +224,8 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
                                    ahead, timeout, [&] { blocks.compute(); });
   const double updatesRate = rateOf(control, device, blocks.work(), window,
                                     ahead, timeout, [&] { blocks.update(); });
-  // Read: gradient, weights, optimizer state; written: the latter two.
+  // An update reads the gradient, the weights and the optimizer state, and
+  // writes the last two.
   const uint64_t moved = sizes.weights_bytes() +
                          2 * (sizes.weights_bytes() + sizes.optimizer_bytes());
   return {layersRate * static_cast<double>(sizes.forward() + sizes.backward()),
@@ -232,7 +234,8 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
 
 double chimera::runtime::slownessOfType(const program::ProgramT &program,
                                         const StageFactory &stages) {
-  // Large enough for what long products reach; larger ones take seconds.
+  // Large enough for the speed of long matrix products. Larger models would
+  // take seconds.
   constexpr uint32_t kMostWidth = 256, kMostContext = 128;
   const program::ModelT &model = *program.model;
   const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
@@ -255,8 +258,8 @@ double chimera::runtime::slownessOfType(const program::ProgramT &program,
   };
   Case plain(*device, sizes, program::DataType::Float32, stages),
       asked(*device, sizes, program::typesOf(program).activations, stages);
-  // In turns, as the machine may have other work. The first takes memory and
-  // wakes threads.
+  // Alternate between the two, because the machine may have other work. The
+  // first round allocates memory and wakes threads.
   constexpr int kRounds = 6;
   constexpr int64_t kEnough = 400'000'000; // ns
   const int64_t begin = steadyNanoseconds();
@@ -275,7 +278,7 @@ double chimera::runtime::slownessOfType(const program::ProgramT &program,
 
 std::string chimera::runtime::noteOfSlowType(program::DataType type,
                                              double slowness) {
-  // Below that it may be other work of the machine.
+  // A smaller factor may be caused by other work of the machine.
   constexpr double kMuch = 2;
   if (!(slowness > kMuch))
     return {};

@@ -1,4 +1,4 @@
-//===- DeviceSpeed.h - What computing reaches -------------------*- C++ -*-===//
+//===- DeviceSpeed.h - Speed of computation ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,51 +14,53 @@
 
 namespace chimera::runtime {
 
-/// What one rank reaches while all ranks do the same, each second.
+/// The speed of one rank while all ranks compute, per second.
 struct DeviceSpeed {
-  double flops; ///< of layers, forwards and backwards, as Layers.h counts them
+  double flops; ///< of layers, forward and backward, as Layers.h counts them
   double bytes; ///< of updates, as the compiler's partition counts them
 };
 
-/// Of a GPT-2, and of a micro-batch.
+/// The sizes of a GPT-2 and of its micro-batch.
 struct BlockSizes {
   uint32_t width, heads, context, samples;
 };
 inline constexpr BlockSizes kSizesOnHosts{512, 8, 128, 2};
-/// The first keeps a GPU busy for much longer than it takes to launch; the
-/// others are for little memory.
+/// The first model keeps a GPU busy for much longer than its kernels take to
+/// launch. The others are for GPUs with little memory.
 inline constexpr BlockSizes kSizesOnDevices[] = {
     {2048, 16, 1024, 4}, {1024, 16, 512, 2}, kSizesOnHosts};
 
-/// A program of a GPT-2 of so many blocks, with weights in float32 by AdamW,
-/// the blocks being its stage 1: what layers do most of their time, and weights
-/// that fit into no cache. It has no workers and is not to be run.
+/// The program of a GPT-2 with `blocks` blocks, which are its stage 1, and
+/// float32 weights updated by AdamW. The blocks represent most of the work of a
+/// model, and their weights are larger than any cache. The program has no
+/// workers and cannot be run.
 program::ProgramT
 programToMeasure(uint32_t blocks, const BlockSizes &sizes = kSizesOnHosts,
                  program::DataType activations = program::DataType::Float32);
 
-/// What a rank needs to measure that, about.
+/// The approximate memory in bytes that a rank needs to measure that program.
 uint64_t bytesToMeasure(uint32_t blocks,
                         const BlockSizes &sizes = kSizesOnHosts);
 
-/// Has `stage`, stage 1 of `program`, compute on `device` for about `window`
-/// with one and then the other, from a moment at which all ranks begin, as in a
-/// run: the host is ahead of devices that execute later. Every rank calls it,
-/// with how many nanoseconds its clock shows more than rank 0's. Throws what
-/// the stage and the device throw, and what waits throw.
+/// Measures the speed of layers and then of updates with `stage`, which is
+/// stage 1 of `program`, on `device`, for about `window` each. All ranks begin
+/// at the same time. As in a run, the host is ahead of a device that executes
+/// later. A collective call. `ahead` is how many nanoseconds this rank's clock
+/// is ahead of rank 0's. Throws what the stage, the device and waits throw.
 DeviceSpeed measureSpeed(Control &control, Device &device,
                          const program::ProgramT &program, Stage &stage,
                          std::chrono::milliseconds window, int64_t ahead,
                          std::chrono::milliseconds timeout);
 
-/// How many times as long as in float32 a block of the model, made smaller if
-/// it is large, takes with the program's type of activations on the host: by
-/// this thread and those that it computes with, in some tenths of a second.
-/// Throws what the stages throw.
+/// The duration of a block of the model on the host in the program's activation
+/// type, relative to float32. A large block is made smaller first. Uses this
+/// thread and its compute threads for some tenths of a second. Throws what the
+/// stages throw.
 double slownessOfType(const program::ProgramT &program,
                       const StageFactory &stages);
 
-/// A note about that slowness; empty if the type is not much slower.
+/// A note for the user about that slowness. Empty if the type is not much
+/// slower.
 std::string noteOfSlowType(program::DataType type, double slowness);
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- Fit.cpp - Two numbers for many times -------------------------------===//
+//===- Fit.cpp - Fits lines to measured times -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 
 using namespace chimera::runtime;
 
-/// Below that relative errors say nothing.
+/// In nanoseconds. For shorter times, relative errors have no meaning.
 static constexpr double kLeast = 1000;
 
 static double scaleOf(const Sized &point) {
@@ -32,7 +32,8 @@ Line chimera::runtime::fitLine(std::span<const Sized> points,
                                double leastBase) {
   if (points.empty())
     return {};
-  // Sums of w, w x, w x x, w y and w x y, where w makes errors relative.
+  // Sums of w, w x, w x x, w y and w x y, where the weight w makes errors
+  // relative.
   double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
   for (const Sized &point : points) {
     const double x = static_cast<double>(point.bytes), y = point.nanoseconds;
@@ -51,8 +52,8 @@ Line chimera::runtime::fitLine(std::span<const Sized> points,
   } else {
     line.base = wy / w;
   }
-  // Where one of them would be less than it may be, the best line has the least
-  // of it.
+  // If a coefficient of the unconstrained fit is below its bound, the best line
+  // within the bounds has the bound itself.
   if (line.base < leastBase)
     line = {.base = leastBase, .perByte = (wxy - leastBase * wx) / wxx};
   if (line.perByte < 0)

@@ -1,14 +1,14 @@
-//===- Fit.h - Two numbers for many times -----------------------*- C++ -*-===//
+//===- Fit.h - Fits lines to measured times ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a message or a sum takes is described by what it takes whatever its size
-// and what it takes for each byte. Sizes differ by a factor of a million, so
-// the two are fitted to relative errors: as well to the microseconds of a small
-// message as to the milliseconds of a large one.
+// The duration of a message or a sum is described as a base time plus a time
+// for each byte. Sizes differ by a factor of a million, so the line is fitted
+// to relative errors. Then it fits the microseconds of a small message as well
+// as the milliseconds of a large one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,35 +21,35 @@
 
 namespace chimera::runtime {
 
-/// What something of so many bytes took.
+/// A size and its measured duration.
 struct Sized {
   uint64_t bytes;
   double nanoseconds;
-  /// What errors are relative to: of a part of something, all of it. 0: to the
-  /// time itself.
+  /// The time that errors are relative to. For a part of something, this is the
+  /// time of the whole. 0: errors are relative to `nanoseconds`.
   double whole = 0;
 };
 
 struct Line {
   double base = 0;     ///< nanoseconds
   double perByte = 0;  ///< nanoseconds
-  double residual = 0; ///< the largest relative error of it
+  double residual = 0; ///< the largest relative error
 
   double at(uint64_t bytes) const {
     return base + perByte * static_cast<double>(bytes);
   }
 };
 
-/// The line with the least sum of squares of relative errors, of those whose
-/// base is at least `leastBase` and whose time for each byte is not negative.
-/// Errors are relative to a microsecond at least, as clocks and caches disturb
-/// times by as much. All zeros for no points.
+/// The line with the least sum of squared relative errors. Its base is at least
+/// `leastBase`, and its time for each byte is not negative. Errors are relative
+/// to at least 1 µs, because clocks and caches disturb times by that much. All
+/// zeros if there are no points.
 Line fitLine(std::span<const Sized> points, double leastBase = 0);
 
-/// The largest relative error that `line` makes of the points.
+/// The largest relative error of `line` at the points.
 double residualOf(const Line &line, std::span<const Sized> points);
 
-/// The middle one; 0 for none.
+/// The median; 0 if there are no values.
 double medianOf(std::vector<int64_t> values);
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- Hosts.cpp - How the ranks are on their hosts -----------------------===//
+//===- Hosts.cpp - How ranks are placed on hosts --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ double Hosts::speedup() const {
 Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
   struct Host {
     uint32_t ranks = 0;
-    uint64_t threads = 0; ///< of all its ranks, as far as they compute on it
+    uint64_t threads = 0; ///< of its ranks that compute on the host
   };
   std::map<uint32_t, Host> all;
   for (const HostOfRank &rank : ranks) {

@@ -1,14 +1,14 @@
-//===- Hosts.h - How the ranks are on their hosts ---------------*- C++ -*-===//
+//===- Hosts.h - How ranks are placed on hosts ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A chimera.machine knows one kind of node: every node has as many devices, and
-// rank r is on node r / devices. Whether the hosts of a run are such nodes, and
-// whether the ranks of a host share its cores, or other devices, follows from a
-// few numbers of each rank.
+// A chimera.machine has one kind of node: every node has the same number of
+// devices, and rank r is on node r / devices. Whether the hosts of a run are
+// such nodes, and whether the ranks of a host share cores or devices, is
+// derived here from a few numbers of each rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,50 +21,53 @@
 
 namespace chimera::runtime {
 
-/// One rank's host, and what the rank has of it.
+/// A rank's host, and the part of it that the rank uses.
 struct HostOfRank {
-  uint32_t host = 0;    ///< equal at the ranks of one host, and only there
+  uint32_t host = 0;    ///< identifies the host
   uint32_t cores = 1;   ///< of the host, for all of its ranks
   uint32_t threads = 1; ///< with which this rank computes
   uint64_t memory = 0;  ///< of the host, for all of its ranks
-  /// How many ranks compute on the device where this one does, whose memory it
-  /// then is; 0 where that is the host.
+  /// The number of ranks that compute on this rank's device. Then `memory` is
+  /// the memory of that device. 0 if this rank computes on the host.
   uint32_t ranksOnDevice = 0;
 };
 
 /// The hosts of all ranks.
 struct Hosts {
   uint32_t count = 1;
-  /// The ranks on each host, where all hosts have as many and rank r is on host
-  /// r / ranksOnEach; else 0.
+  /// The number of ranks on each host, if it is the same on all hosts and rank
+  /// r is on host r / ranksOnEach. Otherwise 0.
   uint32_t ranksOnEach = 0;
-  /// Whether some host has several ranks, which compute with more threads than
+  /// Whether on some host several ranks together compute with more threads than
   /// the host has cores.
   bool shareCores = false;
-  /// How many ranks of a host can compute at once as fast as one alone, at
-  /// least 1. 0 where hosts differ in cores or threads or have no
-  /// `ranksOnEach`, and where no ranks share cores.
+  /// How many ranks of a host can compute at the same time as fast as one
+  /// alone, at least 1. 0 if no ranks share cores, if hosts differ in cores or
+  /// threads, or if `ranksOnEach` is 0.
   uint32_t ranksWithCores = 0;
-  /// Of each rank's equal share of its host's, or its device's, the least.
+  /// The smallest equal share of a rank in the memory of its host or device, in
+  /// bytes.
   uint64_t memory = 0;
-  /// The most ranks that compute on one device; 0 where all do on hosts.
+  /// The largest number of ranks that compute on one device. 0 if all compute
+  /// on hosts.
   uint32_t ranksOnDevice = 0;
 
-  /// How many times faster than while all ranks compute a rank is alone, where
-  /// k ranks that compute each go on by min(1, ranksWithCores / k): 1 where no
-  /// ranks share cores, and where `ranksWithCores` is not known.
+  /// The speed of a rank that computes alone, relative to its speed while all
+  /// ranks compute. While k ranks of a host compute, each runs at min(1,
+  /// ranksWithCores / k) of full speed. 1 if no ranks share cores or
+  /// `ranksWithCores` is 0.
   double speedup() const;
 
-  /// Whether the machine's nodes are these hosts and a node's links join at
-  /// least two ranks.
+  /// Whether the hosts are nodes of a machine with separate links inside a
+  /// node: there are several hosts, each with at least two ranks.
   bool haveOwnLinks() const { return count > 1 && ranksOnEach > 1; }
 };
 
 /// Requires at least one rank.
 Hosts hostsOf(std::span<const HostOfRank> ranks);
 
-/// The hosts of all ranks, in the order of the ranks, at every rank. Every rank
-/// calls it. Throws what waits throw.
+/// Returns the HostOfRank of all ranks, in rank order, at every rank. A
+/// collective call. Throws what waits throw.
 std::vector<HostOfRank> gatherHosts(Control &control, const HostOfRank &own,
                                     std::chrono::milliseconds timeout);
 

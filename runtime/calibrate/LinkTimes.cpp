@@ -1,4 +1,4 @@
-//===- LinkTimes.cpp - What passes over one kind of link ------------------===//
+//===- LinkTimes.cpp - Times of one kind of link --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 using namespace chimera::runtime;
 
 void MessagesBySize::add(uint64_t bytes, const MessageCost &cost) {
-  // Of two ends that are busy for longer than the message takes, the whole is
-  // what both are.
+  // If both ends together are busy for longer than the message takes, `way` is
+  // 0 and the whole is the sum of both.
   const double all = cost.send + cost.way() + cost.receive;
   send.push_back({bytes, cost.send, all});
   way.push_back({bytes, cost.way(), all});

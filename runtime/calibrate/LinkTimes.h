@@ -1,12 +1,12 @@
-//===- LinkTimes.h - What passes over one kind of link ----------*- C++ -*-===//
+//===- LinkTimes.h - Times of one kind of link ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks of one host are joined by other links than ranks of two hosts. What
-// messages and all-reduces take is described for each kind of link alone.
+// Links within a host differ from links between hosts. The times of messages
+// and all-reduces are described for each kind of link separately.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,20 +19,20 @@
 
 namespace chimera::runtime {
 
-/// Lines of what one message takes.
+/// The times of one message, as lines over its size, and of an all-reduce.
 struct LinkTimes {
-  /// The parts of a message, whose residuals are relative to the whole message.
+  /// The parts of a message. Their residuals are relative to the whole message.
   Line send, way, receive;
   double residual = 0; ///< of the whole message
   SumLine sum;
 };
 
-/// What messages of several sizes cost.
+/// Collects the costs of messages of several sizes.
 class MessagesBySize {
 public:
   void add(uint64_t bytes, const MessageCost &cost);
   size_t sizes() const { return whole.size(); }
-  /// The lines, but for the one of sums.
+  /// Fits the lines of messages. The line of sums stays empty.
   LinkTimes fit() const;
 
 private:

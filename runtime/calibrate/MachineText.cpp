@@ -24,7 +24,8 @@ std::string number(const char *format, double value) {
   return text;
 }
 
-/// "12.3 GB/s": a whole number of bytes, or operations, a second.
+/// Such as "12.3 GB/s". The number of bytes or operations per second is always
+/// whole.
 std::string perSecond(double value, const char *unit) {
   std::string digits =
       number(value < 1e10 ? "%.3f" : "%.1f", std::max(value, 1e6) * 1e-9);
@@ -41,12 +42,12 @@ std::string percent(double part) {
   return number("%.0f", std::ceil(part * 100)) + " %";
 }
 
-/// A clause of a machine, the network `name`.
+/// A clause of a machine: the network `name`.
 class Network {
 public:
   explicit Network(const std::string &name) : begin("\n    " + name + " <") {}
 
-  /// Adds a row of the parts of `line` that are not 0.
+  /// Adds a row with the coefficients of `line` that are not 0.
   void add(const std::string &latency, const std::string &perMib,
            const Line &line) {
     std::string row;
@@ -60,7 +61,7 @@ public:
               row;
   }
 
-  /// Empty where there are no rows.
+  /// Empty if there are no rows.
   std::string clause() const { return rows.empty() ? "" : begin + rows + ">"; }
 
 private:
@@ -68,7 +69,7 @@ private:
   std::string rows;
 };
 
-/// What messages and all-reduces take, as the networks of these names.
+/// The clauses for messages (`link`) and all-reduces (`allReduce`).
 std::string clausesOf(const LinkTimes &links, const std::string &link,
                       const std::string &allReduce) {
   Network messages(link), sums(allReduce);
@@ -79,14 +80,14 @@ std::string clausesOf(const LinkTimes &links, const std::string &link,
   return messages.clause() + sums.clause();
 }
 
-/// "an all-reduce of 8 B takes 12.3 us, by the line 14.5 us".
+/// Such as "an all-reduce of 8 B takes 12.3 us, by the line 14.5 us".
 std::string smallestText(const SumLine &sum) {
   return "an all-reduce of " + bytesText(sum.smallest.bytes) + " takes " +
          number("%.1f", sum.smallest.nanoseconds * 1e-3) + " us, by the line " +
          number("%.1f", sum.smallestByLine * 1e-3) + " us";
 }
 
-/// How far the lines are off from the medians.
+/// The largest relative errors of the lines.
 std::string offText(const LinkTimes &links) {
   return percent(links.send.residual) + " (send), " +
          percent(links.way.residual) + " (way), " +
@@ -97,7 +98,7 @@ std::string offText(const LinkTimes &links) {
          smallestText(links.sum) + ".\n";
 }
 
-/// Lines of a comment on links of several hosts.
+/// Comment lines about the links of several hosts.
 std::string linksText(const Hosts &hosts) {
   if (hosts.haveOwnLinks())
     return "// " + program::counted(hosts.count, "host") + " with " +
@@ -115,8 +116,7 @@ std::string linksText(const Hosts &hosts) {
   return "";
 }
 
-/// Lines of a comment on ranks that share cores, or devices; none where none
-/// do.
+/// Comment lines about ranks that share cores or devices. Empty if none do.
 std::string sharingText(const Hosts &hosts) {
   if (hosts.ranksOnDevice > 1)
     return "// Up to " + std::to_string(hosts.ranksOnDevice) +
@@ -140,13 +140,13 @@ std::string sharingText(const Hosts &hosts) {
          number("%.3g", hosts.speedup()) +
          ", of a rank that computes while no others do.\n";
 }
-/// Whether computation hides less than half of a sum: a machine has a word for
-/// all of it, and for none.
+/// Whether computation hides less than half of a sum. A machine can only say
+/// that sums are hidden or not, so a part is rounded.
 bool sumsBlock(const Calibration &found) {
   return found.hiddenSum && *found.hiddenSum < 0.5;
 }
 
-/// "7 % of an all-reduce: the machine says blocking_all_reduce".
+/// Such as "7 % of an all-reduce: the machine says blocking_all_reduce".
 std::string hiddenText(const Calibration &found) {
   return number("%.0f", *found.hiddenSum * 100) + " % of an all-reduce: the " +
          "machine says " + (sumsBlock(found) ? "" : "no ") +
@@ -210,7 +210,7 @@ std::string chimera::runtime::machineText(const Calibration &found,
   return text + "\n";
 }
 
-/// The rows of a table for one kind of links.
+/// The rows of a table for one kind of link.
 static std::string linkRows(const LinkTimes &links) {
   std::string rows;
   for (const auto &[name, line] :

@@ -14,12 +14,13 @@
 
 namespace chimera::runtime {
 
-/// A `chimera.machine @here`, which a pipeline names by `on @here`, below a
-/// comment that says how it was measured and how well lines hold. `where` says
-/// where the ranks are, as "a process a rank over MPI, 1 thread each".
+/// The calibration as a `chimera.machine @here`, which a pipeline names with
+/// `on @here`. A comment above it says how it was measured and how well the
+/// lines fit. `where` describes the ranks, such as "a process a rank over MPI,
+/// 1 thread each".
 std::string machineText(const Calibration &found, const std::string &where);
 
-/// The same as a table for people.
+/// The calibration as a table for people.
 std::string machineTable(const Calibration &found);
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- MeasuredQueue.cpp - When a rank's queue gets where -----------------===//
+//===- MeasuredQueue.cpp - Times at a rank's queue ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// How long the work lasts: longer than a host takes to post a sum over NCCL,
-/// some 0.1 ms, and much shorter than a round of messages.
+/// How long the work lasts: longer than a host takes to post a sum over NCCL
+/// (about 0.1 ms), and much shorter than a round of messages.
 constexpr int64_t kWorkNanoseconds = 500'000;
 constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;
 } // namespace
@@ -29,14 +29,15 @@ MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
     return;
   zeroed = device.allocate(kMostBytes);
   work = {zeroed.get(), kMostBytes};
-  queue->zero(work); // the first may load code
+  queue->zero(work); // the first call may load code
   const Event begin = queue->recordTime();
   constexpr int kTimes = 4;
   for (int i = 0; i < kTimes; ++i)
     queue->zero(work);
   const Event end = queue->recordTime();
   waitFor(end);
-  // As if a GPU of more than 10 TB/s had 10: some 100 pieces are enough.
+  // Bounds the work to 100 pieces. Only a GPU that writes more than about 10
+  // TB/s would need more.
   const int64_t took = std::max(kWorkNanoseconds / 100,
                                 device.nanosecondsBetween(begin, end) / kTimes);
   workCount = static_cast<uint32_t>((kWorkNanoseconds + took - 1) / took);
@@ -63,7 +64,7 @@ void MeasuredQueue::putWork() {
 }
 
 int64_t MeasuredQueue::waitFor(const Event &event) {
-  // A wait that sleeps, as Device::waitFor, would be late by tens of
+  // Polls, because Device::waitFor sleeps and would be late by tens of
   // microseconds.
   Deadline deadline(timeout);
   while (!device.isDone(event)) {

@@ -1,18 +1,18 @@
-//===- MeasuredQueue.h - When a rank's queue gets where ---------*- C++ -*-===//
+//===- MeasuredQueue.h - Times at a rank's queue ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The simulator's times are those of the queue on which a rank computes. The
-// queue of a host executes at once, so there they are the times of the calls.
+// The simulator's times are times of the queue on which a rank computes. The
+// queue of a host executes at once, so there they are the durations of calls.
 //
-// The queue of another device executes later. In a run the host is ahead: while
-// the queue computes, it is told of the messages and sums that follow, and
-// telling it takes none of its time. So here it is first given work that lasts
-// until it has been told of what is measured, and what counts is when the queue
-// gets there.
+// The queue of another device executes later. In a run the host is ahead of it:
+// while the queue computes, the host enqueues the next messages and sums, and
+// this takes none of the queue's time. So a measurement first gives the queue
+// some work. While the queue does that work, the host enqueues the operation to
+// be measured. The measured time begins when the queue reaches that operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,40 +27,40 @@ namespace chimera::runtime {
 /// A point of a queue.
 struct Moment {
   Event event = {};
-  int64_t byHost = 0; ///< when a host was there, in steadyNanoseconds
+  int64_t byHost = 0; ///< when the host recorded it, in steadyNanoseconds
 };
 
 class MeasuredQueue {
 public:
-  /// Takes 64 MiB of a device that executes later. Its waits time out, and all
-  /// functions throw what the device throws.
+  /// Allocates 64 MiB on a device that executes later. Waits throw WaitError
+  /// after `timeout`, and all functions throw what the device throws.
   MeasuredQueue(Device &device, std::chrono::milliseconds timeout);
 
   Queue &get() { return *queue; }
   bool executesAtOnce() const { return atOnce; }
-  /// Memory of the device that holds zeros.
+  /// Memory of the device, filled with zeros.
   Block zeros(uint64_t bytes);
 
-  // For hosts these are no more than their clock: a message may take a
-  // microsecond there.
+  // On hosts these functions only read the clock, because a message may take
+  // only a microsecond there.
 
-  /// The point behind all that is on the queue.
+  /// The point after everything that is on the queue.
   Moment here() {
     return atOnce ? Moment{.byHost = steadyNanoseconds()} : record();
   }
-  /// The same, behind some work for a device that executes later.
+  /// The same. If the device executes later, puts some work on the queue first.
   Moment behindWork() {
     if (!atOnce)
       putWork();
     return here();
   }
-  /// Waits until the queue has passed the point and returns when it did, in
+  /// Waits until the queue has passed the point. Returns when it did, in
   /// steadyNanoseconds.
   int64_t timeOf(const Moment &moment) {
     return atOnce ? moment.byHost : waitFor(moment.event);
   }
-  /// For how many nanoseconds the queue does nothing else because of what
-  /// `call` puts on it.
+  /// For how many nanoseconds the operations that `call` enqueues keep the
+  /// queue from other work.
   template <typename Call> int64_t occupiedBy(const Call &call) {
     if (atOnce) {
       const int64_t begin = steadyNanoseconds();
@@ -83,7 +83,7 @@ private:
   Device &device;
   const bool atOnce;
   const std::chrono::milliseconds timeout;
-  Block zeroed; ///< by the work
+  Block zeroed; ///< memory that the work sets to zero
   Bytes work;
   uint32_t workCount = 1;
   const std::unique_ptr<Queue> queue;

@@ -1,4 +1,4 @@
-//===- MessageTimes.cpp - What a message costs two ranks ------------------===//
+//===- MessageTimes.cpp - Costs of a message ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,14 +19,14 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr int64_t kMillisecond = 1'000'000;
-// Of a round: when its sender is done computing, how much earlier or later its
-// receiver is, how far pairs are apart, and when the sender looks after its
-// message.
+// The times within a round: when its sender sends, how much earlier or later
+// its receiver comes, how much the times of different pairs vary, when the
+// sender waits for its message, and the length of the round.
 constexpr int64_t kSend = 6 * kMillisecond, kApart = 3 * kMillisecond,
                   kSpread = 2 * kMillisecond, kLook = 14 * kMillisecond,
                   kRound = 16 * kMillisecond;
 
-/// Those of all ranks, at rank 0.
+/// Returns the values of all ranks at rank 0.
 std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
                             std::chrono::milliseconds timeout) {
   std::vector<uint64_t> counts =
@@ -44,19 +44,20 @@ std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
   return all;
 }
 
-/// What passed between this rank and a neighbour, in rounds' order.
+/// The messages between this rank and a neighbour, in the order of rounds.
 struct Passed {
   /// When this rank's messages began, by rank 0's clock.
   std::vector<int64_t> begins;
   struct Receive {
-    int64_t came, ended; ///< by rank 0's clock
-    int64_t occupied;    ///< of one that came late
+    int64_t came, ended; ///< begin and end of the wait, by rank 0's clock
+    int64_t occupied;    ///< duration of a late wait
     bool isLate;
   };
   std::vector<Receive> receives;
 };
 
-/// When the messages of `peer` began, of which there are as many as receives.
+/// Returns when the messages of `peer` began. There are as many as this rank's
+/// receives.
 std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
                                     const Passed &passed,
                                     std::chrono::milliseconds timeout) {
@@ -64,7 +65,7 @@ std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
   auto send = [&] {
     sendAll(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
   };
-  // There may be more than can be under way unread.
+  // The order avoids a deadlock: there may be more bytes than Control::kUnread.
   if (control.rank() < peer)
     send();
   receiveAll(control, peer, std::as_writable_bytes(std::span(begins)), timeout);
@@ -99,7 +100,7 @@ double MessageCost::way() const {
 }
 
 MessageCost chimera::runtime::costOf(const MessageTimes &times) {
-  // Two ranks may have had too few rounds for both ways.
+  // With few rounds, one direction may have no messages.
   const double whole = times.up.empty() ? medianOf(times.down)
                        : times.down.empty()
                            ? medianOf(times.up)
@@ -111,8 +112,8 @@ void chimera::runtime::measureMessages(
     Control &control, Channels &channels, MeasuredQueue &queue,
     const MessageRounds &of,
     const std::function<MessageTimes &(uint32_t peer)> &timesWith) {
-  // As a pipeline has several micro-batches under way. Their memory may change
-  // its owner, as a run's does.
+  // There are several buffers because a pipeline has several micro-batches in
+  // flight. Channels may exchange their memory, as in a run.
   constexpr size_t kBuffers = 4;
   std::vector<Block> buffers;
   for (size_t i = 0; i < kBuffers; ++i)
@@ -134,7 +135,7 @@ void chimera::runtime::measureMessages(
     Passed &passed = passedWith[peer];
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
-    // Equal at both ends.
+    // Both ends draw the same number.
     std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
     const int64_t send =
         begin + of.scale * (kSend + int64_t(random() % kSpread));
@@ -144,7 +145,7 @@ void chimera::runtime::measureMessages(
       sleepUntil(send);
       const Moment made = queue.behindWork();
       auto request = channels.handOver(peer, buffer, of.bytes, made.event);
-      // A post puts nothing on a queue that executes later.
+      // On a device that executes later, a post puts nothing on the queue.
       const int64_t own =
           queue.executesAtOnce() ? steadyNanoseconds() - made.byHost : 0;
       passed.begins.push_back(queue.timeOf(made) - of.ahead);
@@ -171,14 +172,15 @@ void chimera::runtime::measureMessages(
     receive.ended = queue.timeOf(ended) - of.ahead;
     passed.receives.push_back(receive);
   }
-  // The lower neighbour first.
+  // Every rank begins with its lower neighbour, so there is no cycle of waits.
   for (const auto &[peer, passed] : passedWith) {
     const std::vector<int64_t> begins =
         exchangeBegins(control, peer, passed, of.timeout);
     MessageTimes &times = timesWith(peer);
     for (size_t i = 0; i < begins.size(); ++i) {
       const Passed::Receive &receive = passed.receives[i];
-      // A sleep may have been too long by all that they are apart.
+      // If a sleep lasted too long, the receiver was not early or late as
+      // planned. Such a round is dropped.
       if (!receive.isLate && receive.came < begins[i])
         (self < peer ? times.down : times.up)
             .push_back(receive.ended - begins[i]);

@@ -1,4 +1,4 @@
-//===- SumOverlap.cpp - What computation hides of an all-reduce -----------===//
+//===- SumOverlap.cpp - Overlap of sums and computation -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ using namespace chimera::runtime;
 namespace {
 constexpr int kFewestRounds = 3, kMostRounds = 15;
 
-/// Some arithmetic that no compiler leaves out, and that needs no memory.
+/// Arithmetic that the compiler cannot remove and that needs no memory.
 void compute(int64_t turns) {
   volatile uint64_t sink = 1;
   uint64_t x = sink;
@@ -29,7 +29,7 @@ void compute(int64_t turns) {
   sink = x;
 }
 
-/// Sums, computes, or both, with all ranks at once.
+/// Rounds in which all ranks sum, compute, or both.
 class Rounds {
 public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,
@@ -37,11 +37,12 @@ public:
       : control(control), channels(channels), group(group),
         memory(makeBlock(bytes)), values(memory.get(), bytes), ahead(ahead),
         timeout(timeout) {
-    std::ranges::fill(values, std::byte(0)); // stays so however often added
+    std::ranges::fill(values, std::byte(0)); // sums of zeros stay zero
   }
 
-  /// What a round took the slowest rank, in nanoseconds, at all ranks: an
-  /// all-reduce or none, and so many turns of arithmetic meanwhile.
+  /// The duration in nanoseconds of a round at the slowest rank, returned at
+  /// all ranks. A round is an all-reduce (if `sums`) and at the same time
+  /// `turns` iterations of arithmetic.
   int64_t run(bool sums, int64_t turns) {
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                ahead);
@@ -81,8 +82,8 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     int64_t ahead,
                                     std::chrono::milliseconds timeout) {
   Rounds all(control, channels, group, bytes, ahead, timeout);
-  all.run(/*sums=*/true, /*turns=*/0); // the first makes connections
-  // Half as long again as the sum.
+  all.run(/*sums=*/true, /*turns=*/0); // the first opens connections
+  // The computation takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;
   int64_t sum = INT64_MAX, some = INT64_MAX;
   for (int round = 0; round < kFewestRounds; ++round) {
@@ -91,7 +92,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   }
   const auto turns = static_cast<int64_t>(1.5 * static_cast<double>(sum) /
                                           static_cast<double>(some) * kTurns);
-  // A round of each takes five times as long as the sum.
+  // One round of each kind takes 5 times as long as the sum.
   const int64_t rounds =
       std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
                  int64_t{kFewestRounds}, int64_t{kMostRounds});
@@ -101,7 +102,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
     computed = std::min(computed, all.run(false, turns));
     both = std::min(both, all.run(true, turns));
   }
-  // No more can be hidden than there is arithmetic.
+  // The hidden part cannot be longer than the computation.
   return std::clamp(static_cast<double>(sum + computed - both) /
                         static_cast<double>(std::min(sum, computed)),
                     0., 1.);

@@ -1,4 +1,4 @@
-//===- SumOverlap.h - What computation hides of an all-reduce ---*- C++ -*-===//
+//===- SumOverlap.h - Overlap of sums and computation -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,14 +15,16 @@
 
 namespace chimera::runtime {
 
-/// The part of an all-reduce of so many bytes over `group`, of all ranks, that
-/// is hidden behind arithmetic which takes longer: 1 where both together take
-/// as long as the arithmetic alone, 0 where they take as long as one behind the
-/// other. The shortest of several rounds of each decides, a round being as long
-/// as its slowest rank: what else the host does makes rounds longer, never
-/// shorter. There are as many as take about `budget`, but 3 at least. Every
-/// rank calls it, with how many nanoseconds its clock shows more than rank 0's.
-/// For channels of the host's memory. Throws what waits throw.
+/// The part (0 to 1) of an all-reduce of `bytes` bytes over all ranks (`group`)
+/// that is hidden behind a longer computation. It is 1 if both together take as
+/// long as the computation alone, and 0 if they take as long as one after the
+/// other.
+///
+/// A round takes as long as its slowest rank. The shortest round counts,
+/// because other work on the host makes rounds longer but never shorter. There
+/// are 3 to 15 rounds, about as many as fit into `budget`. A collective call.
+/// `ahead` is how many nanoseconds this rank's clock is ahead of rank 0's.
+/// Requires channels of host memory. Throws what waits throw.
 double hiddenPart(Control &control, Channels &channels,
                   const ReduceGroup &group, uint64_t bytes,
                   std::chrono::milliseconds budget, int64_t ahead,

@@ -1,4 +1,4 @@
-//===- SumTimes.cpp - What an all-reduce takes ----------------------------===//
+//===- SumTimes.cpp - Duration of an all-reduce ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
                               MeasuredQueue &queue, const ReduceGroup &group,
                               uint64_t bytes, int rounds, int64_t ahead,
                               std::chrono::milliseconds timeout) {
-  // Of zeros, which stay so however often they are added.
+  // The values are zeros, so they stay zeros however often they are summed.
   const Block memory = queue.zeros(bytes);
   const Bytes sum(memory.get(), bytes);
   struct Round {
@@ -30,7 +30,7 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   };
   std::vector<int64_t> times;
   for (int round = 0; round < rounds; ++round) {
-    // A rank that hears of it late is the last to start.
+    // A rank that gets the time too late is simply the last to start.
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                ahead);
     const Moment ready = queue.behindWork();

@@ -1,4 +1,4 @@
-//===- Hub.cpp - What ranks that are threads share ------------------------===//
+//===- Hub.cpp - State shared by ranks as threads -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ using namespace chimera::runtime::local;
 
 bool Message::withdraw() {
   if (state.load(std::memory_order_acquire) < GivenUp) {
-    // Given up, after an error: nobody may copy into or out of it any more.
+    // Dropped after an error: no thread may use its bytes after this.
     std::unique_lock lock(pair.mutex);
     if (state.load() == Posted) {
       Message **link = &pair.first;
@@ -84,7 +84,7 @@ bool Hub::differ(Message &mine, Message &other) {
 
 void Hub::end(Message &mine, Message &other, Message::State outcome) {
   mine.state.store(outcome, std::memory_order_relaxed);
-  // The other end may be gone as soon as its state is stored.
+  // The other rank may destroy its end as soon as the state is stored.
   other.state.store(outcome, std::memory_order_release);
   ring(mine.other);
 }
@@ -120,8 +120,8 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
   return place;
 }
 
-/// Whether a rank that waits may keep its core busy: it takes it from no other
-/// rank. Says where the rank `self` runs.
+/// Whether a waiting rank may poll without taking a core from another rank.
+/// Also records the core on which `self` runs.
 bool Hub::mayPoll(uint32_t self) {
   int here = sched_getcpu();
   bells[self].core.store(here, std::memory_order_relaxed);

@@ -1,15 +1,16 @@
-//===- Hub.h - What ranks that are threads share ----------------*- C++ -*-===//
+//===- Hub.h - State shared by ranks as threads -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// How the threads of one process find each other: the ends of messages that
-// have no other end yet, the all-reduces that some member has not started, a
-// bell for each rank, and the news of an abort. What it takes to move bytes is
-// the channels' matter: those of the host copy, those of GPUs put copies on
-// streams. In each case whoever comes second moves, for both.
+// Matches operations of ranks that are threads of one process. It keeps the
+// ends of messages that have no other end yet, the all-reduces that some member
+// has not started, a futex for each rank, and the reason of an abort. It does
+// not move bytes: the channels of the host copy, and the channels of GPUs put
+// copies on streams. In both, the rank that posts second moves the bytes for
+// both ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +37,8 @@ inline void pauseCore() {
 #endif
 }
 
-/// For what is locked for less than a microsecond: waking who sleeps on it
-/// would take tens.
+/// A lock that polls before it sleeps. For critical sections shorter than a
+/// microsecond, because waking a sleeping thread takes tens of microseconds.
 class Lock {
 public:
   void lock() {
@@ -55,28 +56,30 @@ private:
   std::mutex mutex;
 };
 
-/// Of a rank: whoever completes one of its operations rings. It sleeps for at
-/// most 50 ms, after which it looks at its deadline.
+/// The futex on which a rank waits. The thread that completes an operation of
+/// the rank rings it. The rank sleeps for at most 50 ms at a time and then
+/// checks its deadline.
 struct RankBell : Bell {
   static constexpr std::chrono::milliseconds kLimit{50};
-  std::atomic<int> core{-1}; ///< where the rank was seen last
+  std::atomic<int> core{-1}; ///< on which the rank ran when it last waited
 };
 
 class Message;
 
-/// The unmatched ends of an ordered pair of ranks, oldest first. They are all
-/// sends or all receives.
+/// The unmatched ends of messages from one rank to another, oldest first. They
+/// are either all sends or all receives.
 struct alignas(64) Pair {
   Lock mutex;
   Message *first = nullptr;
   Message *last = nullptr;
 };
 
-/// One end of a message. Linked into its pair until the other end comes.
+/// One end of a message. It is in the list of its pair until the other end is
+/// posted.
 class Message : public Request {
 public:
-  /// A message is GivenUp where whoever moved it failed: that rank says so, and
-  /// this one waits on.
+  /// GivenUp: the rank that moved the bytes failed. That rank reports the
+  /// error, and the other rank waits until the run is aborted.
   enum State : uint32_t { Posted, Moving, GivenUp, Done, SizesDiffer };
 
   bool isSend() const { return send; }
@@ -86,20 +89,21 @@ public:
   bool hasEnded() const {
     return state.load(std::memory_order_acquire) >= Done;
   }
-  /// Throws std::invalid_argument where the sizes of the two ends differ.
+  /// Throws std::invalid_argument if the two ends have different sizes.
   void expectEqualSizes() const;
-  /// "rank 3 to send"
+  /// What the wait waits for, such as "rank 3 to send".
   std::string awaited() const;
 
 protected:
   Message(Pair &pair, Bytes bytes, bool isSend, uint32_t peer)
       : bytes(bytes), pair(pair), send(isSend), other(peer) {}
 
-  /// Afterwards nobody matches or moves it any more. Who derives calls it
-  /// before ending. Whether it had ended.
+  /// Makes sure that no thread matches or moves this message any more. Derived
+  /// classes call it in their destructor. Returns whether the message had
+  /// ended.
   bool withdraw();
 
-  Bytes bytes; ///< which a send only reads
+  Bytes bytes; ///< a send only reads them
 
 private:
   friend class Hub;
@@ -111,13 +115,13 @@ private:
   std::atomic<uint32_t> state{Posted};
 };
 
-/// One all-reduce, as its members have started it.
+/// An all-reduce that at least one member has started.
 struct Reduction {
   virtual ~Reduction() = default;
 
   ElementType type;
   uint64_t bytes;
-  std::vector<uint32_t> givers; ///< the group's contributions
+  std::vector<uint32_t> givers; ///< ReduceGroup::contributions
   std::vector<uint32_t> members;
   std::vector<const std::byte *> contributions; ///< by giver
   std::vector<std::byte *> sums;                ///< by member
@@ -131,13 +135,14 @@ public:
 
   const uint32_t ranks;
 
-  /// Where the messages between rank `self` and `peer` in one direction meet.
-  /// Throws std::invalid_argument where there is no such peer.
+  /// The list for the messages between `self` and `peer` in one direction.
+  /// Throws std::invalid_argument if `peer` is not a rank.
   Pair &pair(uint32_t self, uint32_t peer, bool isSend);
 
-  /// Matches `mine` with the oldest other end. Where there is one, calls
-  /// `move(other)`, unless their sizes differ, and ends both; what `move`
-  /// throws gives up both. Where there is none, the message waits for one.
+  /// Matches `mine` with the oldest unmatched other end. If there is one, calls
+  /// `move(other)` (unless the sizes differ) and ends both messages. If `move`
+  /// throws, both messages are given up. If there is no other end, `mine` is
+  /// kept in the list.
   template <typename Kind, typename Move>
   void post(Kind &mine, const Move &move) {
     auto *other = static_cast<Kind *>(match(mine));
@@ -156,10 +161,11 @@ public:
     end(mine, *other, outcome);
   }
 
-  /// Has `self` take part in all-reduce `number` of the group, which is a
-  /// `Kind` of Reduction, after checkAllReduce. Calls `joined(reduction, place,
-  /// isLast)` with the rank's place among the members, with `mutex` locked.
-  /// Throws std::invalid_argument where the members do not agree.
+  /// Adds `self` to all-reduce `number` of the group. Requires a successful
+  /// checkAllReduce. `Kind` is derived from Reduction. Calls `joined(reduction,
+  /// place, isLast)` while `mutex` is held; `place` is the position of `self`
+  /// among the members. Throws std::invalid_argument if the members do not
+  /// agree on size, type and contributions.
   template <typename Kind, typename Joined>
   std::shared_ptr<Kind> start(const ReduceGroup &group, uint64_t number,
                               uint32_t self, ElementType type,
@@ -188,10 +194,10 @@ public:
         ring(member);
   }
 
-  /// Polls, yields, then sleeps until `done()`. Polls are few where another
-  /// rank may want the core; else they last about as long as it takes to wake a
-  /// sleeper on an idle core, which is what they may save. Throws WaitError
-  /// when `timeout` passes, with `what()`, or the run is aborted.
+  /// Polls, then yields, then sleeps, until `done()`. If polling takes no core
+  /// from another rank, it lasts about as long as waking a sleeping thread on
+  /// an idle core would take. Otherwise it is short. Throws WaitError if
+  /// `timeout` passes (with the text `what()`) or if the run is aborted.
   template <typename Done, typename What>
   void waitUntil(uint32_t self, const Done &done,
                  std::chrono::milliseconds timeout, const What &what) {
@@ -244,8 +250,8 @@ private:
   const uint32_t cores = findCores().usable;
   std::vector<RankBell> bells;
   std::vector<Pair> pairs;
-  /// Those that some member has not started yet, by group and by how many of
-  /// that group came before; guarded by `mutex`.
+  /// The all-reduces that some member has not started, by group and number of
+  /// the all-reduce within the group. Guarded by `mutex`.
   std::map<std::pair<uint32_t, uint64_t>, std::shared_ptr<Reduction>> starting;
   std::atomic<bool> aborted{false};
   std::string reason; ///< guarded by `mutex`

@@ -22,7 +22,8 @@ struct Message final : local::Message {
       : local::Message(pair, bytes, isSend, peer), memory(memory) {}
   ~Message() override { withdraw(); }
 
-  /// Copies or exchanges what `other` has or wants.
+  /// Moves the bytes between this end and `other`, by copying or by exchanging
+  /// the blocks.
   void moveWith(Message &other) {
     if (memory && other.memory)
       memory->swap(*other.memory);
@@ -33,11 +34,12 @@ struct Message final : local::Message {
   }
 
 private:
-  Block *memory; ///< what holds the bytes, if that may be exchanged
+  Block *memory; ///< the block of the bytes if it may be exchanged, else null
 };
 
-/// Whoever folds a chunk reads it from every contribution and writes it to
-/// every member's sum, so no chunk is read after it is written.
+/// The thread that folds a chunk reads that chunk from every contribution and
+/// then writes it to every member's sum. So no chunk is read after it was
+/// written, even if a sum is also a contribution.
 struct Reduction final : local::Reduction {
   static constexpr uint64_t kChunk = 64 * 1024;
 
@@ -54,8 +56,8 @@ struct Reduction final : local::Reduction {
            folded.load(std::memory_order_acquire) == chunks;
   }
 
-  /// Folds one unclaimed chunk; true if it was the last to complete. Sets
-  /// `found` to whether there was one.
+  /// Folds one chunk that no thread has claimed. Sets `found` to false if there
+  /// is none. Returns true if this completed the last chunk.
   bool foldOne(bool &found) {
     found = false;
     folding.fetch_add(1);

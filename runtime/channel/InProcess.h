@@ -12,13 +12,12 @@
 
 namespace chimera::runtime {
 
-/// The channels of `ranks` threads of this process, of memory of the host, in
-/// rank order. Each is for one thread. They share what they need and may be
-/// destroyed in any order, requests before their channels.
+/// Channels between `ranks` threads of this process, in rank order, for host
+/// memory. Each is used by one thread. They may be destroyed in any order, but
+/// requests must be destroyed before their channels.
 ///
-/// A message is copied once, by whichever side posts second. An all-reduce is
-/// folded in chunks by those members that are in its wait once every member has
-/// started it.
+/// A message is copied once, by the rank that posts second. After every member
+/// has started an all-reduce, the members that wait for it fold it in chunks.
 std::vector<std::unique_ptr<Channels>> makeInProcessChannels(uint32_t ranks);
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- LaneKey.h - Which operations share a stream --------------*- C++ -*-===//
+//===- LaneKey.h - The stream of an operation -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,10 @@
 
 namespace chimera::runtime {
 
-/// Operations of a rank whose keys are equal are on one stream, as far as the
-/// model of messages orders them. The first number tells messages between two
-/// ranks from their sums.
+/// Identifies the stream of an operation. Two operations of a rank have equal
+/// keys if the message model executes them on one stream. The first number
+/// distinguishes messages between two ranks (1) from all-reduces of the same
+/// two ranks (0).
 using LaneKey = std::vector<uint32_t>;
 
 inline LaneKey laneKey(program::MessageModel model, uint32_t from,
@@ -30,7 +31,7 @@ inline LaneKey laneKey(program::MessageModel model, uint32_t from,
   return {1, from, to};
 }
 
-/// Of sums over `members`, ascending.
+/// The stream of an all-reduce. `members` are ascending.
 inline LaneKey laneKey(program::MessageModel model,
                        const std::vector<uint32_t> &members) {
   if (model == program::MessageModel::StreamPerDevice)

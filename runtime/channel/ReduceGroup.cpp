@@ -1,4 +1,4 @@
-//===- ReduceGroup.cpp - Ranks that sum -----------------------------------===//
+//===- ReduceGroup.cpp - The ranks of an all-reduce -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

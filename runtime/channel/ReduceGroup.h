@@ -1,4 +1,4 @@
-//===- ReduceGroup.h - Ranks that sum ---------------------------*- C++ -*-===//
+//===- ReduceGroup.h - The ranks of an all-reduce ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,9 +15,9 @@
 
 namespace chimera::runtime {
 
-/// A group of ranks that sum. The sum is the left fold over `contributions`,
-/// each the rank that gives it; a rank may give several. `id` is equal at all
-/// members and different for different groups.
+/// The ranks of an all-reduce. The sum is the left fold over `contributions`,
+/// which are ranks. A rank occurs once for each of its contributions. `id` is
+/// equal at all members and differs between groups.
 struct ReduceGroup {
   uint32_t id;
   std::vector<uint32_t> contributions;
@@ -26,8 +26,8 @@ struct ReduceGroup {
 /// The ranks of a group, each once, ascending.
 std::vector<uint32_t> membersOf(const ReduceGroup &group);
 
-/// Throws std::invalid_argument unless a member that gives `given`
-/// contributions of the right sizes may start an all-reduce.
+/// Throws std::invalid_argument if `rank` is not a member, if the number of
+/// contributions differs from the group's, or if a size is wrong.
 void checkAllReduce(const ReduceGroup &group, uint32_t rank, ElementType type,
                     std::span<const ConstBytes> given, Bytes sum);
 

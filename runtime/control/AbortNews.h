@@ -1,4 +1,4 @@
-//===- AbortNews.h - Who hears that a run was aborted -----------*- C++ -*-===//
+//===- AbortNews.h - Reports an abort to a handler --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@
 
 namespace chimera::runtime {
 
-/// The news of an abort and who is to hear them, whichever comes first.
+/// The first abort reason and the handler that is called with it. The reason
+/// and the handler may come in either order.
 class AbortNews {
 public:
   using Handler = std::function<void(const std::string &)>;
@@ -37,7 +38,7 @@ public:
   }
 
 private:
-  std::mutex mutex; ///< held during calls: who replaces a handler waits for it
+  std::mutex mutex; ///< held during calls, so setHandler waits for them
   Handler handler;
   std::optional<std::string> news;
 };

@@ -1,17 +1,18 @@
-//===- Control.h - What ranks tell each other -------------------*- C++ -*-===//
+//===- Control.h - Messages between ranks -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Host bytes between ranks, outside of the program: what they must agree on,
-// votes, results, and the news that one of them has failed. Messages.h and
-// Meeting.h are made of it.
+// Messages between ranks outside of the program: agreement on the program and
+// its options, votes, results, and the news that a rank has failed. The
+// messages are in host memory. Messages.h (large messages, gathers, the
+// barrier) uses only this interface.
 //
-// One object serves one rank and is called by one thread at a time, but for
-// abort. Implementations: InProcess.h and tcp/. One conformance suite runs on
-// all.
+// One object serves one rank. Only one thread at a time may call it, except for
+// abort and handIn. Implementations are InProcess.h and tcp/Control.h.
+// One conformance suite (test/runtime/control) runs on all implementations.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,48 +37,54 @@ public:
   virtual uint32_t rank() const = 0;
   virtual uint32_t ranks() const = 0;
 
-  /// The k-th message to a rank, which may be this one, is received by its k-th
-  /// receive from this one, which must have the same size. `bytes` may be
-  /// changed afterwards. Returns at once as long as no more than kUnread bytes
-  /// of this rank's wait for that one to receive them; else waits until that is
-  /// so. Throws WaitError when `timeout` passes first or the run is aborted.
+  /// Sends a message to rank `to`, which may be this rank. Messages between two
+  /// ranks are first in, first out: the k-th send matches the k-th receive,
+  /// which must have the same size. `bytes` is copied, so the caller may change
+  /// it afterwards.
+  ///
+  /// Returns at once while `to` has at most kUnread bytes from this rank that
+  /// it has not received. Otherwise waits for `to` to receive some of them.
+  /// Throws WaitError if `timeout` passes first or the run is aborted.
   virtual void send(uint32_t to, ConstBytes bytes,
                     std::chrono::milliseconds timeout) = 0;
   static constexpr uint64_t kUnread = uint64_t(64) << 10;
 
-  /// Waits for the message. Throws as send does, and std::invalid_argument
-  /// where it has another size.
+  /// Waits for the next message of rank `from`. Throws as send does, and
+  /// std::invalid_argument if the message has another size.
   virtual void receive(uint32_t from, Bytes bytes,
                        std::chrono::milliseconds timeout) = 0;
 
-  /// To be called by all ranks together: this rank exchanges messages with
-  /// `peers`, and they with it. A link to one of them that is cut ends the run,
-  /// like the link to rank 0, although nobody may be waiting for a message on
-  /// it. Throws std::runtime_error where a peer cannot be reached.
+  /// A collective call: every rank names the `peers` with which it exchanges
+  /// messages while the program runs. From then on a broken link to one of them
+  /// aborts the run, as a broken link to rank 0 always does, even if nobody
+  /// waits for a message on it. Throws std::runtime_error if a peer cannot be
+  /// reached.
   virtual void watch(const std::vector<uint32_t> &peers) { (void)peers; }
 
-  /// Makes every wait of every rank that can be reached throw. Any thread may
-  /// call it, more than once; the first reason counts.
+  /// Makes every wait throw, on this rank and on all ranks that can be reached.
+  /// Any thread may call it, any number of times. The first reason counts.
   virtual void abort(const std::string &reason) = 0;
 
-  /// Has `handler` called with the reason when this rank or another aborts, or
-  /// ends without a word: at once if that has happened, else on any thread,
-  /// once. It replaces the one before, which is no longer called when this
-  /// returns.
+  /// Sets the handler that is called once with the reason when any rank aborts
+  /// or ends without a word. If that has already happened, it is called at
+  /// once. Otherwise any thread may call it. It replaces the previous handler,
+  /// which is not called any more after this returns.
   virtual void onAbort(std::function<void(const std::string &)> handler) = 0;
 
-  /// At the end of a run that fails: gives what this host has to say of its
-  /// `ranks` ranks to the rank that writes for all hosts, and waits until it is
-  /// written, at most some seconds. False where the caller has to write it: it
-  /// is the only host, or nobody who writes can be reached. Works after an
-  /// abort, once in a process, from any thread.
+  /// At the end of a failed run: gives this host's account of its `ranks` ranks
+  /// to the rank that writes the report of all hosts. Waits until that report
+  /// is written, for at most some seconds. Returns false if the caller must
+  /// write its own report, because there is only one host or because no rank
+  /// that could write can be reached. May be called once in a process, from any
+  /// thread, also after an abort.
   virtual bool handIn(ConstBytes account, uint32_t ranks) {
     (void)account, (void)ranks;
     return false;
   }
 
-  /// Has `write` called, on any thread, where this rank writes for all hosts,
-  /// once, with the accounts that have come. It replaces the one before.
+  /// Sets the function that writes the report of all hosts. If this rank is the
+  /// one that writes, the function is called once, on any thread, with the
+  /// accounts that have arrived. It replaces the previous function.
   using WriteAccounts =
       std::function<void(const std::vector<std::vector<std::byte>> &)>;
   virtual void onAccounts(WriteAccounts write) { (void)write; }

@@ -1,4 +1,4 @@
-//===- InProcess.cpp - Control among threads ------------------------------===//
+//===- InProcess.cpp - Control between threads ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,18 +19,19 @@
 using namespace chimera::runtime;
 
 namespace {
-/// The messages from one rank to another that were not received yet.
+/// The messages from one rank to another that are not yet received.
 struct Box {
   std::deque<std::vector<std::byte>> messages;
   uint64_t bytes = 0;
 };
 
-/// What the ranks share. All is guarded by `mutex` but for what is constant.
+/// The state that all ranks share. `mutex` guards everything that is not
+/// constant, except `news`.
 struct Hub {
   explicit Hub(uint32_t ranks) : ranks(ranks), news(ranks) {}
 
   const uint32_t ranks;
-  std::vector<AbortNews> news; ///< by rank; has locks of its own
+  std::vector<AbortNews> news; ///< by rank; has its own locks
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<uint32_t, uint32_t>, Box> boxes; ///< by sender, receiver

@@ -1,4 +1,4 @@
-//===- InProcess.h - Control among threads ----------------------*- C++ -*-===//
+//===- InProcess.h - Control between threads --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,8 +15,8 @@
 
 namespace chimera::runtime {
 
-/// The control of `ranks` threads of this process, in rank order. Each is for
-/// one thread; they may be destroyed in any order.
+/// The controls of `ranks` threads of this process, in rank order. Each is used
+/// by one thread. They may be destroyed in any order.
 std::vector<std::unique_ptr<Control>> makeInProcessControls(uint32_t ranks);
 
 } // namespace chimera::runtime

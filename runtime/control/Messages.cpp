@@ -31,8 +31,9 @@ void chimera::runtime::receiveAll(Control &control, uint32_t from, Bytes bytes,
   });
 }
 
-/// In round k each rank hears from the one 2^k before it, which has heard from
-/// the 2^k - 1 before that one (Hensgen, Finkel, Manber, IJPP 1988).
+/// A dissemination barrier (Hensgen, Finkel, Manber, IJPP 1988). In round k
+/// each rank hears from the rank 2^k before it, which has already heard from
+/// the 2^k - 1 ranks before that. There are ceil(log2(ranks)) rounds.
 void chimera::runtime::meet(Control &control, std::chrono::milliseconds timeout,
                             const char *what) try {
   const std::byte word[1] = {};
@@ -48,6 +49,6 @@ void chimera::runtime::meet(Control &control, std::chrono::milliseconds timeout,
 } catch (const WaitError &error) {
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
-  // A user does not know of rounds.
+  // Name what the user knows, not the message of a round.
   throw WaitError(error.reason, timedOut(timeout, what));
 }

@@ -17,17 +17,18 @@
 
 namespace chimera::runtime {
 
-/// Sends `bytes` to rank `to`, which calls receiveAll with as many. Large ones
-/// go in pieces, each waited for at most for `timeout`. Throws what waits
+/// Sends a message of any size to rank `to`, which must call receiveAll with
+/// the same size. Large messages are split into pieces, and `timeout` applies
+/// to each piece. Both functions throw what Control::send and Control::receive
 /// throw.
 void sendAll(Control &control, uint32_t to, ConstBytes bytes,
              std::chrono::milliseconds timeout);
-/// Calls `onPiece` after each piece.
+/// `onPiece` is called after each piece.
 void receiveAll(Control &control, uint32_t from, Bytes bytes,
                 std::chrono::milliseconds timeout,
                 const std::function<void()> &onPiece = {});
 
-/// The same of one value, which is plain memory.
+/// Sends or receives one value. `Value` must be trivially copyable.
 template <typename Value>
 void sendValue(Control &control, uint32_t to, const Value &value,
                std::chrono::milliseconds timeout) {
@@ -44,8 +45,8 @@ Value receiveValue(Control &control, uint32_t from,
   return value;
 }
 
-/// Returns the `value` of every rank, in rank order, at `root`, and nothing
-/// elsewhere. `Value` is plain memory.
+/// Returns at `root` the `value` of every rank, in rank order. Returns nothing
+/// at other ranks. `Value` must be trivially copyable.
 template <typename Value>
 std::vector<Value> gatherValues(Control &control, uint32_t root,
                                 const Value &value,
@@ -61,8 +62,8 @@ std::vector<Value> gatherValues(Control &control, uint32_t root,
   return values;
 }
 
-/// Returns when every rank has called it. A wait that times out says that it
-/// waited for `what`.
+/// A barrier: returns after every rank has called it. The error of a timeout
+/// says that it waited for `what`.
 void meet(Control &control, std::chrono::milliseconds timeout,
           const char *what);
 

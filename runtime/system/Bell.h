@@ -1,4 +1,4 @@
-//===- Bell.h - Where one thread sleeps -------------------------*- C++ -*-===//
+//===- Bell.h - Wakes one sleeping thread -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,10 +18,12 @@
 
 namespace chimera::runtime {
 
-/// Wakes a thread that waits for news. Whoever has some makes them visible and
-/// then rings; the thread reads the count, looks whether there are news, and
-/// sleeps unless the count has changed since. A ring that wakes nobody makes no
-/// system call.
+/// A futex on which one thread sleeps until others have work for it.
+///
+/// A producer publishes its data and then calls ring(). The consumer reads
+/// count(), looks for data, and calls sleep() with that count if it found none.
+/// sleep() returns at once if the count has changed in between, so no ring is
+/// lost. A ring makes no system call if nobody sleeps.
 class alignas(64) Bell {
 public:
   uint32_t count() const { return rings.load(); }
@@ -32,8 +34,8 @@ public:
       syscall(SYS_futex, &rings, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
-  /// Sleeps until the count differs from `seen`, at most for `limit`, which is
-  /// less than a second.
+  /// Sleeps until the count differs from `seen`, for at most `limit`. Requires
+  /// `limit` < 1 s.
   void sleep(uint32_t seen, std::chrono::nanoseconds limit) {
     timespec time{0, limit.count()};
     sleeping.store(1);

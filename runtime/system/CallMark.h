@@ -1,14 +1,14 @@
-//===- CallMark.h - Which library call a thread is inside -------*- C++ -*-===//
+//===- CallMark.h - The library call of a thread ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A call of a library that knows no timeout may never return, and then its
-// thread can tell nobody. The thread marks each such call, which costs it a few
-// stores, and another thread looks from time to time whether it is still the
-// same call.
+// Some libraries (MPI, CUDA, NCCL) have calls without a timeout. If such a call
+// never returns, its thread cannot report that. So the thread marks the
+// beginning and the end of each call, at the cost of a few stores. Another
+// thread polls the mark and notices if one call lasts too long.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,10 @@
 
 namespace chimera::runtime {
 
-/// Of one thread at a time; any other may look.
+/// Written by one thread at a time. Any thread may read it.
 class CallMark {
 public:
-  /// The thread is about to make a call. `name` must live for ever.
+  /// Marks the beginning of a call. Requires that `name` is never freed.
   void enter(const char *name) noexcept {
     number.store(number.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
@@ -32,12 +32,12 @@ public:
   void leave() noexcept { current.store(nullptr, std::memory_order_release); }
 
   struct Seen {
-    const char *name = nullptr; ///< null: in no call
-    uint64_t number = 0;        ///< of the call, if it is in one
+    const char *name = nullptr; ///< null: the thread is in no call
+    uint64_t number = 0;        ///< counts the calls; valid only inside a call
     bool operator==(const Seen &) const = default;
   };
-  /// If two looks in turn see the same name and number, the thread was inside
-  /// that call at both of them.
+  /// If two successive looks return the same name and number, the thread was
+  /// inside the same call at both times.
   Seen look() const noexcept {
     const char *name = current.load(std::memory_order_acquire);
     return {name, number.load(std::memory_order_relaxed)};

@@ -1,4 +1,4 @@
-//===- Chunks.h - Long messages in several ----------------------*- C++ -*-===//
+//===- Chunks.h - Splits long messages into chunks --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,9 @@
 
 namespace chimera::runtime {
 
-/// Calls `move(offset, size)` for each chunk of a message of so many `bytes`,
-/// each but the last of `most` bytes; once for an empty message.
+/// Calls `move(offset, size)` for each chunk of a message of `bytes` bytes.
+/// Every chunk has `most` bytes, except that the last may be shorter. Calls it
+/// once, with size 0, for an empty message.
 template <typename Move>
 void forEachChunk(uint64_t bytes, uint64_t most, Move move) {
   uint64_t at = 0;

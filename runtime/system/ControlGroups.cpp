@@ -1,4 +1,4 @@
-//===- ControlGroups.cpp - Who bounds this process ------------------------===//
+//===- ControlGroups.cpp - Control groups of a process --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,12 +16,13 @@ namespace fs = std::filesystem;
 namespace {
 using Version = ControlGroup::Version;
 
-/// Where a hierarchy of control groups is mounted. With a namespace of its own
-/// or a bind mount, a container sees only a part of the hierarchy.
+/// The mount point of a hierarchy of control groups. In a container, the mount
+/// may show only a part of the hierarchy (because of a namespace or a bind
+/// mount).
 struct Mount {
   Version version;
-  std::string root;  ///< the group that is at `point`
-  std::string point; ///< a folder
+  std::string root;  ///< the group that is mounted at `point`
+  std::string point; ///< the folder of the mount
 };
 
 bool hasWord(const std::string &list, const std::string &word) {
@@ -32,8 +33,8 @@ bool hasWord(const std::string &list, const std::string &word) {
   return false;
 }
 
-/// A path of /proc/self/mountinfo, which writes spaces, tabs, line ends and
-/// backslashes as \ and three octal digits.
+/// Undoes the escapes of a path in /proc/self/mountinfo: spaces, tabs, newlines
+/// and backslashes are written as \ and three octal digits.
 std::string unescape(const std::string &text) {
   std::string plain;
   auto isOctal = [&](size_t at) { return text[at] >= '0' && text[at] <= '7'; };
@@ -48,8 +49,8 @@ std::string unescape(const std::string &text) {
   return plain;
 }
 
-/// The mount that a line of /proc/self/mountinfo (proc(5)) describes, if it is
-/// one of groups that `controller` can bound.
+/// Reads a line of /proc/self/mountinfo (see proc(5)). Returns nothing if the
+/// line is not a mount of control groups that `controller` can limit.
 std::optional<Mount> readMount(const std::string &line,
                                const std::string &controller) {
   std::istringstream stream(line);
@@ -75,7 +76,7 @@ std::optional<std::string> findGroup(const std::string &root, Version version,
                                      const std::string &controller) {
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
-    // ID:CONTROLLERS:PATH; version 2 names no controllers.
+    // A line is ID:CONTROLLERS:PATH. In version 2, CONTROLLERS is empty.
     size_t first = line.find(':');
     size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos)
@@ -88,8 +89,8 @@ std::optional<std::string> findGroup(const std::string &root, Version version,
   return std::nullopt;
 }
 
-/// The path of `group` below the mount; the mount itself where the group is
-/// outside of what can be seen.
+/// The path of `group` relative to the mount. Empty (the mount itself) if the
+/// group is outside the part of the hierarchy that the mount shows.
 fs::path belowMount(const std::string &group, const std::string &mountRoot) {
   fs::path path = fs::path(group).lexically_relative(mountRoot);
   return path.empty() || path == "." || *path.begin() == ".." ? fs::path()

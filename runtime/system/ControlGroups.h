@@ -1,12 +1,13 @@
-//===- ControlGroups.h - Who bounds this process ----------------*- C++ -*-===//
+//===- ControlGroups.h - Control groups of a process ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A container, a job of a batch system and a service are control groups: they
-// bound the time on cores and the memory of the processes in them.
+// A container, a batch job and a system service each run in a control group
+// (cgroup) of Linux. The group can limit the CPU time and the memory of its
+// processes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +21,21 @@
 
 namespace chimera::runtime {
 
-/// A control group, of one of two versions of the interface.
+/// A control group, with the version of its interface (cgroup v1 or v2).
 struct ControlGroup {
   enum class Version { One, Two };
   Version version;
-  std::filesystem::path folder; ///< that holds its files
+  std::filesystem::path folder; ///< the group's folder in the file system
 };
 
-/// The groups of this process that can bound what `controller` counts ("cpu",
-/// "memory"), with all groups around them. The system's files are looked for
-/// below the folder `root`.
+/// The groups of this process that can limit `controller` ("cpu", "memory"),
+/// with all enclosing groups. `root` is put before the paths of the system's
+/// files (/proc, /sys).
 std::vector<ControlGroup> findControlGroups(const std::string &controller,
                                             const std::string &root = "");
 
-/// The number that a file begins with, nothing where it begins with none.
+/// The number at the beginning of a file. Nothing if the file does not begin
+/// with a number.
 std::optional<double> readNumber(const std::filesystem::path &file);
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- Cores.cpp - The cores that ranks have ------------------------------===//
+//===- Cores.cpp - The number of cores of a rank --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,14 +23,14 @@ std::optional<double> readQuota(const ControlGroup &group) {
     quota = readNumber(group.folder / "cpu.cfs_quota_us");
     period = readNumber(group.folder / "cpu.cfs_period_us");
   } else {
-    // "max 100000" where there is no quota.
+    // Without a quota the file says "max 100000", and reading a number fails.
     double numbers[2];
     if (std::ifstream(group.folder / "cpu.max") >> numbers[0] >> numbers[1]) {
       quota = numbers[0];
       period = numbers[1];
     }
   }
-  // Version 1 says -1 where there is none.
+  // Version 1 says -1 if there is no quota.
   if (!quota || !period || *quota <= 0 || *period <= 0)
     return std::nullopt;
   return *quota / *period;
@@ -52,7 +52,7 @@ Cores chimera::runtime::findCores(const std::string &root) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0)
     bound = std::max(1, CPU_COUNT(&set));
-  // Rounded down: a thread too many has all of them wait for it.
+  // Rounded down: with one thread too many, all threads wait for that one.
   double quota = std::max(1.0, findQuota(root).value_or(1e9));
   auto within = [&](long cores) {
     return static_cast<uint32_t>(std::min(static_cast<double>(cores), quota));

@@ -1,15 +1,15 @@
-//===- Cores.h - The cores that ranks have ----------------------*- C++ -*-===//
+//===- Cores.h - The number of cores of a rank ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Three things bound them: the cores that the host has online, those that a
-// launcher binds a process to, and the time on them that control groups allow.
-// A container with `--cpus=2` is a control group: it sees all cores of its
-// host, and who starts a thread on each is put to sleep for most of every
-// period.
+// Three things limit the number of cores: the online cores of the host, the
+// affinity mask that a launcher gives a process, and the CPU quota of control
+// groups. A container started with `--cpus=2` is in a control group with a
+// quota: it sees all cores of its host. If it starts a thread on each of them,
+// the kernel stops these threads for most of every quota period.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,18 +23,18 @@
 namespace chimera::runtime {
 
 struct Cores {
-  uint32_t host;   ///< for all ranks of this host, or of this container
-  uint32_t usable; ///< for this process
+  uint32_t host;   ///< of the host or container, shared by all its ranks
+  uint32_t usable; ///< that this process may run on
 };
 
-/// Both are at least 1. A quota counts for all ranks of the host, which mostly
-/// share a control group, and as the whole cores in it. The system's files are
-/// looked for below the folder `root`.
+/// Both numbers are at least 1. A quota is rounded down to whole cores. It
+/// limits `host` too, because all ranks of a host are usually in one control
+/// group. `root` is put before the paths of the system's files.
 Cores findCores(const std::string &root = "");
 
-/// The cores' time that the control groups of this process allow, in cores: the
-/// least of its group and all groups around that, of version 1 and 2. Nothing
-/// where none of them has a quota.
+/// The CPU quota of this process in cores: the smallest quota of its control
+/// group and all enclosing groups, of version 1 and 2. Nothing if no group has
+/// a quota.
 std::optional<double> findQuota(const std::string &root = "");
 
 } // namespace chimera::runtime

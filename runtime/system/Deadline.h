@@ -1,4 +1,4 @@
-//===- Deadline.h - When a wait gives up ------------------------*- C++ -*-===//
+//===- Deadline.h - Timeouts of waits ---------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,14 +15,15 @@
 
 namespace chimera::runtime {
 
-/// A timeout that never passes. So are all longer ones.
+/// This timeout, and every longer one, never passes.
 inline constexpr std::chrono::hours kForever(24 * 365);
 
-/// When a wait that begins now times out.
+/// The timeout of a wait that begins now.
 ///
-/// Whoever waits asks several times a second. Of a longer time between two
-/// questions only a second counts: the process was stopped (Ctrl-Z, a debugger,
-/// a suspended job), and a wait does not fail for that when it goes on.
+/// The waiting thread calls passed() several times a second. If the time
+/// between two calls is longer than one second, only one second counts: the
+/// process was probably stopped (by Ctrl-Z, a debugger or a suspended job), and
+/// the wait must not fail because of that.
 class Deadline {
 public:
   using Clock = std::chrono::steady_clock;
@@ -44,17 +45,18 @@ public:
 private:
   bool isNever;
   Clock::duration left;
-  Clock::time_point asked; ///< last
+  Clock::time_point asked; ///< time of the last call of passed()
 };
 
-/// The timeout of who watches another's waits, which is patient for longer: a
-/// wait that times out has more to say.
+/// The timeout for a watcher of waits that have the timeout `timeout`. It is
+/// 500 ms longer, so that a wait times out before its watcher does: the wait's
+/// error message says more.
 inline std::chrono::milliseconds afterWaits(std::chrono::milliseconds timeout) {
   return std::min<std::chrono::milliseconds>(timeout, kForever) +
          std::chrono::milliseconds(500);
 }
 
-/// What a wait that gave up says; `what` is what it waited for.
+/// The error message of a wait for `what` that timed out.
 inline std::string timedOut(std::chrono::milliseconds timeout,
                             const std::string &what) {
   char text[48];

@@ -1,4 +1,4 @@
-//===- ErrorText.h - What the system says of an error -----------*- C++ -*-===//
+//===- ErrorText.h - Texts of system errors ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@
 
 namespace chimera::runtime {
 
-/// The system's words for `code`, and what to do if the process has too many
-/// open files.
+/// The system's text for the error number `code`. For EMFILE (too many open
+/// files) it adds what the user can do.
 inline std::string errorText(int code) {
   return std::strerror(code) +
          std::string(code == EMFILE ? ": raise ulimit -n" : "");

@@ -1,12 +1,13 @@
-//===- PidNamespace.h - Where a process has its number -------- -*- C++ -*-===//
+//===- PidNamespace.h - The PID namespace of a process ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Processes of one host may be in containers with process numbers of their own,
-// where the number of one is another's, or nobody's.
+// Processes of one host may be in containers with PID namespaces of their own.
+// A PID of one container is another process in the other container, or no
+// process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +19,8 @@
 
 namespace chimera::runtime {
 
-/// The same for processes that know each other by the same numbers; 0 if the
-/// system does not say.
+/// Identifies the PID namespace of this process. Equal for two processes if
+/// every PID means the same process to both. 0 if the system does not say.
 inline uint64_t pidNamespace() {
   struct stat status = {};
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;

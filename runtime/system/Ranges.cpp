@@ -1,4 +1,4 @@
-//===- Ranges.cpp - Loops over elements on a rank's threads ---------------===//
+//===- Ranges.cpp - Parallel loops over elements --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,13 +1,14 @@
-//===- Ranges.h - Loops over elements on a rank's threads -------*- C++ -*-===//
+//===- Ranges.h - Parallel loops over elements ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Who has threads for the computations of a rank, LibTorch say, lends them to
-// the runtime's own loops too. Threads that nobody lends any, such as those
-// that move messages, run their loops alone.
+// The runtime's own loops run on the threads that already do a rank's
+// computations, such as LibTorch's thread pool. A thread registers that pool
+// with runRangesBy. Loops of other threads, such as those that move messages,
+// run on the calling thread alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,17 +20,17 @@
 
 namespace chimera::runtime {
 
-/// Is called with [begin, end), from several threads at a time.
+/// Is called with a range [begin, end), from several threads at the same time.
 using OnRange = std::function<void(int64_t begin, int64_t end)>;
 
-/// Calls `work` with ranges that make up [0, count), each of at least `grain`
-/// but the last, and returns when all are done.
+/// Splits [0, count) into ranges of at least `grain` elements (the last may be
+/// shorter), calls `work` for each, and returns when all are done.
 void inRanges(int64_t count, int64_t grain, const OnRange &work);
 
-/// Calls `work` as inRanges has to.
+/// A function that does what inRanges promises.
 using RunRanges = void (*)(int64_t count, int64_t grain, const OnRange &work);
-/// From now on inRanges of the calling thread is run by `how`; null: by the
-/// calling thread alone.
+/// From now on, inRanges on the calling thread uses `how`. With null it runs on
+/// the calling thread alone.
 void runRangesBy(RunRanges how);
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- ReadAt.cpp - A range of a file -------------------------------------===//
+//===- ReadAt.cpp - Reads a range of a file -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ReadAt.h - A range of a file -----------------------------*- C++ -*-===//
+//===- ReadAt.h - Reads a range of a file -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,8 +15,9 @@
 
 namespace chimera::runtime {
 
-/// Reads `bytes` of an open file from `offset` on. Returns how many were there,
-/// fewer where the file ends, or -1, with the reason in errno.
+/// Reads `bytes` of an open file, beginning at `offset`. Returns the number of
+/// bytes read, which is smaller if the file ends, or -1 with the reason in
+/// errno.
 ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes);
 
 } // namespace chimera::runtime

@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
   throw std::runtime_error(what + ": " + errorText(code));
 }
 
-/// Waits until the socket has `events`. Throws where `end` passes first.
+/// Waits until the socket is ready for `events`. Throws if `end` passes first.
 void await(const Socket &socket, short events, Clock::time_point end,
            const char *what) {
   pollfd entry{socket.number(), events, 0};
@@ -84,7 +84,7 @@ Addresses resolve(const std::string &name, uint16_t port, int type) {
   return Addresses(list);
 }
 
-/// By which address of its own this host sends to another; empty if unknown.
+/// The address from which this host sends to `name`. Empty if unknown.
 std::string sourceTo(const std::string &name) try {
   constexpr uint16_t kAnyPort = 9;
   Addresses found = resolve(name, kAnyPort, SOCK_DGRAM);
@@ -92,7 +92,7 @@ std::string sourceTo(const std::string &name) try {
     Socket socket(::socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage own{};
     socklen_t size = sizeof(own);
-    // Sends nothing.
+    // Connecting a datagram socket chooses a route and sends nothing.
     if (socket && connect(socket.number(), to->ai_addr, to->ai_addrlen) == 0 &&
         getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own),
                     &size) == 0)
@@ -103,8 +103,9 @@ std::string sourceTo(const std::string &name) try {
   return {};
 }
 
-/// The name of a Unix socket. Its first character is 0: no file has this name,
-/// and it ends with its socket. Like a port, it is of one network namespace.
+/// The name of an abstract Unix socket: its first character is 0, it is not a
+/// file, and it disappears with the socket. Like a port, it belongs to a
+/// network namespace.
 struct LocalName {
   explicit LocalName(uint16_t port)
       : LocalName("port " + std::to_string(port)) {}
@@ -127,7 +128,7 @@ Socket localSocket() {
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// None if the name is taken.
+/// Returns an empty Socket if the name is taken.
 Socket listenAt(const LocalName &name) {
   Socket socket = localSocket();
   if (socket && bind(socket.number(), name.get(), name.size) == 0 &&
@@ -136,7 +137,8 @@ Socket listenAt(const LocalName &name) {
   return {};
 }
 
-/// None if nobody listens, or another user's process does.
+/// Returns an empty Socket if nobody listens, or if the listener belongs to
+/// another user.
 Socket connectAt(const LocalName &name) {
   Socket socket = localSocket();
   ucred other{};
@@ -156,7 +158,7 @@ Socket::~Socket() {
 }
 
 Listener::Listener() {
-  // One socket for both versions of IP, where the system has version 6.
+  // One socket serves both versions of IP if the system has IPv6.
   sockaddr_in6 any6{};
   any6.sin6_family = AF_INET6;
   sockaddr_in any4{};

@@ -18,7 +18,7 @@
 
 namespace chimera::runtime {
 
-/// A socket, closed with the object.
+/// Owns a socket. The destructor closes it.
 class Socket {
 public:
   Socket() = default;
@@ -37,54 +37,58 @@ private:
   int fd = -1;
 };
 
-/// Listens at a port that the system chooses, at all addresses of this host.
-/// Throws std::runtime_error.
+/// A TCP socket that listens on all addresses of this host, on a port that the
+/// system chooses. Throws std::runtime_error.
 struct Listener {
   Listener();
   Socket socket;
-  /// A Unix socket that is named after the port, for processes of this host:
-  /// bytes cost them half the time there. None if the system has no such names.
+  /// A Unix socket for processes of the same host, named after the port. It
+  /// moves bytes in half the time of the TCP socket. Empty if the system has no
+  /// abstract Unix sockets.
   Socket local;
   uint16_t port = 0;
 };
 
-/// A Unix socket named `claim`, which one process of this host has at a time
-/// and which ends with it. None if another has it or the system has no such
-/// names.
+/// Creates a Unix socket named `claim`. Only one process of a host can have it
+/// at a time, and it disappears with that process. Returns an empty Socket if
+/// another process has it, or if the system has no abstract Unix sockets.
 Socket claimLocally(const std::string &claim);
-/// Whether a process of this host and user has that socket.
+/// Whether a process of this host and this user has the socket named `claim`.
 bool isClaimedLocally(const std::string &claim);
 
-/// Connects to the Unix socket of the listener that has this port. Returns no
-/// socket if there is none, or if another user's process listens there.
+/// Connects to the Unix socket of the listener on `port`. Returns an empty
+/// Socket if nobody listens, or if the listener belongs to another user.
 Socket connectLocally(uint16_t port);
 
-/// The addresses of this host, as numbers: that by which it reaches
-/// `reachable` first, if a host is named, those of its loopback last.
+/// The numeric addresses of this host. If `reachable` names a host, the first
+/// is the address from which this host sends to it. Loopback addresses are
+/// last.
 std::vector<std::string> addressesOfHost(const std::string &reachable = "");
 
-/// There is no host of that name.
+/// The name lookup says that no host has this name.
 class UnknownHost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// Throws UnknownHost, or std::runtime_error where nobody can say now whether
-/// there is a host of that name.
+/// Looks up the name of a host. Throws UnknownHost if there is no such host,
+/// and std::runtime_error if the lookup fails for another reason (for example,
+/// because the name server does not answer).
 void lookUp(const std::string &host);
 
-/// Connects to a number or a name. All addresses that a name has are tried in
-/// turn, each for `timeout` at most. Throws as lookUp does, and
-/// std::runtime_error, which says of each address why not.
+/// Connects to a numeric address or a host name. Tries all addresses of the
+/// name in turn, each for at most `timeout`. Throws as lookUp does. If no
+/// address can be reached, throws std::runtime_error with the reason for each
+/// address.
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 
-/// Sends or receives all bytes of a connection that is not shared with another
-/// thread. Throws std::runtime_error.
+/// Sends or receives exactly `bytes`. Requires that no other thread uses the
+/// connection. Throws std::runtime_error.
 void sendBytes(const Socket &socket, std::span<const std::byte> bytes,
                std::chrono::milliseconds timeout);
 void receiveBytes(const Socket &socket, std::span<std::byte> bytes,
                   std::chrono::milliseconds timeout);
 
-/// Makes calls return at once, and bytes leave at once.
+/// Makes the socket non-blocking, and disables Nagle's algorithm (TCP_NODELAY).
 void makeImmediate(const Socket &socket);
 
 } // namespace chimera::runtime

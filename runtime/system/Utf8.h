@@ -1,4 +1,4 @@
-//===- Utf8.h - Texts cut between characters --------------------*- C++ -*-===//
+//===- Utf8.h - Cuts text between characters --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,8 @@
 
 namespace chimera::runtime {
 
-/// How many bytes of UTF-8 `text`, at most `most`, end with a whole character.
+/// The size in bytes of the longest prefix of the UTF-8 `text` that has at most
+/// `most` bytes and does not split a character.
 inline size_t beginningWithin(std::string_view text, size_t most) {
   if (text.size() <= most)
     return text.size();

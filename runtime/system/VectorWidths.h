@@ -1,21 +1,22 @@
-//===- VectorWidths.h - Loops for every width of vectors --------*- C++ -*-===//
+//===- VectorWidths.h - Loops for every SIMD width --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A binary runs on any x86-64, and its loops over elements use the vectors of
-// the machine that it runs on. What they compute must not depend on the width:
-// files that use this are compiled with -ffp-contract=off, as only some of
-// those machines can multiply and add at once.
+// The binary runs on any x86-64 machine, but its loops over elements use the
+// widest SIMD instructions of the machine. Results must not depend on that
+// width. Files that use this macro are compiled with -ffp-contract=off, because
+// only some machines have fused multiply-add.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_SYSTEM_VECTORWIDTHS_H
 #define CHIMERA_RUNTIME_SYSTEM_VECTORWIDTHS_H
 
-// The choice is made while the process is loaded, before a sanitizer has begun.
+// The loader selects the clone before a sanitizer is initialised, so builds
+// with a sanitizer have no clones.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CHIMERA_ONE_VECTOR_WIDTH
@@ -25,8 +26,8 @@
 #define CHIMERA_ONE_VECTOR_WIDTH
 #endif
 
-/// Before a function that is no template: compiles it for each width; the
-/// machine's is called.
+/// Put this before a function that is not a template. The function is compiled
+/// once for each SIMD width, and calls go to the version for this machine.
 #if defined(__x86_64__) && !defined(CHIMERA_ONE_VECTOR_WIDTH)
 #define CHIMERA_VECTOR_WIDTHS                                                  \
   __attribute__((target_clones("avx512f", "avx2", "default")))

@@ -13,7 +13,8 @@
 
 namespace chimera::runtime {
 
-/// A wait for other ranks timed out, or the run was aborted by another rank.
+/// Thrown if a wait for other ranks timed out, or if another rank aborted the
+/// run.
 class WaitError : public std::runtime_error {
 public:
   enum class Reason { TimedOut, Aborted };

@@ -1,4 +1,4 @@
-//===- Account.cpp - What ranks were doing at one moment ------------------===//
+//===- Account.cpp - What the ranks of a host were doing ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ const RankState *Account::find(uint32_t rank) const {
   return found != ranks.end() && found->rank == rank ? &*found : nullptr;
 }
 
-// How many ranks, these, then the headline.
+// The number of ranks, the ranks, then the headline.
 std::vector<std::byte> Account::bytes() const {
   uint64_t count = ranks.size();
   std::vector<std::byte> bytes;
@@ -77,9 +77,9 @@ Account chimera::runtime::accountOf(const StatusPage &page,
     const Status &status = page.of(rank);
     RankState known{};
     known.rank = rank;
-    // Reads them in the reverse of the order in which the rank writes them. So
-    // the state is never newer than the time, and the time never newer than the
-    // clock.
+    // Read the fields in the reverse of the order in which the rank writes
+    // them. Then the state is never newer than `since`, and `since` is never
+    // newer than the clock.
     known.state = status.state.load(std::memory_order_acquire);
     int64_t begin = status.since.load();
     known.since = steadyNanoseconds() - begin;

@@ -1,12 +1,12 @@
-//===- Account.h - What ranks were doing at one moment ----------*- C++ -*-===//
+//===- Account.h - What the ranks of a host were doing ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The processes of a host see each other's entries on a page of their own. For
-// a report of all hosts each host gives an account of its ranks, as bytes.
+// The processes of one host read each other's entries on the status page. For a
+// report of several hosts, each host sends an account of its ranks, as bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,36 +25,39 @@ namespace chimera::runtime {
 struct RankState {
   uint32_t rank;
   uint32_t state;    ///< a Status::State
-  uint32_t failedIn; ///< the same
+  uint32_t failedIn; ///< the Status::State in which it failed
   uint32_t instruction;
   uint64_t step;
-  int64_t since; ///< nanoseconds ago
-  /// Where the rank's device is behind the rank, the three above are the
-  /// device's, and these say up to where the rank has put instructions on it.
+  int64_t since; ///< how long it has been there, in nanoseconds
+  /// If the rank's device is behind the host, `step`, `instruction` and `since`
+  /// are the device's, and the next two are the last instruction that the host
+  /// has enqueued.
   uint64_t issuedStep;
   uint32_t issuedInstruction;
   uint32_t isBehind;
   int32_t pid;
   uint32_t isDead;
-  uint32_t isStopped; ///< its process, by SIGSTOP or a debugger
+  uint32_t isStopped; ///< the process is stopped, by SIGSTOP or a debugger
   std::array<char, sizeof(Status::reason)> reason;
 };
 
 struct Account {
-  /// Opens the report where no rank died or failed.
+  /// The first line of the report if no rank died or failed.
   std::string headline;
-  std::vector<RankState> ranks; ///< ascending, those that are known
+  std::vector<RankState> ranks; ///< ascending; only the ranks of this account
 
   const RankState *find(uint32_t rank) const;
 
   std::vector<std::byte> bytes() const;
-  /// Throws std::invalid_argument for what `bytes` does not write.
+  /// The inverse of `bytes`. Throws std::invalid_argument for other input.
   static Account parse(std::span<const std::byte> bytes);
-  /// Of all ranks that one of them knows. The first headline counts.
+  /// The union of the accounts, without duplicate ranks. Uses the first
+  /// headline.
   static Account merge(std::span<const Account> accounts);
 };
 
-/// Reads `ranks` on the page; those of `dead` among them have died.
+/// Reads the entries of `ranks` on the page. `dead` are the ranks that have
+/// died.
 Account accountOf(const StatusPage &page, const std::vector<uint32_t> &ranks,
                   const std::vector<uint32_t> &dead,
                   const std::string &headline);

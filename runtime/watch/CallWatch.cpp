@@ -1,4 +1,4 @@
-//===- CallWatch.cpp - Notices library calls that do not return -----------===//
+//===- CallWatch.cpp - Detects hanging library calls ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,15 +1,15 @@
-//===- CallWatch.h - Notices library calls that do not return ---*- C++ -*-===//
+//===- CallWatch.h - Detects hanging library calls --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A wait over MPI asks MPI again and again, and gives up when its time is over.
-// It cannot if MPI does not return: MPI's calls may block in the kernel, though
-// the standard says that they do not. This thread looks a few times a second at
-// the calls that are under way; a rank that makes one does nothing for it but
-// mark it (system/CallMark.h).
+// A wait over MPI polls MPI and gives up after its timeout. It cannot give up
+// if an MPI call does not return: some calls block in the kernel, although the
+// standard says that they return at once. So a thread checks a few times a
+// second which call each thread of the rank is in. The rank only has to mark
+// its calls (system/CallMark.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,16 +28,15 @@
 
 namespace chimera::runtime {
 
-/// How much longer than a wait may last one call of it may.
+/// How much longer a single call may take than the timeout of a wait.
 inline constexpr std::chrono::seconds kCallMargin(2);
 
-/// If a call is under way for longer than `timeout` and kCallMargin, calls
-/// `onExpiry` on another thread, once, with a message that names the call.
+/// If a call lasts longer than `timeout` plus kCallMargin, calls `onExpiry`
+/// once, on another thread, with a message that names the call.
 class CallWatch {
 public:
-  /// `look` returns the calls under way, one for each thread that may make
-  /// some, in the same order every time. Where it returns none at first there
-  /// is nothing to watch.
+  /// `look` returns the current call of each thread that may make calls, always
+  /// in the same order. If its first result is empty, nothing is watched.
   CallWatch(std::function<std::vector<CallMark::Seen>()> look,
             std::chrono::milliseconds timeout,
             std::function<void(const std::string &)> onExpiry);
@@ -53,7 +52,7 @@ private:
   std::mutex mutex;
   std::condition_variable condition;
   bool isDone = false;
-  std::thread thread; // last: it uses the others
+  std::thread thread; // last: it uses the other members
 };
 
 } // namespace chimera::runtime

@@ -1,4 +1,4 @@
-//===- EarlyReport.cpp - Tells of ranks that stop early -------------------===//
+//===- EarlyReport.cpp - Reports ranks stopped early ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ bool chimera::runtime::tellOfStopped(
     return false;
   const Socket mine = claimLocally(claim);
   if (!mine && isClaimedLocally(claim))
-    return true; // another was faster
+    return true; // another rank was faster
   tell(names + ": " + reason);
   for (const Meeting::Process &each : stopped)
     kill(each.pid, SIGCONT);

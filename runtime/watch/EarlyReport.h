@@ -1,14 +1,15 @@
-//===- EarlyReport.h - Tells of ranks that stop early --------- -*- C++ -*-===//
+//===- EarlyReport.h - Reports ranks stopped early --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// While ranks start there is no status page. If one of them is stopped then
-// (SIGSTOP), each of the others times out in a wait for somebody, who may wait
-// for it in turn. So the first of a host that fails looks who is stopped, tells
-// for all of the host, and lets the stopped go on, as a report does later.
+// While ranks start there is no status page. If a rank is stopped (SIGSTOP)
+// then, all others time out in waits, perhaps for ranks that wait themselves.
+// So the first rank of a host that fails checks which ranks are stopped. It
+// reports them for the whole host and lets them continue (SIGCONT), as a later
+// report does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +24,13 @@
 
 namespace chimera::runtime {
 
-/// To be called by a rank that fails for `reason` before it has a status page.
-/// If some of `others` are stopped, and no rank of this host has told yet,
-/// calls `tell` with the names of the stopped and the reason. It then lets them
-/// go on and waits half a second, in which the other ranks of the host notice.
-/// The rank that tells claims the name `claim` (JoinedJob::claimName). Returns
-/// whether this rank or another one has told: it has nothing more to say then.
+/// Call this in a rank that fails for `reason` before it has a status page. If
+/// some of `others` are stopped, and no rank of this host has reported that
+/// yet, calls `tell` with the stopped ranks and the reason. Then it lets them
+/// continue and waits half a second, so that the other ranks of the host notice
+/// that it has reported: it holds the name `claim` (JoinedJob::claimName)
+/// during that time. Returns whether this rank or another one has reported. In
+/// that case the caller has nothing more to say.
 bool tellOfStopped(const std::string &claim,
                    const std::vector<Meeting::Process> &others,
                    const std::string &reason,

@@ -1,4 +1,4 @@
-//===- EndProcess.cpp - How the process ends at once ----------------------===//
+//===- EndProcess.cpp - Ends the process at once --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

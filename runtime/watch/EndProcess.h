@@ -1,14 +1,14 @@
-//===- EndProcess.h - How the process ends at once --------------*- C++ -*-===//
+//===- EndProcess.h - Ends the process at once ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// When a rank of a job fails, a signal tells the process to end, or a thread is
-// stuck, the runtime must end the process while other threads of it are at
-// work. But the process is not the runtime's: the program that started the run
-// says how it ends.
+// If a rank of a job fails, a signal ends the run, or a thread hangs, the
+// runtime must end the process while its other threads are still running. But
+// the process belongs to the program that started the run, so that program
+// decides how it ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,14 @@
 
 namespace chimera::runtime {
 
-/// Sets what endProcess calls, with the status that it is given: it may run on
-/// any thread, past all destructors, and must not return. To be set before a
-/// run begins and before there are Signals; std::terminate where it is not.
+/// Sets the function that endProcess calls with the exit status. It may run on
+/// any thread, without any destructors, and must not return. Set it before a
+/// run begins and before a Signals object exists. Without it endProcess calls
+/// std::terminate.
 void onEnd(void (*end)(int status)) noexcept;
 
-/// Ends the process as onEnd says. Status 1 is a failure, 128 + N signal N.
+/// Ends the process with the function of onEnd. Status 1 is a failure; 128 + N
+/// is signal N.
 [[noreturn]] void endProcess(int status) noexcept;
 
 } // namespace chimera::runtime

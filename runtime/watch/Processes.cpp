@@ -1,4 +1,4 @@
-//===- Processes.cpp - How the kernel sees processes of this host ---------===//
+//===- Processes.cpp - States of processes in /proc -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,8 @@
 
 using namespace chimera::runtime;
 
-/// The letter with which ps shows the state of a process, 0 if there is none.
+/// The letter with which ps shows the state of a process, or 0 if it is
+/// unknown.
 static char stateOf(int32_t pid) {
   if (pid == 0)
     return 0;
@@ -20,7 +21,8 @@ static char stateOf(int32_t pid) {
   std::string text;
   if (!std::getline(file, text))
     return 0;
-  // The state follows the name, which is in parentheses and may hold any.
+  // The state follows the name, which is in parentheses and may contain any
+  // character.
   size_t name = text.rfind(") ");
   return name != std::string::npos && name + 2 < text.size() ? text[name + 2]
                                                              : '\0';

@@ -1,4 +1,4 @@
-//===- Processes.h - How the kernel sees processes of this host -*- C++ -*-===//
+//===- Processes.h - States of processes in /proc ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,14 @@
 
 namespace chimera::runtime {
 
-// All take the number of a process or of a thread. They are false for 0 and
-// where the answer cannot be known.
+// All functions take the ID of a process or of a thread. They return false for
+// 0, and if the state cannot be read.
 
-/// Whether it is stopped (SIGSTOP, a debugger).
+/// Whether it is stopped (by SIGSTOP or a debugger).
 bool isStopped(int32_t pid);
-/// Whether it has ended, and its parent has not yet collected its status.
+/// Whether it has ended but its parent has not collected its status yet.
 bool isZombie(int32_t pid);
-/// Whether it sleeps, and waits neither for a core nor for a device such as a
+/// Whether it sleeps: it waits neither for a core nor for a device such as a
 /// disk.
 bool isAsleep(int32_t pid);
 

@@ -1,4 +1,4 @@
-//===- Report.cpp - What a failed run says --------------------------------===//
+//===- Report.cpp - The report of a failed run ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ uint32_t workerOf(const program::ProgramT &program, uint32_t rank) {
   return rank % static_cast<uint32_t>(program.workers.size());
 }
 
-/// The index of the `nth` start of `communicator` on `worker`, or -1.
+/// The index of the `nth` start (from 0) of `communicator` on `worker`, or -1.
 int64_t startOf(const program::WorkerT &worker, uint32_t communicator,
                 uint32_t nth) {
   for (uint32_t i = 0; i < worker.instructions.size(); ++i) {
@@ -52,7 +52,7 @@ std::string nameOf(const program::ProgramT &program, uint32_t rank) {
   return name + ")";
 }
 
-/// "step 3, instruction 17: forward …, from file:line:column".
+/// Such as "step 3, instruction 17: forward …, from file:line:column".
 std::string placeOf(const program::ProgramT &program, const RankState &known) {
   uint32_t worker = workerOf(program, known.rank);
   uint32_t index = known.instruction;
@@ -74,7 +74,7 @@ std::string placeOf(const program::ProgramT &program, const RankState &known) {
   return text;
 }
 
-/// What a rank that has not died does.
+/// What a rank that has not died is doing.
 std::string stateOf(const program::ProgramT &program, const Account &account,
                     const RankState &known) {
   char since[32];
@@ -109,7 +109,7 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   return text + stopped;
 }
 
-/// The line that `make` returns, or one that says that the entry cannot be
+/// Returns the line of `make`, or a line that says that the entry cannot be
 /// read.
 template <typename Make> std::string orUnknown(const Make &make) {
   try {
@@ -187,7 +187,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
   bool hasFailed = std::ranges::any_of(account.ranks, [](const auto &known) {
     return !known.isDead && known.state == Status::Failed;
   });
-  // Before those that waited for it.
+  // Stopped ranks come before the failed ranks that may have waited for them.
   for (const RankState &known : account.ranks)
     if (hasFailed && !known.isDead && known.isStopped)
       add(nameOf(program, known.rank) + " is stopped");
@@ -215,14 +215,14 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 namespace {
-/// Writes without stdio and without memory of its own.
+/// Writes without stdio and without allocating memory.
 void write(const char *text, size_t size, Deadline &deadline) {
   for (size_t at = 0; at < size && !deadline.passed();) {
     pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     int ready = poll(&room, 1, 50);
     if (ready == 0 || (ready < 0 && errno == EINTR))
       continue;
-    // A pipe that can be written to takes at least so many bytes.
+    // A pipe that is ready for writing accepts at least PIPE_BUF bytes.
     ssize_t written = ::write(STDERR_FILENO, text + at,
                               std::min<size_t>(PIPE_BUF, size - at));
     if (written < 0 && (errno == EINTR || errno == EAGAIN))
@@ -235,14 +235,15 @@ void write(const char *text, size_t size, Deadline &deadline) {
 
 constexpr std::chrono::milliseconds kUnread(200);
 
-/// The texts one after another.
+/// Writes the texts one after another.
 void writeAll(std::initializer_list<std::string_view> texts) {
   Deadline deadline(kUnread);
   for (std::string_view text : texts)
     write(text.data(), text.size(), deadline);
 }
 
-/// Behind whatever the last line says, which may have no end.
+/// Begins a report on a new line: the last line on standard error may not have
+/// ended.
 void open() { writeAll({"\n", program_invocation_short_name, ": "}); }
 } // namespace
 

@@ -1,12 +1,12 @@
-//===- Report.h - What a failed run says ------------------------*- C++ -*-===//
+//===- Report.h - The report of a failed run --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Turns status entries into text for people. Steps are counted from 1, as the
-// progress line does.
+// Turns status entries into text. Steps are counted from 1, as in the progress
+// line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,52 +18,58 @@
 
 namespace chimera::runtime {
 
-/// The ranks without which `rank` cannot leave its present instruction, as far
-/// as the account knows: the peer of a message it waits for, the members that
-/// have not started the all-reduce it waits for. Empty if it computes. Requires
-/// that the account knows the rank.
+/// The ranks that `rank` waits for in its present instruction, as far as the
+/// account knows them: the peer of a message, or the members that have not
+/// started an all-reduce. Empty if the rank computes. Requires that the account
+/// contains the rank.
 std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
                                 const Account &account, uint32_t rank);
 
-/// A line for each rank: first those that died, then, where some failed, those
-/// that are stopped, then those that failed, with their reasons, then every
-/// other one, with the instruction it is in and where that comes from, for whom
-/// it waits and since when, and whether its process is stopped (by SIGSTOP or a
-/// debugger); then, of which ranks nothing is known; last, of a run that a
-/// signal ended, how to stop one with its results. If the entry of a rank does
-/// not fit the program, its line says so. The last line ends with a line break.
-/// Throws std::bad_alloc only.
+/// The report, which has in this order:
+/// - a line for each rank that died,
+/// - if a rank failed, a line for each rank that is stopped,
+/// - a line for each rank that failed, with the reason,
+/// - the headline of the account, if no rank died or failed,
+/// - a line for each rank that has not died: its instruction and the source
+///   location, the ranks it waits for and since when, and whether its process
+///   is stopped (by SIGSTOP or a debugger),
+/// - the numbers of the ranks of which nothing is known,
+/// - if a signal ended the run, how to stop a run with its results.
+///
+/// If a rank's entry does not fit the program, its line says so. The last line
+/// ends with a newline. Throws only std::bad_alloc.
 std::string report(const program::ProgramT &program, const Account &account);
 
-/// With this begins the headline of a report on a run that a signal ended.
+/// The beginning of the headline if a signal ended the run.
 inline constexpr const char *kEndedBy = "ended by ";
 /// The last line of such a report.
 inline constexpr const char *kHowToStop =
     "to stop a run after its step, with its results, send SIGUSR1 (kill -USR1) "
     "to it, to its mpirun or to one of its ranks";
 
-/// Writes a report to standard error at once, behind the name of this program.
-/// It does not use stdio, whose
-/// locks a stuck thread may hold. If nobody reads standard error, the rest of
-/// the report is dropped after 0.2 s, so that the process can end.
+/// Writes a report to standard error at once, after the name of this program.
+/// Does not use stdio, because a thread that hangs may hold its locks. If
+/// nobody reads standard error, the rest of the report is dropped after 0.2 s,
+/// so that the process can end.
 void writeReport(const std::string &report) noexcept;
 
-/// Makes a report of what the page says of `ranks`, of which some are dead, and
-/// writes it. If there is no memory for the report, writes
-/// only who failed and why, or `headline`, which needs no memory.
+/// Makes a report from the page's entries of `ranks` and writes it. `dead` are
+/// the ranks that have died. If there is no memory for the report, writes only
+/// the ranks that died or failed, with their reasons, or else `headline`. That
+/// needs no memory.
 void writeReport(const program::ProgramT &program, const StatusPage &page,
                  const std::vector<uint32_t> &ranks,
                  const std::vector<uint32_t> &dead,
                  const std::string &headline) noexcept;
 
-/// Says that `error` came while the process was `doing` something, and ends the
-/// process with status 1.
+/// Reports that `error` occurred while `doing`, and ends the process with
+/// status 1.
 [[noreturn]] void endFor(const char *doing, const char *error) noexcept;
 
-/// Of an error that is no std::exception.
+/// The text for an exception that is not a std::exception.
 inline constexpr const char *kWithoutWords = "an error that has no words";
 
-/// Does `work` on a thread where nobody catches exceptions. If it throws,
+/// Runs `work` on a thread on which nobody catches exceptions. If it throws,
 /// endFor ends the process.
 template <typename Work>
 void runOrEnd(const char *doing, const Work &work) noexcept {

@@ -1,4 +1,4 @@
-//===- SharedFile.cpp - A file that processes of a host share -------------===//
+//===- SharedFile.cpp - A file shared by processes ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,8 +36,8 @@ bool isRegular(int number, uint64_t bytes) {
          static_cast<uint64_t>(status.st_size) == bytes;
 }
 
-/// After an open that failed: throws if this process has too many files, else
-/// none, for the file may be another container's.
+/// Called after a failed open. Throws if this process has too many open files.
+/// Otherwise returns nothing, because the file may belong to another container.
 std::nullopt_t noneOrThrow() {
   if (errno == EMFILE || errno == ENFILE)
     throw std::runtime_error("cannot open the page on which ranks publish what "
@@ -66,8 +66,8 @@ SharedFile SharedFile::make(uint64_t bytes) {
   if (number < 0)
     throwNone(errno);
   SharedFile file({getpid(), number, pidNamespace(), bytes, 0});
-  // Reserves all of the memory now and seals the size. Without memory later, or
-  // with a shorter file, an access would be a bus error.
+  // Reserve all of the memory now and seal the size. If memory ran out later,
+  // or if the file became shorter, an access would be a bus error.
   if (int error = posix_fallocate(number, 0, static_cast<off_t>(bytes)))
     throwNone(error);
   uint64_t nonce = 0;
@@ -83,8 +83,8 @@ std::optional<SharedFile> SharedFile::open(const Place &place) {
   uint64_t here = pidNamespace();
   if (here == 0 || here != place.pidNamespace)
     return std::nullopt;
-  // Looks at the path first, without opening the file: to open a device or a
-  // pipe may have effects.
+  // First look at the path without opening the file: opening a device or a pipe
+  // may have side effects.
   int path =
       ::open(pathOf(place.pid, place.number).c_str(), O_PATH | O_CLOEXEC);
   if (path < 0)

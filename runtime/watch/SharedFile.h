@@ -1,16 +1,16 @@
-//===- SharedFile.h - A file that processes of a host share -----*- C++ -*-===//
+//===- SharedFile.h - A file shared by processes ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The file has no name, and disappears with the last process that has it open.
-// One process makes it and tells the others its own process number and file
-// descriptor, under which they find the file in /proc. Ranks of one host may be
-// in containers, where the same process number belongs to another process: then
-// they find another file there, or none. So the file begins with a nonce, which
-// is checked before anything is written.
+// A file without a name. It disappears with the last process that has it open.
+// One process creates it and tells the others its PID and file descriptor, with
+// which they find the file in /proc. Ranks of one host may be in containers
+// with different PID namespaces: there the PID may belong to another process,
+// and they find another file or none. So the file begins with a nonce, which is
+// checked before anything is written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,23 +24,24 @@ namespace chimera::runtime {
 
 class SharedFile {
 public:
-  /// Where the file is open, and how to recognise it. Plain memory.
+  /// Where the file is open, and how to recognise it. Trivially copyable.
   struct Place {
     int32_t pid;
     int32_t number;
-    uint64_t pidNamespace; ///< in which the process has this number
+    uint64_t pidNamespace; ///< in which `pid` is valid
     uint64_t bytes;
     uint64_t nonce; ///< the first 8 bytes of the file
   };
 
-  /// Makes a file of `bytes` bytes, at least 8, whose size cannot be changed.
-  /// It holds the nonce and then zeros. Throws std::runtime_error where there
-  /// is no memory for it.
+  /// Creates a file of `bytes` bytes, whose size cannot be changed. It has the
+  /// nonce and then zeros. Requires `bytes` >= 8. Throws std::runtime_error if
+  /// there is no memory for it.
   static SharedFile make(uint64_t bytes);
 
-  /// Opens the file at `place`. Returns none if it cannot be opened, if it is
-  /// not the file that was made there, or if that process is in another PID
-  /// namespace. Never changes another file.
+  /// Opens the file at `place`. Returns nothing if it cannot be opened, if it
+  /// is not the file that `make` created, or if its process is in another PID
+  /// namespace. Never changes another file. Throws std::runtime_error if this
+  /// process has too many open files.
   static std::optional<SharedFile> open(const Place &place);
 
   SharedFile(SharedFile &&other);
@@ -53,7 +54,7 @@ public:
 
 private:
   explicit SharedFile(const Place &where) : where(where) {}
-  Place where; ///< in this process; number -1 for none
+  Place where; ///< in this process; number is -1 after a move
 };
 
 } // namespace chimera::runtime

@@ -41,7 +41,7 @@ void Signals::holdBack() {
 
 Signals::Signals(std::optional<Grace> grace) : grace(std::move(grace)) {
   sigemptyset(&set);
-  // The destructor uses it to wake the reader.
+  // Always in the set, because the destructor uses SIGUSR1 to wake the reader.
   sigaddset(&set, SIGUSR1);
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction action = {};
@@ -71,8 +71,8 @@ void Signals::read() {
   }
 }
 
-/// The next signal; when the grace time is over, the one that began it. 0: none
-/// yet.
+/// The next signal. If the grace time is over, the signal that began it. 0 if
+/// there is none yet.
 int Signals::next() {
   if (!graceBegin) {
     int signal = 0;

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// SIGINT and SIGTERM end a run, SIGUSR1 asks it to stop at the end of a step.
-// With a grace time, the first SIGINT or SIGTERM asks likewise, and the run
-// ends when the time is over or another one comes. They are blocked in every
-// thread, and one thread takes them with sigwait: no handler runs, so what they
-// cause may lock, allocate and write as it likes.
+// SIGINT and SIGTERM end a run. SIGUSR1 stops it at the end of a step. With a
+// grace time, the first SIGINT or SIGTERM also stops it at the end of a step,
+// and the run ends if the grace time passes or another such signal comes. The
+// signals are blocked in every thread, and one thread reads them with sigwait.
+// There is no signal handler, so the reaction to a signal may lock, allocate
+// and write freely.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,28 +31,29 @@ namespace chimera::runtime {
 /// "SIGINT", "SIGTERM", "SIGUSR1", else "signal N".
 std::string signalName(int signal);
 
-/// How long a run may go on after the first SIGINT or SIGTERM.
+/// How long a run may continue after the first SIGINT or SIGTERM.
 struct Grace {
   std::chrono::milliseconds time;
-  /// Hears of that signal, on the thread that reads signals.
+  /// Called with that signal, on the thread that reads signals.
   std::function<void(int)> onBegin = {};
 };
 
 class Signals {
 public:
-  /// A signal that comes again this soon is the same one: `timeout` and some
-  /// launchers send it to the process and to its group.
+  /// A signal that is repeated within this time counts once: `timeout` and some
+  /// launchers send it both to the process and to its group.
   static constexpr std::chrono::milliseconds kSame{500};
 
-  /// Keeps SIGUSR1 pending, also over an exec, until a Signals reads it. SIGINT
-  /// and SIGTERM still end the process until then, since there is nothing to
-  /// report or to save yet. To be called before any thread starts.
+  /// Keeps SIGUSR1 pending, also across an exec, until a Signals object reads
+  /// it. SIGINT and SIGTERM still end the process until then, because there is
+  /// nothing to report or save yet. Call it before any thread starts.
   static void holdBack();
 
-  /// Takes over the three signals. A signal that is ignored (by nohup, say)
-  /// stays ignored. Requires that the process has no other thread; threads that
-  /// start later inherit the mask. There may be one object at a time. Without a
-  /// grace time SIGINT and SIGTERM end the run at once.
+  /// Takes over the three signals. An ignored signal (because of nohup, for
+  /// example) stays ignored. Requires that the process has no other thread;
+  /// threads that start later inherit the signal mask. Only one object may
+  /// exist at a time. Without a grace time SIGINT and SIGTERM end the run at
+  /// once.
   explicit Signals(std::optional<Grace> grace = std::nullopt);
   /// The signals stay blocked.
   ~Signals();
@@ -76,26 +78,27 @@ private:
   bool askedToStop = false;          // guarded by mutex
   const std::optional<Grace> grace;
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> graceBegin; // of the thread that reads
+  std::optional<Clock::time_point> graceBegin; // used by the thread that reads
   std::atomic<int> askedBy{0};
   std::atomic<bool> ending{false};
   std::thread thread;
 };
 
-/// While it lives, signals call a function, on their thread, with their number.
-/// SIGUSR1 is to stop the run after the step, the others are to end it: a
-/// signal that begins the grace time is told as SIGUSR1, and again as itself
-/// when the time is over. A SIGUSR1 that came before is told at once. While
-/// nobody listens, SIGINT and SIGTERM end the process with status 128 + signal.
+/// While this object lives, signals call `onSignal` with their number, on the
+/// thread that reads signals. SIGUSR1 means: stop after the step. Other signals
+/// mean: end the run. A signal that begins the grace time is reported as
+/// SIGUSR1, and again as itself when the grace time is over. A SIGUSR1 that
+/// came earlier is reported at once. While no object listens, SIGINT and
+/// SIGTERM end the process with status 128 + signal.
 class Listening {
 public:
-  /// Without `signals` nothing is heard.
+  /// Without `signals` nothing is reported.
   Listening(Signals *signals, std::function<void(int)> onSignal)
       : signals(signals) {
     if (signals)
       signals->listen(std::move(onSignal));
   }
-  /// Returns when no call is under way.
+  /// Returns after a running call has ended.
   ~Listening() {
     if (signals)
       signals->listen(nullptr);

@@ -1,4 +1,4 @@
-//===- Standstill.cpp - Ranks that do not move ----------------------------===//
+//===- Standstill.cpp - Detects ranks that hang ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +19,8 @@ std::optional<uint32_t> Standstill::find() {
     const Status &status = page.of(rank);
     auto state = status.state.load();
     int64_t since = status.since.load();
-    // After its last step a rank waits, each time for at most the timeout, or
-    // saves, and then evaluates.
+    // After its last step a rank waits (each time for at most the timeout) or
+    // saves, so these states have no limit here. Evaluation has one.
     bool counts = state == Status::Absent || state == Status::Starting ||
                   state == Status::Running || state == Status::Evaluating;
     if (!counts || since != seen[rank].since)

@@ -1,13 +1,13 @@
-//===- Standstill.h - Ranks that do not move --------------------*- C++ -*-===//
+//===- Standstill.h - Detects ranks that hang -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// If a rank computes for ever, the ranks that wait for it time out. If all
-// ranks compute, or there is only one, no rank waits. Then the thread that
-// started the ranks finds it with this class.
+// If one rank computes forever, the ranks that wait for it time out. If all
+// ranks compute, or if there is only one rank, no wait can time out. For that
+// case the thread that started the ranks uses this class.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +23,12 @@ namespace chimera::runtime {
 
 class Standstill {
 public:
-  /// Of the ranks of `page`, which must outlive this.
+  /// Observes the ranks of `page`, which must outlive this object.
   Standstill(const StatusPage &page, std::chrono::milliseconds timeout);
 
-  /// A rank that has been starting, or at one instruction, for longer than the
-  /// timeout and half a second. A wait times out half a second earlier, and
-  /// says more. To be called several times a second.
+  /// Returns a rank that has been starting, or at one instruction, for longer
+  /// than the timeout and half a second. The half second lets a wait time out
+  /// first, because its error says more. Call it several times a second.
   std::optional<uint32_t> find();
 
 private:

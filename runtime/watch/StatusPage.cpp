@@ -22,12 +22,12 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 struct alignas(64) StatusPage::Head {
-  uint64_t nonce; ///< the file's, see SharedFile.h
-  /// The exit status of whoever claimed the report, 0 before.
+  uint64_t nonce; ///< of the file, see SharedFile.h
+  /// The exit status of the process that claimed the report; 0 before that.
   std::atomic<int32_t> exitStatus;
   std::atomic<uint32_t> reported;
-  /// The last step that any rank has begun and, in the top bit, whether it is
-  /// to be the last. One word, so that both change together.
+  /// The last step that any rank has begun. The top bit says that no later step
+  /// may begin. Both are in one word so that they change together.
   std::atomic<uint64_t> begun;
 };
 
@@ -48,10 +48,10 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
       bytes(sizeof(Head) + control.ranks() * sizeof(Status)) {
   uint32_t self = control.rank(), lowest = hostRanks.front();
   auto others = hostRanks | std::views::drop(1);
-  // Whether each of hostRanks has the page.
+  // For each of hostRanks: whether it has the page.
   std::vector<uint8_t> has(hostRanks.size(), 1);
   if (self == lowest) {
-    // The file stays open here until all others that can open it have done so.
+    // Keep the file open until all other ranks have opened it or failed to.
     SharedFile file = SharedFile::make(bytes);
     publish(file.number(), self);
     for (uint32_t rank : others)
@@ -75,7 +75,7 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
       sharers.push_back(hostRanks[i]);
 }
 
-/// Maps `file` and enters this process.
+/// Maps `file` and enters this process's PID.
 void StatusPage::publish(int file, uint32_t self) {
   map(file);
   of(self).pid.store(getpid());
@@ -83,7 +83,7 @@ void StatusPage::publish(int file, uint32_t self) {
 
 StatusPage::~StatusPage() { munmap(memory, bytes); }
 
-/// Maps `file`, or for -1 memory of this process; both start as zeros.
+/// Maps `file`, or memory of this process if `file` is -1. Both start as zeros.
 void StatusPage::map(int file) {
   int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);

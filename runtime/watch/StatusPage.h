@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One entry for each rank, written by that rank before each instruction and
-// readable by every rank of the host, also after the writer has died. For whom
-// a rank waits follows from its instruction and the program (see Report.h).
+// One entry for each rank, written by that rank before each instruction. Every
+// rank of the host can read it, even after the writer has died. The ranks that
+// a rank waits for are not stored: they follow from its instruction and the
+// program (see Report.h).
 //
-// Ranks of one process share plain memory, processes of one host a file without
-// a name, which is gone with the last of them.
+// Ranks of one process share plain memory. Processes of one host share a file
+// without a name, which disappears with the last of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,11 +31,11 @@ public:
   /// A page in this process's memory.
   explicit StatusPage(uint32_t ranks);
 
-  /// The page of this host's processes. The lowest of `hostRanks` makes it and
-  /// tells the others over `control`; all of them must call this. A rank that
-  /// cannot open the page, for example in a container, gets a page of its own,
-  /// as if it were alone on its host. Throws std::runtime_error where there is
-  /// no memory for the page, and whatever waits throw.
+  /// The page of this host's processes. A collective call of `hostRanks`: the
+  /// lowest of them makes the page and tells the others over `control`. A rank
+  /// that cannot open the page (in a container, for example) gets a page of its
+  /// own, as if it were alone on its host. Throws std::runtime_error if there
+  /// is no memory for the page, and throws what waits throw.
   StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
              std::chrono::milliseconds timeout);
 
@@ -43,27 +44,26 @@ public:
   StatusPage &operator=(const StatusPage &) = delete;
 
   uint32_t ranks() const { return count; }
-  /// The ranks whose processes share the page with this one, ascending, this
-  /// one included.
+  /// The ranks whose processes share this page, ascending, including this rank.
   const std::vector<uint32_t> &sharing() const { return sharers; }
   Status &of(uint32_t rank) { return entries()[rank]; }
   const Status &of(uint32_t rank) const {
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
-  /// Whether `step`, not the first, may begin. Every rank asks before it begins
-  /// a step, in order. Once askToStop was called no rank begins a step that
-  /// none had begun: all stop after the same one.
+  /// Whether `step`, which is not the first, may begin. Every rank calls this
+  /// before each step, in order. After askToStop, no rank begins a step that no
+  /// rank has begun yet, so all ranks stop after the same step.
   bool mayBegin(uint64_t step);
-  /// Any thread may call it, more than once.
+  /// Any thread may call it, any number of times.
   void askToStop();
   bool askedToStop() const;
 
-  /// True for the first caller on the host: it alone reports. Its `exitStatus`
-  /// is the one with which all processes leave.
+  /// Returns true for the first caller on the host: only that process reports.
+  /// All processes of the host exit with its `exitStatus`.
   bool claimReport(int exitStatus);
   int exitStatus() const;
-  /// The process that reports sets this when its report is written.
+  /// The process that reports calls this after its report is written.
   void setReported();
   bool reported() const;
 

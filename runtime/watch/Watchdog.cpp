@@ -1,4 +1,4 @@
-//===- Watchdog.cpp - Ends a process that waits for ever ------------------===//
+//===- Watchdog.cpp - Ends a process that hangs ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

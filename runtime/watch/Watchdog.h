@@ -1,13 +1,13 @@
-//===- Watchdog.h - Ends a process that waits for ever ----------*- C++ -*-===//
+//===- Watchdog.h - Ends a process that hangs -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Some waits for other ranks are inside a library that knows no timeout: when
-// MPI starts, makes communicators or ends. No watcher helps then, because there
-// is no status page yet, or no longer.
+// Some waits for other ranks are inside a library call without a timeout: when
+// MPI starts, creates communicators or ends. A Watcher does not help then,
+// because the status page does not exist yet, or no longer exists.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@
 
 namespace chimera::runtime {
 
-/// If the object still exists after `timeout`, calls `onExpiry` on another
-/// thread, with a message that says what it waited for. Without `onExpiry` it
+/// If this object still exists after `timeout`, it calls `onExpiry` on another
+/// thread, with a message that says what it waited for. Without `onExpiry`, it
 /// reports that message and ends the process with status 1.
 class Watchdog {
 public:

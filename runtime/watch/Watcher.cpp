@@ -24,7 +24,7 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-/// A watcher asks once in so many periods whether its neighbour is stopped.
+/// Every how many periods a watcher checks whether its neighbour is stopped.
 constexpr unsigned kStoppedEvery = 5;
 
 uint32_t nextOf(const std::vector<uint32_t> &ranks, uint32_t self) {
@@ -66,7 +66,8 @@ bool Watcher::isDead(uint32_t rank) const {
   if (rank == self || pid == 0)
     return false;
   bool isGone = kill(pid, 0) != 0 && errno == ESRCH;
-  // The state is read after the process was found gone: it sets Done first.
+  // Read the state only after the process was found gone: a process sets Done
+  // before it ends.
   return (isGone || (rank == next && isZombie(pid))) &&
          status.state.load() != Status::Done;
 }
@@ -85,7 +86,7 @@ bool Watcher::anyFailed() const {
 }
 
 void Watcher::watch() {
-  // Begins again whenever the next rank is seen not stopped.
+  // Starts again whenever the next rank is seen running.
   Deadline patience(afterWaits(timeout));
   constexpr unsigned kTurnsToEnd = 8;
   unsigned turnsSinceHeard = 0;
@@ -102,16 +103,18 @@ void Watcher::watch() {
     }
     std::vector<uint32_t> dead = findDead();
     bool hasCause = !dead.empty() || anyFailed();
-    // Its thread may compute for long.
+    // After an abort, end the process if its thread has not ended it soon: it
+    // may compute for a long time.
     if (!hasCause && !(heard && ++turnsSinceHeard > kTurnsToEnd))
       continue;
     std::string headline = hasCause ? "" : *heard;
-    lock.unlock(); // who tells may hear itself
+    lock.unlock(); // `tell` may call `hear`
     endProcess(tell(1, dead, headline));
   }
 }
 
-/// It ends the process as `leave` does, if that has not ended by itself soon.
+/// Notes that the run was aborted. If the process does not end by itself soon,
+/// `watch` ends it as `leave` does.
 void Watcher::hear(const std::string &reason) {
   std::lock_guard lock(mutex);
   if (!heard)
@@ -130,7 +133,8 @@ void Watcher::leave(const std::string &reason) {
 }
 
 void Watcher::end(int signal) {
-  // A launcher sends the same signal for a dead rank and for a user's stop.
+  // A launcher sends the same signal after a rank has died and when a user
+  // stops the run.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
   endProcess(tell(exitStatus, dead,
@@ -144,7 +148,7 @@ bool Watcher::handIn(const std::vector<uint32_t> &dead,
     return control.handIn(accountOf(page, ranks, dead, headline).bytes(),
                           static_cast<uint32_t>(ranks.size()));
   } catch (const std::exception &) {
-    return false; // no memory, no connection
+    return false; // no memory, or no connection
   }
 }
 
@@ -158,11 +162,13 @@ void Watcher::writeForAll(
   });
 }
 
-/// Reports, or waits until another process has. Returns the exit status.
+/// Makes the report, or waits until another process has made it. Returns the
+/// exit status.
 int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
                   const std::string &headline) {
   if (page.claimReport(exitStatus)) {
-    // The other hosts have a part in it, and see nothing of this one's page.
+    // Tell the other hosts: they cannot see this host's page, and their
+    // accounts are part of the report.
     control.abort(!dead.empty()
                       ? "rank " + std::to_string(dead.front()) + " died"
                   : headline.empty() ? "a rank failed"
@@ -170,14 +176,14 @@ int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
     if (!handIn(dead, headline))
       writeReport(program, page, ranks, dead, headline);
     page.setReported();
-    // A process that is stopped ends when it goes on, and a launcher may leave
-    // it as it is.
+    // Let stopped processes continue, so that they see the end of the run and
+    // end. A launcher may not do that.
     for (uint32_t rank : ranks)
       if (pid_t pid = page.of(rank).pid.load(); rank != self && isStopped(pid))
         kill(pid, SIGCONT);
     return exitStatus;
   }
-  // The first process that ends makes mpirun end the others, so wait until the
+  // After the first process ends, mpirun ends the others. So wait until the
   // report is written.
   for (int i = 0; i < 300 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

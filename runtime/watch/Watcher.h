@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where each rank is a process, nothing tells the others that one died: mpirun
-// ends them a second later without a word. This thread looks every 50 ms at the
-// processes of its host and at their entries on the status page. When a process
-// is dead or has failed, the first watcher that sees it sees to a report, and
-// every process of the host ends at once (EndProcess.h): there is nothing to
-// save, and MPI's own ways to end take seconds. Over several hosts one of them
-// writes for all that can reach it (Control::handIn).
+// If each rank is a process, nothing tells the others that one has died: mpirun
+// ends them a second later without a message. This thread checks the processes
+// of its host and their entries on the status page every 50 ms. If a process is
+// dead or has failed, the first watcher that sees it makes a report, and every
+// process of the host ends at once (EndProcess.h): there is nothing to save,
+// and MPI's own ways to end take seconds. With several hosts, one host writes
+// the report for all that can reach it (Control::handIn).
 //
-// A stopped process (SIGSTOP) cannot report itself, and not every wait for it
-// times out. A dead process seems alive until its parent collects its status.
-// So each rank of the host also watches one other rank for these two.
+// Two states need more. A stopped process (SIGSTOP) cannot report itself, and
+// not every wait for it times out. A dead process looks alive until its parent
+// collects its status. So each rank also watches the next rank of its host for
+// these two states.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +37,10 @@ namespace chimera::runtime {
 
 class Watcher {
 public:
-  /// Starts watching `hostRanks`, and hears by `control` of what happens
-  /// elsewhere. A process that is stopped for longer than `timeout` is a
-  /// failure. `onAbort` is called with the reason, on any thread, when this run
-  /// is aborted. The arguments must outlive this.
+  /// Starts to watch `hostRanks`. News of other hosts comes through `control`.
+  /// A process that is stopped for longer than `timeout` is a failure.
+  /// `onAbort` is called with the reason, on any thread, if the run is aborted.
+  /// The arguments must outlive this object.
   Watcher(const program::ProgramT &program, StatusPage &page, Control &control,
           const std::vector<uint32_t> &hostRanks,
           std::chrono::milliseconds timeout,
@@ -49,17 +50,18 @@ public:
   Watcher(const Watcher &) = delete;
   Watcher &operator=(const Watcher &) = delete;
 
-  /// This rank has failed: marks it so, tells the others, sees to a report and
-  /// ends the process with status 1.
+  /// Called if this rank has failed: marks its entry, tells the other ranks,
+  /// makes a report, and ends the process with status 1.
   [[noreturn]] void fail(const std::string &reason);
 
-  /// This rank was aborted by one that may be on another host: ends the process
-  /// like fail, but leaves it to the watcher to report what this host knows.
+  /// Called if another rank, perhaps on another host, aborted the run: ends the
+  /// process like fail, but gives the watchers time to report first what this
+  /// host knows.
   [[noreturn]] void leave(const std::string &reason);
 
-  /// `signal` tells this process to end: sees to a report, which names the dead
-  /// if there are any, and ends it with status 128 + signal. Any thread may
-  /// call it.
+  /// Called if `signal` is to end this process: makes a report, which names the
+  /// dead ranks if there are any, and ends the process with status 128 + signal
+  /// (1 if a rank has died or failed). Any thread may call it.
   [[noreturn]] void end(int signal);
 
 private:
@@ -80,12 +82,12 @@ private:
   Control &control;
   const uint32_t self;
   const std::vector<uint32_t> ranks;
-  const uint32_t next; ///< after self on this host; after the last the first
+  const uint32_t next; ///< the next rank of this host, cyclically
   const std::chrono::milliseconds timeout;
   std::mutex mutex;
   std::condition_variable condition;
   bool stopping = false;
-  std::optional<std::string> heard; ///< why the run was aborted
+  std::optional<std::string> heard; ///< why the run was aborted, if it was
   std::thread thread;
 };
 

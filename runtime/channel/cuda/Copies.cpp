@@ -18,27 +18,28 @@ using cuda::CudaDevice;
 using cuda::CudaQueue;
 
 namespace {
-/// A stream of a rank. Only that rank's thread puts anything on it.
+/// A stream of a rank. Only that rank's thread enqueues operations on it.
 struct Lane {
   std::unique_ptr<CudaQueue> queue;
-  Block scratch = {}; ///< where sums collect what is on other GPUs
+  Block scratch = {}; ///< holds contributions of other GPUs
   uint64_t scratchBytes = 0;
 
-  /// Where an operation was put on a stream, perhaps another rank's, and no
-  /// queue of this rank was ordered behind it, it still uses the rank's memory.
-  /// So memory is freed only when the device ends, behind this stream.
+  /// Called for an operation on a stream (perhaps of another rank) that no
+  /// queue of this rank will wait for. The operation still uses this rank's
+  /// memory. So the device is marked as failed, which keeps its memory until
+  /// the device ends, and this stream waits for the operation.
   void giveUp(CudaDevice &device, const Event &done) const noexcept {
     device.fail(std::make_exception_ptr(
         std::runtime_error("an operation was given up before its end")));
     try {
       device.wait(queue->stream(), done);
     } catch (const std::exception &) {
-      // Nothing is executed any more on a GPU that says so.
+      // The GPU reports an error, so it executes nothing any more.
     }
   }
 };
 
-/// An end of a message.
+/// One end of a message.
 class Message final : public local::Message {
 public:
   Message(local::Pair &pair, Bytes bytes, bool isSend, uint32_t peer,
@@ -50,7 +51,7 @@ public:
       lane.giveUp(device, done);
   }
 
-  /// Puts the copy on this end's lane.
+  /// Puts the copy on this end's stream.
   void moveWith(Message &other) {
     CudaQueue &queue = *lane.queue;
     queue.wait(after);
@@ -62,7 +63,7 @@ public:
     done = other.done = queue.record();
   }
 
-  /// After the end of the message.
+  /// Makes `queue` wait for the copy. Requires that the message has ended.
   void order(Queue &queue) {
     queue.wait(done);
     done = {};
@@ -72,13 +73,13 @@ private:
   CudaDevice &device;
   const Lane &lane;
   Event after;
-  Event done; ///< behind the copy, until a queue is
+  Event done; ///< the end of the copy; reset by `order`
 };
 
 /// One all-reduce.
 struct Sum final : local::Reduction {
-  /// It is GivenUp where whoever puts it on a stream failed: that rank says so,
-  /// and the others wait on.
+  /// GivenUp: the rank that enqueued the all-reduce failed. That rank reports
+  /// the error, and the others wait until the run is aborted.
   enum State : uint32_t { Starting, Moving, GivenUp, Done };
 
   struct Start {
@@ -86,9 +87,9 @@ struct Sum final : local::Reduction {
     Event after = {};
   };
   std::vector<Start> starts; ///< by member; guarded by the hub's mutex
-  bool isDropped = false;    ///< by a member, before it began; so is this
+  bool isDropped = false;    ///< by a member before it began; guarded too
   std::atomic<uint32_t> state{Starting};
-  Event done; ///< behind all of it
+  Event done; ///< the end of the whole all-reduce
 
   bool hasEnded() const {
     return state.load(std::memory_order_acquire) == Done;
@@ -105,7 +106,7 @@ public:
       return;
     {
       std::lock_guard lock(hub->mutex);
-      sum->isDropped = true; // where it has not begun
+      sum->isDropped = true; // has no effect if it has begun
     }
     while (sum->state.load(std::memory_order_acquire) == Sum::Moving)
       sched_yield();
@@ -113,7 +114,7 @@ public:
       lane.giveUp(device, sum->done);
   }
 
-  /// After the end of the all-reduce.
+  /// Makes `queue` wait for the all-reduce. Requires that it has ended.
   void order(Queue &queue) {
     queue.wait(sum->done);
     isOrdered = true;
@@ -229,7 +230,8 @@ public:
   }
 
 private:
-  /// Sums of several GPUs are made in pieces of a multiple of so many bytes.
+  /// If several GPUs take part, a sum is made in pieces whose size in bytes is
+  /// a multiple of this.
   static constexpr uint64_t kPiece = 256;
 
   Lane &prepareLane(const LaneKey &key) {
@@ -247,7 +249,8 @@ private:
     return lane->second;
   }
 
-  /// Whether kernels of this rank's GPU may be unable to read a rank's memory.
+  /// Whether this rank's GPU may be unable to read memory of `rank` in a
+  /// kernel.
   bool isFar(uint32_t rank) const {
     return !device.worksOnHost() && options.gpus[rank] != options.gpus[self];
   }
@@ -264,9 +267,9 @@ private:
     return message;
   }
 
-  /// Folds into the sum of the member `own`, which is this rank, and copies
-  /// that to the others'. A sum may be one of its member's contributions, which
-  /// have all been read by then.
+  /// Enqueues the fold into the sum of this rank (the member `own`), and then
+  /// the copies to the other members' sums. Copying last is safe if a sum is
+  /// also a contribution, because all contributions have been read by then.
   Event add(CudaQueue &queue, const Lane &lane, Sum &sum, size_t own) const {
     for (const Sum::Start &start : sum.starts)
       queue.wait(start.after);
@@ -296,7 +299,7 @@ private:
     return queue.record();
   }
 
-  /// "ranks 1, 2 to start an all-reduce"
+  /// What the wait waits for, such as "ranks 1, 2 to start an all-reduce".
   std::string awaited(const Sum &sum) const {
     std::lock_guard lock(hub->mutex);
     std::string missing;

@@ -14,24 +14,25 @@
 namespace chimera::runtime {
 
 struct CopyOptions {
-  /// The number of the GPU of each rank.
+  /// The GPU number of each rank.
   std::vector<int> gpus;
-  /// Memory for an all-reduce between several GPUs: what others contribute is
-  /// copied there first.
+  /// Bytes of scratch memory for an all-reduce between several GPUs.
+  /// Contributions on other GPUs are first copied there.
   uint64_t scratchBytes = uint64_t(16) << 20;
 };
 
-/// The channels of `rank`, a thread of this process that uses `device`, as all
-/// ranks of `hub` are. They may share GPUs. The device outlives them.
+/// The channels of `rank`. All ranks of `hub` are threads of this process and
+/// use CUDA devices; they may share GPUs. The device must outlive the channels.
 ///
-/// The two ends of a message meet on the host, and whoever posts the second
-/// puts a copy on a stream of its own, after what both ends come after. Whoever
-/// is the last to start an all-reduce puts all of it on a stream. So the host
-/// waits for the hosts of other ranks, and for no GPU; and a stream only waits
-/// for what is on streams already, whose work ends without any host.
+/// The two ends of a message are matched on the host. The rank that posts
+/// second puts the copy on a stream of its own, after the events of both ends.
+/// The rank that starts an all-reduce last puts the whole all-reduce on its
+/// stream. So the host waits for hosts of other ranks but not for a GPU. A
+/// stream only waits for operations that are already enqueued, and these
+/// complete without any host.
 ///
-/// A rank's own streams are those of its model of messages (LaneKey.h).
-/// `prepare` takes all memory.
+/// The streams of a rank follow from the message model (LaneKey.h). `prepare`
+/// allocates all memory.
 std::unique_ptr<Channels> makeCopyChannels(std::shared_ptr<local::Hub> hub,
                                            uint32_t rank,
                                            cuda::CudaDevice &device,

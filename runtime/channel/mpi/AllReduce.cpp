@@ -1,4 +1,4 @@
-//===- AllReduce.cpp - An ordered all-reduce over messages ----------------===//
+//===- AllReduce.cpp - An ordered all-reduce over MPI ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace chimera::runtime::mpi;
 Block Scratch::take(uint64_t bytes) {
   if (auto entry = spare.extract(bytes))
     return std::move(entry.mapped());
-  // Zeroing it would take longer than to receive it.
+  // Zeroing the memory would take longer than receiving into it.
   return makeBlock(bytes);
 }
 
@@ -40,7 +40,8 @@ AllReduce::~AllReduce() {
   abandon(sends, false);
 }
 
-/// Elements are shared out evenly; the last member takes an incomplete one too.
+/// Splits the elements evenly. The last chunk also has the incomplete last
+/// element.
 AllReduce::Range AllReduce::chunkOf(size_t member) const {
   uint64_t elements = sum.size() / elementBytes(type);
   auto boundary = [&](size_t i) {
@@ -70,7 +71,7 @@ void AllReduce::postScatter() {
   }
 }
 
-/// A slice takes some 50 µs.
+/// The fold of one slice takes about 50 µs.
 void AllReduce::foldSlice() {
   constexpr uint64_t kSlice = 128 << 10;
   Range mine = chunkOf(place);
@@ -105,7 +106,8 @@ void AllReduce::advance(bool inTurn) {
     postScatter();
     phase = Scatter;
   }
-  // The sends too: the sum may be one of the contributions being sent.
+  // The sends must be complete too, because the sum may be a contribution that
+  // is being sent.
   if (phase == Scatter && inTurn && test(receives) && test(sends))
     phase = Fold;
   if (phase == Fold) {

@@ -1,17 +1,19 @@
-//===- AllReduce.h - An ordered all-reduce over messages --------*- C++ -*-===//
+//===- AllReduce.h - An ordered all-reduce over MPI -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MPI_Allreduce sums in an order of its own. Here every member owns a chunk of
-// the elements: it gets that chunk of every contribution, folds them in the
-// declared order and sends the result to all. A member sends and receives about
-// twice the bytes of the sum for one contribution a member, as the best
-// algorithms do, and every pair of members exchanges two messages.
+// MPI_Allreduce chooses its own order of summation. Here every member owns a
+// chunk of the elements. It receives that chunk of every contribution, folds
+// the contributions in the declared order, and sends the result to all members.
+// If each member gives one contribution, a member sends and receives about
+// twice the bytes of the sum, as in the best algorithms. Between every pair of
+// members there are two messages in each direction.
 //
-// It folds a slice at a time, so as not to hold up for long who drives it.
+// It folds one slice at a time, so that the thread that drives it is not kept
+// busy for long.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +27,9 @@
 
 namespace chimera::runtime::mpi {
 
-/// Memory of all-reduces that are done, for others of the same sizes: memory
-/// from the system costs a page fault each 4 KiB, a quarter of an all-reduce's
-/// time. Nothing is in it.
+/// A pool of memory for all-reduces. Memory that comes from the kernel costs a
+/// page fault for every 4 KiB, which took a quarter of an all-reduce's time.
+/// The contents are undefined.
 class Scratch {
 public:
   Block take(uint64_t bytes);
@@ -41,14 +43,14 @@ private:
 
 class AllReduce final : public Sum {
 public:
-  /// Contributions are exchanged on `scatter`. Members must advance the
-  /// all-reduces of a group for the first time in one order.
+  /// Contributions are exchanged on `scatter` and sums on `gather`. All members
+  /// must make the first `advance` of a group's all-reduces in the same order.
   AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
             std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
             MPI_Comm gather, Scratch &scratch);
   ~AllReduce() override;
 
-  /// Of the two exchanges the second waits until it is in turn.
+  /// Starts the second exchange only if `inTurn`.
   void advance(bool inTurn) override;
   bool postedAll() const override { return phase >= Gather; }
   bool done() const override { return phase == Done; }
@@ -66,16 +68,16 @@ private:
   uint32_t self;
   ElementType type;
   std::vector<uint32_t> members;
-  size_t place = 0; // of this rank among the members
+  size_t place = 0; // index of this rank in `members`
   Bytes sum;
   MPI_Comm scatter, gather;
   Scratch &scratch;
   enum { Start, Scatter, Fold, Gather, Done } phase = Start;
-  uint64_t folded = 0; // bytes of the own chunk
+  uint64_t folded = 0; // bytes of the own chunk that are folded
   std::vector<MPI_Request> sends;
   std::vector<MPI_Request> receives;
-  // For each contribution: who gives it, and this rank's own in whole, or its
-  // chunk of another's.
+  // For each contribution: the rank that gives it; then the whole contribution
+  // of this rank, or this rank's chunk of another's contribution.
   std::vector<uint32_t> givers;
   std::vector<const std::byte *> own;
   std::vector<Block> others;

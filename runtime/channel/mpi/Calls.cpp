@@ -1,4 +1,4 @@
-//===- Calls.cpp - MPI calls with errors and large sizes ------------------===//
+//===- Calls.cpp - Checked MPI calls of any size --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -65,10 +65,10 @@ bool mpi::test(std::vector<MPI_Request> &requests) {
   return flag;
 }
 
-/// A receive that no message has come for ends as soon as it is cancelled. One
-/// whose message is here in part cannot be cancelled in Open MPI, whatever the
-/// standard says, and a wait for it would last until its sender moves the rest.
-/// MPI_Request_free would not help: MPI would go on writing.
+/// A receive without a matching message ends as soon as it is cancelled. Open
+/// MPI cannot cancel a receive whose message has partly arrived, although the
+/// standard requires it. Waiting for it would last until the sender sends the
+/// rest. MPI_Request_free would not help, because MPI would continue to write.
 void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
   constexpr std::chrono::milliseconds kMoment(50);
   auto dropEnded = [&] {
@@ -84,7 +84,7 @@ void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
       if (request != MPI_REQUEST_NULL)
         MPI_Cancel(&request);
   dropEnded();
-  // Once blocks are kept there is nothing to be won by waiting.
+  // If blocks are already kept, waiting has no benefit.
   Pace pace;
   for (Deadline deadline(kMoment);
        !requests.empty() && !blocksAreKept() && !deadline.passed();) {

@@ -1,4 +1,4 @@
-//===- Calls.h - MPI calls with errors and large sizes ----------*- C++ -*-===//
+//===- Calls.h - Checked MPI calls of any size ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,28 +13,30 @@
 
 #include <mpi.h>
 
-// All are called in turn, see Turns.h.
+// All of these functions require `enter` (see Turns.h).
 namespace chimera::runtime::mpi {
 
-/// Throws std::runtime_error with MPI's own words unless `code` is success.
+/// Throws std::runtime_error with MPI's error text unless `code` is
+/// MPI_SUCCESS.
 void check(int code, const char *call);
 
-/// A communicator over all ranks, which calls return errors of. Collective.
+/// A new communicator over all ranks whose calls return errors instead of
+/// aborting. A collective call.
 MPI_Comm duplicateWorld();
 
-/// Posts the sends or receives of `bytes` and appends them to `requests`. A
-/// message of more than 1 GiB goes in pieces, which its two ends cut alike.
+/// Posts the sends or receives of `bytes` and appends their requests. A message
+/// of more than 1 GiB is split into pieces, in the same way at both ends.
 void send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
           std::vector<MPI_Request> &requests);
 void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
              std::vector<MPI_Request> &requests);
 
-/// Whether all `requests` are complete; if so, clears them.
+/// Whether all `requests` are complete. If so, clears them.
 bool test(std::vector<MPI_Request> &requests);
 
-/// Ends requests that nobody waits for any more, after an error: cancels
-/// receives and gives all a moment. What has not ended by then is leaked, and
-/// its memory kept (see Block.h).
+/// Ends requests that nobody waits for any more, after an error. Cancels
+/// receives and waits a moment for all requests. Requests that have not ended
+/// by then are leaked, and no block is freed any more (see Block.h).
 void abandon(std::vector<MPI_Request> &requests, bool receives);
 
 } // namespace chimera::runtime::mpi

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// MPI moves nothing unless someone is inside it, and its blocking calls spin.
-// So waits test, yield and nap, and each of them drives all outstanding
-// all-reduces of the rank; while the rank computes its progress thread, if it
-// has one, drives all that is in flight.
+// MPI moves bytes only while a thread is inside an MPI call, and its blocking
+// calls spin. So a wait tests, yields and naps instead, and it drives all
+// outstanding all-reduces of the rank. While the rank computes, its progress
+// thread (if it has one) drives everything that is in flight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,29 +29,29 @@
 using namespace chimera::runtime;
 
 namespace {
-/// The name of calls that advance all-reduces, see mpi::enter.
+/// The name that mpi::enter gets for calls that advance all-reduces.
 constexpr const char *kAllReduce = "MPI, in an all-reduce,";
 
 class MpiChannels;
 
-/// Counted as open until its wait has succeeded or it is destroyed.
+/// Counts as open until its wait succeeds or it is destroyed.
 struct Operation : Request {
   explicit Operation(MpiChannels &channels);
   ~Operation() override { close(); }
 
-  /// For what the rank waits.
+  /// What the rank waits for, for error messages.
   virtual std::string awaited() const = 0;
 
   void close();
 
   MpiChannels &channels;
-  std::atomic<bool> done{false}; ///< with all its bytes where they belong
+  std::atomic<bool> done{false}; ///< all its bytes have been moved
 
 private:
   bool open = true;
 };
 
-/// Of the rank's thread alone.
+/// Used by the rank's thread only.
 struct Message final : Operation {
   Message(MpiChannels &channels, uint64_t size, bool isSend, uint32_t peer)
       : Operation(channels), size(size), isSend(isSend), peer(peer) {}
@@ -133,7 +133,8 @@ public:
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
             group, self, type, std::move(given), sum, scatter, gather, scratch);
-      // MPI may copy for milliseconds before it returns: the thread's affair.
+      // MPI may copy for milliseconds before it returns, so leave the start to
+      // the progress thread if there is one.
       if (!thread) {
         auto call = mpi::enter(kAllReduce);
         reduction->sum->advance(false);
@@ -160,7 +161,7 @@ public:
 
   void abort(const std::string &reason) override;
 
-  /// Takes a reduction off the list, if need be, and ends it.
+  /// Removes a reduction from the list, if it is there, and destroys it.
   void end(Reduction &reduction) {
     mpi::Turn lock;
     if (std::ranges::count(reductions, &reduction)) {
@@ -189,20 +190,21 @@ private:
   uint32_t self = 0;
   uint32_t size = 0;
   uint32_t largestTag = 0;
-  // Separate communicators keep messages and the two exchanges of all-reduces
-  // apart.
+  // Messages and the two exchanges of all-reduces have separate communicators,
+  // so that they cannot match each other.
   MPI_Comm messages, scatter, gather;
-  // Where MPI sums itself: the members of each group that was prepared.
+  // If MPI does the summation: a communicator for each prepared group.
   const bool ownAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
-  // Guards the reductions, what they are made of, and the failure. Only the
-  // rank's thread changes the list, so it may ask whether it is empty.
+  // Guards the reductions, their members and `failure`. Only the rank's thread
+  // changes the list, so that thread may check without the lock whether the
+  // list is empty.
   mpi::RankFirst reducing;
   mpi::Scratch scratch;
-  std::vector<Reduction *> reductions; ///< not known to be done, oldest first
+  std::vector<Reduction *> reductions; ///< not known to be done; oldest first
   std::exception_ptr failure;          ///< of the progress thread
-  // Any test makes MPI go round for all requests. The progress thread's own
-  // request, which nothing matches, leaves the rank's to the rank.
+  // Any MPI_Test makes progress on all requests. The progress thread tests this
+  // receive, which no send matches, so it never touches a request of the rank.
   MPI_Request pulse = MPI_REQUEST_NULL;
 
   std::mutex mutex;
@@ -210,7 +212,7 @@ private:
   std::atomic<bool> isAborted{false};
 
   std::optional<mpi::ProgressThread> thread;
-  bool unattended = true; ///< by the thread: something that was posted, or all
+  bool unattended = true; ///< posted or waited since the thread was last woken
 };
 } // namespace
 
@@ -223,7 +225,8 @@ void Operation::close() {
     channels.open.fetch_sub(1);
 }
 
-/// A receive must get as many bytes as it expects, not fewer.
+/// A receive must get exactly as many bytes as it expects. MPI itself accepts
+/// fewer.
 void Message::advance() {
   while (!requests.empty()) {
     int flag = 0;
@@ -276,7 +279,8 @@ MpiChannels::~MpiChannels() {
   auto call = mpi::enter("MPI_Comm_free");
   std::vector<MPI_Request> last{pulse};
   mpi::abandon(last, true);
-  // Freeing is collective; after an abort the others may not come.
+  // Freeing a communicator is collective. After an abort the others may not
+  // come.
   if (isAborted)
     return;
   for (auto &[group, communicator] : collectives)
@@ -310,10 +314,10 @@ void MpiChannels::prepare(const Communication &communication) {
   MPI_Group_free(&all);
 }
 
-/// With the lock and in turn.
+/// Requires the lock and a turn to call MPI.
 void MpiChannels::advanceReductions() {
-  // Of each group only the oldest that has messages left to post may go on to
-  // them.
+  // In each group only the oldest all-reduce that has messages left to post is
+  // in turn.
   std::vector<uint32_t> blocked;
   for (Reduction *reduction : reductions) {
     mpi::Sum &sum = *reduction->sum;
@@ -327,7 +331,7 @@ void MpiChannels::advanceReductions() {
   }
 }
 
-/// A turn of the progress thread.
+/// One turn of the progress thread.
 bool MpiChannels::drive() {
   if (auto call = mpi::tryToEnter("MPI_Test")) {
     int flag = 0;
@@ -351,9 +355,11 @@ bool MpiChannels::drive() {
   return open.load() > 0;
 }
 
-/// `message` is the operation, if it is one.
+/// Drives the reductions and tests the operation. `message` is the operation if
+/// it is a message, else null.
 bool MpiChannels::finished(Operation &operation, Message *message) {
-  // Where the progress thread is at the reductions, it is not for long.
+  // If the progress thread has the lock, it is advancing the reductions and
+  // will soon be done.
   if (mpi::Turn lock;
       !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
     if (failure)

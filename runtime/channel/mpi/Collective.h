@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// MPI_Iallreduce, which chooses its algorithm and with it the order of the sum:
-// floating-point results differ from the declared fold by rounding.
+// Uses MPI_Iallreduce. MPI chooses the algorithm and therefore the order of
+// summation, so floating-point results differ from the declared fold by
+// rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +21,15 @@ namespace chimera::runtime::mpi {
 
 class Collective final : public Sum {
 public:
-  /// Sums over `communicator`, whose members are the group's. Those must
-  /// advance its all-reduces for the first time in one order.
+  /// An all-reduce over `communicator`, whose members are the group's members.
+  /// All members must make the first `advance` of their all-reduces in the same
+  /// order.
   Collective(const ReduceGroup &group, ElementType type,
              std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
       : Sum(group.id), type(type), given(std::move(given)), sum(sum),
         communicator(communicator) {}
-  /// What is under way cannot be cancelled: see Calls.h.
+  /// MPI cannot cancel an MPI_Iallreduce in flight: see mpi::abandon in
+  /// Calls.h.
   ~Collective() override;
 
   void advance(bool inTurn) override;
@@ -37,11 +40,11 @@ private:
   void start();
 
   ElementType type;
-  std::vector<ConstBytes> given; ///< none, once that was added and started
+  std::vector<ConstBytes> given; ///< cleared after the start
   Bytes sum;
   MPI_Comm communicator;
-  uint64_t tailBytes = 0; ///< after the last whole element
-  Block tail;             ///< they, as a number
+  uint64_t tailBytes = 0; ///< size of the incomplete last element
+  Block tail;             ///< the incomplete last element, zero-extended
   bool finished = false;
   std::vector<MPI_Request> requests;
 };

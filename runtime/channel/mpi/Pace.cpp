@@ -1,4 +1,4 @@
-//===- Pace.cpp - How a loop of MPI calls passes time ---------------------===//
+//===- Pace.cpp - How a polling loop waits --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +17,16 @@ using namespace std::chrono_literals;
 
 bool Pace::everyRankHasACore = false;
 
-// 4 MiB take some 0.5 ms, of which a nap would be a sizeable part. Where ranks
-// share cores, one that naps makes way for those that have something to do.
+// A message of 4 MiB takes about 0.5 ms, and a nap would be a sizeable part of
+// that. If ranks share cores, a rank that naps frees its core for ranks that
+// have work.
 Pace::Pace()
     : Pace(everyRankHasACore ? 50us : 0us, everyRankHasACore ? 1000us : 50us,
            50us) {}
 
 std::chrono::nanoseconds Pace::next() {
-  // A reading of the clock is a sizeable part of a poll: the first go without.
+  // Reading the clock is a sizeable part of a poll, so the first turns do not
+  // read it.
   if (turns < kPolls) {
     ++turns;
     return {};
@@ -43,7 +45,7 @@ std::chrono::nanoseconds Pace::next() {
     sched_yield();
     return {};
   }
-  // What took long may be noticed a little late.
+  // The longer the wait has been, the less a late wake-up matters.
   return std::clamp<std::chrono::nanoseconds>(idle / 16, 20us, longestNap);
 }
 

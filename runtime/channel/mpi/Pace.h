@@ -1,16 +1,17 @@
-//===- Pace.h - How a loop of MPI calls passes time -------------*- C++ -*-===//
+//===- Pace.h - How a polling loop waits ------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MPI says whether a request is complete, not whether its bytes are moving. But
-// it moves them inside the call: one that found nothing to do is back within a
-// fraction of a microsecond, one that moved a fragment of 32 KiB takes several.
-// So a loop looks at how long its calls took. While bytes move nobody naps: of
-// a message that is copied in and out by two processes each waits for the other
-// after some fragments, and a nap of one throttles both.
+// MPI says whether a request is complete, but not whether its bytes are moving.
+// However, MPI moves bytes inside the calls: a call with nothing to do returns
+// within a fraction of a microsecond, and a call that moves a fragment of 32
+// KiB takes several microseconds. So a loop measures how long its calls take.
+// It does not nap while bytes move: when two processes copy a message in and
+// out of shared memory, each waits for the other after a few fragments, so a
+// nap of one slows both down.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,27 +26,28 @@ class Pace {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether every rank of this host has a core to itself, so that one that
-  /// polls takes nothing from another. For this process, to be set before there
-  /// is a second thread.
+  /// Whether every rank of this host has a core to itself, so that polling
+  /// takes no core from another rank. One value for the process. Set it before
+  /// a second thread starts.
   static bool everyRankHasACore;
 
-  /// Of a rank in a wait.
+  /// The pace of a rank that waits.
   Pace();
 
-  /// Polls, but for the first turns, only for `polling` since the last motion.
-  /// Naps for at most `longestNap`, and not before `patience` has passed.
+  /// After the first turns, the loop polls until `polling` has passed since
+  /// bytes last moved. Then it yields until `patience` has passed. Then it naps
+  /// for at most `longestNap` at a time.
   Pace(std::chrono::microseconds polling, std::chrono::microseconds patience,
        std::chrono::microseconds longestNap)
       : polling(polling), patience(patience), longestNap(longestNap) {}
 
-  /// Begins anew: the next turns poll.
+  /// Starts again with turns that poll.
   void restart() {
     turns = 0;
     ended = {};
   }
 
-  /// Makes `calls`, returns what they return and notes whether bytes moved.
+  /// Runs `calls`, returns their result and notes whether bytes moved.
   template <typename Calls> decltype(auto) during(Calls &&calls) {
     struct Noting {
       Pace &pace;
@@ -61,12 +63,12 @@ public:
     return calls();
   }
 
-  /// After calls without success: returns 0, at first at once, then after a
-  /// yield, then returns for how long to nap, which grows with the time since
-  /// the last motion.
+  /// Called after an unsuccessful turn. Returns how long to nap: 0 at first,
+  /// then 0 after a yield, then a time that grows with the time since bytes
+  /// last moved.
   std::chrono::nanoseconds next();
 
-  /// Passes that time.
+  /// Calls `next` and naps.
   void pause();
 
 private:
@@ -77,8 +79,8 @@ private:
   const std::chrono::microseconds patience;
   const std::chrono::microseconds longestNap;
   unsigned turns = 0;
-  Clock::time_point moved; ///< last
-  Clock::time_point ended; ///< the calls of this turn, if it was noted
+  Clock::time_point moved; ///< when bytes last moved
+  Clock::time_point ended; ///< the end of this turn's calls, if measured
 };
 
 } // namespace chimera::runtime::mpi

@@ -26,11 +26,11 @@ ProgressThread::~ProgressThread() {
 }
 
 void ProgressThread::run() {
-  // A wake-up costs the rank some microseconds, on a virtual machine tens. So
-  // once awake the thread rests before it sleeps, without being woken, the
-  // longer the oftener it was woken for nothing.
+  // A wake-up costs the rank some microseconds, and tens on a virtual machine.
+  // So after its work the thread first rests, and cannot be woken, before it
+  // sleeps. The rest doubles each time the thread was woken for nothing.
   constexpr std::chrono::microseconds kRest = 500us, kLongestRest = 4ms;
-  // Where ranks share cores it makes way for them sooner.
+  // If ranks share cores, nap sooner.
   Pace pace(0us, Pace::everyRankHasACore ? 300us : 50us, 500us);
   std::chrono::microseconds rest = kRest;
   bool rested = true;
@@ -38,8 +38,9 @@ void ProgressThread::run() {
   while (!stopping.load()) {
     uint32_t seen = bell.count();
     if (fresh.exchange(false)) {
-      // Where they share a core, the rank goes computing, or to sleep, first:
-      // one call may copy a whole large message and hold the core for as long.
+      // If the rank and this thread share a core, let the rank start to compute
+      // (or sleep) first: a single call may copy a whole large message and keep
+      // the core for that long.
       sched_yield();
       pace.restart();
       inFlight = true;

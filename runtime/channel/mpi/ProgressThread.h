@@ -15,26 +15,27 @@
 
 namespace chimera::runtime::mpi {
 
-/// Calls `drive` over and over while the rank is outside MPI and something is
-/// in flight. While bytes move, and shortly after, it yields between calls;
-/// then it naps for at most 0.5 ms; while it has nothing to do it sleeps.
+/// Calls `drive` repeatedly while the rank is outside MPI and operations are in
+/// flight. While bytes move, and shortly after, it yields between calls. Later
+/// it naps for at most 0.5 ms between calls. If there is nothing to do, it
+/// sleeps.
 class ProgressThread {
 public:
-  /// Starts the thread. `drive` must not throw, and returns whether anything is
-  /// still in flight.
+  /// Starts the thread. `drive` must not throw. It returns whether any
+  /// operation is still in flight.
   explicit ProgressThread(std::function<bool()> drive);
   ~ProgressThread();
   ProgressThread(const ProgressThread &) = delete;
   ProgressThread &operator=(const ProgressThread &) = delete;
 
-  /// The rank is going to compute with something in flight.
+  /// The rank starts to compute while operations are in flight.
   void wake() {
     paused.store(false);
     fresh.store(true);
     bell.ring();
   }
-  /// The rank drives MPI itself until `wake`: two would be in
-  /// each other's way.
+  /// From now until `wake`, only the rank drives MPI. Two threads would slow
+  /// each other down.
   void pause() { paused.store(true); }
 
 private:
@@ -45,7 +46,7 @@ private:
   std::atomic<bool> paused{true};
   std::atomic<bool> fresh{false}; ///< woken since the last turn
   std::atomic<bool> stopping{false};
-  std::thread thread; // last: it uses the others
+  std::thread thread; // last: it uses the other members
 };
 
 } // namespace chimera::runtime::mpi

@@ -36,12 +36,12 @@ MpiSession::MpiSession(MpiThreads threads) {
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
   mpi::Pace::everyRankHasACore = hostRanks().size() <= findCores().host;
-  // Short naps are asked for: without this the kernel may add 50 µs.
+  // Waits use short naps. By default the kernel may extend each nap by 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
 
 MpiSession::~MpiSession() {
-  // MPI_Finalize spins until all ranks are there; this does not.
+  // MPI_Finalize spins until all ranks are there; this wait does not.
   MPI_Request barrier;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
     int flag = 0;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Without MPI's header, so that whoever includes this needs none.
+// This header does not include mpi.h, so its users need no MPI headers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,28 +17,28 @@
 namespace chimera::runtime {
 
 struct MpiOptions {
-  /// Moves messages and drives all-reduces while the rank computes. Requires
-  /// allowsProgress.
+  /// Moves messages and drives all-reduces on a thread of its own while the
+  /// rank computes. Requires allowsProgress.
   bool progressThread = false;
-  /// Leaves the all-reduces of prepared groups to MPI_Iallreduce. Integers are
-  /// the same; floating-point sums differ from the declared fold by rounding.
+  /// Uses MPI_Iallreduce for the prepared groups. Integer sums are the same.
+  /// Floating-point sums differ from the declared fold by rounding.
   bool ownAllReduce = false;
 };
 
-/// Which threads of a process call MPI: that of the rank; its progress threads
-/// too, but no two at once; or all as they like. What is more than the first
-/// makes MPI's calls a little slower.
+/// Which threads of a process may call MPI. One: only the rank's thread.
+/// InTurn: also its progress threads, but only one thread at a time. Several:
+/// all threads at any time. InTurn and Several make MPI calls a little slower.
 enum class MpiThreads { One, InTurn, Several };
 
-/// MPI from MPI_Init to MPI_Finalize; one object in a process's life, for the
-/// thread that makes it.
+/// MPI from MPI_Init to MPI_Finalize. Create only one in a process; it is used
+/// by the thread that creates it.
 class MpiSession {
 public:
-  /// Asks MPI for as much as `threads` says. Throws std::runtime_error where
-  /// MPI does not start.
+  /// Requests the thread level of `threads` from MPI. Throws std::runtime_error
+  /// if MPI does not start.
   explicit MpiSession(MpiThreads threads = MpiThreads::One);
-  /// Waits, without spinning, until every rank is here. After a failure leave
-  /// by _exit instead: the others may never come.
+  /// Waits until every rank is here, without spinning. After a failure end the
+  /// process with _exit instead, because the other ranks may never come.
   ~MpiSession();
   MpiSession(const MpiSession &) = delete;
   MpiSession &operator=(const MpiSession &) = delete;
@@ -46,20 +46,21 @@ public:
   uint32_t rank() const { return self; }
   uint32_t ranks() const { return size; }
 
-  /// Whether MPI was asked to let several threads call it, and does.
+  /// Whether several threads were requested from MPI and are allowed to call
+  /// it.
   bool allowsProgress() const { return severalThreads; }
 
-  /// The ranks on this host, ascending, this one included.
+  /// The ranks on this host, ascending, including this rank.
   std::vector<uint32_t> hostRanks() const;
 
-  /// The texts of all ranks, in rank order. Every rank gives one, of at most
-  /// kText bytes. Throws std::invalid_argument for a longer one.
+  /// Returns the texts of all ranks, in rank order. A collective call. Throws
+  /// std::invalid_argument if `text` is longer than kText bytes.
   std::vector<std::string> exchange(const std::string &text) const;
   static constexpr size_t kText = 4096;
 
-  /// Channels over all ranks, of memory of the host. Every rank makes (and
-  /// destroys) its channels in the same order; each has message streams of its
-  /// own. Requests end before their channels.
+  /// Channels between all ranks, for host memory. A collective call: every rank
+  /// makes and destroys its channels in the same order. Different channels of a
+  /// rank are independent. Requests must be destroyed before their channels.
   std::unique_ptr<Channels> makeChannels(const MpiOptions &options = {}) const;
 
 private:

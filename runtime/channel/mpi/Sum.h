@@ -1,4 +1,4 @@
-//===- Sum.h - An all-reduce under way --------------------------*- C++ -*-===//
+//===- Sum.h - An all-reduce in flight --------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace chimera::runtime::mpi {
 
-/// A state machine that its rank's waits, or the progress thread, drive. It
-/// never blocks.
+/// An all-reduce as a state machine that never blocks. It is driven by the
+/// waits of its rank or by the progress thread.
 class Sum {
 public:
   explicit Sum(uint32_t group) : tag(group) {}
@@ -21,10 +21,10 @@ public:
   Sum(const Sum &) = delete;
   Sum &operator=(const Sum &) = delete;
 
-  /// Advances as far as it goes without waiting; MPI learns of it by the first
-  /// call. Only when `inTurn` may it post the last of its messages: those of
-  /// one group are posted in the order in which the all-reduces were started,
-  /// or their messages would mix.
+  /// Advances as far as possible without waiting. The first call starts the MPI
+  /// operations. The last messages are posted only if `inTurn`: the all-reduces
+  /// of a group must post them in the order in which they were started, because
+  /// their messages have the same tag.
   virtual void advance(bool inTurn) = 0;
 
   /// Whether it has posted all of its messages.

@@ -1,4 +1,4 @@
-//===- Turns.cpp - Who calls MPI when -------------------------------------===//
+//===- Turns.cpp - When a thread may call MPI -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::mpi;
 
 namespace {
-// MPI is one per process.
+// MPI is initialised once per process, so these are global.
 RankFirst library;
 bool takesTurns = false;
 CallMark ofRank, ofGuest;
@@ -23,7 +23,8 @@ void RankFirst::lock() {
   if (try_lock())
     return;
   ranksWaiting.fetch_add(1);
-  // A guest mostly leaves in less time than it takes to fall asleep.
+  // A guest usually releases the mutex sooner than this thread could fall
+  // asleep.
   bool got = false;
   for (int turn = 0; turn < 200 && !got; ++turn) {
     sched_yield();

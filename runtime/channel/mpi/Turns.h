@@ -1,4 +1,4 @@
-//===- Turns.h - Who calls MPI when -----------------------------*- C++ -*-===//
+//===- Turns.h - When a thread may call MPI ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A rank's thread and its progress thread both call MPI. Under
-// MPI_THREAD_MULTIPLE they do so at any time: a post must not wait while the
-// other copies megabytes within MPI. Where MPI allows threads in turn only
-// (MPI_THREAD_SERIALIZED) whoever calls it holds the lock of `enter`: there
-// posts may wait for a copy.
+// MPI_THREAD_MULTIPLE both call at any time, so a post never waits while the
+// other thread copies megabytes inside MPI. Under MPI_THREAD_SERIALIZED only
+// one thread may be inside MPI, so `enter` takes a lock and a post may wait for
+// such a copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,12 +26,12 @@
 
 namespace chimera::runtime::mpi {
 
-/// A mutex of a rank and guests: a guest gets it only where no rank waits. The
-/// lock goes to whoever is awake, so a rank could else wait for long while a
-/// guest takes it again and again.
+/// A mutex for a rank and its guests (progress threads). A guest gets the mutex
+/// only if no rank waits for it. With an ordinary mutex, a guest that takes it
+/// again and again could keep a rank waiting for long.
 class RankFirst {
 public:
-  // For ranks; with the names that std::unique_lock wants.
+  // For the rank; the names are those that std::unique_lock requires.
   void lock();
   bool try_lock() { return mutex.try_lock(); }
   void unlock() { mutex.unlock(); }
@@ -44,11 +44,12 @@ private:
 };
 using Turn = std::unique_lock<RankFirst>;
 
-/// Whether MPI wants to be called by one thread at a time. For this process, to
-/// be set before there is a second thread.
+/// Sets whether only one thread at a time may be inside MPI. One value for the
+/// process. Set it before a second thread starts.
 void takeTurns(bool wanted);
 
-/// While it lives, its thread may call MPI, and callsUnderWay shows the call.
+/// While this object lives, its thread may call MPI, and callsUnderWay reports
+/// the call.
 class [[nodiscard]] MarkedCall {
 public:
   MarkedCall(Turn turn, CallMark &mark, const char *call) noexcept
@@ -64,18 +65,20 @@ public:
   }
 
 private:
-  Turn turn; ///< holds nothing where no turns are taken
+  Turn turn; ///< empty unless threads call MPI in turn
   CallMark *mark;
 };
 
-/// For the thread of a rank: lets it make `call`, in its turn. If that does not
-/// return, the message "timed out … waiting for CALL to return" names it.
+/// The rank's thread calls this before an MPI call named `call`. It waits for
+/// its turn. If the MPI call never returns, the message "timed out … waiting
+/// for CALL to return" has this name.
 MarkedCall enter(const char *call);
 
-/// For a progress thread: the same, or none if the rank's thread has its turn.
+/// The same for a progress thread. Returns nothing if the rank's thread has the
+/// turn.
 std::optional<MarkedCall> tryToEnter(const char *call);
 
-/// The call that the rank's thread makes, and the one of the progress thread.
+/// The calls that the rank's thread and the progress thread are in.
 std::vector<CallMark::Seen> callsUnderWay();
 
 } // namespace chimera::runtime::mpi

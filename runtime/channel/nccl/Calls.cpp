@@ -1,4 +1,4 @@
-//===- Calls.cpp - Calls of NCCL that may fail ----------------------------===//
+//===- Calls.cpp - Errors of NCCL calls -----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

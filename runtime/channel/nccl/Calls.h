@@ -1,4 +1,4 @@
-//===- Calls.h - Calls of NCCL that may fail --------------------*- C++ -*-===//
+//===- Calls.h - Errors of NCCL calls ---------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace chimera::runtime::nccl {
 
-/// Throws std::runtime_error unless `result` is ncclSuccess, or ncclInProgress:
-/// how that ends Communicators::settle says. The message names `call` and what
-/// NCCL says, of `communicator` where there is one.
+/// Throws std::runtime_error unless `result` is ncclSuccess or ncclInProgress.
+/// Communicators::settle waits for a call in progress. The error names `call`
+/// and has NCCL's error text, for `communicator` if one is given.
 void expect(ncclResult_t result, const char *call,
             ncclComm_t communicator = nullptr);
 

@@ -29,12 +29,12 @@ using cuda::CudaQueue;
 using program::MessageModel;
 
 namespace {
-/// A communicator, and the stream on which this rank's operations of it are.
+/// A communicator and the stream of this rank's operations on it.
 struct Lane {
   ncclComm_t communicator;
   std::vector<uint32_t> members;
   std::shared_ptr<CudaQueue> queue;
-  Block scratch = {}; ///< where it sums
+  Block scratch = {}; ///< receives contributions of other ranks
 
   int placeOf(uint32_t rank) const {
     return static_cast<int>(std::ranges::lower_bound(members, rank) -
@@ -42,7 +42,7 @@ struct Lane {
   }
 };
 
-/// The point behind an operation, known once it is on its stream.
+/// The event after an operation. Empty until the operation is on its stream.
 using Done = std::shared_ptr<std::optional<Event>>;
 
 struct NcclRequest final : Request {
@@ -50,12 +50,12 @@ struct NcclRequest final : Request {
   Done done;
 };
 
-/// An end of a message.
+/// One end of a message.
 struct End {
   Lane *lane;
   bool isSend;
   uint32_t peer;
-  Bytes bytes; ///< which a send only reads
+  Bytes bytes; ///< a send only reads them
   Event after;
   Done done = std::make_shared<std::optional<Event>>();
 };
@@ -65,7 +65,7 @@ public:
   NcclChannels(CudaDevice &device, Control &control, const NcclOptions &options)
       : device(device), control(control), options(options) {}
   ~NcclChannels() override {
-    // Otherwise streams would wait for ranks that may never come.
+    // Otherwise the streams would wait for ranks that may never come.
     if (std::uncaught_exceptions() > 0 || device.failed())
       abort("the rank failed");
   }
@@ -88,7 +88,8 @@ public:
       lanes[{}] = {communicators->all(), std::move(all), local};
       lanes[{}].scratch = device.allocate(options.scratchBytes);
     }
-    // All ranks split for all, in this order.
+    // Every split is a collective call of all ranks, so all make all splits in
+    // this order.
     for (const Communication::Pair &pair : communication.pairs)
       split(keyOf(pair.from, pair.to),
             {std::min(pair.from, pair.to), std::max(pair.from, pair.to)});
@@ -164,7 +165,8 @@ private:
     return laneKey(model, from, to);
   }
   Key keyOf(const std::vector<uint32_t> &members) const {
-    // NCCL's own all-reduce is one of all ranks of its communicator.
+    // ncclAllReduce always sums over all ranks of a communicator, so each group
+    // needs its own.
     return laneKey(options.ownAllReduce &&
                            model == MessageModel::StreamPerDevice
                        ? MessageModel::StreamPerPair
@@ -191,8 +193,9 @@ private:
       lane.scratch = device.allocate(options.scratchBytes);
   }
 
-  /// NCCL connects two ranks when they first meet, and takes memory for it: so
-  /// all that will meet do it now, with a byte.
+  /// Sends a byte between all ranks that will communicate. NCCL connects two
+  /// ranks and allocates memory for that when they first communicate, and no
+  /// step should have to do this.
   void connect(const Communication &communication) {
     std::map<Key, std::set<Communication::Pair>> meetings;
     for (const Communication::Pair &pair : communication.pairs)
@@ -243,7 +246,7 @@ private:
     return request;
   }
 
-  /// Puts ends of messages on their streams as one operation.
+  /// Enqueues the ends of several messages as one NCCL operation.
   void run(const std::vector<End> &ends) {
     std::vector<ncclComm_t> used;
     for (const End &end : ends) {
@@ -344,14 +347,14 @@ private:
   Control &control;
   const NcclOptions options;
   MessageModel model = MessageModel::StreamPerDevice;
-  std::mutex mutex; ///< guards the pointer: abort may come at any time
-  // In this order: streams end before the communicators of their operations.
+  std::mutex mutex; ///< guards `communicators`: abort may come at any time
+  // Order of destruction: streams before the communicators that they use.
   std::unique_ptr<Communicators> communicators;
   std::shared_ptr<CudaQueue> local;
   std::map<Key, Lane> lanes;
   std::set<Key> seen;
   bool inGroup = false;
-  std::vector<End> posted; ///< of the group
+  std::vector<End> posted; ///< in the open group
 };
 } // namespace
 

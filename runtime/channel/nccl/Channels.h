@@ -15,26 +15,28 @@
 namespace chimera::runtime {
 
 struct NcclOptions {
-  /// Sum with ncclAllReduce, which may round differently.
+  /// Sums with ncclAllReduce, whose rounding may differ.
   bool ownAllReduce = false;
-  /// How long NCCL may take for one of its own calls.
+  /// How long a call of NCCL may take.
   std::chrono::milliseconds timeout = {};
-  /// Scratch memory of an all-reduce.
+  /// Bytes of scratch memory of an all-reduce.
   uint64_t scratchBytes = uint64_t(16) << 20;
 };
 
-/// The channels of the rank that `control` and `device` belong to, both of
-/// which outlive them. `prepare` makes the communicators, in one order at all
-/// ranks, and all memory: later calls take none.
+/// The channels of a rank over NCCL. `control` and `device` belong to the same
+/// rank and must outlive the channels. `prepare` creates the communicators, in
+/// the same order on all ranks, and allocates all memory. Later calls allocate
+/// nothing.
 ///
-/// Under StreamPerDevice all communication of the rank is on one stream, in the
-/// order of its posts. Under StreamPerPair two ranks have a communicator with a
-/// stream of its own, under the other models one for each direction, and so has
-/// every set of ranks that sum. Their operations run side by side, for which
-/// the GPU must have room.
+/// The message model determines the streams. StreamPerDevice: all communication
+/// of the rank is on one stream, in the order of its posts. StreamPerPair: each
+/// pair of ranks has a communicator and a stream. Other models: each direction
+/// of a pair has its own. Except under StreamPerDevice, each set of ranks with
+/// an all-reduce has its own too. Operations of several streams run
+/// concurrently, and the GPU must have room for them.
 ///
-/// Whether the two ends of a message agree on its size is the program's matter:
-/// NCCL does not look.
+/// The sizes of the two ends of a message are not compared, because NCCL does
+/// not check them. The program guarantees that they are equal.
 std::unique_ptr<Channels> makeNcclChannels(cuda::CudaDevice &device,
                                            Control &control,
                                            const NcclOptions &options);

@@ -1,4 +1,4 @@
-//===- Communicators.cpp - The communicators of a rank --------------------===//
+//===- Communicators.cpp - NCCL communicators of a rank -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ ncclConfig_t withoutBlocking() {
   return config;
 }
 
-/// What rank 0 gave.
+/// The identifier that rank 0 creates and sends to all ranks.
 ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
   ncclUniqueId id{};
   Bytes bytes = std::as_writable_bytes(std::span(&id, 1));
@@ -39,9 +39,11 @@ ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
   return id;
 }
 
-/// As one group: NCCL then tells all of them before it frees what any had. To
-/// free memory of a GPU is to wait for what is under way there, for ever if
-/// that is of a communicator which has not been told.
+/// Aborts all communicators as one NCCL group. NCCL then signals all of them
+/// before it frees memory of any. Freeing GPU memory waits for all operations
+/// on the GPU. If the communicators were aborted one by one, that wait could
+/// last forever, because of an operation of a communicator that has not been
+/// signalled yet.
 void abortAll(const std::vector<ncclComm_t> &communicators) noexcept {
   (void)ncclGroupStart();
   for (ncclComm_t communicator : communicators)
@@ -86,7 +88,7 @@ void Communicators::end() noexcept {
   bool isWell = std::uncaught_exceptions() == 0;
   try {
     device.expectNoFailure();
-    // Those that were split end first.
+    // Split communicators are finalized before the one they were split from.
     for (size_t i = made.size(); isWell && i-- > 0;) {
       expect(ncclCommFinalize(made[i]), "ncclCommFinalize", made[i]);
       settle(made[i], "ncclCommFinalize");
@@ -138,7 +140,7 @@ void Communicators::call(std::span<const ncclComm_t> used,
     try {
       calls();
     } catch (...) {
-      (void)ncclGroupEnd(); // or later ones would be part of this one
+      (void)ncclGroupEnd(); // or the group would stay open for later calls
       throw;
     }
     expect(ncclGroupEnd(), "ncclGroupEnd");
@@ -163,7 +165,7 @@ void Communicators::settle(ncclComm_t communicator, const char *call) {
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
                       timedOut(timeout, std::string(call) + " of NCCL"));
-    // NCCL starts a thread for a call that must not block.
+    // A non-blocking NCCL call runs on a thread of NCCL.
     if (looks < kLooksWithoutNap)
       std::this_thread::yield();
     else
@@ -179,14 +181,16 @@ void Communicators::look() {
     ;
   if (!isAborted)
     return;
-  // Nobody uses them any more: the device fails all calls.
+  // No thread uses the communicators any more: the failed device makes all
+  // calls throw.
   const std::vector<ncclComm_t> all = made;
   haveEnded = true;
   lock.unlock();
   abortAll(all);
 }
 
-/// Whether NCCL tells of an error, which then aborts all.
+/// Checks for an asynchronous NCCL error. If there is one, requests the abort
+/// and returns true.
 bool Communicators::findError() noexcept {
   for (ncclComm_t communicator : made) {
     ncclResult_t state = ncclSuccess;
@@ -203,7 +207,8 @@ bool Communicators::findError() noexcept {
 }
 
 void Communicators::abort(std::exception_ptr reason) noexcept {
-  // First, or what was waited for would seem to be there.
+  // Mark the device first. Otherwise operations that the abort ends would look
+  // complete.
   device.fail(std::move(reason));
   {
     std::lock_guard lock(mutex);

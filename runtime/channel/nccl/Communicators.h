@@ -1,16 +1,16 @@
-//===- Communicators.h - The communicators of a rank ------------*- C++ -*-===//
+//===- Communicators.h - NCCL communicators of a rank -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One of all ranks, and those that are split from it, which all ranks make in
-// the same order. NCCL never blocks the host here: a call that has not ended
-// yet is asked after until it has, or the run fails.
+// One communicator of all ranks, and communicators split from it. All ranks
+// make them in the same order. NCCL never blocks the host here: a call in
+// progress is polled until it ends or the run fails.
 //
-// One thread makes and uses them, another looks for errors and aborts them, for
-// which any may ask.
+// One thread creates and uses the communicators. Another thread checks them for
+// errors and aborts them. Any thread may ask for an abort.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,29 +32,31 @@ namespace chimera::runtime::nccl {
 
 class Communicators {
 public:
-  /// Makes the one of all ranks of `control`, which call this together. Rank 0
-  /// tells the others where they meet. Throws WaitError where they do not come
-  /// within `timeout` or the run is aborted, and what NCCL says.
+  /// Creates the communicator of all ranks of `control`. A collective call.
+  /// Rank 0 sends the NCCL identifier to the others. Throws WaitError if they
+  /// do not come within `timeout` or the run is aborted, and std::runtime_error
+  /// for an error of NCCL.
   Communicators(cuda::CudaDevice &device, Control &control,
                 std::chrono::milliseconds timeout);
-  /// Ends them, together with the other ranks'; at once where the device has
-  /// failed or an exception is under way.
+  /// Finalizes the communicators, together with the other ranks. If the device
+  /// has failed or an exception is propagating, aborts them instead.
   ~Communicators();
 
   ncclComm_t all() const { return made.front(); }
-  /// One of `members`, ascending, in which each has its place among them as its
-  /// rank. All ranks call it together; it is null at others.
+  /// Creates a communicator of `members`, which are ascending; rank i in it is
+  /// the i-th member. A collective call of all ranks. Returns null at ranks
+  /// that are not members.
   ncclComm_t split(std::span<const uint32_t> members);
 
-  /// Makes calls that nothing may come between, for these communicators, and
-  /// waits until what they launch is on its streams.
+  /// Runs `calls` as one NCCL group on the communicators `used`, and waits
+  /// until NCCL has put the operations on their streams.
   void call(std::span<const ncclComm_t> used,
             const std::function<void()> &calls);
 
-  /// Makes every later call of the device throw `reason`, and has what is under
-  /// way at this rank end, for which it does not wait: that may take until
-  /// other ranks of the process have aborted theirs. Any thread may call it,
-  /// more than once.
+  /// Makes every later call of the device throw `reason`, and aborts this
+  /// rank's communicators. Does not wait for that, because it may not end
+  /// before other ranks of this process have aborted theirs. Any thread may
+  /// call it, any number of times.
   void abort(std::exception_ptr reason) noexcept;
 
 private:
@@ -66,11 +68,11 @@ private:
   cuda::CudaDevice &device;
   const uint32_t self;
   const std::chrono::milliseconds timeout;
-  std::mutex mutex;               ///< guards the calls and the rest
-  std::vector<ncclComm_t> made;   ///< that of all ranks first
-  ncclComm_t splitting = nullptr; ///< which NCCL writes when it is there
+  std::mutex mutex; ///< held during NCCL calls; guards the members below
+  std::vector<ncclComm_t> made;   ///< the communicator of all ranks is first
+  ncclComm_t splitting = nullptr; ///< written by NCCL when a split is complete
   bool isAborted = false;
-  bool haveEnded = false; ///< because they were aborted
+  bool haveEnded = false; ///< aborted by the watching thread
   bool ends = false;
   std::condition_variable changed;
   std::thread watch;

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// NCCL's own all-reduce sums in an order of its choice. Here every member sums
-// a share of the elements, in the declared order, and then they exchange what
-// they summed. Each sends and receives as many bytes as in a ring: twice the
-// sum's, less a member's share.
+// NCCL's all-reduce chooses its own order of summation. Here every member sums
+// a share of the elements in the declared order, and then the members exchange
+// their shares. Each member sends and receives as many bytes as in a ring
+// all-reduce: twice the bytes of the sum minus its own share.
 //
-// The scratch memory for what others contribute is limited, so a large sum goes
-// in rounds. This file says who sends what in a round.
+// The scratch memory for contributions of others is limited, so a large sum is
+// made in rounds. This class computes which member sums which bytes in a round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,22 +27,22 @@ namespace chimera::runtime::nccl {
 
 class OrderedSum {
 public:
-  /// Of `bytes` bytes. A round takes at most `scratch` bytes of scratch memory
-  /// at any member, or those for one unit of 8 bytes.
+  /// For a sum of `bytes` bytes. In a round, each member needs at most
+  /// `scratch` bytes of scratch memory, or the memory for 8 bytes of each
+  /// contribution if that is more.
   OrderedSum(const ReduceGroup &group, uint64_t bytes, uint64_t scratch);
 
   const std::vector<uint32_t> &members() const { return all; }
   uint64_t rounds() const { return roundCount; }
 
-  /// What the `member`-th member sums in a round: whole elements, but at the
-  /// end of the sum; may be empty.
+  /// The bytes that the `member`-th member sums in a round. Whole elements,
+  /// except at the end of the sum. May be empty.
   struct Share {
     uint64_t begin, bytes;
   };
   Share share(uint64_t round, size_t member) const;
 
-  /// The most bytes of scratch memory that a member that gives `own`
-  /// contributions needs.
+  /// The scratch memory in bytes that a member with `own` contributions needs.
   uint64_t scratchOf(uint64_t own) const;
 
 private:

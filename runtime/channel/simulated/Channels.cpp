@@ -31,12 +31,13 @@ struct End {
   ConstBytes bytes;
 };
 
-/// The ends between two ranks that have no other end yet, oldest first. They
-/// are all sends or all receives. Of a buffered send there is what it left.
+/// The unmatched ends of messages from one rank to another, oldest first. They
+/// are either all sends or all receives. A buffered send is kept with a copy of
+/// its bytes.
 struct Pair {
   struct Send {
     End end;
-    std::shared_ptr<Transfer> leaving; ///< where messages are buffered
+    std::shared_ptr<Transfer> leaving; ///< the copy to `left`, if buffered
     std::shared_ptr<std::vector<std::byte>> left;
   };
   std::deque<Send> sends;
@@ -56,7 +57,7 @@ struct Reductions {
   std::map<uint32_t, std::deque<Part>> parts; ///< by member
 };
 
-/// What the ranks share.
+/// The state that all ranks share.
 struct Net {
   explicit Net(Simulation &simulation, uint32_t ranks)
       : simulation(simulation), ranks(ranks) {}
@@ -187,8 +188,8 @@ private:
     return peer;
   }
 
-  /// The stream of a message; none under a model without streams. Two ranks
-  /// have one more than a group of them for sums, hence the first number.
+  /// The stream of a message. Nothing if the model has no streams. The first
+  /// number distinguishes messages between two ranks (1) from all-reduces (0).
   std::optional<Stream> streamTo(uint32_t peer, bool isSend) const {
     switch (net->model) {
     case MessageModel::Rendezvous:
@@ -215,7 +216,7 @@ private:
 
   SharedOperation post(const char *what, std::vector<Access> accesses,
                        Event after, const std::optional<Stream> &stream) {
-    // A group is one operation to every stream that it has a part of.
+    // For every stream that takes part in it, a group is one operation.
     if (stream && inGroup && !group)
       group = net->simulation.makeBatch();
     SharedBatch batch = stream && inGroup ? group : net->simulation.makeBatch();

@@ -12,19 +12,18 @@
 
 namespace chimera::runtime {
 
-/// The channels of all ranks of a simulation, in rank order. They do what the
-/// model says for which they are prepared, rendezvous before that, and not a
-/// bit more:
-/// - An operation begins after its event. Under a model of streams it begins
-///   after all earlier ones of its stream have ended too, those of a group
-///   together.
-/// - Bytes move at any time after both ends, or all members, have begun; each
-///   ends at any time after that. Where messages are buffered a send ends
-///   without its receive.
-/// - What is received or summed into holds garbage until then.
+/// The channels of all ranks of a simulation, in rank order. They guarantee
+/// exactly what the message model promises and nothing more. The model is
+/// rendezvous before `prepare`.
+/// - An operation begins after its event. Under a model with streams, it also
+///   begins after all earlier operations of its stream have ended. The
+///   operations of a group begin together.
+/// - The bytes move at some time after both ends (or all members) have begun.
+///   Each end completes at some time after that. Under the buffered model, a
+///   send completes without its receive.
+/// - The destination of a receive or all-reduce holds garbage until then.
 ///
-/// They share what they need, and may be destroyed in any order before the
-/// simulation.
+/// The channels may be destroyed in any order, before the simulation.
 std::vector<std::unique_ptr<Channels>>
 makeSimulatedChannels(simulated::Simulation &simulation, uint32_t ranks);
 

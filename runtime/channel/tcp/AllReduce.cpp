@@ -52,7 +52,8 @@ void AllReduce::freeStaging() {
   staging.clear();
 }
 
-/// Equal numbers of words, but for the last chunk.
+/// The chunks have the same number of 8-byte words, except that the last ones
+/// may be shorter.
 AllReduce::Range AllReduce::chunkOf(size_t member) const {
   constexpr uint64_t kWord = 8;
   uint64_t words = (sum.size() + kWord - 1) / kWord;
@@ -71,10 +72,11 @@ uint64_t AllReduce::slicesOf(size_t member) const {
   return (chunkOf(member).size() + Slices::kBytes - 1) / Slices::kBytes;
 }
 
-/// The number of messages that this rank posts and of slices that it folds.
+/// The number of messages that this rank posts plus the number of slices that
+/// it folds.
 uint64_t AllReduce::operations() const {
-  // Each slice of the own chunk is folded and sent to the others; their
-  // contributions to it come before its fold.
+  // Each slice of the own chunk is folded and sent to the others. Receives of
+  // contributions are not counted: they complete before the fold.
   uint64_t all = slicesOf(place) * members.size();
   for (size_t member = 0; member < members.size(); ++member)
     if (member != place)
@@ -87,9 +89,10 @@ void AllReduce::start() try {
   uint64_t own = slicesOf(place), most = 0;
   for (size_t i = 0; i < others * std::min(own, kDepth); ++i)
     staging.push_back(slices->take());
-  // All receives before the sends, so that the others need not wait for them.
-  // The sum may be a contribution too: a member sends its chunk of the sum when
-  // this rank's contribution to it has arrived there.
+  // Post all receives before the sends, so that the other members' sends need
+  // not wait. This is safe if the sum is also a contribution: a member sends
+  // its chunk of the sum only after it has received this rank's contribution to
+  // it.
   for (size_t member = 0; member < members.size(); ++member) {
     most = std::max(most, slicesOf(member));
     for (uint64_t i = 0; member != place && i < slicesOf(member); ++i) {
@@ -112,7 +115,7 @@ void AllReduce::start() try {
                        contribution.subspan(slice.begin, slice.size()),
                        countDown()));
     }
-  foldThoseThatAreHere(); // if all contributions are this rank's
+  foldThoseThatAreHere(); // in case all contributions are this rank's
   countDown()();
 } catch (...) {
   abandon();
@@ -123,7 +126,8 @@ std::byte *AllReduce::memoryOf(size_t other, uint64_t slice) const {
   return staging[slice % kDepth * others + other].get();
 }
 
-/// Asks for the contributions of the others to a slice of the own chunk.
+/// Posts the receives for the others' contributions to a slice of the own
+/// chunk.
 void AllReduce::receiveSlice(uint64_t slice) {
   {
     std::lock_guard lock(mutex);
@@ -146,7 +150,7 @@ void AllReduce::arrived(uint64_t slice) {
   foldThoseThatAreHere();
 }
 
-/// The right to fold, of one thread at a time.
+/// The right to fold. One thread at a time has it.
 class AllReduce::Folding {
 public:
   explicit Folding(AllReduce &owner) : owner(owner) {
@@ -173,7 +177,8 @@ private:
 };
 
 void AllReduce::foldThoseThatAreHere() {
-  // The thread that folds looks again: others leave their slices to it.
+  // A thread that finds another thread folding leaves its slice to it, so that
+  // thread checks again after each fold.
   while (Folding folding{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);

@@ -5,15 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// As over MPI, every member owns a chunk of the elements: it gets that chunk of
-// every contribution, folds them in the declared order and sends the sum to
-// all. Here it does so slice by slice:
+// As over MPI, every member owns a chunk of the elements. It receives that
+// chunk of every contribution, folds the contributions in the declared order,
+// and sends the sum to all members. Over TCP it does this in slices, as a
+// pipeline:
 //
 //   contributions of slice k+1 arrive │ slice k is folded │ k-1 is being sent
 //
-// so the memory for contributions of others is a few slices of each, however
-// large the chunk is, and whoever moves bytes is never held up for longer than
-// a fold of one slice takes. Sums of other chunks arrive where they belong.
+// So each contribution of another rank needs memory for only a few slices, for
+// any size of the chunk. The thread that moves bytes is never busy for longer
+// than the fold of one slice. Sums of the other members' chunks are received
+// directly into the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,11 +28,11 @@
 
 namespace chimera::runtime::tcp {
 
-/// Memory for slices, kept for the next all-reduce: memory from the system
-/// costs a page fault each 4 KiB.
+/// A pool of memory for slices. Memory that comes from the kernel costs a page
+/// fault for every 4 KiB, so slices are reused.
 class Slices {
 public:
-  /// Bytes of a slice; its fold takes some 50 µs.
+  /// Bytes of a slice. The fold of one slice takes about 50 µs.
   static constexpr uint64_t kBytes = 128 << 10;
 
   Block take();
@@ -41,23 +43,23 @@ private:
   std::vector<Block> spare;
 };
 
-/// An all-reduce of this rank. The thread that starts it and those that move
-/// bytes drive it.
+/// An all-reduce of this rank. It is driven by the thread that starts it and by
+/// the threads that move bytes.
 class AllReduce : public std::enable_shared_from_this<AllReduce> {
 public:
-  /// `number` counts the all-reduces of the group. `given` are the
-  /// contributions of this rank.
+  /// `number` is the number of all-reduces of the group before this one.
+  /// `given` are the contributions of this rank.
   AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
             ElementType type, std::vector<ConstBytes> given, Bytes sum,
             std::shared_ptr<Slices> slices);
   ~AllReduce();
 
-  /// Throws what posting throws, and then uses no memory any more.
+  /// Throws what posting throws. In that case no memory is used after this.
   void start();
 
   bool isDone() const { return left.load(std::memory_order_acquire) == 0; }
 
-  /// For a rank that no longer waits: its memory is not used any more.
+  /// For a rank that does not wait any more: no memory is used after this.
   void abandon();
 
 private:
@@ -65,7 +67,7 @@ private:
     uint64_t begin, end;
     uint64_t size() const { return end - begin; }
   };
-  /// Slices of each contribution that are under way at a time.
+  /// How many slices of each contribution are in flight at the same time.
   static constexpr uint64_t kDepth = 4;
 
   Range chunkOf(size_t member) const;
@@ -85,21 +87,21 @@ private:
 
   Mesh &mesh;
   const ElementType type;
-  const std::vector<uint32_t> givers; ///< by contribution
+  const std::vector<uint32_t> givers; ///< the rank of each contribution
   const std::vector<uint32_t> members;
   const std::vector<ConstBytes> given;
   const Bytes sum;
   const Mesh::Stream scatter, gather;
   const std::shared_ptr<Slices> slices;
-  size_t place = 0;              ///< of this rank among the members
-  size_t others = 0;             ///< contributions of other ranks
-  std::vector<Block> staging;    ///< kDepth for each of them
-  std::atomic<uint64_t> left{1}; ///< operations and folds that are not done
+  size_t place = 0;              ///< index of this rank in `members`
+  size_t others = 0;             ///< number of other ranks' contributions
+  std::vector<Block> staging;    ///< kDepth slices for each of `others`
+  std::atomic<uint64_t> left{1}; ///< messages and folds that are not done
 
-  std::mutex mutex;              // guards the rest
-  uint64_t missing[kDepth] = {}; ///< contributions to slices that come next
-  uint64_t folded = 0;           ///< slices
-  bool isFolding = false;        ///< some thread reads and writes memory
+  std::mutex mutex;              // guards the members below
+  uint64_t missing[kDepth] = {}; ///< not yet received, by slice % kDepth
+  uint64_t folded = 0;           ///< number of folded slices
+  bool isFolding = false;        ///< some thread uses the memory
   bool isAbandoned = false;
   std::condition_variable foldEnded;
   std::vector<SharedOperation> posted;

@@ -13,8 +13,8 @@
 
 namespace chimera::runtime {
 
-/// Channels of memory of the host over a mesh, which outlives them and serves
-/// nothing else but control.
+/// Channels of host memory over a mesh. The mesh must outlive them, and nothing
+/// except control may use it too.
 std::unique_ptr<Channels> makeTcpChannels(tcp::Mesh &mesh);
 
 } // namespace chimera::runtime

@@ -70,11 +70,12 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     sending.waiting.push_back(operation);
     ++connection.waiting;
     release(connection, stream, sending);
-    // A credit for it may be here unread: nobody looks while nothing waits.
+    // Its credit may have arrived but not be read: if no message waits for a
+    // credit, credits are not polled.
     if (!operation->isReleased)
       readCredits(connection, to);
     eraseIfIdle(connection, stream);
-    // Most fit into what the system sends by itself.
+    // Most messages fit into the socket's buffer.
     if (wasIdle)
       flush(connection, to, done);
     if (!operation->isDone())
@@ -132,7 +133,8 @@ void Mesh::announceReceives() {
     sendCredits(connection);
 }
 
-/// Queues a credit. Who has not connected yet gets it then.
+/// Queues credits. If the other rank has not connected yet, endPart sends them
+/// after it connects.
 void Mesh::announce(uint32_t from, Stream stream, uint64_t count) {
   Incoming *connection = connectionFrom(from);
   if (!connection)
@@ -146,7 +148,8 @@ void Mesh::announce(uint32_t from, Stream stream, uint64_t count) {
     credits.push_back({stream, count});
 }
 
-/// Lets those messages of a stream go that may.
+/// Allows messages of a stream to be sent, as far as credits or the bound for
+/// sending ahead permit.
 void Mesh::release(Outgoing &connection, Stream stream, Sending &sending) {
   uint64_t &unasked = connection.unasked[stream < kFirstOfData];
   while (!sending.waiting.empty() && !sending.isBroken) {
@@ -167,7 +170,7 @@ void Mesh::release(Outgoing &connection, Stream stream, Sending &sending) {
   }
 }
 
-/// The other rank has posted receives.
+/// Handles a credit: the other rank has posted receives.
 void Mesh::credit(Outgoing &connection, const Credit &more) {
   Sending &sending = connection.streams[more.stream];
   uint64_t &unasked = connection.unasked[more.stream < kFirstOfData];
@@ -180,7 +183,7 @@ void Mesh::credit(Outgoing &connection, const Credit &more) {
   }
   sending.credits += count;
   release(connection, more.stream, sending);
-  // Other streams may send ahead then.
+  // Other streams may now send ahead.
   if (hasRoom && connection.waiting > 0)
     for (auto &[stream, other] : connection.streams)
       release(connection, stream, other);
@@ -235,7 +238,7 @@ void Mesh::abandon(const SharedOperation &operation) {
     return;
   }
   Outgoing &connection = outgoing[to];
-  // The rest of a message that has begun must follow.
+  // A message that has begun must be sent completely, so keep a copy of it.
   if (!connection.frames.empty() && connection.sent > 0 &&
       connection.frames.front().operation == operation) {
     operation->own.assign(operation->bytes.begin(), operation->bytes.end());

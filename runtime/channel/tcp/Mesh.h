@@ -5,32 +5,34 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each rank connects to every rank that it sends to, when it is needed: over
-// TCP, or to a rank of its own host over a Unix socket, which takes half the
-// time. Messages are of streams: those of a stream from one rank to another
-// arrive in order, those of two streams know nothing of each other.
+// A rank connects to another rank when it first sends to it: over a Unix socket
+// if they are on one host (which takes half the time), else over TCP. Every
+// message belongs to a stream. Messages of one stream from one rank to another
+// arrive in order. Two streams are independent.
 //
-// A message leaves when its receive is posted, so that it goes into the memory
-// of its receive and nowhere else. On the connection from A to B travel
+// A message is sent only after its receive is posted, so that its bytes go
+// directly into the memory of that receive. A connection from A to B carries
 //
-//   from A to B, frames:   {kind, stream, bytes}, and after a Payload header so
-//                          many bytes, one message;
-//   from B to A, credits:  {stream, count}: B has posted so many more receives
+//   from A to B, frames:   {kind, stream, bytes}; a Payload header is followed
+//                          by that many bytes, one message;
+//   from B to A, credits:  {stream, count}: B has posted `count` more receives
 //                          from A on the stream.
 //
-// The k-th receive of a stream takes the k-th message. A message that has a
-// credit leaves at once. One that has none waits at A, unless it is small: B
-// keeps up to kUnasked bytes of A's messages that it has not asked for, and as
-// many of control's, so A sends these ahead and counts. The credit that comes
-// later for such a message makes room for the next. So a rank holds, besides
-// the memory of its receives, at most 2 kUnasked bytes for each other rank.
-// Signs of life and goodbyes need no credit, and a message of one stream never
-// waits for a credit of another.
+// The k-th receive of a stream gets the k-th message. A message that has a
+// credit is sent at once. A message without a credit waits at A, unless it is
+// small. Small messages may be sent ahead of their credit: B buffers up to
+// kUnasked bytes of them for data and as much for control, and A counts how
+// much of this it has used. The credit that arrives later for such a message
+// frees its share. So a rank needs at most 2 kUnasked bytes for each other
+// rank, in addition to the memory of its receives. Heartbeats and goodbyes need
+// no credit. A message of one stream never waits for a credit of another
+// stream.
 //
-// One thread at a time moves bytes and makes the calls of what is done: a
-// thread that waits for the mesh, or, while none does, a thread of the mesh, so
-// that messages move while the rank computes. Whoever posts a message or a
-// receive hands it to the system by itself, if that takes it.
+// One thread at a time moves bytes and runs the callbacks of completed
+// operations. It is a thread that waits for the mesh or, if no thread waits,
+// the mesh's own thread, so messages also move while the rank computes. A
+// thread that posts a message or receive first tries to write to the socket
+// itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,24 +57,24 @@
 
 namespace chimera::runtime::tcp {
 
-/// Where a rank listens.
+/// The address where a rank listens.
 struct Address {
-  std::vector<std::string> hosts; ///< numbers, the likeliest first
+  std::vector<std::string> hosts; ///< numeric; the most likely to work first
   uint16_t port = 0;
 };
 
-/// How the ranks of a run find each other.
+/// The peer table: how the ranks of a run find each other.
 struct Book {
   uint32_t rank = 0;
   std::vector<Address> addresses; ///< by rank
-  /// By rank: what tells its process from any other that says it is that rank.
-  /// A connection that does not know it is refused.
+  /// By rank: a random number that identifies the process of the rank. A
+  /// connection that does not know it is refused.
   std::vector<uint64_t> secrets = {};
-  /// By rank, the lowest rank on its host. Empty if all are on one.
+  /// By rank: the lowest rank on the same host. Empty if there is one host.
   std::vector<uint32_t> leaders = {};
 };
 
-/// A message under way.
+/// A message in flight.
 class Operation {
 public:
   bool isDone() const { return done.load(std::memory_order_acquire); }
@@ -83,12 +85,12 @@ private:
   // Guarded by the mesh.
   uint32_t peer = 0;
   bool isSend = false;
-  Bytes bytes;                ///< empty once it is given up
-  std::vector<std::byte> own; ///< what is left of a send that was given up
-  uint64_t other = 0;         ///< bytes at the other end
+  Bytes bytes;                ///< empty after the operation is given up
+  std::vector<std::byte> own; ///< copy of the rest of a given-up send
+  uint64_t other = 0;         ///< size in bytes at the other end
   bool isWrongSize = false;
-  bool isReleased = false; ///< a send that may leave
-  bool isGivenUp = false;  ///< a receive whose message goes nowhere
+  bool isReleased = false; ///< of a send: it may be written to the socket
+  bool isGivenUp = false;  ///< of a receive: its message is discarded
   std::function<void()> onDone;
 };
 using SharedOperation = std::shared_ptr<Operation>;
@@ -96,18 +98,20 @@ using SharedOperation = std::shared_ptr<Operation>;
 class Mesh {
 public:
   using Stream = uint64_t;
-  /// Streams below it are control's.
+  /// Smaller streams are control's.
   static constexpr Stream kFirstOfData = 16;
-  /// What a rank keeps at most of another's messages that it has not asked for,
-  /// of data and of control each. A message counts kOverhead bytes more.
+  /// How many bytes of another rank's messages a rank buffers before their
+  /// receives are posted, for data and for control each. Every message counts
+  /// as kOverhead bytes more than its size.
   static constexpr uint64_t kUnasked = 64 << 10, kOverhead = 64;
 
-  /// Listens. `onLost` is called, once for a rank, by the thread of the mesh,
-  /// when a rank ends without saying so, or is silent for longer than `silence`
-  /// though it is watched.
+  /// Starts to accept connections. `onLost` is called by the thread of the
+  /// mesh, once for a rank, if that rank ends without a goodbye, or if it is
+  /// watched and silent for longer than `silence`.
   Mesh(const Book &book, Listener listener, std::chrono::milliseconds silence,
        std::function<void(uint32_t rank, const std::string &how)> onLost);
-  /// Says to all that this rank leaves, when what it sends is on its way.
+  /// Sends everything that is on its way, then tells all ranks that this rank
+  /// leaves.
   ~Mesh();
   Mesh(const Mesh &) = delete;
   Mesh &operator=(const Mesh &) = delete;
@@ -117,61 +121,66 @@ public:
     return static_cast<uint32_t>(book.addresses.size());
   }
 
-  /// Bytes of a send may be changed, and those of a receive be read, when the
-  /// operation is done, which for a send may be when its receive is posted.
-  /// `onDone` is called by whichever thread moves bytes, or by this call.
-  /// Throws std::runtime_error where the rank cannot be reached, and
-  /// std::invalid_argument for a rank that there is not.
+  /// Posts a message. When the operation is done, the bytes of a send may be
+  /// changed and the bytes of a receive be read. A send may not be done before
+  /// its receive is posted. `onDone` is called by the thread that moves the
+  /// bytes, which may be the caller before this returns. Throws
+  /// std::runtime_error if the rank cannot be reached, and
+  /// std::invalid_argument if there is no such rank.
   SharedOperation send(uint32_t to, Stream stream, ConstBytes bytes,
                        std::function<void()> onDone = {});
   SharedOperation receive(uint32_t from, Stream stream, Bytes bytes,
                           std::function<void()> onDone = {});
-  /// The same, but the other rank learns of it with the next receive only.
+  /// Like receive, but the credit is sent later: with the credit of the next
+  /// receive or by announceReceives.
   SharedOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
                                std::function<void()> onDone = {});
-  /// It learns of them now.
+  /// Sends the credits of all receives that were posted by receiveLater.
   void announceReceives();
 
-  /// Waits until it is done. Throws WaitError where `timeout` passes first, the
-  /// mesh was aborted, or the other rank is lost; std::invalid_argument where
-  /// its ends have different sizes.
+  /// Waits until the operation is done. Throws WaitError if `timeout` passes
+  /// first, the mesh is aborted, or the other rank is lost. Throws
+  /// std::invalid_argument if the two ends have different sizes.
   void wait(const SharedOperation &operation,
             std::chrono::milliseconds timeout);
-  /// The same of any condition, which is asked when something was done; it is
-  /// false when it has to wait. `what` says for what.
+  /// Waits for `condition`, which is evaluated after every completed operation,
+  /// with the lock held. Throws WaitError as `wait` does, except for a lost
+  /// rank. `what` returns the text for a timeout.
   void waitUntil(const std::function<bool()> &condition,
                  std::chrono::milliseconds timeout,
                  const std::function<std::string()> &what);
-  /// Gives an operation up: its memory is no longer used. The message of a
-  /// receive goes nowhere. A send that has not begun never does, nor does any
-  /// later one of its stream.
+  /// Gives up an operation: its memory is not used after this. The message of a
+  /// receive is discarded. A send that has not begun is never sent, and neither
+  /// is any later send of its stream.
   void abandon(const SharedOperation &operation);
 
-  /// Connects to a rank, unless it has. Throws std::runtime_error where that
-  /// takes longer than `timeout` for one of its addresses, or is refused, and
-  /// WaitError where the run was aborted, by that rank perhaps before it ended.
+  /// Connects to a rank if it is not connected yet. Throws std::runtime_error
+  /// if an attempt is refused at every address or takes longer than `timeout`.
+  /// Throws WaitError if the run is aborted, perhaps by that rank before it
+  /// ended.
   void reach(uint32_t peer, std::chrono::milliseconds timeout);
-  /// Whether it has connected to a rank: to send to it then waits for nobody.
+  /// Whether this rank is connected to `peer`, so that a send does not wait for
+  /// a connection.
   bool hasReached(uint32_t peer) const;
-  /// Whether a rank is known to have left, or to be lost.
+  /// Whether a rank is known to have left or to be lost.
   bool hasLost(uint32_t peer) const;
 
-  /// Connects to a rank, sends it signs of life and expects its own.
+  /// Connects to a rank, sends it heartbeats, and expects heartbeats from it.
   void watch(uint32_t peer);
 
-  /// Makes all waits throw. Any thread may call it; the first reason counts.
+  /// Makes all waits throw. Any thread may call it. The first reason counts.
   void abort(const std::string &reason);
 
-  /// How many streams it remembers anything of: those on which something is not
-  /// done, or was sent ahead.
+  /// The number of streams for which there is any state. A stream has state
+  /// while an operation is pending or a message was sent ahead.
   size_t countStreams() const;
 
-  /// How many bytes a receive found at the other end.
+  /// The size in bytes of the message that a receive got.
   static uint64_t sizeOf(const Operation &operation) { return operation.other; }
 
 private:
-  /// What a connection begins with, sent by who makes it and answered by the
-  /// other with its own rank.
+  /// The first bytes of a connection, sent by the rank that connects. The other
+  /// rank answers with its own.
   struct Greeting {
     uint64_t magic, secret, rank;
   };
@@ -187,14 +196,14 @@ private:
   };
   struct Frame {
     Header header;
-    SharedOperation operation; ///< none of a sign of life
+    SharedOperation operation; ///< null for a heartbeat
   };
-  /// A stream to another rank. It is kept only while it is not idle.
+  /// A stream to another rank. Erased when it is idle.
   struct Sending {
     std::deque<SharedOperation> waiting; ///< for a credit
-    std::deque<uint64_t> unasked;        ///< what left without one counts
-    uint64_t credits = 0;                ///< that no message has used
-    bool isBroken = false;               ///< a send was given up
+    std::deque<uint64_t> unasked; ///< bytes counted for each message sent ahead
+    uint64_t credits = 0;         ///< not used by a message yet
+    bool isBroken = false;        ///< a send was given up
     bool isIdle() const {
       return waiting.empty() && unasked.empty() && credits == 0 && !isBroken;
     }
@@ -204,34 +213,35 @@ private:
     bool isBroken = false;
     bool saidBye = false;
     std::map<Stream, Sending> streams;
-    size_t waiting = 0;       ///< messages, for a credit
-    uint64_t unasked[2] = {}; ///< of all streams: of data, of control
+    size_t waiting = 0;       ///< number of messages that wait for a credit
+    uint64_t unasked[2] = {}; ///< bytes sent ahead: of data, of control
     std::deque<Frame> frames;
-    uint64_t sent = 0;           ///< of the first frame, header included
-    std::vector<std::byte> part; ///< of a credit
+    uint64_t sent = 0;           ///< bytes of the first frame, with its header
+    std::vector<std::byte> part; ///< incomplete credit that was read
   };
   struct Incoming {
     Socket socket;
-    std::optional<uint32_t> from; ///< none before its greeting
+    std::optional<uint32_t> from; ///< empty before its greeting
     std::vector<std::byte> greeting;
     std::vector<std::byte> head;
     Header header{};
     bool inPayload = false;
-    SharedOperation operation;   ///< whose message this is
-    std::vector<std::byte> kept; ///< payload that nobody asked for yet
-    bool isUnwanted = false;     ///< payload that goes nowhere
-    uint64_t got = 0;            ///< of the greeting, header or payload
+    SharedOperation operation;   ///< the receive that gets this message
+    std::vector<std::byte> kept; ///< payload without a receive yet
+    bool isUnwanted = false;     ///< the payload is discarded
+    uint64_t got = 0;            ///< bytes of the greeting, header or payload
     std::vector<Credit> credits; ///< to be sent
     uint64_t creditBytesSent = 0;
     Deadline greetsUntil{kGreeting};
-    /// Whether more than a greeting came: who made it has not given it up.
+    /// Whether a frame has arrived, so the other rank has not given up this
+    /// connection.
     bool isConfirmed = false;
   };
-  /// A stream from another rank. It is kept only while it is not idle.
+  /// A stream from another rank. Erased when it is idle.
   struct Inbox {
     std::deque<std::vector<std::byte>> kept;
     std::deque<SharedOperation> asked;
-    std::deque<SharedOperation> offered; ///< by this rank to itself
+    std::deque<SharedOperation> offered; ///< sends of this rank to itself
     bool isIdle() const {
       return kept.empty() && asked.empty() && offered.empty();
     }
@@ -302,34 +312,34 @@ private:
   const Listener listener;
   const std::chrono::milliseconds silence;
   const std::function<void(uint32_t, const std::string &)> onLost;
-  Socket wakeUp; ///< an event that ends the sleep of whoever moves bytes
-  Socket resume; ///< one that ends the sleep of the mesh's own thread
+  Socket wakeUp; ///< an eventfd that wakes the thread that moves bytes
+  Socket resume; ///< an eventfd that wakes the mesh's own thread
 
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::map<uint32_t, Outgoing> outgoing;
   std::vector<Incoming> incoming;
   Inboxes inboxes;
-  std::vector<std::byte> sink;          ///< for payload that goes nowhere
+  std::vector<std::byte> sink;          ///< for discarded payload
   std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
-  /// Ranks that have left or were lost, but are not in `gone` yet: the mesh's
-  /// thread first makes the calls for messages that they sent, of which one may
-  /// say why they are gone.
+  /// Ranks that have left or were lost but are not in `gone` yet. The callbacks
+  /// for their messages run first, because one of these messages may say why
+  /// the rank is gone.
   std::vector<Departure> departures;
-  std::map<uint32_t, Deadline> watched; ///< until when each may be silent
+  std::map<uint32_t, Deadline> watched; ///< until when each rank may be silent
   std::chrono::steady_clock::time_point nextSign, nextAccept;
-  /// While no connection can be taken, as the process may open no more files:
-  /// until when that may last.
+  /// Set while the process has too many open files to accept a connection: how
+  /// long this may last.
   std::optional<Deadline> fullUntil;
-  std::vector<Departure> untold; ///< losses, until the mesh's thread tells them
+  std::vector<Departure> untold; ///< losses that `onLost` has not reported yet
   std::optional<std::string> aborted;
   bool isLeaving = false;
-  /// The thread that moves bytes now, if one does.
+  /// The thread that moves bytes now, if any.
   std::optional<std::thread::id> mover;
-  bool isDriven = false; ///< it is one that waits
-  bool isAside = false;  ///< the mesh's thread leaves the sockets alone
-  bool isStale = false;  ///< it does not know of some socket
-  std::thread thread;    // last: it uses the others
+  bool isDriven = false; ///< `mover` is a thread in waitUntil
+  bool isAside = false;  ///< the mesh's thread does not poll the sockets
+  bool isStale = false;  ///< the mesh's thread does not poll some new socket
+  std::thread thread;    // last: it uses the other members
 };
 
 } // namespace chimera::runtime::tcp

@@ -1,4 +1,4 @@
-//===- MeshBytes.cpp - What travels on the connections of a mesh ----------===//
+//===- MeshBytes.cpp - Sends and receives bytes of a mesh -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,10 +16,10 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 
-/// At most so much is moved for one connection before it is another's turn.
+/// After this many bytes of one connection, the next connection is served.
 static constexpr size_t kTurn = 256 << 10;
 
-/// Sends what the system takes.
+/// Sends as much as the socket accepts.
 void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
   while (!connection.frames.empty() && !connection.isBroken) {
     Frame &frame = connection.frames.front();
@@ -62,7 +62,7 @@ void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
   }
 }
 
-/// Takes the credits that are there.
+/// Reads the credits that have arrived.
 void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
   if (connection.isBroken)
     return;
@@ -91,14 +91,14 @@ void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
   }
 }
 
-/// Sends the credits that the system takes.
+/// Sends the credits that the socket accepts.
 void Mesh::sendCredits(Incoming &connection) {
   auto all = std::as_bytes(std::span(connection.credits));
   while (connection.creditBytesSent < all.size()) {
     ConstBytes left = all.subspan(connection.creditBytesSent);
     ssize_t sent = ::send(connection.socket.number(), left.data(), left.size(),
                           MSG_NOSIGNAL);
-    // That the other end is gone shows when it is read from.
+    // If the other end is gone, the next read from it reports that.
     if (sent < 0)
       return;
     connection.creditBytesSent += static_cast<uint64_t>(sent);
@@ -107,7 +107,8 @@ void Mesh::sendCredits(Incoming &connection) {
   connection.creditBytesSent = 0;
 }
 
-/// After a header. False for a message that may not come.
+/// Called after a payload header. Returns false if the message has no receive
+/// and is too large to be sent ahead.
 bool Mesh::beginPayload(Incoming &connection) {
   connection.got = 0;
   connection.inPayload = true;
@@ -115,7 +116,7 @@ bool Mesh::beginPayload(Incoming &connection) {
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
   uint64_t bytes = connection.header.bytes;
   if (inbox->second.asked.empty()) {
-    // One that is sent ahead.
+    // A message that was sent ahead of its credit.
     eraseIfIdle(inbox);
     if (bytes > kUnasked)
       return false;
@@ -138,7 +139,7 @@ void Mesh::endPayload(Incoming &connection, Done &done) {
   if (connection.operation)
     return finish(*std::exchange(connection.operation, nullptr), done);
   std::vector<std::byte> message = std::exchange(connection.kept, {});
-  // It may have been asked for meanwhile.
+  // A receive may have been posted in the meantime.
   auto inbox =
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
   if (inbox->second.asked.empty()) {
@@ -151,7 +152,7 @@ void Mesh::endPayload(Incoming &connection, Done &done) {
   fill(*asked, message, done);
 }
 
-/// Where the next bytes of a connection go.
+/// The memory for the next bytes of a connection.
 Bytes Mesh::roomOf(Incoming &connection) {
   if (!connection.from) {
     connection.greeting.resize(sizeof(Greeting));
@@ -171,8 +172,8 @@ Bytes Mesh::roomOf(Incoming &connection) {
       .subspan(connection.got);
 }
 
-/// After a greeting, a header or a payload. False where the other end is no
-/// rank of this run, or not of this program.
+/// Called after a complete greeting, header or payload. Returns false if the
+/// other end is not a rank of this run, or violates the protocol.
 bool Mesh::endPart(Incoming &connection, Done &done) {
   if (!connection.from) {
     if (!greet(connection))
@@ -182,7 +183,7 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
   } else {
     std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
     if (!std::exchange(connection.isConfirmed, true)) {
-      // Receives that were posted before it connected.
+      // Send credits for the receives posted before it connected.
       for (auto &[key, inbox] : inboxes)
         if (key.first == *connection.from && !inbox.asked.empty())
           announce(key.first, key.second, inbox.asked.size());
@@ -200,7 +201,8 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
   return true;
 }
 
-/// Takes what is there. False where the connection has ended.
+/// Reads the bytes that have arrived. Returns false if the connection has
+/// ended.
 bool Mesh::readFrom(Incoming &connection, Done &done) {
   for (size_t taken = 0; taken < kTurn;) {
     Bytes room = roomOf(connection);
@@ -211,7 +213,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
-        // The system resets the connections of a process that was killed.
+        // The kernel resets the connections of a killed process.
         if (connection.from && connection.isConfirmed)
           lose(*connection.from,
                got == 0 || errno == ECONNRESET

@@ -1,4 +1,4 @@
-//===- MeshConnections.cpp - How ranks connect, and lose each other -------===//
+//===- MeshConnections.cpp - Connects and loses ranks ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,8 +38,8 @@ uint32_t Mesh::checked(uint32_t peer) const {
   return peer;
 }
 
-/// Whether the other end of a new connection says something, or ends it, before
-/// `patience` passes. Throws WaitError where the run is aborted first.
+/// Whether the other end of a new connection sends something or closes it
+/// before `patience` passes. Throws WaitError if the run is aborted first.
 bool Mesh::answers(const Socket &socket, milliseconds patience) const {
   constexpr int kLook = 50; // milliseconds
   pollfd answer{.fd = socket.number(), .events = POLLIN, .revents = 0};
@@ -52,18 +52,18 @@ bool Mesh::answers(const Socket &socket, milliseconds patience) const {
   return true;
 }
 
-/// Tries all addresses of the rank, of which some may be another host's. A rank
-/// of this host is reached by its Unix socket, unless a container has its own
-/// network.
+/// Tries all addresses of the rank; some may belong to another host. A rank of
+/// this host is reached through its Unix socket, unless it is in a container
+/// with its own network.
 Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                   milliseconds answering) const {
   const Address &address = book.addresses[peer];
   std::string reasons;
   bool isSilent = false;
-  // Returns whether the rank itself answers.
+  // Returns whether the other end is the expected rank.
   auto greets = [&](const Socket &socket) {
-    // Only the first that takes a connection is waited for so long: it is the
-    // likeliest to be the rank's.
+    // Only the first address that accepts a connection gets the long timeout:
+    // it is the most likely to be the rank's.
     milliseconds patience = std::exchange(answering, connecting);
     sendBytes(socket,
               bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
@@ -95,8 +95,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
     if (Socket socket =
             tryOne("this host's", [&] { return connectLocally(address.port); }))
       return socket;
-  // A rank that has not answered by its Unix socket is stopped. To ask it at
-  // its addresses would only take as long again.
+  // If the rank accepts on its Unix socket but does not answer, its process is
+  // stopped. Its other addresses would not answer either.
   const auto &hosts = isSilent ? std::vector<std::string>() : address.hosts;
   for (const std::string &host : hosts)
     if (Socket socket = tryOne(
@@ -106,8 +106,9 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                            (reasons.empty() ? "it has no address" : reasons));
 }
 
-/// A rank that failed tells all others why before it ends, and that may come
-/// behind the end of the connection to it.
+/// Like dial. If it fails, waits a moment for an abort: a rank that failed
+/// tells all others why before it ends, but this news may arrive after the
+/// connection has failed.
 Socket Mesh::dialOrHearWhy(uint32_t peer, milliseconds connecting,
                            milliseconds answering) {
   try {
@@ -120,12 +121,14 @@ Socket Mesh::dialOrHearWhy(uint32_t peer, milliseconds connecting,
   }
 }
 
-/// By a thread of the rank: the thread of the mesh must not wait for one rank.
+/// Called by a thread of the rank, because the mesh's thread must not wait for
+/// a single rank.
 void Mesh::reach(uint32_t peer, milliseconds timeout) {
   reach(peer, timeout, timeout);
 }
 
-/// A rank that is stopped has not failed, and answers when it goes on.
+/// Waits for an answer as long as the rank may be silent: a stopped rank has
+/// not failed and answers when it continues.
 void Mesh::reachForLong(uint32_t peer) { reach(peer, kDial, silence); }
 
 void Mesh::reach(uint32_t peer, milliseconds connecting,
@@ -163,7 +166,7 @@ void Mesh::watch(uint32_t peer) {
   wake();
 }
 
-/// The connection by which a rank sends, if it has made one.
+/// The connection on which `peer` sends, or null if it has not connected yet.
 Mesh::Incoming *Mesh::connectionFrom(uint32_t peer) {
   auto found = std::ranges::find_if(incoming, [&](const Incoming &each) {
     return each.from == peer && each.isConfirmed;
@@ -178,16 +181,18 @@ void Mesh::lose(uint32_t peer, const std::string &how) {
   watched.erase(peer);
 }
 
-/// Nothing more can be sent to a rank.
+/// Called when nothing more can be sent to a rank.
 void Mesh::fail(Outgoing &connection, uint32_t peer, const std::string &how) {
   connection.isBroken = true;
   connection.frames.clear();
-  // What it sent says how it ended, and may not be read yet.
+  // If the rank has connected to this one, its last messages may say why it
+  // ended and may not be read yet. Reading them to the end reports the loss.
   if (!connectionFrom(peer))
     lose(peer, how);
 }
 
-/// Answers who connects. False where it is not one of this run.
+/// Answers a greeting. Returns false if the other end is not a rank of this
+/// run.
 bool Mesh::greet(Incoming &connection) {
   Greeting greeting{};
   std::memcpy(&greeting, connection.greeting.data(), sizeof(greeting));
@@ -197,12 +202,12 @@ bool Mesh::greet(Incoming &connection) {
     return false;
   connection.from = static_cast<uint32_t>(greeting.rank);
   Greeting answer{kMagic, book.secrets[book.rank], book.rank};
-  // A connection that is new takes a few bytes at once.
+  // The buffer of a new connection always has room for a few bytes.
   return ::send(connection.socket.number(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);
 }
 
-/// Sends signs of life, and looks who is silent.
+/// Sends heartbeats, and reports ranks that are silent for too long.
 void Mesh::keepAlive() {
   auto now = std::chrono::steady_clock::now();
   if (now >= nextSign) {
@@ -224,9 +229,10 @@ void Mesh::keepAlive() {
   }
 }
 
-/// After an error that passes when something is closed: by this process, or by
-/// a stranger. Throws std::runtime_error where there is no stranger and it has
-/// not passed for long: a rank that connects would wait in vain.
+/// Called after an error that passes when a file is closed, by this process or
+/// by dropping a connection that has not greeted. Throws std::runtime_error if
+/// there is no such connection and the error persists, because ranks that
+/// connect would wait in vain.
 void Mesh::pauseAccepting(int error, bool hasStrangers) {
   constexpr milliseconds kPause = 200ms, kPatience = 2s;
   nextAccept = std::chrono::steady_clock::now() + kPause;
@@ -238,9 +244,9 @@ void Mesh::pauseAccepting(int error, bool hasStrangers) {
     throw std::runtime_error("cannot take a connection: " + errorText(error));
 }
 
-/// Takes new connections. Strangers who say nothing must not use up what the
-/// process may open: the oldest are shown out, but only those that could have
-/// said something, which are those of an earlier turn.
+/// Accepts new connections. Connections that never greet must not use up the
+/// open files of the process. So if there are too many, the oldest are closed,
+/// but only if they were accepted by an earlier call and had time to greet.
 void Mesh::accept() {
   constexpr std::ptrdiff_t kMostStrangers = 64;
   auto isStranger = [](const Incoming &each) { return !each.from; };

@@ -1,4 +1,4 @@
-//===- MeshThread.cpp - Who moves a rank's messages -----------------------===//
+//===- MeshThread.cpp - The thread that moves messages --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-/// After so long everybody looks by himself.
+/// How long a thread sleeps at most before it checks its condition again.
 static constexpr milliseconds kLook(50);
 
 static void signal(const Socket &event) {
@@ -32,7 +32,7 @@ static void clear(const Socket &event) {
   (void)!read(event.number(), &count, sizeof(count));
 }
 
-/// The right to move bytes, of one thread at a time. It is used with the lock.
+/// The right to move bytes. One thread at a time has it. Requires the lock.
 class Mesh::Turn {
 public:
   Turn(Mesh &mesh, Lock &lock) : mesh(mesh), lock(lock) {}
@@ -44,12 +44,13 @@ public:
       lock.lock();
     mesh.mover.reset();
     mesh.isDriven = false;
-    mesh.changed.notify_all(); // another may wait too
+    mesh.changed.notify_all(); // another thread may wait too
     if (mesh.isAside || std::exchange(mesh.isStale, false))
       signal(mesh.resume);
   }
 
-  /// Whether it is this thread's now. `waits` for a thread that waits.
+  /// Tries to get the right; returns whether this thread has it. `waits` says
+  /// that the caller is in waitUntil.
   bool take(bool waits) {
     if (!isMine && !mesh.mover) {
       isMine = true;
@@ -65,14 +66,14 @@ private:
   bool isMine = false;
 };
 
-/// Whoever moves bytes looks again what there is to move. With the lock.
+/// Makes the thread that moves bytes poll again. Requires the lock.
 void Mesh::wake() {
   if (mover != std::this_thread::get_id())
     signal(wakeUp);
 }
 
-/// To be called without the lock. A thread in waitUntil may wait for what a
-/// call does, so it is woken after them.
+/// Runs callbacks. Requires that the lock is not held. Threads in waitUntil are
+/// woken afterwards, because a callback may make their condition true.
 void Mesh::callBack(const Done &done) {
   if (done.empty())
     return;
@@ -89,7 +90,6 @@ void Mesh::wait(const SharedOperation &operation, milliseconds timeout) {
       [&] {
         if (operation->isDone())
           return true;
-        // With the lock.
         if (auto found = gone.find(operation->peer); found != gone.end())
           throw WaitError(WaitError::Reason::Aborted,
                           "rank " + std::to_string(operation->peer) + " " +
@@ -108,7 +108,7 @@ void Mesh::wait(const SharedOperation &operation, milliseconds timeout) {
         " bytes at the other end, got " + std::to_string(operation->other));
 }
 
-/// To be called with the lock.
+/// Requires the lock.
 void Mesh::throwIfAborted() const {
   if (aborted)
     throw WaitError(WaitError::Reason::Aborted, "aborted: " + *aborted);
@@ -146,14 +146,16 @@ void Mesh::abort(const std::string &reason) {
   wake();
 }
 
-/// Credits that nothing waits for are read with the next message: to wake up
-/// for them would take time from who computes. But none may be unread when this
-/// process ends, or its last words are lost.
+/// Whether to poll for credits. If no message waits for a credit, credits are
+/// read with the next message: waking up for each would take time from the
+/// computation. When the rank is aborted or leaves, all credits must be read.
+/// Otherwise closing the socket would reset the connection, and the last
+/// messages would be lost.
 bool Mesh::wantsCredits(const Outgoing &connection) const {
   return connection.waiting > 0 || aborted || isLeaving;
 }
 
-/// What whoever moves bytes sleeps on.
+/// The file descriptors on which the thread that moves bytes sleeps.
 std::vector<pollfd> Mesh::polled() const {
   std::vector<pollfd> all = {{wakeUp.number(), POLLIN, 0}};
   if (std::chrono::steady_clock::now() >= nextAccept)
@@ -177,9 +179,9 @@ std::vector<pollfd> Mesh::polled() const {
   return all;
 }
 
-/// Moves what was `found` to be there, makes the calls of what is done and then
-/// lets departures be known. By the thread whose turn it is, with the lock,
-/// which it lets go for the calls.
+/// Moves the bytes that poll `found`, runs the callbacks of completed
+/// operations, and then publishes departures. Called by the thread that has the
+/// Turn, with the lock, which is released during the callbacks.
 void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   auto isReady = [&](const Socket &socket) {
     return std::ranges::any_of(found, [&](const pollfd &each) {
@@ -212,7 +214,7 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
     call();
   lock.lock();
   for (Departure &each : left)
-    // Each is gone once, and as it was first.
+    // Each rank departs once; the first reason counts.
     if (gone.emplace(each.peer, each.how).second && each.isLoss)
       untold.push_back(std::move(each));
   changed.notify_all();
@@ -226,12 +228,13 @@ void Mesh::run() {
     while (turn(flushing))
       ;
   } catch (const std::exception &error) {
-    // Nobody else can tell the others.
+    // Only the mesh's thread can tell the other ranks.
     onLost(book.rank, std::string("cannot move messages: ") + error.what());
   }
 }
 
-/// Of the mesh's own thread. False where this rank may leave.
+/// One iteration of the mesh's own thread. Returns false if this rank may
+/// leave.
 bool Mesh::turn(std::optional<Deadline> &flushing) {
   std::vector<Departure> told;
   {
@@ -259,10 +262,10 @@ bool Mesh::turn(std::optional<Deadline> &flushing) {
   return true;
 }
 
-/// Says goodbye to each rank after all that it may have, and returns whether
-/// all have heard: to close a connection with unread credits would reset it,
-/// and what is under way on it would be lost. Messages of data that have no
-/// credit are nobody's any more.
+/// Sends a goodbye to each rank after its last message. Returns whether all
+/// ranks have closed their connections, or enough time has passed. A connection
+/// closed with unread credits would be reset, and messages in flight would be
+/// lost. Data messages without a credit are dropped.
 bool Mesh::mayLeave(std::optional<Deadline> &flushing) {
   constexpr milliseconds kFlushing = 2s;
   if (!flushing)
@@ -281,7 +284,7 @@ bool Mesh::mayLeave(std::optional<Deadline> &flushing) {
       continue;
     if (!std::exchange(connection.saidBye, true))
       connection.frames.push_back({{Bye, 0, 0}, nullptr});
-    Done none; // what waits now is told to nobody
+    Done none; // nobody waits for these operations any more
     flush(connection, peer, none);
     if (connection.frames.empty())
       shutdown(connection.socket.number(), SHUT_WR);

@@ -1,4 +1,4 @@
-//===- Streams.h - Who uses which stream of a mesh --------------*- C++ -*-===//
+//===- Streams.h - Numbers of the mesh's streams ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,8 @@ struct Streams {
                                 kAccounts = 4, kAnswers = 5,
                                 kMessages = Mesh::kFirstOfData;
 
-  /// The two exchanges of all-reduce `number` of a group.
+  /// The streams of the two exchanges (reduce-scatter and all-gather) of
+  /// all-reduce `number` of a group.
   static Mesh::Stream scatter(uint32_t group, uint64_t number) {
     return (Mesh::Stream(group) << 32 | (number & 0x3FFFFFFF)) * 2 + kMessages +
            2;

@@ -1,4 +1,4 @@
-//===- Join.cpp - A process becomes a rank of a job -----------------------===//
+//===- Join.cpp - A process joins its job as a rank -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,7 +47,7 @@ struct JoinedJob::State {
   JoinOptions options;
   std::optional<Meeting> meeting;
 #ifdef CHIMERA_HAVE_MPI
-  std::optional<MpiSession> session; // ends after the control
+  std::optional<MpiSession> session; // destroyed after the control
 #endif
   std::optional<TcpControl> control;
 };
@@ -95,7 +95,8 @@ std::vector<Meeting::Process> JoinedJob::hostProcesses() const {
 std::string JoinedJob::claimName() const {
   if (!state->meeting)
     return {};
-  // Its listener has the port for as long as the process lives.
+  // The port is unique on the host: the process keeps its listener open until
+  // it ends.
   const uint32_t lowest = state->meeting->hostRanks().front();
   return "ranks of port " +
          std::to_string(state->meeting->book.addresses[lowest].port);

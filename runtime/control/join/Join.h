@@ -1,4 +1,4 @@
-//===- Join.h - A process becomes a rank of a job ---------------*- C++ -*-===//
+//===- Join.h - A process joins its job as a rank ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,54 +14,55 @@
 
 namespace chimera::runtime {
 
-/// What moves values between the ranks of a job.
+/// How values move between the ranks of a job.
 enum class JobTransport { Mpi, Tcp };
 
 struct JoinOptions {
   JobTransport transport = JobTransport::Tcp;
-  /// Where ranks meet, and who this one is. Without MPI only.
+  /// The place where ranks meet, and this rank's number. Used without MPI only.
   StoreAddress store = {};
   uint32_t rank = 0, ranks = 1;
-  /// With MPI only: whether a thread of the rank may move messages.
+  /// Used with MPI only: a separate thread may move messages.
   bool mayProgress = false;
 };
 
-/// This process as a rank of a job, whatever has started it. One object in a
-/// process's life.
+/// This process as a rank of a job, independent of its launcher. Create only
+/// one in a process.
 class JoinedJob {
 public:
-  /// Starts MPI, if it is wanted. Throws std::runtime_error where it does not
-  /// start or was left out of this build.
+  /// Starts MPI if `options` asks for it. Throws std::runtime_error if MPI does
+  /// not start or is not part of this build.
   explicit JoinedJob(const JoinOptions &options);
-  /// Waits until all ranks leave, over MPI. After a failure leave by _exit
-  /// instead: the others may never come.
+  /// With MPI, waits until all ranks leave. After a failure end the process
+  /// with _exit instead, because the other ranks may never leave.
   ~JoinedJob();
   JoinedJob(const JoinedJob &) = delete;
   JoinedJob &operator=(const JoinedJob &) = delete;
 
   uint32_t rank() const;
   uint32_t ranks() const;
-  /// Whether a thread may move messages while this rank computes and, where
-  /// one has to be asked for, whether it can be.
+  /// Whether a thread may move messages while this rank computes. With MPI this
+  /// depends on the thread level that MPI provides.
   bool allowsProgress() const;
 
-  /// Finds the other ranks. Throws std::runtime_error where some are not there
-  /// before `timeout`, or cannot be reached; knows no timeout over MPI: the
-  /// caller needs a Watchdog. To be called once.
+  /// Finds the other ranks. Throws std::runtime_error if some do not come
+  /// before `timeout` or cannot be reached. The exchange over MPI has no
+  /// timeout, so the caller needs a Watchdog. Call it once.
   void meet(std::chrono::milliseconds timeout,
             const OnLongWait &onLongWait = {});
 
-  /// The processes of the other ranks of this host that are known, and a name
-  /// that the ranks of this host alone share, for claimLocally. Both are empty
-  /// before the exchange of `meet`.
+  /// The processes of the other known ranks of this host, and a name for
+  /// claimLocally that only the ranks of this host share. Both are empty before
+  /// `meet` has exchanged the addresses.
   std::vector<Meeting::Process> hostProcesses() const;
   std::string claimName() const;
 
-  /// These require `meet`.
+  /// The following functions require a successful `meet`.
   std::vector<uint32_t> hostRanks() const;
   Control &control();
-  /// With or without a thread that moves messages over MPI, and with sums left
-  /// to MPI or not. To be called once, by all ranks.
+  /// Makes the channels. Over MPI, `progressThread` moves messages on a
+  /// separate thread, and `ownAllReduce` leaves sums to MPI_Iallreduce. A
+  /// collective call, made once by all ranks.
   std::unique_ptr<Channels> makeChannels(bool progressThread,
                                          bool ownAllReduce);
 

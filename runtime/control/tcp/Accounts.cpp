@@ -1,4 +1,4 @@
-//===- Accounts.cpp - One rank writes what all hosts say ------------------===//
+//===- Accounts.cpp - One report for all hosts ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,11 +17,12 @@ using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 
 namespace {
-/// How long the others may take. mpirun kills a second after its SIGTERM.
+/// How long to wait for the other accounts. mpirun kills one second after its
+/// SIGTERM.
 constexpr milliseconds kGather(600);
-/// For the answer, and to reach who gives it.
+/// How long to wait for the answer, and for a connection to the writing rank.
 constexpr milliseconds kPatience(900), kReach(300);
-/// After which the rank that was to answer may be found lost.
+/// How often to check whether the writing rank is lost.
 constexpr milliseconds kLook(20);
 constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 } // namespace
@@ -83,7 +84,7 @@ void Accounts::write() {
   {
     std::unique_lock lock(mutex);
     changed.wait_for(lock, kGather, [this] { return known >= mesh.ranks(); });
-    isClosed = true; // from here on nobody adds to them
+    isClosed = true; // no account is added after this
   }
   Answer given = Answer::Alone;
   {
@@ -93,7 +94,8 @@ void Accounts::write() {
       given = Answer::Written;
     }
   }
-  // With the answer to this host this process ends.
+  // Answer this host last, and this rank last of all: after an answer to this
+  // host, this process may be ended before it has answered the others.
   std::ranges::stable_partition(from, [this](uint32_t rank) {
     return leaders[rank] != leaders[mesh.rank()];
   });
@@ -115,11 +117,11 @@ void Accounts::answer(uint32_t to, Answer given) {
     mesh.send(to, Streams::kAnswers, std::as_bytes(std::span(bytes.get(), 1)),
               [bytes] {});
   } catch (const std::runtime_error &) {
-    // It has given up waiting.
+    // That rank does not wait any more.
   }
 }
 
-/// False where that rank cannot be reached.
+/// Returns false if the writing rank cannot be reached.
 bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
   uint32_t to = writers[writer];
   if (to == mesh.rank()) {
@@ -150,7 +152,7 @@ bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
 bool Accounts::handIn(ConstBytes account, uint32_t ranks) {
   if (writers.size() < 2)
     return false;
-  // All watch rank 0, the first of them; it may just have ended.
+  // All ranks watch rank 0, which is the first writer. It may just have ended.
   size_t writer = mesh.hasLost(writers[0]) ? 1 : 0;
   for (; writer < writers.size() && send(writer, account, ranks); ++writer) {
     Deadline deadline(kPatience);

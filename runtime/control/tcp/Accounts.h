@@ -1,14 +1,15 @@
-//===- Accounts.h - One rank writes what all hosts say ----------*- C++ -*-===//
+//===- Accounts.h - One report for all hosts --------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// At the end of a run that fails a process of each host hands in its account to
-// one rank, which waits a moment for those of the others, writes them all and
-// says so to each. That rank is the first of all hosts, or the first of the
-// second host where it is lost.
+// At the end of a failed run, one process of each host gives its host's report
+// (an account) to the writing rank. That rank waits a moment for the accounts
+// of the other hosts, writes all of them as one report, and answers each host.
+// The writing rank is the lowest rank of the first host. If that rank is lost,
+// the lowest rank of the second host writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +25,9 @@ namespace chimera::runtime::tcp {
 
 class Accounts {
 public:
-  /// Uses nothing of the mesh, which calls this for as long as it lives, before
-  /// `listen` or after `close`.
+  /// Stores `mesh` but does not use it yet: the mesh is constructed later and
+  /// destroyed earlier than this object. Use this object only between `listen`
+  /// and `close`.
   Accounts(Mesh &mesh, const Book &book);
   void listen();
   void close();
@@ -34,7 +36,7 @@ public:
   void setWriter(Control::WriteAccounts next);
 
 private:
-  /// What another rank hands in.
+  /// An account that another rank sends.
   struct Incoming {
     struct Head {
       uint64_t bytes, ranks;
@@ -50,23 +52,23 @@ private:
   void write();
 
   Mesh &mesh;
-  const std::vector<uint32_t> leaders; ///< by rank, see Book
-  /// Those who may write: the lowest ranks of the first two hosts.
+  const std::vector<uint32_t> leaders; ///< by rank, see Book::leaders
+  /// The ranks that may write: the lowest ranks of the first two hosts.
   std::vector<uint32_t> writers;
   std::vector<Incoming> incoming; ///< by rank
 
-  std::mutex writing; ///< held during the call: who replaces it waits for it
+  std::mutex writing; ///< held while `writer` runs, so setWriter waits for it
   Control::WriteAccounts writer;
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::vector<std::byte>> accounts;
-  std::vector<uint32_t> from; ///< whose they are
-  uint64_t known = 0;         ///< the ranks that they are of
+  std::vector<uint32_t> from; ///< who sent each account
+  uint64_t known = 0;         ///< how many ranks the accounts cover
   bool isClosed = false;
   Answer answered = Answer::None;
-  std::array<uint64_t, 2> words{}; ///< of those who may write
-  std::thread clerk;               ///< from the first account on
+  std::array<uint64_t, 2> words{}; ///< buffers for the answers of `writers`
+  std::thread clerk;               ///< writes; started by the first account
 };
 
 } // namespace chimera::runtime::tcp

@@ -21,13 +21,13 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 
 namespace {
-/// Terminated text.
+/// The size in bytes of an abort message, including the terminating 0.
 constexpr size_t kNews = 512;
 
-/// What a rank owes an answer for: bytes that another has not received.
+/// The bytes sent to another rank that it has not yet acknowledged.
 struct Unread {
   std::atomic<uint64_t> bytes{0};
-  uint64_t received = 0; ///< the size that comes next
+  uint64_t received = 0; ///< buffer for the next acknowledgement
 };
 } // namespace
 
@@ -37,7 +37,7 @@ struct TcpControl::State {
         news(book.addresses.size()), accounts(mesh, book),
         mesh(book, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
-               // The others cannot know, but for rank 0's loss.
+               // Only rank 0's loss is noticed by all ranks.
                tell("rank " + std::to_string(rank) + " " + how);
              }) {}
 
@@ -64,9 +64,9 @@ struct TcpControl::State {
                  });
   }
 
-  /// Ends the waits of this rank, and of all if it is rank 0; else rank 0 is
-  /// told, which tells the others. Waits for nobody: a rank that is not reached
-  /// yet will find nobody here.
+  /// Ends the waits of this rank. Rank 0 tells all ranks; every other rank
+  /// tells rank 0, which tells the rest. Does not wait for ranks that are not
+  /// connected: when they connect, they find that this rank has left.
   void tell(const std::string &reason) {
     if (hasTold.exchange(true))
       return;
@@ -78,7 +78,7 @@ struct TcpControl::State {
         if (mesh.hasReached(rank))
           sendCopy(rank, Streams::kNews, text);
       } catch (const std::runtime_error &) {
-        // It is the one that is gone.
+        // This is the rank that is lost.
       }
     mesh.abort(reason);
     aborted.tell(reason);
@@ -90,13 +90,13 @@ struct TcpControl::State {
     mesh.send(to, stream, *held, [held] {});
   }
 
-  const std::vector<uint32_t> leaders; ///< by rank, see Book
+  const std::vector<uint32_t> leaders; ///< by rank, see Book::leaders
   AbortNews aborted;
   std::atomic<bool> hasTold{false};
   std::vector<Unread> unread;                     ///< by rank
   std::vector<std::array<std::byte, kNews>> news; ///< by rank
   Accounts accounts;
-  Mesh mesh; // last: it uses the others
+  Mesh mesh; // last: its thread uses the other members
 };
 
 TcpControl::TcpControl(const Book &book, Listener listener,
@@ -150,7 +150,7 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
     try {
       state->sendCopy(from, Streams::kReceived, {word.begin(), word.end()});
     } catch (const std::runtime_error &) {
-      // It has left, and needs no answer.
+      // The sender has left and needs no acknowledgement.
     }
   };
   try {
@@ -163,7 +163,8 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
 }
 
 void TcpControl::watch(const std::vector<uint32_t> &peers) {
-  // Nothing cuts the links within a host, whose watchers see more.
+  // Links inside a host are not watched: they do not break, and the watchers of
+  // the host see more.
   const std::vector<uint32_t> &leaders = state->leaders;
   for (uint32_t peer : peers)
     if (!leaders.empty() && leaders[peer] != leaders[rank()])

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All ranks watch rank 0, and rank 0 watches all. So each rank learns within
-// moments that a process has ended, on whatever host, and within the timeout
-// that one is stopped or cut off: rank 0 tells the others. Two ranks of
-// different hosts that the program lets exchange messages watch each other too,
-// so that a cut between them is noticed.
+// Every rank watches its connection to rank 0, and rank 0 watches all. So rank
+// 0 notices within moments that a process has ended on any host, and within the
+// timeout that a process is stopped or unreachable. It tells all other ranks.
+// Two ranks of different hosts that exchange messages in the program also watch
+// each other, so a broken link between them is noticed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,10 @@
 
 namespace chimera::runtime {
 
-/// The mesh and the control of a rank. Other ranks may be silent for `silence`.
-/// The constructor throws std::runtime_error where rank 0 cannot be reached, at
-/// rank 0 where any cannot: none may leave before all have met.
+/// The connections and the control of a rank. `silence` is how long another
+/// rank may send nothing. The constructor throws std::runtime_error if rank 0
+/// cannot be reached (at rank 0: if any rank cannot be reached). No rank may
+/// leave before all have met.
 class TcpControl final : public Control {
 public:
   TcpControl(const tcp::Book &book, Listener listener,
@@ -42,7 +43,7 @@ public:
   bool handIn(ConstBytes account, uint32_t ranks) override;
   void onAccounts(WriteAccounts write) override;
 
-  /// For channels.
+  /// The connections, for channels over TCP.
   tcp::Mesh &mesh();
 
 private:

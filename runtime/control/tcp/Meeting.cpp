@@ -20,8 +20,8 @@ using namespace chimera::runtime;
 
 Entry Entry::own(uint16_t port, const std::string &reachable) {
   Entry entry;
-  // Containers of one machine have names of their own, and reboots change the
-  // number.
+  // The host name tells containers of one machine apart. The boot ID tells
+  // machines with the same name apart, and changes with every reboot.
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
   std::string boot;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each rank says where it listens and on which host it is. What carries that is
-// somebody else's: a store that all ranks can reach, or MPI.
+// Each rank publishes its host and the address where it listens. The text is
+// exchanged through a store that all ranks can reach, or through MPI.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,31 +19,31 @@
 
 namespace chimera::runtime {
 
-/// What a rank tells the others, as text without line ends but at its end.
+/// What a rank tells the others. Its text form is one line.
 struct Entry {
-  std::string host; ///< equal for ranks of one host, or of one container
+  std::string host; ///< equal for the ranks of one host or one container
   tcp::Address address;
-  uint64_t secret = 0; ///< see tcp::Book
-  int32_t pid = 0;     ///< of its process, in `pidNamespace`
+  uint64_t secret = 0; ///< identifies the process, see tcp::Book
+  int32_t pid = 0;     ///< of its process, valid in `pidNamespace`
   uint64_t pidNamespace = 0;
 
-  /// Of this process, which listens at `port`. `reachable` names a host that
-  /// all ranks reach, or none.
+  /// The entry of this process, which listens on `port`. `reachable` is a host
+  /// that all ranks reach, or empty.
   static Entry own(uint16_t port, const std::string &reachable);
 
   std::string text() const;
-  /// Throws std::runtime_error for what `text` does not write.
+  /// The inverse of `text`. Throws std::runtime_error for any other text.
   static Entry parse(const std::string &text);
 };
 
-/// What a rank knows of all ranks.
+/// What a rank knows about all ranks after the exchange.
 struct Meeting {
   Meeting(uint32_t rank, const std::vector<std::string> &entries);
 
-  /// The ranks on the host of this one, ascending, this one included.
+  /// The ranks on the host of this rank, ascending, including this rank.
   std::vector<uint32_t> hostRanks() const;
 
-  /// Of those the others whose process numbers mean the same here.
+  /// The other ranks of this host whose PIDs are valid in this PID namespace.
   struct Process {
     uint32_t rank;
     int32_t pid;
@@ -52,34 +52,36 @@ struct Meeting {
 
   tcp::Book book;
   std::vector<std::string> hosts; ///< by rank
-  std::vector<int32_t> pids;      ///< by rank, 0 if it means nothing here
+  std::vector<int32_t> pids; ///< by rank, 0 if not valid in this PID namespace
 };
 
-/// Where ranks leave their entries: LibTorch's TCPStore.
+/// The address of LibTorch's TCPStore, where ranks publish their entries.
 struct StoreAddress {
   std::string host;
   uint16_t port = 0;
-  bool isServed = false; ///< by the launcher; else rank 0 serves it
-  std::string prefix;    ///< of keys, for a store that serves several runs
+  bool isServed = false; ///< true: the launcher serves it; false: rank 0 does
+  std::string prefix;    ///< of the keys, for a store that serves several runs
 };
 
-/// Told, once, for what a rank still waits.
+/// Called once, if a wait is long, with a text that says what the rank waits
+/// for.
 using OnLongWait = std::function<void(const std::string &what)>;
 
-/// Leaves `own` in the store and returns those of all ranks, in rank order.
-/// Rank 0 keeps the store for as long as the process lives. Throws
-/// std::runtime_error where some ranks are not there before `timeout`, which it
-/// names at rank 0, where one of them does not come (declineAtStore), and where
-/// another process is this rank already.
+/// Publishes `own` in the store and returns the entries of all ranks, in rank
+/// order. Rank 0 serves the store until its process ends. Throws
+/// std::runtime_error if
+/// - some ranks do not come before `timeout` (rank 0 names them),
+/// - a rank says that it does not come (declineAtStore), or
+/// - another process already is this rank.
 std::vector<std::string> exchangeAtStore(const StoreAddress &store,
                                          uint32_t rank, uint32_t ranks,
                                          const std::string &own,
                                          std::chrono::milliseconds timeout,
                                          const OnLongWait &onLongWait = {});
 
-/// Tells the ranks that wait at the store, now or later, that this one does not
-/// come and why. Takes some seconds at most. Throws std::exception where nobody
-/// serves the store.
+/// Tells the ranks that wait at the store, now or later, that this rank does
+/// not come, and why. Takes a few seconds at most. Throws std::exception if
+/// nobody serves the store.
 void declineAtStore(const StoreAddress &store, uint32_t rank,
                     const std::string &reason);
 

@@ -28,14 +28,14 @@ std::vector<uint8_t> bytesOf(const std::string &text) {
   return {text.begin(), text.end()};
 }
 
-/// Whether this process may open another file: the store, which is LibTorch's,
-/// does not tell when it cannot take a connection.
+/// Whether this process may open another file. LibTorch's store does not report
+/// that it could not accept a connection for lack of files.
 bool mayOpenMore() {
   const Socket one(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return one || errno != EMFILE;
 }
 
-/// All entries, one behind the other: each ends its line.
+/// Splits concatenated entries, each of which ends with a newline.
 std::vector<std::string> linesOf(const std::vector<uint8_t> &bytes) {
   std::vector<std::string> lines(1);
   for (uint8_t byte : bytes) {
@@ -56,11 +56,11 @@ std::string nameOf(const StoreAddress &address) {
   return address.host + " port " + std::to_string(address.port);
 }
 
-/// Tells, once, that a wait is long.
+/// Calls the user's function once if a wait is long.
 class Notice {
 public:
   explicit Notice(const OnLongWait &tell) : tell(tell) {}
-  /// `what` says for what.
+  /// `what` returns the text about the wait.
   template <typename What> void tellIfDue(const What &what) {
     constexpr std::chrono::seconds kLong(5);
     if (!tell || std::chrono::steady_clock::now() - begin < kLong)
@@ -74,9 +74,9 @@ private:
       std::chrono::steady_clock::now();
 };
 
-/// Waits until the host has an address, and, unless this rank serves it,
-/// somebody listens there. The store's own wait says less of what is wrong, and
-/// later than it was told.
+/// Waits until the host name has an address and, unless this rank serves the
+/// store, until somebody listens there. LibTorch's own wait has worse error
+/// messages and may exceed its timeout.
 void awaitHost(const StoreAddress &address, bool isServer,
                std::chrono::milliseconds timeout, Notice &notice) {
   constexpr std::chrono::milliseconds kTry(500), kPause(100);
@@ -101,12 +101,12 @@ void awaitHost(const StoreAddress &address, bool isServer,
     }
 }
 
-/// Some rank has told that it does not come.
+/// Another rank has said that it does not come.
 class Declined : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What ranks say where they meet.
+/// The keys and values in the store where ranks meet.
 class Store {
 public:
   /// Throws std::runtime_error.
@@ -118,8 +118,9 @@ public:
     options.isServer = isServer;
     options.waitWorkers = false;
     options.timeout = timeout;
-    // It warns of hosts without a name, and of strangers, which is no fault of
-    // the run; what fails is told.
+    // LibTorch's store logs warnings about hosts without a name and about
+    // connections of other programs. These are no errors of the run, and real
+    // errors are reported here. So its logging is off by default.
     static std::once_flag silenced;
     std::call_once(silenced, [] {
       if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
@@ -127,7 +128,8 @@ public:
     });
     awaitHost(address, isServer, timeout, notice);
     store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
-    // Others may ask it when this rank has gone on, to its end even.
+    // Other ranks may read the store after this rank has left this function, so
+    // it is kept until the process ends.
     static c10::intrusive_ptr<c10d::TCPStore> served;
     if (isServer)
       served = store;
@@ -142,24 +144,24 @@ public:
   void set(const std::string &key, const std::string &text) {
     store->set(key, bytesOf(text));
   }
-  /// Whether nobody else had set it.
+  /// Sets a key unless it is set. Returns whether this rank has set it.
   bool setFirst(const std::string &key, const std::string &text) {
     return store->compareSet(key, {}, bytesOf(text)) == bytesOf(text);
   }
 
-  /// Makes the reason known to who waits here, now or later, unless there is
-  /// one already.
+  /// Tells the reason to all ranks that wait here, now or later. Does nothing
+  /// if there is a reason already.
   void decline(const std::string &reason) {
     constexpr std::chrono::seconds kHeard(2);
     setFirst(declined(), reason);
-    // The others ask several times a second, and the store ends with this
-    // process.
+    // The store ends with this process. The other ranks read it several times a
+    // second, so they see the reason in this time.
     if (isServer)
       std::this_thread::sleep_for(kHeard);
   }
 
-  /// Waits until all keys are set; false where `timeout` passes first. Throws
-  /// Declined.
+  /// Waits until all keys are set. Returns false if `timeout` passes first.
+  /// Throws Declined if a rank has declined.
   template <typename What>
   bool await(const std::vector<std::string> &keys,
              std::chrono::milliseconds timeout, Notice &notice,
@@ -226,7 +228,7 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   };
   try {
     if (rank != 0) {
-      // Which ranks are missing rank 0 tells.
+      // Rank 0 names the missing ranks.
       if (!store->await({store->all()}, timeout, notice, [&] {
             return "still waits at " + where + " for all ranks to come";
           }))
@@ -255,7 +257,7 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     store->set(store->all(), joined);
     return linesOf(bytesOf(joined));
   } catch (const Declined &declined) {
-    store->decline(declined.what()); // to those who come later
+    store->decline(declined.what()); // for ranks that come later
     throw;
   } catch (const c10::Error &error) {
     throw std::runtime_error("the place where ranks meet, " + where +
