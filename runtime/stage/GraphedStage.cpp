@@ -73,7 +73,8 @@ public:
     if (wanted == Wanted::Evaluation) // rare
       return stage->forward(microBatch, input, labels, weights, output, wanted);
     Shape &shape = shapes[microBatch.parts];
-    // If no stash is wanted, the slot is free again when this returns.
+    // A forward without a stash frees its slot when it returns, so all of them
+    // share one slot.
     auto taken = std::make_unique<SlotStash>(
         shape.ports, slotFor(shape.slots[{wanted, weights.data()}]));
     Slot &slot = taken->slot;

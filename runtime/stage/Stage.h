@@ -33,8 +33,10 @@ namespace chimera::runtime {
 /// depend on worker, pipeline or schedule. A sample gets the same random
 /// numbers in a part as in the whole micro-batch.
 struct MicroBatch {
-  uint64_t step;  ///< training step, from 0
-  uint64_t index; ///< global number: copy * N + micro-batch
+  uint64_t step; ///< training step, from 0
+  /// The number among all copies: copy * N + micro-batch, with N micro-batches
+  /// per copy.
+  uint64_t index;
   uint32_t part = 0;
   uint32_t parts = 1;
 };

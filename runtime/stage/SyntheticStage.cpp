@@ -84,7 +84,7 @@ private:
     };
     int64_t share =
         until(microBatch.part + int64_t(1)) - until(microBatch.part);
-    // About 285 years: a file may claim a cost that no clock can count.
+    // About 285 years: a file may claim a longer time than a clock can count.
     constexpr double kMost = 9e18;
     auto duration = std::chrono::nanoseconds(
         std::llround(std::min(static_cast<double>(share) * perUnit, kMost)));

@@ -43,7 +43,8 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   bool isRoot = control.rank() == root;
   meet(control, run.timeout, "all ranks to end their last step");
 
-  // Here the last step has just ended, and the root sends no heartbeats yet.
+  // Clocks are compared here, since the last step has just ended and the root
+  // sends no heartbeats yet.
   std::vector<ClockOffset> clocks;
   if (run.traceSteps > 0)
     clocks = gatherClocks(control, root, run.timeout);

@@ -20,7 +20,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 Progress::Progress(const Options &options)
-    // Launchers give ranks a terminal even if they have none.
+    // A launcher may give ranks a terminal even if its own output is a file.
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
     log.emplace(options.logFile);

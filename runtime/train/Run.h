@@ -42,9 +42,11 @@ struct RankUse {
 
 /// The first value that was not finite.
 struct Divergence {
-  uint64_t step;                ///< from 0
-  std::optional<double> loss;   ///< of the step; if none, gradients
-  std::vector<uint32_t> stages; ///< with gradients that were not finite
+  uint64_t step; ///< from 0
+  /// The loss of the step. None if gradients were not finite instead.
+  std::optional<double> loss;
+  /// If there is no loss: the stages whose gradients were not finite.
+  std::vector<uint32_t> stages;
 };
 
 struct RunResult {
@@ -101,8 +103,8 @@ struct TrainingRun {
   bool profile = false;
   /// The number of last steps that are traced on each rank; 0 for none.
   uint64_t traceSteps = 0;
-  /// How the model is evaluated. Its onLoss is called on the same thread as
-  /// onStep.
+  /// How the model is evaluated, if it is. Its onLoss is called on the same
+  /// thread as onStep.
   Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;
   /// The accelerator whose devices the ranks use; null if they compute on the

@@ -120,7 +120,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                                   joinOptions(jobUse, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
-  uint32_t firstToTell = 0; // until ranks can tell each other
+  uint32_t firstToTell = 0; // used until ranks can send messages
   std::atomic<bool> canTell{false};
   auto say = [&](const std::string &reason) {
     jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
@@ -131,8 +131,9 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                               " failed: " + reason);
   };
   // Ends the process. Rank `first` reports at once. If `first` is kNobody, this
-  // rank has only heard of another's failure, so all ranks report a moment
-  // later. The other ranks may be healthy, so this does not wait for them.
+  // rank has only heard of another's failure: each rank then waits a moment
+  // before it reports. The other ranks may be healthy, so this does not wait
+  // for them.
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("telling of a failure", [&] {
       const bool isTold =
@@ -152,7 +153,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     endProcess(1);
   };
   auto fail = [&](const std::string &reason, uint32_t first) {
-    limit.reset(); // or it would speak first, and know less
+    limit.reset(); // its message could come first, and says less
     end(reason, first);
   };
   // They are destroyed before the end of the process only after success, since

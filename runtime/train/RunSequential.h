@@ -23,9 +23,6 @@ namespace chimera::runtime {
 ///
 /// Throws what a stage, the data or a function of `run` or `use` throws. Throws
 /// std::invalid_argument if the host's memory is too small.
-///
-/// Throws what a stage, the data or one of the functions of `run` and `use`
-/// throws, and std::invalid_argument where the memory of the host is too small.
 void runSequential(TrainingRun run, const HostUse &use, uint32_t stages);
 
 } // namespace chimera::runtime

@@ -175,7 +175,7 @@ SequentialResult chimera::runtime::trainSequentially(
   uint64_t microBatches =
       static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
   uint64_t updates = program::updatesPerStep(program);
-  // In each copy of the workers.
+  // Micro-batches of each copy per update.
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
   double scale = 1; // of the last update
   Memory losses(loss.size() * microBatches);

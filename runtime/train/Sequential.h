@@ -21,9 +21,10 @@ struct SequentialResult {
   std::vector<std::optional<uint64_t>> halted;
 };
 
-/// Trains the model of `program` on one device. Each step takes the N·W
-/// micro-batches in ascending order, runs forward and backward of all `stages`
-/// in the parts that the program's backwards use, and then updates each stage.
+/// Trains the model of `program` on one device. Each step takes the
+/// micro-batches of all copies in ascending order, runs forward and backward of
+/// all `stages` in the parts that the program's backwards use, and then updates
+/// each stage.
 ///
 /// `stages` are the program's stages in order, or one stage for the whole
 /// model, which stores tied parameters once. With several stages, the gradients

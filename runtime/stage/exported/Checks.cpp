@@ -62,8 +62,8 @@ static Tensor withChannels(const c10::IValue &argument) {
   return x;
 }
 
-/// (weight, indices). The kernel checks the indices too, but does not say which
-/// one is wrong.
+/// Arguments: (weight, indices). The kernel checks the indices too, but does
+/// not say which one is wrong.
 static void embedding(const Arguments &arguments) {
   const Tensor table = arguments[0].toTensor(),
                indices = arguments[1].toTensor();
@@ -77,7 +77,7 @@ static void embedding(const Arguments &arguments) {
                                   std::to_string(number));
 }
 
-/// (input, weight, bias, training, momentum, eps)
+/// Arguments: (input, weight, bias, training, momentum, eps)
 static void batchNormOfItself(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[0]);
   expectForEachChannel(x, arguments[1]);
@@ -85,7 +85,7 @@ static void batchNormOfItself(const Arguments &arguments) {
   expect(arguments[3].toBool(), "a norm by the batch's own mean");
 }
 
-/// (grad_out, input, weight, running_mean, running_var, save_mean,
+/// Arguments: (grad_out, input, weight, running_mean, running_var, save_mean,
 /// save_invstd, train, eps, output_mask)
 static void batchNormBackward(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[1]);
@@ -101,9 +101,9 @@ static void batchNormBackward(const Arguments &arguments) {
   expect(arguments[9].toBoolList().size() == 3, "three gradients");
 }
 
-/// (grad_out, input, weight, bias_sizes, stride, padding, dilation, transposed,
-/// output_padding, groups, output_mask). Requires a gradient of the output's
-/// shape.
+/// Arguments: (grad_out, input, weight, bias_sizes, stride, padding, dilation,
+/// transposed, output_padding, groups, output_mask). Requires a gradient of the
+/// output's shape.
 static void convolutionBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                weight = arguments[2].toTensor();
@@ -158,9 +158,9 @@ static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
 }
 
 /// Backward of max pooling, which sends each gradient to the position of its
-/// window's maximum: (grad_output, input, ..., indices). `Indices` is the
-/// number of that argument. The last `Dimensions` dimensions are those of a
-/// plane.
+/// window's maximum. Arguments: (grad_output, input, ..., indices). `Indices`
+/// is the number of that argument. The last `Dimensions` dimensions are those
+/// of a plane.
 template <size_t Indices, int64_t Dimensions>
 static void poolBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
@@ -172,7 +172,8 @@ static void poolBackward(const Arguments &arguments) {
          "gradients and indices of the planes of the input");
 }
 
-/// (grad_output, input). Requires planes of the same samples and channels.
+/// Arguments: (grad_output, input). Requires planes of the same samples and
+/// channels.
 template <int64_t Dimensions>
 static void averageBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor();
@@ -182,9 +183,9 @@ static void averageBackward(const Arguments &arguments) {
          "gradients of the planes of the input");
 }
 
-/// (grad_output, input, padding). `padding` has two numbers for each of the
-/// last dimensions, from the last one on: the elements added before and after.
-/// Requires a gradient of the padded shape.
+/// Arguments: (grad_output, input, padding). `padding` has two numbers for each
+/// of the last dimensions, from the last one on: the elements added before and
+/// after. Requires a gradient of the padded shape.
 template <int64_t Dimensions>
 static void padBackward(const Arguments &arguments) {
   averageBackward<Dimensions>(arguments);
@@ -210,14 +211,14 @@ static void expectNormsOf(const Tensor &v, const Tensor &norms, int64_t dim) {
          "a norm for each row or column of a weight");
 }
 
-/// (v, g, dim)
+/// Arguments: (v, g, dim)
 static void weightNorm(const Arguments &arguments) {
   const Tensor v = arguments[0].toTensor(), g = arguments[1].toTensor();
   expectNormsOf(v, g, arguments[2].toInt());
   expect(v.scalar_type() == g.scalar_type(), "tensors of one type");
 }
 
-/// (grad_w, saved_v, saved_g, saved_norms, dim)
+/// Arguments: (grad_w, saved_v, saved_g, saved_norms, dim)
 static void weightNormBackward(const Arguments &arguments) {
   const Tensor v = arguments[1].toTensor(), g = arguments[2].toTensor(),
                norms = arguments[3].toTensor();
@@ -230,15 +231,16 @@ static void weightNormBackward(const Arguments &arguments) {
          "tensors of one type");
 }
 
-/// (input, ...). All arguments after the first are lists of window sizes,
-/// dilations, paddings or strides.
+/// Arguments: (input, ...). All arguments after the first are lists of window
+/// sizes, dilations, paddings or strides.
 static void windows(const Arguments &arguments) {
   for (size_t i = 1; i < arguments.size(); ++i)
     for (int64_t number : arguments[i].toIntVector())
       expect(number >= 0 && number <= kMost, "a window of a common size");
 }
 
-/// (grad_output, input, grid, interpolation, padding, align_corners, mask)
+/// Arguments: (grad_output, input, grid, interpolation, padding, align_corners,
+/// mask)
 static void gridSamplerBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                grid = arguments[2].toTensor();
@@ -251,7 +253,7 @@ static void gridSamplerBackward(const Arguments &arguments) {
          "a gradient of the sampled shape");
 }
 
-/// (grad, x1, x2, p, cdist)
+/// Arguments: (grad, x1, x2, p, cdist)
 static void distancesBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), a = arguments[1].toTensor(),
                b = arguments[2].toTensor(), distances = arguments[4].toTensor();
@@ -270,8 +272,8 @@ static bool isIntegral(const Tensor &x) {
   return at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
 }
 
-/// (self, other, rounding_mode). With "trunc", the processor cannot divide the
-/// smallest integer by -1.
+/// Arguments: (self, other, rounding_mode). With "trunc", the processor cannot
+/// divide the smallest integer by -1.
 static void divide(const Arguments &arguments) {
   if (arguments.size() != 3 || !arguments[2].isString() ||
       arguments[2].toStringView() != "trunc")

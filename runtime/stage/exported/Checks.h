@@ -7,8 +7,8 @@
 //
 // Argument checks that some kernels of LibTorch lack. These kernels trust the
 // shapes and indices of their arguments, because autograd calls them only with
-// those of the forward. A package is untrusted input, so the arguments are
-// checked here before the call.
+// arguments that match the forward. A package is untrusted input, so the
+// arguments are checked here before the call.
 //
 // Internal: it includes LibTorch's headers.
 //

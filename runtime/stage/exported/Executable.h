@@ -42,7 +42,7 @@ struct Selection {
   std::vector<std::vector<uint32_t>> dead;
   /// Whether weight gradients are added to their sums.
   bool adds = false;
-  /// Weight gradients that exist before the first call.
+  /// Weight gradients that exist before the first call and are added then.
   std::vector<uint32_t> addedFirst;
 };
 
@@ -98,7 +98,8 @@ private:
     uint32_t site = 0;
     std::vector<Argument> arguments;
   };
-  /// A weight gradient that a product computes, as it is or transposed.
+  /// The parameter whose gradient a product computes. If isTransposed, the
+  /// product computes the transpose of the gradient.
   struct FusedSum {
     uint32_t parameter;
     bool isTransposed;

@@ -315,7 +315,8 @@ private:
       sums.push_back({std::move(gradient), sum == Sum::Continue});
     return sums;
   }
-  /// A parameter without gradient contributes zero.
+  /// A sum that has not begun is of a parameter without gradient. It is set to
+  /// zero.
   static void finish(std::vector<GradientSum> &sums) {
     for (GradientSum &sum : sums)
       if (!sum.hasBegun)
@@ -377,9 +378,10 @@ private:
   uint64_t seed;
   uint32_t samples; ///< in a whole micro-batch
   uint32_t first, count;
-  /// The maximum size of a tensor, in bytes. It is a multiple of the largest
-  /// size that the package states, and so known to the proof: convolution
-  /// kernels copy each element once for each weight that it is multiplied by.
+  /// The maximum size of a tensor, in bytes: a multiple of the largest size
+  /// that the package states, which the proof therefore knows. Temporaries may
+  /// be larger than the stated tensors: convolution kernels copy each element
+  /// once for each weight that it is multiplied by.
   uint64_t mostBytes = 0;
   static constexpr uint64_t kWorkspace = uint64_t{1} << 24;
   static constexpr uint64_t kIntermediates = 64;

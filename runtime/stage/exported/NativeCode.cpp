@@ -84,7 +84,7 @@ std::string fileWithoutName(std::string_view bytes) {
 }
 
 /// Whether this processor has the features that code for `processor` may use.
-/// Both are LibTorch's names of CPU capabilities.
+/// `processor` is LibTorch's name of a CPU capability, such as "AVX2".
 bool suffices(const std::string &processor) {
   static const std::array<std::string, 3> kX86 = {"DEFAULT", "AVX2", "AVX512"};
   const std::string own = at::get_cpu_capability();

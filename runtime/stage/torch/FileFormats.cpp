@@ -42,22 +42,22 @@ bool isGzip(const File &file) {
          (file.byte(9) < 14 || file.byte(9) == 255);
 }
 
-/// The length of the header, then the header, which is a JSON object.
+/// Checks for the header's length, followed by the header, a JSON object.
 bool isSafetensors(const File &file) {
   const auto header = file.number<uint64_t>(0);
   return header >= 2 && file.size >= 8 && header <= file.size - 8 &&
          file.has("{\""sv, 8);
 }
 
-/// A stream of messages, each preceded by a marker and its length. The first
-/// one is a schema, which starts with the offset of its root.
+/// Checks for a stream of messages, each preceded by a marker and its length.
+/// The first one is a schema, which starts with the offset of its root.
 bool isArrowStream(const File &file) {
   const auto length = file.number<uint32_t>(4);
   return file.has("\xff\xff\xff\xff"sv) && length > 0 && length % 8 == 0 &&
          length < file.size && file.number<uint32_t>(8) == 16;
 }
 
-/// Protocols 2 to 5, and the last instruction, STOP.
+/// Checks for protocols 2 to 5, and for STOP as the last instruction.
 bool isPickle(const File &file) {
   return file.byte(0) == 0x80 && file.byte(1) >= 2 && file.byte(1) <= 5 &&
          file.last == '.';

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The computation of a range of GPT-2's layers. LibTorch's autograd
-// differentiates it, except for the parameters (ParameterNodes.h). Internal: it
-// includes LibTorch's headers.
+// differentiates it, except for the parameters (ParameterNodes.h).
+//
+// Internal: it includes LibTorch's headers.
 //
 //===----------------------------------------------------------------------===//
 

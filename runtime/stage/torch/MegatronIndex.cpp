@@ -87,8 +87,8 @@ uint32_t MegatronIndex::width() const { return file->type->width; }
 bool MegatronIndex::isSigned() const { return file->type->isSigned; }
 uint64_t MegatronIndex::tokens() const { return file->tokens; }
 
-/// The number of tokens before a sequence; all tokens for sequence ==
-/// sequences.
+/// The number of tokens before a sequence. If `sequence` is the number of
+/// sequences, all tokens.
 uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
   if (sequence == file->sequences)
     return file->tokens;

@@ -20,7 +20,7 @@
 
 namespace chimera::runtime {
 
-/// A shared pointer to a node of the type that this version of LibTorch uses:
+/// A shared pointer to a node. Its type depends on LibTorch's version:
 /// std::shared_ptr or (since 2.15) c10::intrusive_ptr.
 template <typename Shared, typename Node>
 Shared shareNode(std::unique_ptr<Node> made) {

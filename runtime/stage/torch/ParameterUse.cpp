@@ -56,12 +56,13 @@ void addLinear(const ParameterUse &use, GradientSum *sums) {
 }
 
 // The norm's output is y = s * w + b, where s is its standardised input. The
-// linear layer's output is z = y W' + c, with gradient g. Let P = g' s, and let
-// G be the sum of the rows of g. Then
+// linear layer's output is z = y W' + c, with gradient g. A prime means
+// transposed, and * is elementwise. Let P = g' s, and let G be the sum of the
+// rows of g. Then
 //
 //   dW = g' y       = P * w + G b'     w's column i scales P's column i
 //   dc              = G
-//   dw = Σ (gW) * s = Σ W * P          over rows, M of them in the first form
+//   dw = Σ (gW) * s = Σ W * P          sums over rows (M in the first one)
 //   db = Σ gW       = W' G
 //
 // So neither y nor its gradient gW must be saved. P is computed in blocks of

@@ -32,9 +32,9 @@ void setThreads(int threads);
 void countTensorBytes();
 
 /// Bytes of living tensors that the calling thread has allocated since
-/// countTensorBytes; any thread may have freed the others. Tensors over the
-/// caller's bytes do not count. Between two instructions, this is the size of
-/// the rank's stashes.
+/// countTensorBytes. A tensor stops counting when any thread frees it. Tensors
+/// over the caller's bytes do not count. Between two instructions, this is the
+/// size of the rank's stashes.
 int64_t liveTensorBytes();
 
 /// A limit on the size of each new CPU tensor of the calling thread, while this

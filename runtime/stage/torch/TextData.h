@@ -76,11 +76,12 @@ public:
   Sample heldOutSample(uint64_t window, uint64_t windows) const;
 
   /// A data source of `windows` held-out windows: sample `row` of micro-batch
-  /// `index` of step `pass` is window ((pass · N·W + index) · samples + row).
+  /// `index` of step `pass` is window ((pass · N·W + index) · samples + row),
+  /// where N·W is the number of micro-batches in a step of all copies.
   /// Later samples repeat the last window. This object must outlive the result.
   std::unique_ptr<DataSource> heldOut(uint64_t windows) const;
 
-  /// Whether the only labels are tokens, which a unigram model predicts too.
+  /// Whether tokens are the only labels. A unigram model can predict them too.
   bool predictsTokensAlone() const;
 
   /// The mean cross-entropy in nats of a unigram model on the labels that count

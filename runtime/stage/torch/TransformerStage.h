@@ -22,7 +22,7 @@
 // includes a copy of the stage's input, so the caller may reuse that buffer
 // after the forward. Its size is the sum of layerCost(...).stashBytes.
 //
-// README.md says how random numbers are derived.
+// Random.h says how random numbers are derived.
 //
 //===----------------------------------------------------------------------===//
 

@@ -36,8 +36,8 @@ static_assert(std::endian::native == std::endian::little,
 struct FileTensor {
   std::string parameter; // its name in the model
   NamedTensor named;
-  program::Parameter held; // by the program
-  uint64_t begin, end;     // in the data, and in the program's flat weights
+  program::Parameter held; // as the program describes it
+  uint64_t begin, end;     // bytes in the data and in the flat weights alike
 
   std::vector<int64_t> shape() const {
     std::vector<int64_t> shape = held.shape;

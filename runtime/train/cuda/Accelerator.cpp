@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  /// The object that the ranks of a run share.
+  /// The hub that the ranks of a run share.
   std::shared_ptr<local::Hub> hubOf(uint64_t run, uint32_t ranks) {
     std::lock_guard lock(mutex);
     std::erase_if(hubs, [](const auto &each) { return each.second.expired(); });

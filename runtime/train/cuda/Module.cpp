@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The only file that uses both CUDA and LibTorch's CUDA side. LibTorch computes
-// on the stream of the queue whose work calls it, and says how much memory its
-// tensors use.
+// The connection between the runtime's CUDA devices and LibTorch. LibTorch
+// computes on the stream of the queue whose work calls it, and reports how much
+// memory its tensors use.
 //
 //===----------------------------------------------------------------------===//
 

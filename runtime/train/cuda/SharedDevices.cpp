@@ -114,8 +114,8 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
   if (anyShares && std::ranges::all_of(seats, [&](const Seat &seat) {
         return seat.hasHostOf(own);
       })) {
-    // NCCL takes these ranks to be on several hosts, so they communicate over
-    // the network, which must be the same for all.
+    // NCCL takes these ranks to be on several hosts, so they communicate over a
+    // network. All must use the same one.
     setenv("NCCL_NET", "Socket", 0);
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }
