@@ -28,7 +28,7 @@ enum Action { Forward, Backward, InputGradient, WeightGradient };
 struct Slot {
   std::unique_ptr<GraphSet> set;
   std::array<std::unique_ptr<Graph>, 4> graphs = {}; ///< by action
-  /// The addresses of the weights and of the gradient sum in the graphs.
+  /// The addresses of the weights and of the gradient sum that the graphs use.
   const std::byte *weights = nullptr;
   std::byte *sum = nullptr;
   uint64_t uses = 0; ///< finished uses

@@ -40,7 +40,8 @@ struct Sampling {
 /// Continues `text` by `count` tokens and calls `onToken` with each of them.
 /// Requires at least one token of text. The random number for token n depends
 /// only on the seed and n. Throws std::runtime_error if the text has a token
-/// outside the vocabulary or if logits are not finite numbers.
+/// outside the vocabulary, if a logit is NaN, or if the largest one is
+/// infinite.
 void generate(Predictor &model, std::vector<int64_t> text, uint64_t count,
               const Sampling &sampling,
               const std::function<void(int64_t)> &onToken);

@@ -69,10 +69,11 @@ struct RankThreads {
 /// compete for cores. A rank's share is an equal part, at least 1 and at most
 /// the cores that it may use.
 ///
-/// With `asked` threads, `Auto` means a progress thread if each rank has one
-/// core more than that. If `asked` is 0, the rank computes with its share. A
-/// progress thread then takes one core of the share: with `Auto` if the share
-/// is at least kShareWithProgress, with `On` if it is at least 2.
+/// If `asked` is not 0, each rank computes with that number of threads. `Auto`
+/// then adds a progress thread if each rank has another core for it. If `asked`
+/// is 0, the rank computes with its share. A progress thread then takes one
+/// core of the share: with `Auto` if the share is at least kShareWithProgress,
+/// with `On` if it is at least 2.
 RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
                        ProgressWish wish);
 
@@ -81,8 +82,9 @@ RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
 /// communication to overlap.
 inline constexpr uint32_t kShareWithProgress = 8;
 
-/// With more threads per core of the host, starting them and synchronising
-/// after each computation takes so long that a run seems to hang.
+/// The maximum number of threads per core of the host. With more threads,
+/// starting them and synchronising after each computation takes so long that a
+/// run seems to hang.
 inline constexpr uint32_t kMostThreadsOnCore = 16;
 
 } // namespace chimera::runtime

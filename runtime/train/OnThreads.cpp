@@ -87,8 +87,8 @@ void chimera::runtime::runOnThreads(
   };
   std::vector<std::thread> threads;
   threads.reserve(ranks);
-  // From here on the threads use local variables, so no exception may leave
-  // this function.
+  // The threads use local variables of this function. So from here on no
+  // exception may leave it before the threads have ended.
   runOrEnd("starting the ranks", [&] {
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       try {

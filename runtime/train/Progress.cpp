@@ -86,7 +86,7 @@ void Progress::show(const StepEvent &event, double perSecond) {
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
   char text[64];
-  // Without tokens, the stages have no model, and their loss is only a hash.
+  // If tokensPerStep is 0, the stages have no model, and their loss is a hash.
   if (event.loss && options.tokensPerStep) {
     std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
     line += text;

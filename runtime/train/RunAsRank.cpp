@@ -156,8 +156,8 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     limit.reset(); // its message could come first, and says less
     end(reason, first);
   };
-  // They are destroyed before the end of the process only after success, since
-  // destroying channels waits for the other ranks.
+  // After success they are destroyed before the process ends. After a failure
+  // they are not, since destroying channels waits for the other ranks.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   try {

@@ -154,8 +154,8 @@ void SignsOfLife::sendLast() {
 
 void chimera::runtime::awaitLastSign(Control &control, uint32_t root,
                                      milliseconds timeout) try {
-  // A wait of the root while it gathers times out earlier, and its message says
-  // more.
+  // Waits longer for the first heartbeat. If the root itself waits in vain
+  // while it gathers, its error should come first, since it says more.
   milliseconds patience = afterWaits(timeout);
   while (receiveValue<Sign>(control, root, patience) != Sign::IsDone)
     patience = timeout;

@@ -45,8 +45,8 @@ makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   const Place &place = {},
                   std::shared_ptr<const NativeCode> native = nullptr);
 
-/// Makes one stage with all layers, which is both the first and the last. The
-/// program must outlive it.
+/// Makes one stage with all layers, which is both the first and the last stage.
+/// The program must outlive it.
 std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
                        std::shared_ptr<const InitialValues> values,

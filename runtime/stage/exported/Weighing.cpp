@@ -179,7 +179,7 @@ private:
     return weighed[step][index] = graph.weigh(labels);
   }
 
-  /// Ranks are never more than a few steps apart.
+  /// Drops old steps, since ranks are never more than a few steps apart.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
     const uint64_t kept = 64 * together;

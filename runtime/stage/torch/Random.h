@@ -9,7 +9,7 @@
 // made:
 //
 //   initial weights   mix(seed, 1, layer, parameter's number in its layer),
-//                     those of the token embedding for a head tied to it
+//                     (a tied head uses those of the token embedding)
 //   dropout           mix(seed, 2, layer, site, step), and the element
 //   a text window     mix(seed, 3, step, sample)
 //   masked tokens     mix(seed, 4, step, sample), and the token's place
@@ -40,7 +40,8 @@
 
 namespace chimera::runtime {
 
-/// The word after the seed.
+/// The purpose of a random choice: the word after the seed in the formulas
+/// above.
 enum RandomUse : uint64_t {
   kInitialWeights = 1,
   kDropout = 2,

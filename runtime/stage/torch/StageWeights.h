@@ -42,7 +42,7 @@ public:
   at::ScalarType computedType() const;
 
   int64_t elements() const { return count; }
-  /// The size of the parameters, which is also that of their gradients.
+  /// The size in bytes of the parameters and, likewise, of their gradients.
   int64_t parameterBytes() const {
     return program::parameterBytes(types, count);
   }

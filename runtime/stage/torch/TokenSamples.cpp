@@ -99,8 +99,8 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const auto addMark = [&](int64_t token, int64_t segment) {
     add({&token, 1}, segment, /*areMarks=*/true);
   };
-  // The end in `text`, which starts at token `place`, of the document at
-  // `from`.
+  // The index in `text` at which the document at index `from` ends, according
+  // to the files. `text` starts at token `place`.
   const auto knownOf = [&](uint64_t place, size_t from) {
     return from == context
                ? context

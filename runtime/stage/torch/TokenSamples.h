@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Samples for a language model. A sample is a window of the text whose labels
-// are the same window, one token later. Or some tokens are masked, as in the
+// are the same window, one token later. Alternatively, some tokens are masked,
+// as in the
 // training of BERT (Devlin et al., NAACL'19, section 3.1 and appendix A), in
 // one window or in a pair of sentences.
 //

@@ -47,8 +47,8 @@ public:
   virtual std::string where() const = 0;
   /// The place of a token, for messages: "token 3 of 'FILE'".
   virtual std::string placeOf(uint64_t token) const = 0;
-  /// The largest valid token plus one. If the file's type is signed, larger
-  /// values are negative numbers.
+  /// The largest valid token plus one. If the file's type is signed, values
+  /// from this one on are negative numbers.
   virtual uint64_t bound() const = 0;
   /// The number of tokens before the end of the document that contains `token`,
   /// according to the files; count() if they do not say. Throws like `read`.

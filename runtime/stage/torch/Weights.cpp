@@ -86,7 +86,7 @@ std::string headerOf(const program::ProgramT &program,
   return text;
 }
 
-// The number, in the first layer, of a tied model's tied parameter.
+// The number of the tied parameter within the first layer of a tied model.
 size_t tiedNumber(const program::ProgramT &program) {
   const program::ModelT &model = *program.model;
   const uint32_t last = program::layerCount(model) - 1;

@@ -98,8 +98,8 @@ private:
 
   double scale() const { return 1 / std::sqrt(static_cast<double>(width)); }
 
-  /// Splits the last dimension into `parts` and separates the heads: [samples *
-  /// heads, tokens, width] each.
+  /// Splits the last dimension into `parts` and separates the heads. Returns a
+  /// tensor [samples * heads, tokens, width of a head] for each part.
   std::vector<Tensor> headsOf(const Tensor &x, int64_t parts) const {
     return x.reshape({samples, tokens, parts, heads, width})
         .permute({2, 0, 3, 1, 4})
