@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks that all ranks of a job run the same program. Each process reads its
-// own program, data and options. If they differ, for example because of an old
+// Checks that all ranks of a job have the same program, data and options. Each
+// process reads its own. If they differ, for example because of an old
 // file on one host, the run would hang or give wrong numbers.
 //
 //===----------------------------------------------------------------------===//

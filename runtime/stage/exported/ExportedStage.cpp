@@ -335,8 +335,8 @@ private:
     return program::lossTerms(package) > 0 ? 1 : 1. / microBatch.parts;
   }
 
-  /// The output gradients. On the last stage, the gradient of the loss is one,
-  /// and a part gets its share of that.
+  /// The output gradients. On the last stage, the gradient of the micro-batch's
+  /// loss is one, and each part gets its share of it.
   std::vector<Tensor> gradientsOf(MicroBatch microBatch, const Layer &layer,
                                   ConstBytes bytes) const {
     const Shapes &outputs = layer.definition().outputs;

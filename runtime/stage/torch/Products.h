@@ -38,8 +38,8 @@ at::Tensor productWithBias(const at::Tensor &bias, const at::Tensor &x,
                            const at::Tensor &weight);
 
 /// Adds `a` times `b` to `sum` [M, N] if `adds` is true, else writes it. The
-/// type is that of `sum`. Temporary memory is limited to some rows of `a` and
-/// `sum`. Exception: in float64 the whole product is a temporary, as in
+/// product has the type of `sum`. Temporary memory is limited to some rows of
+/// `a` and `sum`. Exception: in float64 the whole product is a temporary, as in
 /// PyTorch's autograd, so that sums have PyTorch's bits.
 void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
                 const at::Tensor &b);

@@ -53,8 +53,8 @@ makeTransformerStage(const program::ProgramT &program, uint32_t stage,
 
 /// Makes one stage of the whole model, which is both the first and the last
 /// stage: `forward` takes tokens and labels and computes the loss. Its weights
-/// are those of all layers, in order. Throws like makeTransformerStage, but
-/// does not check the program's stages and workers.
+/// are the weights of all layers, in order. Throws like makeTransformerStage,
+/// but does not check the program's stages and workers.
 std::unique_ptr<Stage>
 makeWholeModel(const program::ProgramT &program,
                std::shared_ptr<const InitialValues> values = nullptr);

@@ -7,8 +7,8 @@
 //
 // In memory, a matrix is row-major. In the file, its transpose is row-major:
 // the columns of the matrix, one after another. Reading and writing work on
-// blocks of at most kBlockBytes, so these functions need no more memory than
-// that.
+// blocks of at most kBlockBytes, so these functions need no more temporary
+// memory than that.
 //
 //===----------------------------------------------------------------------===//
 
