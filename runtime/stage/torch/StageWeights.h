@@ -42,7 +42,7 @@ public:
   at::ScalarType computedType() const;
 
   int64_t elements() const { return count; }
-  /// The size in bytes of the parameters and, likewise, of their gradients.
+  /// The size of the parameters in bytes. Their gradients have the same size.
   int64_t parameterBytes() const {
     return program::parameterBytes(types, count);
   }

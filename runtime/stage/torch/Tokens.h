@@ -80,10 +80,10 @@ struct TokenOptions {
 
 /// Opens one or more files. A text is one file or pipe. Throws
 /// std::runtime_error if a file cannot be read, is neither a file nor a pipe,
-/// is too long, or does not have the format. The latter is the case if it has
-/// another known format (FileFormats.h), contradicts its header or index, ends
-/// with a part of a token, looks like wider numbers or, with `Auto`, is not a
-/// text or not one for the model.
+/// is too long, or does not match `options.format`. A file does not match if it
+/// has another known format (FileFormats.h), contradicts its header or index,
+/// ends with a part of a token, or looks like wider numbers. With `Auto`, it
+/// does not match if it is not a text, or not a text for the model.
 std::unique_ptr<Tokens> openTokens(const std::vector<std::string> &files,
                                    const TokenOptions &options);
 
