@@ -1,4 +1,4 @@
-//===- AdamWFactors.h - What AdamW has for all elements alike ---*- C++ -*-===//
+//===- AdamWFactors.h - The constants of an AdamW update --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,7 @@
 //   average += new1 * (gradient - average)
 //   averageOfSquares = old2 * averageOfSquares + new2 * gradient * gradient
 //   weight = keep * weight
-//            - stepSize * average / (sqrt(averageOfSquares) * perRoot2 +
-//            epsilon)
+//       - stepSize * average / (sqrt(averageOfSquares) * perRoot2 + epsilon)
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +29,8 @@ template <typename T> struct AdamWFactors {
   T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
 
-/// `step` counts from 0. `decay` says whether these weights decay. Factors are
-/// computed in double and rounded once, as PyTorch does.
+/// `step` counts from 0. `decay`: whether weight decay applies to these
+/// weights. Like PyTorch, factors are computed in double and rounded once.
 template <typename T>
 AdamWFactors<T> adamWFactors(const program::OptimizerT &optimizer,
                              uint64_t step, double scale, bool decay) {

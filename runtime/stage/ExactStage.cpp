@@ -18,7 +18,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// What a mix is for, so that no two of an action's results are equal.
+/// The purpose of a mix, so that no two results of an action are equal.
 enum Use : uint64_t {
   kWeights = 1,
   kState,
@@ -48,14 +48,15 @@ void fill(Bytes bytes, uint64_t hash, Use use) {
   eachWord(bytes, [&](uint64_t i, uint64_t) { return mix({hash, use, i}); });
 }
 
-/// A number of the micro-batch and, where there are several, the part.
+/// The number of the micro-batch. If it has several parts, the number also
+/// depends on the part.
 uint64_t numberOf(MicroBatch microBatch) {
   return microBatch.parts == 1
              ? microBatch.index
              : mix({microBatch.index, microBatch.part, microBatch.parts});
 }
 
-/// What the forward, or the first half of the backward, computed from.
+/// The hash of everything that the forward, or the input gradient, read.
 struct ExactStash final : Stash {
   ExactStash(uint64_t hash, Use madeBy) : hash(hash), madeBy(madeBy) {}
   uint64_t hash;
@@ -148,17 +149,17 @@ public:
   }
 
 private:
-  /// A part of the weights or of a gradient.
+  /// A byte range of the weights or of a gradient.
   struct Part {
     uint64_t begin, bytes;
   };
-  /// As far as `bytes` have it.
+  /// The part's bytes that lie within `bytes`.
   template <typename Range> static Range slice(Range bytes, Part part) {
     uint64_t begin = std::min<uint64_t>(part.begin, bytes.size());
     return bytes.subspan(begin, std::min(part.bytes, bytes.size() - begin));
   }
 
-  /// Of all but the tied parameters.
+  /// Calls `update` for each word except the tied parameters.
   template <typename Update>
   void eachWordOfRest(Bytes bytes, Update update) const {
     const Bytes before = slice(bytes, {0, tied.begin});
@@ -182,7 +183,7 @@ private:
 
   uint64_t seed;
   uint64_t stage;
-  Part tied = {0, 0}; // of the weights
+  Part tied = {0, 0}; // range within the weights
 };
 } // namespace
 
@@ -196,7 +197,7 @@ void SyntheticData::load(program::ValueKind kind, MicroBatch microBatch,
                          Bytes output) {
   uint64_t hash = mix(
       {seed, static_cast<uint64_t>(kind), microBatch.step, microBatch.index});
-  // A part's words are the micro-batch's.
+  // The words of a part are a slice of the micro-batch's words.
   const uint64_t first =
       microBatch.part * ((output.size() + sizeof(hash) - 1) / sizeof(hash));
   eachWord(output, [&](uint64_t i, uint64_t) {

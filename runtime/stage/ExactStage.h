@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A proof by running: every word that an action writes is a 64-bit mix of the
-// stage, the micro-batch (or its part), the step and every bit of its operands,
-// and gradients are sums modulo 2^64. A wrong operand, a lost or doubled
-// contribution, or weights of the wrong version change the final weights with
-// all but certainty; the order of summation does not. Nothing depends on worker
-// or pipeline.
+// Stages that prove a schedule by running it. Every word that an action writes
+// is a 64-bit mix of the stage, the micro-batch (or its part), the step and
+// every bit of the operands. Gradients are sums modulo 2^64. The final weights
+// change, with near certainty, if an operand is wrong, a contribution is lost
+// or added twice, or weights have the wrong version. They do not depend on the
+// order of summation, the worker or the pipeline.
 //
-// Tied parameters, in the weights of first and last stage, are a sequence of
-// words of their own, since they are summed apart from the rest. They begin
-// equal, and their update depends on their own gradient alone, not on the
-// stage: they stay equal where the two stages' gradients are reduced as one.
+// Tied parameters are in the weights of the first and the last stage. Their
+// words are numbered separately, since their gradients are summed separately.
+// Both copies start equal. Their update depends on their own gradient and not
+// on the stage, so they stay equal if the gradients of both stages are reduced
+// together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +27,9 @@
 
 namespace chimera::runtime {
 
-/// Stage `stage` of any program, a StageFactory. Buffers of any size do: bytes
-/// after the last whole word count as a shorter one.
+/// Makes stage `stage` of any program; it is a StageFactory. Buffers may have
+/// any size: if the size is not a multiple of 8 bytes, the last word is
+/// shorter.
 std::unique_ptr<Stage> makeExactStage(const program::ProgramT &program,
                                       uint32_t stage);
 

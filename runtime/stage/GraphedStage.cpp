@@ -1,4 +1,4 @@
-//===- GraphedStage.cpp - A stage whose actions are graphs ----------------===//
+//===- GraphedStage.cpp - A stage that runs as graphs ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,22 +16,22 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// Memory that graphs know, for what goes in and out of the actions on a
-/// micro-batch or on a part of one. One action at a time uses it.
+/// The fixed buffers for operands and results of the actions on a micro-batch
+/// or on a part of it. At any time, one action uses them.
 struct Ports {
   Bytes input, labels, output, outputGradient, inputGradient;
 };
 
 enum Action { Forward, Backward, InputGradient, WeightGradient };
 
-/// What one stash at a time uses.
+/// The graphs for one stash at a time.
 struct Slot {
   std::unique_ptr<GraphSet> set;
   std::array<std::unique_ptr<Graph>, 4> graphs = {}; ///< by action
-  /// What the graphs read and add to.
+  /// The addresses of the weights and of the gradient sum that the graphs use.
   const std::byte *weights = nullptr;
   std::byte *sum = nullptr;
-  uint64_t uses = 0; ///< that have ended
+  uint64_t uses = 0; ///< finished uses
   bool isTaken = false;
 
   bool runs() const { return uses == 0; }
@@ -46,7 +46,7 @@ struct SlotStash final : Stash {
 
   Ports &ports;
   Slot &slot;
-  /// The stage's own; none where its graph has made it.
+  /// The wrapped stage's stash; null if a captured graph made it.
   std::unique_ptr<Stash> own;
 };
 
@@ -73,7 +73,8 @@ public:
     if (wanted == Wanted::Evaluation) // rare
       return stage->forward(microBatch, input, labels, weights, output, wanted);
     Shape &shape = shapes[microBatch.parts];
-    // What keeps nothing has a slot that is never taken.
+    // A forward without a stash frees its slot when it returns, so all of them
+    // share one slot.
     auto taken = std::make_unique<SlotStash>(
         shape.ports, slotFor(shape.slots[{wanted, weights.data()}]));
     Slot &slot = taken->slot;
@@ -174,10 +175,11 @@ public:
   }
 
 private:
-  /// Of parts of one size.
+  /// Buffers and slots for parts of one size.
   struct Shape {
     Ports ports;
-    /// For each way to make stashes those that may be alive at a time.
+    /// For each forward mode and weight address: as many slots as stashes may
+    /// be alive at the same time.
     std::map<std::pair<Wanted, const std::byte *>,
              std::vector<std::unique_ptr<Slot>>>
         slots;
@@ -202,7 +204,7 @@ private:
     return *taken;
   }
 
-  /// Once of its size, before anything is captured.
+  /// The buffer gets its final size before the first capture.
   void expectSize(size_t bytes, Bytes &port) {
     if (port.size() < bytes)
       port = graphs->take(bytes);
@@ -244,9 +246,9 @@ private:
   }
 
   const std::shared_ptr<Graphs> graphs;
-  // Graphs end before what they were made by.
+  // Graphs are destroyed before the stage and the factory that made them.
   const std::unique_ptr<Stage> stage;
-  std::map<uint32_t, Shape> shapes; // by parts
+  std::map<uint32_t, Shape> shapes; // by number of parts
 };
 } // namespace
 

@@ -1,17 +1,19 @@
-//===- GraphedStage.h - A stage whose actions are graphs --------*- C++ -*-===//
+//===- GraphedStage.h - A stage that runs as graphs -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph works on the same memory whenever it is launched. So each stash that
-// is alive at a time has graphs of its own, for the actions from its forward to
-// its end, and what goes in and out is copied to and from memory that they
-// know. A stash's first use runs the actions as they are, so that libraries are
-// ready; the second captures them; all others launch what was captured.
+// A graph always works on the same memory. Stashes that are alive at the same
+// time therefore need separate graphs. A slot is the set of graphs for one
+// stash at a time, from its forward to its last backward action. Operands and
+// results are copied to and from fixed buffers. The first use of a slot runs
+// the actions without graphs, so that libraries initialise themselves. The
+// second use captures the actions. Later uses launch the captured graphs.
 //
-// A gradient sum that begins is zeroed first: graphs add.
+// Graphs always add to the gradient sum. If a sum begins, its memory is zeroed
+// first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,19 +27,20 @@
 
 namespace chimera::runtime {
 
-/// Empty where stages of the program may be graphs, else why not: an action
-/// must be the same for every micro-batch of every step, so there can be no
-/// dropout, whose numbers are others each time, and weights must stay where
-/// they are, which they do with a flush.
+/// An empty string if the program's stages can run as graphs, else the reason
+/// why not. An action must do the same for every micro-batch of every step. So
+/// dropout is impossible: its random numbers differ each time. Weights must
+/// also stay at one address, which is the case in schedules with a flush.
 std::string whyNoGraphs(const program::ProgramT &program);
 
-/// `stage`, whose actions put operations on a queue and wait for none of them,
-/// by graphs that `graphs` makes. An optimizer step, which is another each
-/// time, stays as it is.
+/// Wraps `stage` and runs its actions as graphs that `graphs` makes. Requires
+/// that the actions put operations on a queue and do not wait for them. An
+/// optimizer step runs without a graph, since it differs from step to step.
 std::unique_ptr<Stage> withGraphs(std::unique_ptr<Stage> stage,
                                   std::shared_ptr<Graphs> graphs);
 
-/// How often a program's step has to be rehearsed until all is captured.
+/// The number of warm-up runs of a program's step until every graph is
+/// captured.
 inline constexpr int kRehearsalsOfGraphs = 2;
 
 } // namespace chimera::runtime

@@ -1,16 +1,18 @@
-//===- Graphs.h - Operations of a device as one -----------------*- C++ -*-===//
+//===- Graphs.h - Recorded operations of a device ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph is what calls have put on a queue, kept so that one call puts all of
-// it there again: the same operations on the same memory. On a GPU that takes
-// the host a few microseconds, however many operations there are.
+// A graph is a recording of the operations that some calls put on a queue. One
+// launch puts all of them on the queue again: the same operations on the same
+// memory. On a GPU, a launch takes the host a few microseconds, for any number
+// of operations.
 //
-// A call is made by the work that a queue of the device executes
-// (Queue::launch), on the thread that calls it, and is about that queue.
+// All functions here must be called from a function that a queue of the device
+// executes (Queue::launch), on the thread that calls that function. They act on
+// that queue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,19 +30,19 @@ namespace chimera::runtime {
 class Graph {
 public:
   virtual ~Graph() = default;
-  /// Puts its operations on the queue.
+  /// Puts the graph's operations on the queue.
   virtual void launch() = 0;
 };
 
-/// Graphs that find in memory what others of the same set have left there, and
-/// whose operations share memory otherwise. They are launched in the order in
-/// which they were made, again and again.
+/// Graphs that read what other graphs of the same set left in memory. Their
+/// operations also share one pool of memory. They must be launched in the order
+/// in which they were captured; this sequence may be repeated.
 class GraphSet {
 public:
   virtual ~GraphSet() = default;
-  /// The graph of what `calls` put on the queue, which is not executed now.
-  /// Throws what they throw, and std::runtime_error where they do what no graph
-  /// can hold, as to wait for the device.
+  /// Captures the operations that `calls` puts on the queue, without executing
+  /// them. Throws what `calls` throws. Throws std::runtime_error if `calls`
+  /// does something that a graph cannot record, such as waiting for the device.
   virtual std::unique_ptr<Graph>
   capture(const std::function<void()> &calls) = 0;
 };
@@ -49,7 +51,7 @@ class Graphs {
 public:
   virtual ~Graphs() = default;
   virtual std::unique_ptr<GraphSet> makeSet() = 0;
-  /// Memory of the device, until the end of this.
+  /// Allocates memory of the device. It is freed with this object.
   virtual Bytes take(uint64_t bytes) = 0;
   virtual void copy(ConstBytes from, Bytes to) = 0;
   virtual void zero(Bytes bytes) = 0;

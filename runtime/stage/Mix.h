@@ -1,4 +1,4 @@
-//===- Mix.h - One 64-bit number out of many --------------------*- C++ -*-===//
+//===- Mix.h - A hash of several 64-bit numbers -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 
 namespace chimera::runtime {
 
-/// SplitMix64's output function (Steele, Lea, Flood, OOPSLA 2014) of x plus its
-/// increment.
+/// The output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), applied
+/// to x plus SplitMix64's increment.
 inline uint64_t splitMix64(uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
@@ -26,7 +26,7 @@ inline uint64_t splitMix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// h = 0; for each word: h = splitMix64(h ^ word).
+/// A hash of the words. h = 0; for each word: h = splitMix64(h ^ word).
 inline uint64_t mix(std::initializer_list<uint64_t> words) {
   uint64_t hash = 0;
   for (uint64_t word : words)
@@ -34,8 +34,8 @@ inline uint64_t mix(std::initializer_list<uint64_t> words) {
   return hash;
 }
 
-/// A digest of the bytes, as 64-bit words after their count, the last one
-/// filled up with zeros.
+/// A digest of the number of bytes, followed by the bytes as 64-bit words. The
+/// last word is padded with zeros.
 inline uint64_t digestOf(std::span<const std::byte> bytes) {
   uint64_t hash = bytes.size();
   for (size_t at = 0; at < bytes.size(); at += 8) {

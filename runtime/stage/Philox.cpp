@@ -1,4 +1,4 @@
-//===- Philox.cpp - Random numbers by counting ----------------------------===//
+//===- Philox.cpp - Counter-based random numbers --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,12 +16,13 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// Counters that are worked on at once, so that vectors are full.
+/// Counters per iteration, enough to fill vector registers.
 constexpr uint64_t kLanes = 64;
-/// Elements that are worth another thread.
+/// The minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 15;
 
-/// So many counters, word by word; they become their numbers.
+/// N counters, stored word by word. philoxOf replaces them by their random
+/// numbers.
 template <uint64_t N> struct Counters { uint32_t words[4][N]; };
 
 template <uint64_t N>
@@ -44,7 +45,7 @@ template <uint64_t N>
   }
 }
 
-/// Of the elements [begin, end).
+/// keepElements for the elements [begin, end).
 CHIMERA_VECTOR_WIDTHS void keepOf(uint64_t least, uint64_t key, uint64_t begin,
                                   uint64_t end, bool *kept) {
   Counters<kLanes> counters;
@@ -70,7 +71,7 @@ CHIMERA_VECTOR_WIDTHS void keepOf(uint64_t least, uint64_t key, uint64_t begin,
   }
 }
 
-/// What cuRAND makes of a draw.
+/// The float that cuRAND makes from a draw.
 float uniform(uint32_t draw) {
   return static_cast<float>(draw) * 0x1p-32f + 0x1p-33f;
 }

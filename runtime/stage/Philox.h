@@ -1,14 +1,13 @@
-//===- Philox.h - Random numbers by counting --------------------*- C++ -*-===//
+//===- Philox.h - Counter-based random numbers ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011): four random numbers that
-// are a function of a counter and a key, in integer arithmetic alone. So a
-// number can be had anywhere, in any order and on any device, with the same
-// bits.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) computes four random
+// numbers from a counter and a key, in integer arithmetic only. Any number can
+// therefore be computed in any order and on any device, with the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +19,21 @@
 
 namespace chimera::runtime {
 
-/// The numbers of a counter, its lowest word first.
+/// The four random numbers of a counter. The counter's lowest word comes first.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 
-/// Which elements dropout keeps: writes to `kept` whether each of the elements
-/// [first, first + count) is, where each is dropped with probability `dropped`.
-/// Element n is kept if its draw, word n mod 4 of what philox makes of the
-/// counter n / 4, is at least `keptFrom(dropped)`.
+/// The dropout mask of the elements [first, first + count): `kept` receives
+/// whether each element is kept. Each one is dropped with probability
+/// `dropped`. The draw of element n is word n mod 4 of the philox output for
+/// counter n / 4. The element is kept if its draw is at least
+/// `keptFrom(dropped)`.
 void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
                   bool *kept);
 
-/// The least draw, a word of 32 bits, whose element is kept; 2^32 where none
-/// is. cuRAND makes a float in (0, 1] of a draw x, x * 2^-32 + 2^-33 in float
-/// arithmetic. An element is kept if that is more than `dropped` rounded to
-/// float, which is what fused kernels of attention ask.
+/// The smallest 32-bit draw whose element is kept, or 2^32 if no element is.
+/// cuRAND turns a draw x into a float in (0, 1]: x * 2^-32 + 2^-33 in float
+/// arithmetic. An element is kept if this float is greater than `dropped`
+/// rounded to float, which is the rule of fused attention kernels.
 uint64_t keptFrom(double dropped);
 
 } // namespace chimera::runtime

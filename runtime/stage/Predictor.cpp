@@ -1,4 +1,4 @@
-//===- Predictor.cpp - Text, token by token -------------------------------===//
+//===- Predictor.cpp - Next-token prediction ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Takes the token whose share of all probabilities, one after another, holds
-/// `place`, a number in [0, 1).
+/// Draws a token: the first one whose cumulative probability exceeds `place`,
+/// which is in [0, 1). With temperature 0, the token with the largest logit.
 static size_t drawn(const std::vector<double> &logits, double temperature,
                     double place) {
   const auto largest = std::ranges::max_element(logits);
@@ -28,7 +28,7 @@ static size_t drawn(const std::vector<double> &logits, double temperature,
   double sum = 0;
   for (double logit : logits)
     upTo.push_back(sum += std::exp((logit - *largest) / temperature));
-  // Rounding may make the place the sum itself.
+  // Rounding may make `place * sum` equal to the sum.
   const auto found = std::ranges::upper_bound(upTo, place * sum);
   return static_cast<size_t>(std::min(found, upTo.end() - 1) - upTo.begin());
 }
@@ -46,12 +46,12 @@ void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
     const size_t seen = std::min<uint64_t>(text.size(), model.context());
     std::vector<double> logits = model.next(std::span(text).last(seen));
     logits.resize(std::min<uint64_t>(logits.size(), sampling.bound));
-    // A model may exclude a token by a logit of minus infinity.
+    // A model may exclude a token with a logit of minus infinity.
     if (std::ranges::any_of(logits, [](double x) { return std::isnan(x); }) ||
         !std::isfinite(*std::ranges::max_element(logits)))
       throw std::runtime_error("the model's logits are no numbers: its weights "
                                "may be of a training that diverged");
-    // 53 bits make a number in [0, 1).
+    // 53 random bits give a number in [0, 1).
     const double place =
         static_cast<double>(mix({sampling.seed, n}) >> 11) * 0x1p-53;
     text.push_back(

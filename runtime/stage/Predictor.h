@@ -1,4 +1,4 @@
-//===- Predictor.h - What a model says comes next ---------------*- C++ -*-===//
+//===- Predictor.h - Next-token prediction ----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,28 +19,29 @@ namespace chimera::runtime {
 class Predictor {
 public:
   virtual ~Predictor() = default;
-  /// The most tokens that it sees.
+  /// The maximum number of tokens that the model can see.
   virtual uint64_t context() const = 0;
-  /// How many tokens it knows.
+  /// The number of tokens in the vocabulary.
   virtual uint64_t vocabulary() const = 0;
-  /// The logits of the token behind `tokens`, of which there are one or more
-  /// and at most a context, all of its vocabulary.
+  /// The logits of the token after `tokens`, for the whole vocabulary. Requires
+  /// at least one token and at most `context()`.
   virtual std::vector<double> next(std::span<const int64_t> tokens) = 0;
 };
 
 struct Sampling {
-  /// By which logits are divided before one is drawn by its probability; with 0
-  /// the token with the largest is taken.
+  /// Logits are divided by this before one token is drawn by its probability.
+  /// If it is 0, the token with the largest logit is taken.
   double temperature = 1;
   uint64_t seed = 0;
-  /// Tokens from this one on are not drawn.
+  /// Only tokens below this number are drawn.
   uint64_t bound = UINT64_MAX;
 };
 
-/// Continues `text`, one token or more, by `count` tokens and calls `onToken`
-/// with each. Token n depends on the seed and n alone. Throws
-/// std::runtime_error where the text has a token that the model does not know,
-/// or its logits are no numbers.
+/// Continues `text` by `count` tokens and calls `onToken` with each of them.
+/// Requires at least one token of text. The random number for token n depends
+/// only on the seed and n. Throws std::runtime_error if the text has a token
+/// outside the vocabulary, if a logit is NaN, or if the largest one is
+/// infinite.
 void generate(Predictor &model, std::vector<int64_t> text, uint64_t count,
               const Sampling &sampling,
               const std::function<void(int64_t)> &onToken);

@@ -1,17 +1,18 @@
-//===- Stage.h - What computes on one stage replica -------------*- C++ -*-===//
+//===- Stage.h - The interface of a stage's computation ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The interpreter moves bytes and calls stages; a stage gives the bytes their
-// meaning. Implementations: torch/ (transformer layers), SyntheticStage (given
-// durations), ExactStage (integer arithmetic, for proofs by running).
+// The interface between the interpreter and the computation of one replica of a
+// stage. The interpreter moves bytes and calls stages. A stage knows what the
+// bytes mean. Implementations: torch/ (GPT-2 in LibTorch), exported/ (any
+// exported PyTorch model), SyntheticStage (sleeps for given durations), and
+// ExactStage (integer arithmetic, to prove a schedule by running it).
 //
-// All memory is the caller's but for what a Stash holds. A call on one stage
-// object is made by one thread at a time. Failures are thrown as
-// std::exception.
+// The caller owns all memory except a Stash. At any time, at most one thread
+// calls a stage object. Failures are thrown as std::exception.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,26 +28,28 @@
 
 namespace chimera::runtime {
 
-/// Which micro-batch, or which of its equal parts, an action works on. Random
-/// numbers may depend on these and on the seed and the layer, on nothing else:
-/// not on worker, pipeline or schedule. A part has the numbers that its samples
-/// have in the whole micro-batch.
+/// The micro-batch that an action works on, or one of its equal parts. Random
+/// numbers may depend on these fields, the seed and the layer. They must not
+/// depend on worker, pipeline or schedule. A sample gets the same random
+/// numbers in a part as in the whole micro-batch.
 struct MicroBatch {
-  uint64_t step;  ///< training step, from 0
-  uint64_t index; ///< global number: copy * N + micro-batch
+  uint64_t step; ///< training step, from 0
+  /// The number among all copies: copy * N + micro-batch, with N micro-batches
+  /// per copy.
+  uint64_t index;
   uint32_t part = 0;
   uint32_t parts = 1;
 };
 
-/// What a forward keeps for its backward. Destroying it frees it.
+/// The values that a forward saves for its backward. The destructor frees them.
 class Stash {
 public:
   virtual ~Stash() = default;
 };
 
-/// What a forward is to make: where its stash will be recomputed, the output
-/// alone, and then the stash alone. Where a model is evaluated, the output
-/// alone, and as it is without dropout.
+/// What a forward computes. `Both`: output and stash. If the stash is
+/// recomputed, the first forward makes only the `Output` and the recompute
+/// makes only the `Stash`. `Evaluation`: only the output, without dropout.
 enum class Wanted { Both, Output, Stash, Evaluation };
 
 /// Whether a forward makes a stash.
@@ -54,11 +57,11 @@ inline bool keepsStash(Wanted wanted) {
   return wanted == Wanted::Both || wanted == Wanted::Stash;
 }
 
-/// Whether a weight gradient is added to what its memory holds, or begins the
-/// sum there: is written over whatever that memory held.
+/// `Continue`: a weight gradient is added to the contents of its buffer (beta =
+/// 1 in GEMM). `Begin`: it overwrites the buffer (beta = 0).
 enum class Sum { Continue, Begin };
 
-/// The bytes of a flag: one int32_t, 0 or 1.
+/// The size in bytes of a flag, which is one int32_t with the value 0 or 1.
 inline constexpr uint64_t kFlagBytes = 4;
 
 class Stage {
@@ -70,31 +73,33 @@ public:
   /// The element type of a loss; a loss buffer holds one element.
   virtual ElementType lossType() const = 0;
 
-  /// Fills weights and optimizer state as they are before step 0: a function
-  /// of the seed and the layers alone, so replicas are bit-identical.
+  /// Sets weights and optimizer state to their values before step 0. The values
+  /// depend only on the seed and the layers, so all replicas are bit-identical.
   virtual void initialize(Bytes weights, Bytes optimizerState) = 0;
 
-  /// `input` holds tokens on the first stage, else the activation; `labels` is
-  /// empty but on the last stage; `output` receives the activation, or on the
-  /// last stage the loss of the micro-batch, of which a part gives its share:
-  /// the parts' add up to it. Where only one of both is wanted, `output`
-  /// is empty or the returned stash null.
+  /// `input` holds the tokens on the first stage and the activation on all
+  /// others. `labels` is empty except on the last stage. `output` receives the
+  /// activation, or the loss of the micro-batch on the last stage. For a part,
+  /// it receives the part's share of that loss: the shares of all parts add up
+  /// to the loss. If only the stash is wanted, `output` is empty. If only the
+  /// output is wanted, the returned stash is null.
   virtual std::unique_ptr<Stash> forward(MicroBatch microBatch,
                                          ConstBytes input, ConstBytes labels,
                                          ConstBytes weights, Bytes output,
                                          Wanted wanted = Wanted::Both) = 0;
 
-  /// Adds the gradient of the micro-batch's loss, or of a part's share of it,
-  /// to `weightGradient`, or begins that sum, and writes `inputGradient`, empty
-  /// on the first stage. `outputGradient` is the loss of the whole micro-batch
-  /// on the last stage (whose own gradient is one). Consumes the stash.
+  /// Adds the gradient of the loss to `weightGradient`, or overwrites it if
+  /// `sum` is `Begin`. For a part, it is the gradient of the part's share of
+  /// the loss. Writes `inputGradient`, which is empty on the first stage. On
+  /// the last stage, `outputGradient` holds the loss of the whole micro-batch,
+  /// whose gradient is one. Consumes the stash.
   virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                         ConstBytes outputGradient, ConstBytes weights,
                         Bytes weightGradient, Bytes inputGradient,
                         Sum sum = Sum::Continue) = 0;
 
-  /// The two halves of `backward`: the first writes the input gradient and
-  /// returns what the second needs for the weight gradient.
+  /// The two halves of `backward`. `inputGradient` writes the input gradient
+  /// and returns the values that `weightGradient` needs.
   virtual std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                                std::unique_ptr<Stash> stash,
                                                ConstBytes outputGradient,
@@ -105,34 +110,35 @@ public:
                               Bytes weightGradient,
                               Sum sum = Sum::Continue) = 0;
 
-  /// Updates weights and state in place with `scale` times `gradientSum`.
-  /// `halted` is empty or a flag that is 0 before the first step. A sum with an
-  /// element that is not finite sets it. While it is set, updates change
-  /// nothing: the weights stay as they were before that sum.
+  /// Updates weights and optimizer state in place with `scale` times
+  /// `gradientSum`. `halted` is empty, or a flag that is 0 before the first
+  /// step. If an element of the sum is not finite, the update sets the flag.
+  /// While the flag is set, updates change nothing, so the weights keep their
+  /// values from before that sum.
   virtual void optimizerStep(uint64_t step, double scale,
                              ConstBytes gradientSum, Bytes weights,
                              Bytes optimizerState, Bytes halted = {}) = 0;
 };
 
-/// What a `load` instruction reads.
+/// The source of the tokens and labels that `load` instructions read.
 class DataSource {
 public:
   virtual ~DataSource() = default;
   /// Fills `output` with the tokens or labels (`kind`) of a micro-batch or of a
-  /// part of one. A function of its arguments and the seed alone. Safe to call
-  /// from any rank's thread.
+  /// part of it. The result depends only on the arguments and the seed. Any
+  /// rank's thread may call this.
   virtual void load(program::ValueKind kind, MicroBatch microBatch,
                     Bytes output) = 0;
-  /// How much the loss of a whole micro-batch weighs: 1 where it is a mean.
-  /// Where it is a sum, what counts in its labels. The loss of a step is the
-  /// sum of all its micro-batches' over the sum of their weights. Likewise a
-  /// function of its arguments and the seed, and safe to call from any thread,
-  /// so each rank knows the weights of all without asking.
+  /// The weight of a whole micro-batch's loss: 1 if the loss is a mean; if it
+  /// is a sum, the number of labels that count. The loss of a step is the sum
+  /// of the micro-batches' losses divided by the sum of their weights. The
+  /// weight depends only on the micro-batch and the seed, so each rank computes
+  /// all weights without communication. Any thread may call this.
   virtual double weight(MicroBatch) { return 1; }
 };
 
-/// Makes the computation of stage `stage` of a program, one object for each
-/// replica. Throws where the kind of stage cannot run the program.
+/// Makes the computation of stage `stage` of a program. It is called once for
+/// each replica. Throws if this kind of stage cannot run the program.
 using StageFactory =
     std::function<std::unique_ptr<Stage>(const program::ProgramT &, uint32_t)>;
 

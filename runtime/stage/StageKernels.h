@@ -1,16 +1,17 @@
-//===- StageKernels.h - What stages need beside a library -------*- C++ -*-===//
+//===- StageKernels.h - Stages' own device computations ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Few computations of stages are our own. On the host they are functions; a
-// device that is not the host has them here. Both give the same bits.
+// The few computations of stages that do not come from a library. On the host
+// they are ordinary functions. Every other device implements this interface.
+// Both give the same bits.
 //
-// Memory is the device's. A call is made by the work that a queue of the device
-// executes (Queue::launch), on the thread that calls it, and puts its operation
-// on that queue.
+// All pointers are to device memory. A function here must be called from a
+// function that a queue of the device executes (Queue::launch), on the thread
+// that calls that function. It puts its operation on that queue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +25,8 @@
 
 namespace chimera::runtime {
 
-/// Elements behind those of the run before, up to `end`, whose weights decay or
-/// do not.
+/// A run of elements that starts at the end of the previous run. Weight decay
+/// applies to all of them or to none.
 struct DecayRun {
   int64_t end;
   bool decays;
@@ -35,13 +36,14 @@ class StageKernels {
 public:
   virtual ~StageKernels() = default;
 
-  /// As Philox.h says.
+  /// See Philox.h.
   virtual void keepElements(double dropped, uint64_t key, uint64_t first,
                             int64_t count, bool *kept) = 0;
 
-  /// Updates the weights of all runs and their two averages in place, as
-  /// AdamWFactors.h says. `factors` are those of weights that decay. Changes
-  /// nothing if there is a flag `halted` (Stage::optimizerStep) and it is set.
+  /// Updates the weights of all runs, and their two averages, in place with the
+  /// formula in AdamWFactors.h. `factors` are for weights that decay. If
+  /// `halted` (see Stage::optimizerStep) is not null and the flag is set,
+  /// nothing changes.
   virtual void adamW(const AdamWFactors<float> &factors,
                      std::span<const DecayRun> runs, const float *gradientSum,
                      float *weights, float *average, float *averageOfSquares,

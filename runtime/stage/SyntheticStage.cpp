@@ -1,4 +1,4 @@
-//===- SyntheticStage.cpp - Stages that only take time --------------------===//
+//===- SyntheticStage.cpp - Stages that only sleep ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ public:
   SyntheticStage(const program::Stage &costs, bool last, double perUnit)
       : costs(costs), last(last), perUnit(perUnit) {}
 
-  // Sums of zeros; 64-bit words are summed whatever their number of bytes.
+  // All values are zero, and 64-bit words can be summed for any buffer size.
   ElementType weightType() const override { return ElementType::UInt64; }
   ElementType lossType() const override { return ElementType::UInt64; }
 
@@ -75,16 +75,16 @@ private:
       zero(weightGradient);
   }
 
-  /// A part takes its share of the units, as in schedules.
+  /// A part takes its share of the units, as the scheduler assumes.
   void spend(int64_t cost, MicroBatch microBatch) const {
-    // cost * k / parts, without an overflow.
+    // cost * k / parts, without overflow.
     auto until = [&](int64_t k) {
       return cost / microBatch.parts * k +
              cost % microBatch.parts * k / microBatch.parts;
     };
     int64_t share =
         until(microBatch.part + int64_t(1)) - until(microBatch.part);
-    // Some centuries, where a file claims more than a clock can count.
+    // About 285 years: a file may claim a longer time than a clock can count.
     constexpr double kMost = 9e18;
     auto duration = std::chrono::nanoseconds(
         std::llround(std::min(static_cast<double>(share) * perUnit, kMost)));

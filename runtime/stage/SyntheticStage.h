@@ -1,4 +1,4 @@
-//===- SyntheticStage.h - Stages that only take time ------------*- C++ -*-===//
+//===- SyntheticStage.h - Stages that only sleep ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,11 +12,11 @@
 
 namespace chimera::runtime {
 
-/// Stages of any program that sleep for each action's cost times
-/// `nanosecondsPerUnit` and touch no bytes but the loss, which is 0; weights
-/// start as zeros. With 0 nanoseconds they do nothing, and what remains is the
-/// runtime's own cost. The optimizer step takes no time. Sleeps end up to some
-/// 50 µs late.
+/// Makes stages of any program that sleep for each action's cost times
+/// `nanosecondsPerUnit`. All that they write is zeros: initial weights and
+/// optimizer state, losses, and gradient sums that begin (Sum::Begin). With 0
+/// nanoseconds they never sleep, so the remaining time is the runtime's
+/// overhead. A sleep ends up to about 50 µs late.
 StageFactory makeSyntheticStages(double nanosecondsPerUnit);
 
 } // namespace chimera::runtime

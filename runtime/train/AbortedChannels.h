@@ -1,4 +1,4 @@
-//===- AbortedChannels.h - Channels that end when ranks do ------*- C++ -*-===//
+//===- AbortedChannels.h - Channels that abort with the run -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 
 namespace chimera::runtime {
 
-/// Has channels abort when ranks do, as long as it lives.
+/// Aborts `channels` when the run aborts, as long as this object lives.
 class AbortedChannels {
 public:
   AbortedChannels(Control &control, Channels &channels) : control(control) {

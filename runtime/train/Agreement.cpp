@@ -1,4 +1,4 @@
-//===- Agreement.cpp - Whether all ranks run the same ---------------------===//
+//===- Agreement.cpp - A check that all ranks run the same ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

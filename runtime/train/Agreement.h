@@ -1,13 +1,13 @@
-//===- Agreement.h - Whether all ranks run the same -------------*- C++ -*-===//
+//===- Agreement.h - A check that all ranks run the same --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Each process of a job reads its own program, data and options. Where they
-// differ, as with an old file on one host, a run would hang or, worse, end with
-// numbers that nobody asked for.
+// Checks that all ranks of a job have the same program, data and options. Each
+// process reads its own. If they differ, for example because of an old
+// file on one host, the run would hang or give wrong numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,19 +23,19 @@ namespace chimera::runtime {
 
 /// A value that must be the same at every rank.
 struct Shared {
-  std::string name; ///< as an error calls it: "program"
-  uint64_t value;   ///< or a digest of it
+  std::string name; ///< for error messages: "program"
+  uint64_t value;   ///< the value or a digest of it
 };
 
 /// Compares the values of all ranks at rank 0. Every rank must give the same
-/// names in the same order. Throws std::runtime_error at rank 0 if some differ,
-/// and names the first rank that has another value, and which one.
+/// names in the same order. If values differ, throws std::runtime_error at rank
+/// 0, naming the value and the first rank that differs.
 void checkAgreement(Control &control, const std::vector<Shared> &shared,
                     std::chrono::milliseconds timeout);
 
-/// To be called by all ranks, each with what it found wrong, empty if nothing.
-/// Throws std::runtime_error at rank 0 with the fault of the lowest rank that
-/// has one.
+/// Collects errors. All ranks must call this; `fault` is empty if the rank
+/// found no error. Throws std::runtime_error at rank 0 with the fault of the
+/// lowest rank that has one.
 void checkFaults(Control &control, const std::string &fault,
                  std::chrono::milliseconds timeout);
 

@@ -1,4 +1,4 @@
-//===- Capacity.cpp - What a host can run ---------------------------------===//
+//===- Capacity.cpp - Limits of a host's memory ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,13 +28,13 @@ uint64_t chimera::runtime::hostMemory(const std::string &root) {
     if (bytes < static_cast<double>(least))
       least = static_cast<uint64_t>(bytes);
   };
-  // A file that holds "max", or is not there, bounds nothing.
+  // A file that contains "max" or does not exist sets no limit.
   for (const ControlGroup &group : findControlGroups("memory", root)) {
     bool isOne = group.version == ControlGroup::Version::One;
     std::optional<double> memory = readNumber(
         group.folder / (isOne ? "memory.limit_in_bytes" : "memory.max"));
-    // Version 1 limits memory and swap space together, version 2 swap space
-    // alone.
+    // Version 1 limits memory and swap space together, version 2 limits swap
+    // space separately.
     std::optional<double> more =
         readNumber(group.folder /
                    (isOne ? "memory.memsw.limit_in_bytes" : "memory.swap.max"));
@@ -55,7 +55,8 @@ static std::string gigabytes(double bytes) {
   return text;
 }
 
-/// Empty where `bytes` of `what` fit into `memory`.
+/// An error message if `bytes` of `what` do not fit into `memory`, else an
+/// empty string.
 static std::string faultOf(const char *what, double bytes, uint64_t memory,
                            const std::string &whoseAndAdvice) {
   auto available = static_cast<double>(memory);
@@ -69,7 +70,7 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
 std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
                                               std::span<const uint32_t> ranks,
                                               uint64_t memory) {
-  // A worker allocates its arena without the gaps.
+  // A worker's arena is allocated without gaps.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
     double &sum = ofWorker.emplace_back(0);
@@ -90,15 +91,15 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
   double bytes = 0;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const program::Stage &stage = program.stages[s];
-    // Counts weights and gradients, and an activation and a gradient between
-    // two stages.
+    // Counts weights and gradients, and one activation and one gradient between
+    // each pair of neighbouring stages.
     bytes += static_cast<double>(stage.weights_bytes()) +
              static_cast<double>(program::gradientBytes(stage)) +
              static_cast<double>(stage.optimizer_bytes());
     if (s + 1 < stages)
       bytes += 2 * static_cast<double>(stage.boundary_bytes());
   }
-  // The loss of every micro-batch of a step.
+  // The losses of all micro-batches in a step.
   bytes += static_cast<double>(program::kLossBytes) * program.micro_batches *
            program.data_parallel;
   return faultOf("weights, gradients and optimizer state", bytes, memory,

@@ -1,4 +1,4 @@
-//===- Clocks.cpp - How far ranks' clocks are apart -----------------------===//
+//===- Clocks.cpp - Differences between the ranks' clocks -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,13 +18,13 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Round trips to each rank.
+/// Round trips per rank.
 static constexpr int kRoundTrips = 32;
 
 Clock chimera::runtime::clockOfHost() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  // Containers may have clocks of their own.
+  // Containers may have their own clocks.
   char space[64];
   ssize_t size = readlink("/proc/self/ns/time", space, sizeof(space));
   if (size > 0)
@@ -33,7 +33,7 @@ Clock chimera::runtime::clockOfHost() {
           steadyNanoseconds};
 }
 
-/// At the root: which of `rank`'s times is which of this clock's.
+/// At the root: the offset between `rank`'s clock and `clock`.
 static ClockOffset compareWith(Control &control, uint32_t rank,
                                std::chrono::milliseconds timeout,
                                const Clock &clock) {

@@ -1,14 +1,15 @@
-//===- Clocks.h - How far ranks' clocks are apart ---------------*- C++ -*-===//
+//===- Clocks.h - Differences between the ranks' clocks ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The steady clock of a host begins when the host does, so times of ranks on
-// several hosts say nothing of each other before their clocks are compared. Of
-// some tens of round trips the fastest tells most: the rank read its clock at
-// some moment of it, so in its middle to half of its time.
+// A comparison of the ranks' clocks. Each host's steady clock starts at that
+// host's boot, so times of different hosts must be converted. The comparison
+// makes some tens of round trips. The fastest one is the most accurate: the
+// rank read its clock at some moment during it, so the error is at most half of
+// the round trip.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,25 +24,25 @@ namespace chimera::runtime {
 
 /// A rank's steady clock.
 struct Clock {
-  /// Clocks of the same number are one; 0 where that cannot be told.
+  /// Equal numbers mean the same clock; 0 if unknown.
   uint64_t number;
   std::function<int64_t()> now; ///< nanoseconds
 };
 
-/// The clock of this process, whose number all processes have that share the
-/// host's.
+/// The clock of this process. All processes that share the host's clock get the
+/// same number.
 Clock clockOfHost();
 
 struct ClockOffset {
-  int64_t ahead = 0;    ///< nanoseconds that it shows more than the root's
-  int64_t error = 0;    ///< how far that may be off: half a round trip
-  bool isShared = true; ///< with the root: then both are 0, and exact
+  int64_t ahead = 0;    ///< its time minus the root's, in nanoseconds
+  int64_t error = 0;    ///< maximum error of `ahead`: half a round trip
+  bool isShared = true; ///< same clock as the root's: `ahead` and `error` are 0
 };
 
-/// Compares the clocks of all ranks with that of `root` and returns, there, the
-/// offsets in rank order, and nothing elsewhere. Every rank calls it, when the
-/// root has nothing else to send. Throws WaitError where a wait for another
-/// rank exceeds `timeout`.
+/// Compares the clocks of all ranks with the clock of `root`. Returns the
+/// offsets in rank order at the root, and nothing at the other ranks. Every
+/// rank must call it at a time when the root sends nothing else. Throws
+/// WaitError if a wait for another rank exceeds `timeout`.
 std::vector<ClockOffset> gatherClocks(Control &control, uint32_t root,
                                       std::chrono::milliseconds timeout,
                                       const Clock &clock = clockOfHost());

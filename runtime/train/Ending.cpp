@@ -1,5 +1,4 @@
-//===- Ending.cpp - Why a run's steps ended
-//--------------------------------===//
+//===- Ending.cpp - Why a run's steps ended -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,7 +51,8 @@ void chimera::runtime::explainEnd(const TrainingRun &run, int signal,
   }
 }
 
-/// SIGUSR1 asks for results, the others for an end.
+/// SIGUSR1 asks for results. The other signals ask for an end, and take
+/// precedence.
 static int strengthOf(int signal) {
   return signal == 0 ? 0 : signal == SIGUSR1 ? 1 : 2;
 }

@@ -1,4 +1,4 @@
-//===- Ending.h - Why a run's steps ended --------------------*- C++ -*-===//
+//===- Ending.h - Why a run's steps ended -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,32 +13,34 @@
 
 namespace chimera::runtime {
 
-/// Of a step that has ended: whether the run has to stop because its loss is
+/// Whether the run must stop because the loss of this step, which has ended, is
 /// not finite. Notes the first such step in `first`.
 bool mustStop(const TrainingRun &run, uint64_t step,
               const std::optional<Loss> &loss,
               std::optional<Divergence> &first);
 
-/// What one rank knows of the end. For each stage the step in which its updates
-/// halted; of stages that it does not hold, none.
+/// For each stage: the step in which its updates halted on this rank. None for
+/// stages that the rank does not have.
 using Halts = std::vector<std::optional<uint64_t>>;
 Halts haltsOf(const program::ProgramT &program, const Interpreter &interpreter);
 
-/// Writes to `result`, whose number of steps is known, why they ended.
-/// `signal` asked for it (Signals::asked), or is 0.
+/// Writes the reason for the end of the steps to `result`, whose number of
+/// steps must be set. `signal` is the signal that asked for the end
+/// (Signals::asked), or 0.
 void explainEnd(const TrainingRun &run, int signal,
                 const std::optional<Divergence> &loss, const Halts &halts,
                 RunResult &result);
 
-/// What all ranks are told of the end.
+/// The information about the end that all ranks get.
 struct Ending {
   int32_t stoppedBy = 0; ///< as in RunResult
   bool isWhole = true;
   bool hasDiverged = false;
 };
 
-/// Every rank calls this after its last step. The root's `result` is explained,
-/// by what all ranks know; `loss` is what the root has noted.
+/// Agrees on the reason for the end. Every rank must call this after its last
+/// step. The root's `result` gets the reason, based on the information of all
+/// ranks. `loss` is the root's first loss that was not finite.
 Ending agreeOnEnd(const TrainingRun &run, Control &control, uint32_t root,
                   const Halts &own, const std::optional<Divergence> &loss,
                   RunResult &result);

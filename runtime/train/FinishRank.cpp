@@ -18,8 +18,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// At the root: has `work` done while signs of life are sent, on another
-/// thread. Null: there is none.
+/// At the root: calls `work` on another thread while heartbeats are sent.
+/// `work` may be empty.
 static void workAsRoot(const TrainingRun &run, SignsOfLife &signs,
                        const std::function<void()> &work, const Fail &fail) {
   if (work)
@@ -43,7 +43,8 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   bool isRoot = control.rank() == root;
   meet(control, run.timeout, "all ranks to end their last step");
 
-  // While the last step is a moment ago, and the root sends no signs yet.
+  // Clocks are compared here, since the last step has just ended and the root
+  // sends no heartbeats yet.
   std::vector<ClockOffset> clocks;
   if (run.traceSteps > 0)
     clocks = gatherClocks(control, root, run.timeout);
@@ -78,8 +79,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   Replicas weights;
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
-  // Updates of tied parameters that halted in one stage may not have in the
-  // other.
+  // Updates of tied parameters may have halted in only one of the two stages.
   if (run.checkReplicas && !ending.hasDiverged)
     checkReplicas(run.program, control, root, weights, run.timeout);
   sign();

@@ -15,18 +15,20 @@ namespace chimera::runtime {
 
 using Fail = std::function<void(const std::string &)>;
 
-/// What each rank does after its last step: it sends what `run` asks for to the
-/// root, which calls run.onResult while the others wait. `loss` is the first
-/// that was not finite, `seconds` how long the steps took, `deviceBytes` a part
-/// of RankUse. Returns whether the run goes on to its evaluation. Calls `fail`
-/// with the reason, from any thread, where the root hangs; throws all else.
+/// A rank's work after its last step. It sends everything that `run` requests
+/// to the root, which calls run.onResult while the others wait. `loss` is the
+/// first loss that was not finite, `seconds` the time of all steps, and
+/// `deviceBytes` is for RankUse. Returns whether the run continues with its
+/// evaluation. Calls `fail` with the reason, from any thread, if the root
+/// hangs. All other errors are thrown.
 bool saveResult(const TrainingRun &run, Control &control,
                 const Interpreter &interpreter,
                 const std::optional<Divergence> &loss, double seconds,
                 uint64_t deviceBytes, const Profile &profile,
                 const Trace &trace, Status &status, const Fail &fail);
 
-/// And when there is nothing left to do: the root calls run.onEnd likewise.
+/// The end of a rank, after everything else: the root calls run.onEnd while the
+/// others wait.
 void endRank(const TrainingRun &run, Control &control, Status &status,
              const Fail &fail);
 

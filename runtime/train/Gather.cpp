@@ -1,4 +1,4 @@
-//===- Gather.cpp - The whole model at one rank ---------------------------===//
+//===- Gather.cpp - Gathering results at one rank -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -77,7 +77,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                " differ from those of " + first.name);
   };
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
-    // In the order of the map that the rank walks.
+    // Sorted like the keys of the rank's replicas.
     std::vector<std::pair<uint32_t, uint32_t>> keys;
     for (const program::State &state : program.workers[rank % workers]->states)
       keys.emplace_back(state.pipeline(), state.stage());
@@ -105,7 +105,8 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
   }
 }
 
-/// Those of all ranks, in rank order, at `root`, and nothing elsewhere.
+/// The vectors of all ranks, in rank order, at `root`, and nothing at the
+/// others.
 static std::vector<std::vector<int64_t>>
 gatherPacked(Control &control, uint32_t root, std::vector<int64_t> own,
              std::chrono::milliseconds timeout) {

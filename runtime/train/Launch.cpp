@@ -1,4 +1,4 @@
-//===- Launch.cpp - How this process was started --------------------------===//
+//===- Launch.cpp - The job that started this process ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,9 +36,10 @@ std::optional<uint32_t> number(const char *name) {
   return value;
 }
 
-/// The first that is complete counts. Others may have started a torchrun, which
-/// makes its own ranks. Slurm's are those of a job step: a batch script itself
-/// is no rank.
+/// The first launcher whose variables are all set is used. torchrun is first,
+/// since another launcher may have started it, and it makes its own ranks.
+/// Slurm's variables are those of a job step: a batch script itself is not a
+/// rank.
 constexpr struct {
   const char *launcher, *rank, *ranks, *ranksOnHost, *mark = nullptr;
 } kLaunchers[] = {
@@ -48,7 +49,7 @@ constexpr struct {
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
-    // By hand, or by a launcher of the user's own.
+    // Set by hand, or by a launcher of the user's own.
     {"RANK and WORLD_SIZE in the environment", "RANK", "WORLD_SIZE",
      "LOCAL_WORLD_SIZE"},
 };
@@ -58,7 +59,7 @@ std::optional<MeetingPlace> findPlace() {
   std::string host = textOf("MASTER_ADDR");
   if (host.empty() || !port || *port == 0 || *port > UINT16_MAX)
     return std::nullopt;
-  // A store of torchrun's own serves all attempts of a run.
+  // torchrun's own store serves all attempts of a run.
   return MeetingPlace{host, static_cast<uint16_t>(*port),
                       textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
                       textOf("TORCHELASTIC_RUN_ID") + "/" +
@@ -71,7 +72,8 @@ std::optional<Job> chimera::runtime::findJob() {
     if (names.mark && !std::getenv(names.mark))
       continue;
     bool hasRank = std::getenv(names.rank), hasRanks = std::getenv(names.ranks);
-    // A batch script of Slurm has one of them. Whoever sets RANK means this.
+    // Slurm sets only one of them for a batch script. But a user who sets RANK
+    // wants to run a rank.
     bool isOwn = std::string_view(names.rank) == "RANK";
     if (!(isOwn ? hasRank || hasRanks : hasRank && hasRanks))
       continue;
@@ -94,14 +96,14 @@ std::optional<Job> chimera::runtime::findJob() {
   return std::nullopt;
 }
 
-/// Since this process was started, however often it has executed another
-/// program since; 0 if the kernel does not say.
+/// The time since this process was started, also if it has called exec since. 0
+/// if the kernel does not say.
 static std::chrono::milliseconds timeLived() {
   std::ifstream file("/proc/self/stat");
   std::string text;
   std::getline(file, text);
-  // The name in parentheses may contain anything. Its start in clock ticks
-  // since boot is the 22nd field, the name being the second.
+  // The name in parentheses, which is field 2, may contain any characters.
+  // Field 22 is the start time in clock ticks since boot.
   std::istringstream fields(text.substr(text.rfind(')') + 1));
   std::string field;
   for (int i = 3; i <= 22; ++i)
@@ -117,7 +119,7 @@ static std::chrono::milliseconds timeLived() {
                                    ticks * 1000 / each);
 }
 
-/// Initialised before the main function runs.
+/// Initialised before main() runs.
 static const std::chrono::milliseconds kLoading = timeLived();
 
 std::chrono::milliseconds
@@ -132,7 +134,7 @@ void chimera::runtime::giveWay(uint32_t first) {
     if (std::optional<Job> job = findJob(); job && job->rank != first)
       std::this_thread::sleep_for(patienceOf(kLoading));
   } catch (const std::invalid_argument &) {
-    // That is what is about to be told.
+    // The caller is about to report this error.
   }
 }
 
@@ -146,7 +148,7 @@ RankThreads chimera::runtime::shareCores(const Cores &cores,
                    ranksOnHost * (uint64_t(asked) + 1) <= cores.host;
     return {asked, isOn || (wish == ProgressWish::Auto && hasCore)};
   }
-  // A launcher may have bound this rank to cores of its own already.
+  // A launcher may already have bound this rank to its own cores.
   uint32_t share = std::clamp(cores.host / ranksOnHost, 1u, cores.usable);
   if (wish != ProgressWish::Off && share >= (isOn ? 2 : kShareWithProgress))
     return {share - 1, true};

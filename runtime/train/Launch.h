@@ -1,4 +1,4 @@
-//===- Launch.h - How this process was started ------------------*- C++ -*-===//
+//===- Launch.h - The job that started this process -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,40 +17,44 @@
 
 namespace chimera::runtime {
 
-/// Where ranks meet that MPI does not bring together, as torchrun tells them
-/// and as a user may tell processes that are started by other means.
+/// The address at which ranks find each other without MPI. torchrun sets it;
+/// users who start processes by other means can set it too.
 struct MeetingPlace {
   std::string host;      ///< MASTER_ADDR
   uint16_t port = 0;     ///< MASTER_PORT
   bool isServed = false; ///< by torchrun; else by rank 0
-  std::string run;       ///< tells apart what meets there one after the other
+  std::string run;       ///< unique among runs that use the same address
 };
 
-/// What a launcher (mpirun, srun, torchrun) tells its processes.
+/// The information that a launcher (mpirun, srun, torchrun) gives to its
+/// processes.
 struct Job {
   const char *launcher;
   uint32_t rank;
   uint32_t ranks;
-  uint32_t ranksOnHost; ///< all, where the launcher does not say
+  uint32_t ranksOnHost; ///< `ranks` if the launcher does not say
   std::optional<MeetingPlace> place = {};
 };
 
-/// The job of which this process is a rank, according to its environment; none
-/// if it was started without a launcher. Throws std::invalid_argument where the
-/// environment says that it is a rank, but not of how many, or none of them: a
-/// process that took itself for a whole run would write the same files.
+/// The job that this process belongs to, according to its environment; none if
+/// it was started without a launcher. Throws std::invalid_argument if the
+/// environment says that it is a rank, but the rank or the number of ranks is
+/// missing or invalid. Otherwise each process would run the whole program and
+/// write the same files.
 std::optional<Job> findJob();
 
-/// To be called before a failure is told, as long as the ranks cannot tell each
-/// other. Ranks of a job mostly fail alike: rank `first` returns at once and
-/// tells, and its end ends the others before they do. They return after
-/// `patienceOf` the time that this process took to load, so that one that fails
-/// alone is heard a moment later. Without a job it returns at once.
+/// Avoids that all ranks report the same failure. Call it before a failure is
+/// reported, as long as ranks cannot send messages to each other. Ranks of a
+/// job usually fail alike. Rank `first` returns at once and reports; its exit
+/// ends the other ranks before they report. The other ranks return after
+/// patienceOf the time that this process took to load, so a rank that fails
+/// alone reports a moment later. Without a job it returns at once.
 void giveWay(uint32_t first = 0);
 
-/// How long a rank waits for another one to fail alike, if it took `loading`
-/// from its start to its main function: 2 s, but longer on a busy machine,
-/// where the other one may be that much later.
+/// The time for which a rank waits until another one has reported the same
+/// failure: 2 s, or more on a busy machine, where the other rank may be late by
+/// a similar amount. `loading` is the time from the start of this process to
+/// its main function.
 std::chrono::milliseconds patienceOf(std::chrono::milliseconds loading);
 
 enum class ProgressWish { Off, Auto, On };
@@ -58,27 +62,29 @@ enum class ProgressWish { Off, Auto, On };
 /// The threads of one rank.
 struct RankThreads {
   uint32_t computing;
-  bool progress; ///< whether there is another that moves messages
+  bool progress; ///< whether another thread moves messages
 };
 
-/// Divides the cores among the `ranksOnHost`, so that ranks do not compete for
-/// cores. The share of a rank is an equal part, at least 1 and at most the
-/// cores that it may use.
+/// Divides the host's cores among its `ranksOnHost`, so that ranks do not
+/// compete for cores. A rank's share is an equal part, at least 1 and at most
+/// the cores that it may use.
 ///
-/// With `asked` threads, `Auto` means a progress thread if each rank has one
-/// core more than that. If `asked` is 0, the rank computes with its share. A
-/// progress thread then takes one core of the share: with `Auto` if the share
-/// is at least kShareWithProgress, with `On` if it is at least 2.
+/// If `asked` is not 0, each rank computes with that number of threads. `Auto`
+/// then adds a progress thread if each rank has another core for it. If `asked`
+/// is 0, the rank computes with its share. A progress thread then takes one
+/// core of the share: with `Auto` if the share is at least kShareWithProgress,
+/// with `On` if it is at least 2.
 RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
                        ProgressWish wish);
 
-/// With a share of this size the progress thread takes at most an eighth of the
-/// cores of its rank. That limits its cost where it has little communication to
-/// hide.
+/// With a share of at least this size, the progress thread uses at most an
+/// eighth of its rank's cores. This limits its cost if there is little
+/// communication to overlap.
 inline constexpr uint32_t kShareWithProgress = 8;
 
-/// More than this many threads for each core of the host take so long to start,
-/// and to meet after each computation, that a run seems to hang.
+/// The maximum number of threads per core of the host. With more threads,
+/// starting them and synchronising after each computation takes so long that a
+/// run seems to hang.
 inline constexpr uint32_t kMostThreadsOnCore = 16;
 
 } // namespace chimera::runtime

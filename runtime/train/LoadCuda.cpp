@@ -1,4 +1,4 @@
-//===- LoadCuda.cpp - Loads the module for CUDA and NCCL ------------------===//
+//===- LoadCuda.cpp - Loading the module for CUDA and NCCL ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,8 @@
 
 using namespace chimera::runtime;
 
-/// The module beside the program, as it is built, or where it is installed.
+/// Finds the module: beside the program (in a build) or in its library folder
+/// (installed).
 static std::filesystem::path findModule() {
   std::error_code error;
   std::filesystem::path program =
@@ -34,7 +35,7 @@ static std::filesystem::path findModule() {
 std::unique_ptr<Accelerator>
 chimera::runtime::loadCuda(const AcceleratorOptions &options) {
   std::filesystem::path path = findModule();
-  // It stays, as the libraries do that it brings.
+  // The module is never unloaded, and neither are the libraries that it links.
   void *module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!module)
     throw std::runtime_error(

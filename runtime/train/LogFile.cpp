@@ -1,4 +1,4 @@
-//===- LogFile.cpp - A file that grows and is then named ------------------===//
+//===- LogFile.cpp - A log file with a temporary name ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,8 @@ std::string chimera::runtime::partOf(const std::string &file) {
 LogFile::LogFile(std::string target, std::string part)
     : target(std::move(target)), part(std::move(part)) {}
 
-// Behind the other constructor the destructor closes what failed.
+// The delegated constructor has completed, so if this body throws, the
+// destructor closes the file.
 LogFile::LogFile(const std::string &file)
     : LogFile(program::isRegularOrNew(file) ? program::targetOf(file) : file,
               partOf(file)) {
@@ -43,15 +44,16 @@ LogFile::LogFile(const std::string &file)
       fail();
     if (!grows())
       return;
-    // A file system that knows no locks has to do without.
+    // If the file system does not support locks, there is no lock.
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       throw std::runtime_error("cannot write the log " + part +
                                ": another run is writing it");
-    // Another run may have completed it in between.
+    // Another run may have completed and renamed the file in the meantime.
     if (isStillNamed()) {
       if (isEmpty())
         return;
-      // Of a run that did not end; the next turn makes a new file.
+      // The file is from a run that did not finish. The next iteration makes a
+      // new one.
       number(part);
     }
   } while (true);
@@ -89,7 +91,7 @@ void LogFile::number(const std::string &file) const {
       return;
     if (errno == EEXIST)
       continue;
-    // Some file systems cannot promise to replace nothing.
+    // Some file systems do not support RENAME_NOREPLACE.
     struct stat found;
     if (errno != EINVAL && errno != ENOSYS)
       fail();
@@ -107,8 +109,8 @@ void LogFile::append(std::string_view text) {
 }
 
 void LogFile::complete() {
-  // The lock goes with the descriptor: until then nobody else may have the
-  // name.
+  // The lock ends when the descriptor is closed. Until then no other process
+  // may have the name.
   if (grows()) {
     if (fsync(descriptor) != 0)
       fail();

@@ -1,4 +1,4 @@
-//===- LogFile.h - A file that grows and is then named ----------*- C++ -*-===//
+//===- LogFile.h - A log file with a temporary name -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,29 +13,30 @@
 
 namespace chimera::runtime {
 
-/// The file in which the log `file` grows: FILE.part, in the folder to which
-/// the links of `file` lead. If `file` is not a regular file but, for example,
-/// a pipe, the log is written to it directly.
+/// The temporary name of the log `file`: FILE.part, in the folder to which
+/// symbolic links of `file` lead. If `file` is not a regular file but, for
+/// example, a pipe, the log is written to it directly.
 std::string partOf(const std::string &file);
 
-/// A log that grows in partOf(FILE) and gets its name when it is complete. No
-/// log is lost: one that a run has left under either name becomes FILE.1 or, if
-/// there is that, FILE.2, and so on, before the name is taken.
+/// A log that is written to partOf(FILE) and gets its final name when it is
+/// complete. Old logs are never lost: a file that an earlier run left under
+/// either name is first renamed to FILE.1, or to FILE.2 if that exists, and so
+/// on.
 class LogFile {
 public:
-  /// Throws std::runtime_error if the file cannot be written, or another
+  /// Throws std::runtime_error if the file cannot be written, or if another
   /// process is writing it.
   explicit LogFile(const std::string &file);
-  /// An incomplete log keeps the name that it has.
+  /// An incomplete log keeps its temporary name.
   ~LogFile();
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Others see the text at once. Throws std::runtime_error if it cannot be
-  /// written.
+  /// Appends text, which other processes see at once. Throws std::runtime_error
+  /// if it cannot be written.
   void append(std::string_view text);
-  /// Gives the log its name; to be called once, last. Throws std::runtime_error
-  /// if that fails.
+  /// Gives the log its final name. Must be the last call. Throws
+  /// std::runtime_error if that fails.
   void complete();
 
 private:
@@ -43,9 +44,9 @@ private:
   bool grows() const { return part != target; }
   bool isStillNamed() const;
   bool isEmpty() const;
-  /// Gives the file of this name, if there is one, the next free number.
+  /// If a file of this name exists, renames it to the next free number.
   void number(const std::string &file) const;
-  /// Throws what errno says.
+  /// Throws an error with errno's message.
   [[noreturn]] void fail() const;
 
   std::string target, part;

@@ -20,7 +20,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The first failure among the threads.
+/// The first failure of a thread.
 struct Failure {
   std::mutex mutex;
   std::condition_variable ended;
@@ -49,7 +49,7 @@ void chimera::runtime::runOnThreads(
   failure.running = ranks;
 
   auto failLocked = [&](uint32_t rank, const std::string &reason) {
-    // Ranks that end because the first one failed have nothing to add.
+    // Ranks that end because of the first failure have nothing to add.
     if (!failure.report.empty())
       return;
     page.of(rank).fail(reason);
@@ -87,8 +87,8 @@ void chimera::runtime::runOnThreads(
   };
   std::vector<std::thread> threads;
   threads.reserve(ranks);
-  // From here on the threads use local variables, so no error may leave this
-  // function.
+  // The threads use local variables of this function. So from here on no
+  // exception may leave it before the threads have ended.
   runOrEnd("starting the ranks", [&] {
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       try {
@@ -115,8 +115,8 @@ void chimera::runtime::runOnThreads(
                      timedOut(run.timeout,
                               "rank " + std::to_string(*rank) + " to go on"));
         });
-    // A rank may compute for a long time, or for ever. End the process without
-    // it.
+    // A rank may compute for a long time, or forever. The process ends without
+    // waiting for it.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);

@@ -17,14 +17,14 @@ namespace chimera::runtime {
 /// Throws std::invalid_argument for more ranks than kMostThreads.
 void expectThreads(uint32_t ranks);
 
-/// Does `work` for each rank of `run` on a thread of its own, and returns when
-/// all have ended. It is the one that listens to signals meanwhile.
+/// Calls `work` for each rank of `run` on a separate thread and returns when
+/// all threads have ended. Meanwhile it handles signals.
 ///
-/// A rank fails by throwing, by calling the function that it is given, or by
-/// standing still for longer than the timeout (Standstill.h). Then the waits of
-/// all `controls` end, and this throws RunFailure with the report on all ranks.
-/// If another rank then computes on for seconds, it writes the report and calls
-/// endProcess.
+/// A rank fails if `work` throws, if it calls `fail`, or if it makes no
+/// progress for longer than the timeout (Standstill.h). Then all waits of
+/// `controls` are aborted, and this throws RunFailure with the report on all
+/// ranks. If another rank does not end within a few seconds, this writes the
+/// report and calls endProcess.
 void runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,

@@ -1,4 +1,4 @@
-//===- Progress.cpp - What a run shows and logs ---------------------------===//
+//===- Progress.cpp - Progress output and log of a run --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 Progress::Progress(const Options &options)
-    // Launchers give ranks a terminal of their own, whatever theirs is.
+    // A launcher may give ranks a terminal even if its own output is a file.
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
     log.emplace(options.logFile);
@@ -79,14 +79,14 @@ void Progress::append(const std::string &line) try {
 }
 
 void Progress::show(const StepEvent &event, double perSecond) {
-  // Writing to a pipe that nobody reads would keep the rank from its next step.
+  // Writing to a full pipe would block the rank.
   pollfd room{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, 0) == 0)
     return;
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
   char text[64];
-  // Without tokens the stages are no model's, and their loss is only a mix.
+  // If tokensPerStep is 0, the stages have no model, and their loss is a hash.
   if (event.loss && options.tokensPerStep) {
     std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
     line += text;

@@ -1,4 +1,4 @@
-//===- Progress.h - What a run shows and logs -------------------*- C++ -*-===//
+//===- Progress.h - Progress output and log of a run ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,36 +15,36 @@
 
 namespace chimera::runtime {
 
-/// The progress line on standard output (one line rewritten on a terminal, else
-/// a line now and then, and none where nobody reads them), once that a step has
-/// no label that counts, and the log: a JSON
-/// object a line for each step and each evaluation, at the end one with the key
-/// "summary". Steps
-/// count from 1. Numbers are logged so that they read back to the last bit.
+/// The output of a run's progress. On standard output it is a progress line,
+/// rewritten in place on a terminal; elsewhere a line every few seconds, and
+/// none while a pipe is full. It also reports, once, that no label of a step
+/// counts.
 ///
-/// The log is a LogFile.
+/// The log (a LogFile) has one JSON object per line for each step and each
+/// evaluation, and at the end one with the key "summary". Steps count from 1.
+/// Logged numbers have enough digits to be read back exactly.
 class Progress {
 public:
   struct Options {
     uint64_t steps = 0;
-    uint64_t tokensPerStep = 0; ///< 0: the program has no model
+    uint64_t tokensPerStep = 0; ///< 0 if the program has no model
     bool quiet = false;
     std::string logFile; ///< empty for none
   };
 
-  /// Throws std::runtime_error, like the others, if the log cannot be written.
-  /// It is then given up: what is left is named no more and nobody is told
-  /// again.
+  /// Throws std::runtime_error if the log cannot be written, like the other
+  /// functions. The log is then given up: the incomplete file keeps its name,
+  /// and later calls do not report it again.
   explicit Progress(const Options &options);
-  /// Shows the step, and then logs it.
+  /// Shows the step, then logs it.
   void step(const StepEvent &event);
-  /// Shows, unless it is the run's last word, and logs a loss on held-out data
-  /// after so many steps.
+  /// Logs a loss on held-out data after this number of steps. Also shows it,
+  /// except at the end of the run.
   void evaluation(uint64_t steps, double loss);
-  /// Ends the line that is rewritten on a terminal, if there is one: to be
-  /// called before anything else is printed.
+  /// Ends the progress line on a terminal, if there is one. Call it before
+  /// anything else is printed.
   void endLine();
-  /// Writes the summary and names the log.
+  /// Writes the summary and gives the log its final name.
   void finish(const nlohmann::json &summary);
 
 private:
@@ -54,7 +54,7 @@ private:
   Options options;
   bool terminal;
   bool isLineOpen = false;
-  bool hasToldOfNothing = false; ///< that counts in a step
+  bool hasToldOfNothing = false; ///< that no label of a step counts
   std::optional<LogFile> log;
   double lastSeconds = 0;
   double lastShown = -1e9;

@@ -1,4 +1,4 @@
-//===- Run.cpp - A training run, from first step to result ----------------===//
+//===- Run.cpp - A training run from first step to result -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -67,14 +67,13 @@ namespace {
 std::vector<Shared> sharedOf(const TrainingRun &run) {
   std::vector<Shared> shared = {
       {"program", program::checksum(program::serialize(run.program))}};
-  // These come before the others, which follow from them, because their names
-  // are those of options.
+  // These come first because they have the names of options, and the values
+  // below depend on them.
   std::ranges::copy(run.shared, std::back_inserter(shared));
   shared.insert(shared.end(),
                 {{"number of steps", run.steps},
                  {"--check-replicas", run.checkReplicas},
-                 // From it the root knows how often it must send a sign of
-                 // life.
+                 // The root sends heartbeats at a rate that depends on it.
                  {"--timeout", static_cast<uint64_t>(run.timeout.count())},
                  {"wish for weights", run.gatherWeights},
                  {"wish for gradients", run.gatherGradients},
@@ -86,7 +85,7 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
   return shared;
 }
 
-/// Has a listener hear of a device, as long as it lives.
+/// Registers a listener at a device for the lifetime of this object.
 class Listens {
 public:
   Listens(Device &device, Device::Listener listener) : device(device) {
@@ -98,11 +97,10 @@ private:
   Device &device;
 };
 
-/// Runs one rank from start to end. Calls `mayBegin` before each step but the
-/// first, `askToStop` where all ranks have to stop, `afterSteps`, if there is
-/// one, after the last step, and `fail` with
-/// the reason, from any thread, where the run fails and this thread cannot say
-/// so.
+/// Runs one rank from start to end. Calls `mayBegin` before each step except
+/// the first, `askToStop` if all ranks have to stop, and `afterSteps`, unless
+/// empty, after the last step. Calls `fail` with the reason, from any thread,
+/// if the run fails and this thread cannot report it.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
              Status &status, const std::function<bool(uint64_t)> &mayBegin,
@@ -150,8 +148,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
     Watchdog limit(run.timeout, "all ranks to make their groups", fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
-    // A rank that frees memory of a GPU waits for what is under way there. Here
-    // all have freed what they took to prepare, and no step has begun.
+    // A rank that frees memory of a GPU waits for running operations there. At
+    // this point all ranks have freed temporary memory, and no step has begun.
     meet(control, run.timeout, "all ranks to have made their groups");
   }
   if (std::optional<uint64_t> taken = device.takenBytes()) {
@@ -185,7 +183,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   endRank(run, control, status, fail);
 }
 
-/// Has the ranks of each host look at the host's copy of the data, a part each.
+/// Lets each rank check its part of the host's copy of the data.
 void checkData(const TrainingRun &run, Control &control,
                const std::vector<uint32_t> &hostRanks) {
   if (!run.faultOfData)
@@ -197,7 +195,7 @@ void checkData(const TrainingRun &run, Control &control,
               run.timeout);
 }
 
-/// Says, at the lowest of `hostRanks`, which of them are not watched.
+/// Reports, at the lowest of `hostRanks`, which of them are not watched.
 void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
                         const std::vector<uint32_t> &watched) {
   std::string names;
@@ -221,7 +219,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!run.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // The channels of one abort those of all.
+    // An abort of one rank's channels aborts all ranks' channels.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
@@ -233,7 +231,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
             page.of(rank), [&](uint64_t step) { return page.mayBegin(step); },
             [&] { page.askToStop(); }, {}, fail);
       } catch (const std::exception &error) {
-        // Before a device frees memory, which may wait for the other ranks'.
+        // Must be before the device frees memory, which may wait for other
+        // ranks' operations.
         fail(error.what());
         throw;
       }
@@ -277,7 +276,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
           return oneHost ? page.mayBegin(step) : vote.mayBegin();
         },
         [&] { page.askToStop(); },
-        // Before any other message.
+        // Must be before any other message.
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)

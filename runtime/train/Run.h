@@ -1,13 +1,14 @@
-//===- Run.h - A training run, from first step to result --------*- C++ -*-===//
+//===- Run.h - A training run from first step to result ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks are threads of this process or the processes of a job. Either way each
-// runs its interpreter; then one of them, the root, has the losses, gets the
-// weights and says what came out while the others wait, asleep.
+// A training run whose ranks are either threads of this process or processes of
+// a job. Each rank runs its interpreter. After the last step one of them, the
+// root, has the losses, gathers the weights and reports the result. The others
+// sleep until it is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,43 +28,47 @@ struct StepEvent {
   double seconds; ///< since the first step began
 };
 
-/// What one rank used.
+/// The resources that one rank used.
 struct RankUse {
   uint64_t instructions;
   uint64_t arenaBytes;
-  uint64_t stashBytes; ///< the most at any time
-  uint64_t peakBytes;  ///< of values in the arena and stashes together
-  uint64_t hostBlocks; ///< waits of the host for its device within a step
-  /// All that the rank has taken of its device; 0 where that cannot be told.
+  uint64_t stashBytes; ///< maximum
+  uint64_t peakBytes;  ///< maximum of arena values and stashes together
+  /// How often the host waited for its device within a step.
+  uint64_t hostBlocks;
+  /// The rank's memory on its device; 0 if unknown.
   uint64_t deviceBytes;
 };
 
-/// What was not finite first.
+/// The first value that was not finite.
 struct Divergence {
-  uint64_t step;                ///< from 0
-  std::optional<double> loss;   ///< of the step; none: it was gradients,
-  std::vector<uint32_t> stages; ///< of these stages
+  uint64_t step; ///< from 0
+  /// The loss of the step. None if gradients were not finite instead.
+  std::optional<double> loss;
+  /// If there is no loss: the stages whose gradients were not finite.
+  std::vector<uint32_t> stages;
 };
 
 struct RunResult {
-  std::vector<std::byte> weights;   ///< the whole model, if asked for
-  std::vector<std::byte> gradients; ///< of the last step, scaled, if asked for
-  std::optional<uint64_t> digest;   ///< of the weights, if asked for
+  std::vector<std::byte> weights;   ///< the whole model, if requested
+  std::vector<std::byte> gradients; ///< of the last step, scaled; likewise
+  std::optional<uint64_t> digest;   ///< of the weights, if requested
   std::vector<RankUse> ranks;
-  std::vector<Profile> profiles;  ///< of all ranks, if asked for
-  std::vector<Trace> traces = {}; ///< likewise, by one clock
-  /// How many nanoseconds times of several hosts may be off from each other's
-  /// in them; none on one host.
+  std::vector<Profile> profiles;  ///< of all ranks, if requested
+  std::vector<Trace> traces = {}; ///< likewise, in times of one clock
+  /// The maximum error of the traces' times between hosts, in nanoseconds; none
+  /// on one host.
   std::optional<int64_t> clockError = {};
-  uint64_t steps; ///< fewer than asked for where the run was stopped
-  double seconds; ///< from the first step's begin to the last one's end
-  /// The signal that stopped the run before its last step; 0: none.
+  uint64_t steps; ///< fewer than requested if the run was stopped
+  double seconds; ///< from the begin of the first step to the end of the last
+  /// The signal that stopped the run before its last step; 0 if none.
   int stoppedBy = 0;
   std::optional<Divergence> divergence = {};
-  /// For each stage: of how many steps the weights have all updates.
+  /// For each stage: the number of steps whose updates are in the weights.
   std::vector<uint64_t> weightsAfter = {};
 
-  /// Whether the run ended as it was asked to.
+  /// Whether the run ended regularly: it did not diverge, and no signal except
+  /// SIGUSR1 stopped it.
   bool isWhole() const {
     return !divergence && (stoppedBy == 0 || stoppedBy == SIGUSR1);
   }
@@ -74,101 +79,107 @@ struct TrainingRun {
   StageFactory stages;
   DataSource &data;
   uint64_t steps = 1;
-  /// Further settings that ranks in processes of their own must have in common:
-  /// otherwise the run fails before its first step.
+  /// Additional settings that must be equal at all ranks of a job; otherwise
+  /// the run fails before its first step.
   std::vector<Shared> shared = {};
-  /// The longest wait for another rank. While the root saves, it is the longest
-  /// wait for a sign of life from it. It also limits one instruction of a rank
-  /// that is a thread, and the root's saving where that hangs.
+  /// The longest wait for another rank. While the root saves, this is the
+  /// longest time without a heartbeat from it. It also limits a single
+  /// instruction if ranks are threads, and the time for which the root's saving
+  /// may hang.
   std::chrono::milliseconds timeout = kForever;
-  /// SIGINT and SIGTERM end the process with a report and status 128 + signal,
-  /// after the grace time if there is one; SIGUSR1 stops all ranks after the
-  /// same step. Without it nothing is heard.
+  /// SIGINT and SIGTERM end the process with a report and the status 128 +
+  /// signal. If there is a grace time, they first stop the run after a step.
+  /// SIGUSR1 stops all ranks after the same step. If this is null, signals are
+  /// not handled.
   Signals *signals = nullptr;
   bool gatherWeights = false;
-  /// Where a gradient or a loss is not finite, the updates halt
-  /// (Stage::optimizerStep), all ranks stop after the same step, and the result
-  /// says so: its weights are the last finite ones.
+  /// If true and a gradient or a loss is not finite, updates halt
+  /// (Stage::optimizerStep) and all ranks stop after the same step. The result
+  /// says so, and its weights are the last finite ones.
   bool keepFinite = false;
   bool digestWeights = false; ///< see WeightsDigest.h
   bool gatherGradients = false;
   bool checkReplicas = false;
   bool profile = false;
-  /// Of how many last steps it is told what each rank did; 0: of none.
+  /// The number of last steps that are traced on each rank; 0 for none.
   uint64_t traceSteps = 0;
-  /// How the model is evaluated, if it is; its onLoss is called like onStep.
+  /// How the model is evaluated, if it is. Its onLoss is called on the same
+  /// thread as onStep.
   Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;
-  /// Whose devices the ranks have; else they compute on the host. A process has
-  /// one for each of its ranks, or is one rank, which may share it.
+  /// The accelerator whose devices the ranks use; null if they compute on the
+  /// host. Ranks may share a device (see deviceOf).
   Accelerator *accelerator = nullptr;
-  /// How often each rank on an accelerator rehearses a step before the first
-  /// (see Interpreter::rehearse).
+  /// The number of warm-up runs of a step on each rank with an accelerator,
+  /// before the first step (see Interpreter::rehearse).
   int rehearsals = 1;
-  /// Whether all-reduces are the transport's own, which may sum in another
-  /// order than the program's. Over MPI and on accelerators only; equal at all
-  /// ranks.
+  /// Whether all-reduces use the transport's own implementation, which may sum
+  /// in another order than the program's. Only over MPI and on accelerators.
+  /// Must be equal at all ranks.
   bool ownAllReduce = false;
-  /// Called on each rank's thread first.
+  /// Called first on each rank's thread.
   std::function<void()> onThread = {};
-  /// Says what is wrong with the `part`-th of `parts` equal parts of the data;
-  /// empty if nothing is. The ranks of a host of a job share its parts, before
-  /// the first step. Where ranks are threads, the caller has asked.
+  /// Returns what is wrong with part `part` of `parts` equal parts of the data,
+  /// or an empty string. In a job, the ranks of a host check one part each
+  /// before the first step. If ranks are threads, it is not called: the caller
+  /// has checked the data.
   std::function<std::string(uint32_t part, uint32_t parts)> faultOfData = {};
-  /// All are called at the root only, the first on its thread, the others on
-  /// another, after onThread; what they throw fails the run. The second hears
-  /// of the result before the model is evaluated after its last step: whatever
-  /// becomes of that, it can save. The third is the last.
+  /// These are called only at the root. If one throws, the run fails. onStep
+  /// runs on the rank's thread, the others on another thread after onThread.
+  /// onResult gets the result before the final evaluation, so it can save even
+  /// if that evaluation fails. onEnd is the last call.
   std::function<void(const StepEvent &)> onStep = {};
   std::function<void(const RunResult &)> onResult = {};
   std::function<void()> onEnd = {};
-  /// Called by every rank, on its thread, where a signal of the grace time
-  /// stopped the run.
+  /// Called by every rank, on its thread, if a signal with a grace time stopped
+  /// the run.
   std::function<void(int)> onStopped = {};
 };
 
-/// Some rank of the run failed. The message is the report on all ranks, without
-/// its last line break.
+/// The failure of a run, because a rank failed. The message is the report on
+/// all ranks, without the last line break.
 class RunFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The lowest rank that has the loss, 0 where none has.
+/// The lowest rank that has the loss, or 0 if no rank has it.
 uint32_t rootOf(const program::ProgramT &program);
 
-/// The run's evaluation, of which the root alone hears.
+/// The run's evaluation. Only the root's has an onLoss that does something.
 Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
 
-/// Makes every stage of the program once and drops it, so that one that does
-/// not fit is told before anything runs. Throws what the factory throws, and
-/// std::invalid_argument where the run asks for what it cannot have.
+/// Makes every stage of the program once and destroys it, so that an error is
+/// found before anything runs. Throws what the factory throws. Throws
+/// std::invalid_argument if the run's options contradict each other.
 void checkRun(const TrainingRun &run);
 
-/// Ranks that one process takes as threads. Each pair of them has two channels
-/// of 64 bytes: 64 MiB for so many ranks, 1 GiB for four times as many.
+/// The maximum number of ranks that are threads of one process. Each pair of
+/// ranks has two channels of 64 bytes. That is 64 MiB for this number of ranks,
+/// and would be 1 GiB for four times as many.
 inline constexpr uint32_t kMostThreads = 1024;
 
 /// Runs all ranks as threads. Throws RunFailure if a rank fails, and
-/// std::invalid_argument for more than kMostThreads ranks. If another rank then
-/// computes on for seconds, it reports and calls endProcess. Like runInJob it
-/// expects that the caller has asked checkCapacity, as runOnHost and runAsRank
-/// do.
+/// std::invalid_argument for more than kMostThreads ranks. If a rank fails and
+/// another one does not stop within a few seconds, this writes the report and
+/// calls endProcess. Requires that the caller has called checkCapacity, as
+/// runOnHost and runAsRank do; this holds for runInJob too.
 void runInProcess(const TrainingRun &run);
 
-/// Runs all ranks on simulated devices, by one thread in an order that the seed
-/// decides (see runtime/device/simulated), and gathers as runInProcess does, on
-/// threads. Throws RunFailure where a rank fails, operations of ranks wait for
-/// each other, or use the same memory without an order; the message names the
-/// seed. Steps have no timeout. Throws std::invalid_argument for more than
-/// kMostThreads ranks, and for a profile or a trace: virtual time has none.
+/// Runs all ranks on simulated devices, on one thread, in an order that the
+/// seed determines (see runtime/device/simulated). Gathers the result on
+/// threads, like runInProcess. Throws RunFailure if a rank fails, if operations
+/// of ranks wait for each other in a cycle, or if they use the same memory
+/// without synchronisation. The message contains the seed. Steps have no
+/// timeout. Throws std::invalid_argument for more than kMostThreads ranks, and
+/// for a profile or a trace, since virtual time has neither.
 void runSimulated(const TrainingRun &run, uint64_t seed);
 
 /// Runs this process's rank of a job. Requires as many ranks as the program
-/// has. If any rank of the host fails or dies, the process ends (endProcess)
-/// with status 1 and one of them reports. With a timeout, a process that is
-/// stopped for longer is a failure too. A rank whose status page the others
-/// cannot open counts as a host of its own. The channels are of memory of
-/// `device`.
+/// has. `channels` must use memory of `device`. If any rank of the host fails
+/// or dies, the process ends (endProcess) with status 1, and one rank reports.
+/// With a timeout, a process that is stopped for longer than that counts as
+/// failed. A rank whose status page the others cannot open counts as a separate
+/// host.
 void runInJob(const TrainingRun &run, Control &control, Device &device,
               Channels &channels, const std::vector<uint32_t> &hostRanks);
 

@@ -1,4 +1,4 @@
-//===- RunAsRank.cpp - A run of which this process is a rank --------------===//
+//===- RunAsRank.cpp - A run with this process as a rank ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +39,7 @@ StoreAddress storeOf(const MeetingPlace &place) {
   return {place.host, place.port, place.isServed, place.run};
 }
 
-/// `source` says who told how many there are.
+/// `source` says where the number comes from.
 void checkRanks(const program::ProgramT &program, uint32_t got,
                 const std::string &source = "") {
   uint32_t expected = program::rankCount(program);
@@ -84,7 +84,7 @@ void chimera::runtime::decline(const std::string &reason) noexcept {
     if (job && job->place && transportOf(*job) == JobTransport::Tcp)
       declineAtStore(storeOf(*job->place), job->rank, reason);
   } catch (const std::exception &) {
-    // Nobody is there to be told, or the job is what is wrong.
+    // No rank can be reached, or the job itself is the error.
   }
   giveWay();
 }
@@ -103,15 +103,15 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     return {ranks, shareCores(findCores(), ranks, hostUse.threads,
                               overMpi ? wish : ProgressWish::Off)};
   };
-  // As far as the launcher says. No rank needs to know of another's decision.
+  // Based on the launcher's numbers. Each rank can decide alone.
   HostShare share = shareAmong(jobUse.job ? jobUse.job->ranksOnHost
                                           : program::rankCount(run.program),
                                jobUse.progress);
   if (hostUse.setThreads)
     run.onThread = [&] { hostUse.setThreads(share.threads.computing); };
   checkRun(run);
-  // Without MPI it is a last resort: each wait has an end of its own, and knows
-  // which ranks are missing.
+  // Without MPI, this limit is a last resort: each wait has its own timeout and
+  // knows which ranks are missing.
   constexpr std::chrono::seconds kLastResort(5);
   const std::chrono::milliseconds starting =
       overMpi ? run.timeout : 2 * afterWaits(run.timeout) + kLastResort;
@@ -120,7 +120,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                                   joinOptions(jobUse, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
-  uint32_t firstToTell = 0; // until ranks can tell each other
+  uint32_t firstToTell = 0; // used until ranks can send messages
   std::atomic<bool> canTell{false};
   auto say = [&](const std::string &reason) {
     jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
@@ -130,9 +130,10 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
   };
-  // Rank `first` tells at once, or, if that is kNobody, all ranks a moment
-  // later: this one has only heard of a failure. The other ranks may be well,
-  // so the process leaves without meeting them again.
+  // Ends the process. Rank `first` reports at once. If `first` is kNobody, this
+  // rank has only heard of another's failure: each rank then waits a moment
+  // before it reports. The other ranks may be healthy, so this does not wait
+  // for them.
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("telling of a failure", [&] {
       const bool isTold =
@@ -152,20 +153,20 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     endProcess(1);
   };
   auto fail = [&](const std::string &reason, uint32_t first) {
-    limit.reset(); // or it would speak first, and know less
+    limit.reset(); // its message could come first, and says less
     end(reason, first);
   };
-  // Only where all went well do they end before the process: to end channels
-  // waits for the other ranks.
+  // After success they are destroyed before the process ends. After a failure
+  // they are not, since destroying channels waits for the other ranks.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   try {
     joined->meet(run.timeout,
                  [](const std::string &what) { writeReport(what + "\n"); });
-    // From here on this rank knows the others' processes.
+    // From here on, this rank knows the processes of the others.
     limit.emplace(starting, "all ranks to start",
                   [&](const std::string &reason) { end(reason, 0); });
-    // The ranks of a host have its memory and its cores in common.
+    // The ranks of a host share its memory and its cores.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
     bool mayProgress =
         jobUse.progress != ProgressWish::Auto || joined->allowsProgress();

@@ -1,4 +1,4 @@
-//===- RunOnHost.cpp - A run that shares out its host ---------------------===//
+//===- RunOnHost.cpp - A run on one host ----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

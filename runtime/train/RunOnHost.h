@@ -1,14 +1,15 @@
-//===- RunOnHost.h - A run that shares out its host ----------- -*- C++ -*-===//
+//===- RunOnHost.h - A run on one host --------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Run.h runs ranks that have their threads and their memory. What is here gives
-// them both: it refuses what the host cannot hold, shares the cores of the host
-// among its ranks, and then runs. RunAsRank.h does the same for one rank of a
-// job, RunSequential.h for training without a pipeline.
+// A run with all ranks in this process. Run.h requires that ranks have their
+// threads and memory. runOnHost provides them: it checks that the host has
+// enough memory, divides the host's cores among the ranks, and then runs.
+// RunAsRank.h does the same for one rank of a job, RunSequential.h for training
+// without a pipeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,29 +21,29 @@
 
 namespace chimera::runtime {
 
-/// What the ranks on one host have.
+/// The share of each rank on a host.
 struct HostShare {
-  uint32_t ranks;      ///< of the run, on this host
-  RankThreads threads; ///< of each of them
+  uint32_t ranks;      ///< number of the run's ranks on this host
+  RankThreads threads; ///< of each rank
 };
 
-/// What a run wants of its host, and whom it tells what it has.
+/// The run's options for its host.
 struct HostUse {
-  /// The threads that each rank computes with; 0: an equal share of the cores.
+  /// The number of threads that each rank computes with; 0 for an equal share
+  /// of the cores.
   uint32_t threads = 0;
-  /// Called first on each thread on which a rank computes, with the number of
-  /// threads to compute with. If set, it replaces TrainingRun::onThread.
+  /// Called first on each rank's compute thread, with the number of threads to
+  /// compute with. If set, it replaces TrainingRun::onThread.
   std::function<void(uint32_t threads)> setThreads = {};
-  /// Called once, in the root's process, when nothing is left to be refused and
-  /// no step has begun. What it throws fails the run.
+  /// Called once, in the root's process, after all checks have passed and
+  /// before the first step. If it throws, the run fails.
   std::function<void(const HostShare &)> onReady = {};
 };
 
 /// Runs all ranks in this process: as threads (runInProcess) or, with a `seed`,
-/// on simulated devices (runSimulated). Throws what those throw, what a stage
-/// or onReady throws, and std::invalid_argument where the memory of the host is
-/// too small or there are fewer devices than ranks. There is never a progress
-/// thread.
+/// on simulated devices (runSimulated). There is no progress thread. Throws
+/// what those functions, a stage or onReady throw. Throws std::invalid_argument
+/// if the host's memory is too small.
 void runOnHost(TrainingRun run, const HostUse &use,
                std::optional<uint64_t> seed = {});
 

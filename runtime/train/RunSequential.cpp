@@ -53,7 +53,8 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
-  // As in a run of one rank: nobody hears the signs, but what hangs is told.
+  // As in a run with one rank: no other rank receives heartbeats, but work that
+  // hangs is reported.
   auto work = [&](const std::function<void()> &action) {
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
     SignsOfLife signs(*alone[0], run.timeout);

@@ -12,17 +12,17 @@
 
 namespace chimera::runtime {
 
-/// Runs what run.program describes on one device (trainSequentially), on the
-/// calling thread, as runOnHost runs it with a pipeline: it hears the same
-/// signals, and calls onStep and onResult as the only rank. run.stages is asked
-/// for the stages below `stages`: all of the program's, or 1, which then is the
-/// whole model. The result always holds weights and gradients; its ranks and
-/// profiles are empty. run.timeout limits only onResult, where that hangs: it
-/// is then told on standard error, and the process ends (endProcess) with
-/// status 1.
+/// Trains the model of run.program on one device, without a pipeline
+/// (trainSequentially), on the calling thread. Otherwise it behaves like
+/// runOnHost: it handles the same signals, and calls onStep and onResult as the
+/// only rank. It calls run.stages for stages 0 to `stages` - 1: either all of
+/// the program's stages, or 1, which is then the whole model. The result always
+/// has weights and gradients; its ranks and profiles are empty. run.timeout
+/// applies only if onResult hangs. This is then reported on standard error, and
+/// the process ends (endProcess) with status 1.
 ///
-/// Throws what a stage, the data or one of the functions of `run` and `use`
-/// throws, and std::invalid_argument where the memory of the host is too small.
+/// Throws what a stage, the data or a function of `run` or `use` throws. Throws
+/// std::invalid_argument if the host's memory is too small.
 void runSequential(TrainingRun run, const HostUse &use, uint32_t stages);
 
 } // namespace chimera::runtime

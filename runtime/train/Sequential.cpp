@@ -24,7 +24,7 @@ using program::ValueKind;
 namespace {
 using Memory = std::vector<std::byte>;
 
-/// Bytes of one micro-batch's tokens or labels.
+/// The size in bytes of one micro-batch's tokens or labels.
 uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
   for (const auto &worker : program.workers)
     for (const program::Instruction &load : worker->instructions)
@@ -34,17 +34,17 @@ uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
   return 0;
 }
 
-/// The weights that are read where there is no flush. Each of the program's
-/// stages that `stages` covers has its own version, by the rule of `updates`.
+/// The weight versions for schedules without a flush. Each of the program's
+/// stages [first, last) reads its own version, according to program.updates.
 class OlderWeights {
 public:
   OlderWeights(const program::ProgramT &program, size_t first, size_t last)
       : program(program), first(first), last(last) {}
 
-  /// `newest` has one update more than those given before.
+  /// `newest` must have one more update than the previous call's weights.
   void keep(const Memory &newest) {
     versions.push_back(newest);
-    // No stage reads weights that are older than the number of stages.
+    // No stage reads a version older than the number of stages.
     if (versions.size() > program.stages.size() + 1) {
       versions.pop_front();
       ++oldest;
@@ -53,7 +53,7 @@ public:
 
   const Memory &read(uint64_t step, uint64_t microBatch) {
     assembled.clear();
-    // The parameters of all come first, then the copies of them.
+    // The parameters of all stages come first, then the bfloat16 copies.
     auto append = [&](auto bytesOf) {
       for (size_t s = first; s < last; ++s) {
         uint64_t version = program::versionRead(
@@ -72,22 +72,22 @@ public:
 
 private:
   const program::ProgramT &program;
-  size_t first, last; // of the program's stages
+  size_t first, last; // indices of program stages
   std::deque<Memory> versions;
-  uint64_t oldest = 0; // of `versions`
+  uint64_t oldest = 0; // version of versions.front()
   Memory assembled;
 };
 
 struct StageMemory {
   Memory weights, optimizer, gradient;
-  Memory halted; // the flag of updates, or nothing
-  // The output for a whole micro-batch; empty for the last stage, which makes a
-  // loss.
+  Memory halted; // the flag of halted updates; may be empty
+  // The output of a whole micro-batch. Empty for the last stage, whose output
+  // is a loss.
   Memory output, outputGradient;
   std::vector<std::unique_ptr<Stash>> stashes; // by part
 };
 
-/// The `part`-th of `parts` equal slices.
+/// Slice `part` of `parts` equal slices.
 Bytes slice(Memory &bytes, uint32_t part, uint32_t parts) {
   size_t size = bytes.size() / parts;
   return Bytes(bytes).subspan(part * size, size);
@@ -107,8 +107,8 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
       own.outputGradient.resize(stage.boundary_bytes());
     }
   }
-  // One stage of all holds tied parameters once, and their copy and state,
-  // which have bytes in proportion.
+  // A single stage stores tied parameters once. The same holds for their copy
+  // and their optimizer state, whose sizes are proportional.
   if (program.tied && count == 1) {
     const program::Stage &last = program.stages.back();
     uint64_t bytes = program.tied->bytes();
@@ -124,8 +124,8 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
   return memory;
 }
 
-/// Does what the streams do before an update: the gradients of both copies of
-/// tied parameters become the sum of the first stage's and the last stage's.
+/// Like the instruction streams before an update: replaces the gradients of
+/// both copies of tied parameters by the sum of the first and the last stage's.
 void reduceTied(const program::ProgramT &program, ElementType type,
                 std::vector<StageMemory> &memory) {
   if (!program.tied || memory.size() == 1)
@@ -175,11 +175,12 @@ SequentialResult chimera::runtime::trainSequentially(
   uint64_t microBatches =
       static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
   uint64_t updates = program::updatesPerStep(program);
-  // Of each copy.
+  // Micro-batches of each copy per update.
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
   double scale = 1; // of the last update
   Memory losses(loss.size() * microBatches);
-  std::vector<const Memory *> weights(count); // that are read, by stage
+  // The weights that are read, by stage.
+  std::vector<const Memory *> weights(count);
 
   auto train = [&](uint64_t step, uint64_t copy, uint32_t m, Sum sum) {
     uint64_t index = copy * program.micro_batches + m;
@@ -191,8 +192,8 @@ SequentialResult chimera::runtime::trainSequentially(
     }
     for (size_t s = 0; s < count; ++s)
       weights[s] = flushes ? &memory[s].weights : &older[s].read(step, m);
-    // As in a pipeline all forwards come first: a backward takes the loss of
-    // the whole micro-batch.
+    // As in a pipeline, all forwards come before the first backward, which
+    // needs the loss of the whole micro-batch.
     Memory shares(loss.size() * parts);
     for (uint32_t part = 0; part < parts; ++part)
       for (size_t s = 0; s < count; ++s) {
@@ -265,7 +266,7 @@ SequentialResult chimera::runtime::trainSequentially(
 
   SequentialResult result;
   result.halted.resize(program.stages.size());
-  // Whether updates have halted by now, which notes the step.
+  // Whether updates have halted. If so, notes the step.
   auto hasHalted = [&](uint64_t step) {
     bool any = false;
     for (size_t s = 0; s < result.halted.size(); ++s)

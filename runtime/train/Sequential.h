@@ -14,23 +14,29 @@ namespace chimera::runtime {
 
 struct SequentialResult {
   std::vector<Loss> losses; ///< by step
-  /// The parameters of the whole model, in stage order, tied ones once.
+  /// The parameters of the whole model, in stage order, with tied ones once.
   std::vector<std::byte> weights;
-  std::vector<std::byte> gradients; ///< of the last step, scaled; likewise
-  /// For each of the program's stages the step in which its updates halted.
+  std::vector<std::byte> gradients; ///< of the last step, scaled
+  /// For each of the program's stages: the step in which its updates halted.
   std::vector<std::optional<uint64_t>> halted;
 };
 
-/// Trains what `program` describes on one device: each step takes the N·W
-/// micro-batches in ascending order through forward and backward of all
-/// `stages`, in the parts that the program's backwards cover, and then steps
-/// each. `stages` are the program's, in order, or one
-/// stage that is all of them, and holds tied parameters once; else the
-/// gradients of both copies become their sum. Uses the program's sizes, none of
-/// its streams. Calls `onStep` after each step, and ends early if that returns
-/// false. With `keepFinite` updates halt (Stage::optimizerStep), and it ends
-/// after a step in which one has. Evaluates as `evaluation` says, after the
-/// last step when `onTrained` has had the result, unless that returns false.
+/// Trains the model of `program` on one device. Each step takes the
+/// micro-batches of all copies in ascending order, runs forward and backward of
+/// all `stages` in the parts that the program's backwards use, and then updates
+/// each stage.
+///
+/// `stages` are the program's stages in order, or one stage for the whole
+/// model, which stores tied parameters once. With several stages, the gradients
+/// of both copies of tied parameters are replaced by their sum. Only the
+/// program's sizes are used, not its instruction streams.
+///
+/// Calls `onStep` after each step and stops if it returns false. With
+/// `keepFinite`, updates halt (Stage::optimizerStep), and training stops after
+/// the step in which that happens. Evaluates as `evaluation` says. The
+/// evaluation after the last step comes after `onTrained` has been called with
+/// the result, and is skipped if that returns false.
+///
 /// Throws what the stages throw, and std::invalid_argument for any other number
 /// of stages.
 SequentialResult

@@ -1,4 +1,4 @@
-//===- SignsOfLife.cpp - The others wait while the root works -------------===//
+//===- SignsOfLife.cpp - Heartbeats while the root works ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,17 +29,17 @@ using std::chrono::milliseconds;
 namespace {
 enum class Sign : uint8_t { Works, IsDone };
 
-/// In a timeout.
+/// Heartbeats per timeout.
 constexpr int kSigns = 4;
 
-/// A byte never waits until it is heard (see Control::send).
+/// Sending a single byte never waits for the receiver (see Control::send).
 void tell(Control &control, Sign sign, milliseconds timeout) {
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != control.rank())
       sendValue(control, rank, sign, timeout);
 }
 
-/// Work on a thread of its own.
+/// Work on a separate thread.
 class Worker {
 public:
   explicit Worker(const std::function<void()> &work)
@@ -68,21 +68,21 @@ public:
     return ended.wait_for(lock, time, [this] { return hasEnded; });
   }
 
-  /// Whether the thread has computed since the last call, or waits for a core
-  /// or a device.
+  /// Whether the thread has used CPU time since the last call, or is waiting
+  /// for a core or a device.
   bool moves() {
     clockid_t clock;
     timespec now{};
     if (pthread_getcpuclockid(thread.native_handle(), &clock) != 0 ||
         clock_gettime(clock, &now) != 0)
-      return true; // it is about to start, or has ended
+      return true; // it has not started yet, or has ended
     bool hasComputed =
         now.tv_sec != computed.tv_sec || now.tv_nsec != computed.tv_nsec;
     computed = now;
     return hasComputed || !isAsleep(number.load());
   }
 
-  /// Waits for the end. Throws what the work threw.
+  /// Waits for the end of the thread. Throws what the work threw.
   void finish() {
     thread.join();
     if (error)
@@ -96,7 +96,7 @@ private:
   std::exception_ptr error; // set before the end
   std::atomic<int32_t> number{0};
   timespec computed{};
-  std::thread thread; // last: it uses the others
+  std::thread thread; // last, since it uses the other members
 };
 } // namespace
 
@@ -123,8 +123,8 @@ void SignsOfLife::during(
   try {
     worker.emplace(work);
   } catch (const std::system_error &) {
-    // Works without signs: the results of the whole run would be lost
-    // otherwise.
+    // Works without heartbeats. Otherwise the results of the whole run would be
+    // lost.
     return work();
   }
   constexpr milliseconds kLook(200);
@@ -154,8 +154,8 @@ void SignsOfLife::sendLast() {
 
 void chimera::runtime::awaitLastSign(Control &control, uint32_t root,
                                      milliseconds timeout) try {
-  // What the root itself waits for, while it gathers, times out before and has
-  // more to say.
+  // Waits longer for the first heartbeat. If the root itself waits in vain
+  // while it gathers, its error should come first, since it says more.
   milliseconds patience = afterWaits(timeout);
   while (receiveValue<Sign>(control, root, patience) != Sign::IsDone)
     patience = timeout;

@@ -1,21 +1,21 @@
-//===- SignsOfLife.h - The others wait while the root works -----*- C++ -*-===//
+//===- SignsOfLife.h - Heartbeats while the root works ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// After the last step the root gathers, saves and evaluates, for as long as
-// that takes. The other ranks cannot limit the time of that work, but they can
-// limit how long the root is silent. The root sends each of them a sign of life
-// four times in a timeout, and a last one when it is done. A root that is
-// stopped, dead or cut off sends no sign, whatever its host.
+// Heartbeats of the root. After the last step, the root gathers, saves and
+// evaluates, for an unlimited time. The other ranks cannot limit the time of
+// that work, but they can limit the time for which the root is silent. The root
+// sends each of them a heartbeat four times per timeout, and a last one when it
+// is done. If the root is stopped, dead or unreachable, heartbeats stop, on any
+// host.
 //
-// The root's own thread sends the signs, because MPI may be called by no other,
-// and a second thread does the work. Work that hangs is told from work that is
-// slow by what the second thread does: it hangs if for the whole timeout it has
-// not computed at all and waits for neither a core nor a device. So a pipe
-// that nobody reads ends a run, a slow disk does not.
+// The root's own thread sends the heartbeats, because only this thread may call
+// MPI. A second thread does the work. Work hangs if, for a whole timeout, its
+// thread has used no CPU time and has waited for neither a core nor a device.
+// So a pipe that nobody reads ends a run, but a slow disk does not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,25 +29,26 @@
 
 namespace chimera::runtime {
 
-/// Used by the root, after the last other message that it sends to any rank.
+/// For the root. No other message from the root may follow the first heartbeat.
 class SignsOfLife {
 public:
-  /// `control` must outlive this.
+  /// `control` must outlive this object.
   SignsOfLife(Control &control, std::chrono::milliseconds timeout);
 
-  /// Sends a sign if it is time for one. Does not wait until the others hear
-  /// it. Errors are kept for sendLast.
+  /// Sends a heartbeat if it is time for one, without waiting until it is
+  /// received. Errors are kept and thrown by sendLast.
   void sendIfDue();
 
-  /// Calls `work` on another thread, or on this one if there cannot be another,
-  /// and sends signs until it returns. Throws what `work` throws. Work that
-  /// hangs is told to `onHang`, once, with the reason; if that returns, this
-  /// goes on waiting.
+  /// Calls `work` on another thread and sends heartbeats until it returns. If
+  /// no thread can be created, calls it on this thread, without heartbeats.
+  /// Throws what `work` throws. If the work hangs, calls `onHang` once with the
+  /// reason; if that returns, keeps waiting.
   void during(const std::function<void()> &work,
               const std::function<void(const std::string &)> &onHang);
 
-  /// Tells the others that the root is done, and waits until all have heard.
-  /// Throws what waits throw. To be called once, as the last.
+  /// Tells the other ranks that the root is done and waits until all have
+  /// received it. Throws what waits throw. Must be called once, as the last
+  /// call.
   void sendLast();
 
 private:
@@ -60,9 +61,9 @@ private:
   std::exception_ptr failure;
 };
 
-/// At every other rank: returns when `root` has sent its last sign. Throws what
-/// waits throw, that is after `timeout` without a sign, or half a second more
-/// without the first.
+/// For all other ranks: returns when `root` has sent its last heartbeat. Throws
+/// what waits throw: WaitError after `timeout` without a heartbeat. The first
+/// heartbeat may be half a second later.
 void awaitLastSign(Control &control, uint32_t root,
                    std::chrono::milliseconds timeout);
 

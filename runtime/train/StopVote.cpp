@@ -1,4 +1,4 @@
-//===- StopVote.cpp - Ranks agree to stop ---------------------------------===//
+//===- StopVote.cpp - A vote to stop --------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ bool StopVote::mayBegin() {
   return true;
 }
 
-/// Rank 0 hears the votes of the step before, and tells the others.
+/// Rank 0 receives the votes of the previous step and sends its decision.
 void StopVote::decide() {
   if (control.rank() != 0)
     return;

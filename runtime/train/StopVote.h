@@ -1,14 +1,15 @@
-//===- StopVote.h - Ranks agree to stop -------------------------*- C++ -*-===//
+//===- StopVote.h - A vote to stop ------------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks of several hosts share no status page, so they vote. Before each step
-// every rank tells rank 0 whether it was asked to stop; rank 0 tells the others
-// in the next one whether any was, and they hear that in the one after. By then
-// the words have long arrived: nobody waits for them.
+// A vote on stopping a run. It is for ranks on several hosts, which share no
+// status page. Before each step, every rank tells rank 0 whether it was asked
+// to stop. One step later, rank 0 tells the others whether any rank was asked.
+// Another step later they receive this and act on it. By then the messages have
+// arrived, so no rank waits for them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,17 +24,17 @@ namespace chimera::runtime {
 
 class StopVote {
 public:
-  /// `wants` tells whether this rank was asked to stop. The arguments must
-  /// outlive this.
+  /// `wants` returns whether this rank was asked to stop. `control` must
+  /// outlive this object, and so must everything that `wants` uses.
   StopVote(Control &control, std::function<bool()> wants,
            std::chrono::milliseconds timeout);
 
-  /// Whether the next step may begin. Every rank asks before it begins a step,
+  /// Whether the next step may begin. Every rank calls this before each step
   /// and gets the same answers. Throws what waits throw.
   bool mayBegin();
 
-  /// Receives what was sent and not received yet. Every rank must call it,
-  /// once, after the same number of steps.
+  /// Receives all messages that have not been received yet. Every rank must
+  /// call this once, after the same number of steps.
   void finish();
 
 private:
@@ -44,10 +45,10 @@ private:
   Control &control;
   const std::function<bool()> wants;
   const std::chrono::milliseconds timeout;
-  bool hasVoted = false;  ///< since the votes were heard
-  bool isDecided = false; ///< since the decision was heard
-  // At rank 0: whether any rank was heard to want it, and what the others were
-  // told last.
+  bool hasVoted = false;  ///< votes of the last step are not received yet
+  bool isDecided = false; ///< the last decision is not received yet
+  // At rank 0: whether any rank has voted to stop, and the last decision that
+  // was sent to the others.
   bool isWanted = false, decision = false;
 };
 

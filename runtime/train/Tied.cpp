@@ -1,4 +1,4 @@
-//===- Tied.cpp - Parameters that first and last stage hold ---------------===//
+//===- Tied.cpp - Tied parameters of first and last stage -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Tied.h - Parameters that first and last stage hold -------*- C++ -*-===//
+//===- Tied.h - Tied parameters of first and last stage ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,16 +14,17 @@
 
 namespace chimera::runtime {
 
-/// The tied parameters in the weights, or a gradient, of `stage`; empty where
-/// it has none.
+/// The range of tied parameters in the weights, or in a gradient, of `stage`.
+/// Empty if it has none.
 template <typename Range>
 Range tiedOf(const program::ProgramT &program, uint32_t stage, Range bytes) {
   auto offset = program::tiedOffset(program, stage);
   return offset ? bytes.subspan(*offset, program.tied->bytes()) : Range();
 }
 
-/// Leaves the last stage's copy of tied parameters out of `whole`, all stages'
-/// parameters or gradients in stage order: the model has them once.
+/// Removes the last stage's copy of tied parameters from `whole`, which has the
+/// parameters or gradients of all stages in stage order. The model has them
+/// once.
 void dropTiedCopy(const program::ProgramT &program,
                   std::vector<std::byte> &whole);
 

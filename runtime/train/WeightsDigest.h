@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two runs that end with the same weights have the same digest, however many
-// stages a program has. Each rank makes its part of what it holds, so no rank
-// needs the whole model.
+// A digest of the whole model's weights. Two runs that end with the same
+// weights have the same digest, whatever their numbers of stages are. Each rank
+// computes its part from its own weights, so no rank needs the whole model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,15 @@
 
 namespace chimera::runtime {
 
-/// Of all stages' parameters in stage order, with tied ones once: the sum,
-/// modulo 2^64, of splitMix64(splitMix64(i) ^ word) over the words, numbered
-/// from 0. A word has 4 bytes, or one where the parameters of some stage, or
-/// tied ones, have no whole number of such.
+/// The digest of all stages' parameters in stage order, with tied ones once. It
+/// is the sum, modulo 2^64, of splitMix64(splitMix64(i) ^ word) over all words,
+/// where i is the word's number from 0. A word has 4 bytes. If the size of some
+/// stage's parameters, or of the tied ones, is not a multiple of 4 bytes, a
+/// word has one byte.
 uint64_t digestOfWeights(const program::ProgramT &program, ConstBytes whole);
 
-/// The same at `root`, and 0 elsewhere. Every rank calls it. Throws WaitError
-/// where a wait for another rank exceeds `timeout`.
+/// The same at `root`, and 0 at the other ranks. Every rank must call it.
+/// Throws WaitError if a wait for another rank exceeds `timeout`.
 uint64_t gatherDigest(const program::ProgramT &program, Control &control,
                       uint32_t root, const Replicas &replicas,
                       std::chrono::milliseconds timeout);

@@ -1,4 +1,4 @@
-//===- StageKernels.cpp - What stages need of a GPU -----------------------===//
+//===- StageKernels.cpp - The stages' own computations on a GPU -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,8 @@ using namespace chimera::runtime;
 using cuda::counted;
 
 namespace {
-/// The argument of AdamW, as Kernels.cu has it.
+/// The same layout as struct Runs in Kernels.cu, an argument of the AdamW
+/// kernels.
 struct Runs {
   static constexpr size_t kMost = 256;
 
@@ -50,7 +51,7 @@ class CudaStageKernels final : public StageKernels {
            gradientSum, weights, average, averageOfSquares, halted);
   }
 
-  /// One launch, or for each kMost runs one.
+  /// One launch for each kMost runs.
   template <typename T, typename... Arrays>
   static void update(cudaKernel_t kernel, const AdamWFactors<T> &factors,
                      std::span<const DecayRun> runs, Arrays... arrays) {

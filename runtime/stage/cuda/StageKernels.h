@@ -1,4 +1,4 @@
-//===- StageKernels.h - What stages need of a GPU ---------------*- C++ -*-===//
+//===- StageKernels.h - The stages' own computations on a GPU ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,8 @@
 
 namespace chimera::runtime {
 
-/// Those of the CUDA device whose queue calls the work that calls them.
+/// The kernels of the CUDA device whose queue is executing the calling function
+/// (Queue::launch).
 StageKernels &cudaStageKernels();
 
 } // namespace chimera::runtime

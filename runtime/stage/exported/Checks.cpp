@@ -1,4 +1,4 @@
-//===- Checks.cpp - What kernels take for granted -------------------------===//
+//===- Checks.cpp - Checks before kernels are called ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 using at::Tensor;
 using Arguments = std::vector<c10::IValue>;
 
-// More than a window, a padding or a stride has.
+// An upper bound for windows, paddings and strides.
 constexpr int64_t kMost = 1 << 20;
 
 static void expect(bool holds, const char *what) {
@@ -27,13 +27,13 @@ static void expect(bool holds, const char *what) {
     throw std::invalid_argument(std::string("expected ") + what);
 }
 
-/// The sizes of a tensor's dimensions before the last ones.
+/// The sizes of all dimensions except the last `last` ones.
 static at::IntArrayRef planesOf(const Tensor &x, int64_t last) {
   const int64_t count = x.dim() > last ? x.dim() - last : 0;
   return x.sizes().slice(0, static_cast<size_t>(count));
 }
 
-/// An undefined tensor where there is none.
+/// The tensor, or an undefined tensor if the argument is None.
 static Tensor optionalTensor(const c10::IValue &argument) {
   return argument.isNone() ? Tensor() : argument.toTensor();
 }
@@ -48,7 +48,7 @@ template <size_t A, size_t B> static void same(const Arguments &arguments) {
   expectSame(arguments[A].toTensor(), arguments[B].toTensor());
 }
 
-/// One number for each channel, dimension 1 of `x`, or nothing.
+/// Requires one number for each channel (dimension 1 of `x`), or None.
 static void expectForEachChannel(const Tensor &x, const c10::IValue &argument) {
   const Tensor numbers = optionalTensor(argument);
   expect(!numbers.defined() ||
@@ -62,8 +62,8 @@ static Tensor withChannels(const c10::IValue &argument) {
   return x;
 }
 
-/// (weight, indices): the kernel looks at them, but does not say which is
-/// wrong.
+/// Arguments: (weight, indices). The kernel checks the indices too, but does
+/// not say which one is wrong.
 static void embedding(const Arguments &arguments) {
   const Tensor table = arguments[0].toTensor(),
                indices = arguments[1].toTensor();
@@ -77,7 +77,7 @@ static void embedding(const Arguments &arguments) {
                                   std::to_string(number));
 }
 
-/// (input, weight, bias, training, momentum, eps)
+/// Arguments: (input, weight, bias, training, momentum, eps)
 static void batchNormOfItself(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[0]);
   expectForEachChannel(x, arguments[1]);
@@ -85,7 +85,7 @@ static void batchNormOfItself(const Arguments &arguments) {
   expect(arguments[3].toBool(), "a norm by the batch's own mean");
 }
 
-/// (grad_out, input, weight, running_mean, running_var, save_mean,
+/// Arguments: (grad_out, input, weight, running_mean, running_var, save_mean,
 /// save_invstd, train, eps, output_mask)
 static void batchNormBackward(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[1]);
@@ -101,8 +101,9 @@ static void batchNormBackward(const Arguments &arguments) {
   expect(arguments[9].toBoolList().size() == 3, "three gradients");
 }
 
-/// (grad_out, input, weight, bias_sizes, stride, padding, dilation, transposed,
-/// output_padding, groups, output_mask): a gradient of the output's shape.
+/// Arguments: (grad_out, input, weight, bias_sizes, stride, padding, dilation,
+/// transposed, output_padding, groups, output_mask). Requires a gradient of the
+/// output's shape.
 static void convolutionBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                weight = arguments[2].toTensor();
@@ -143,7 +144,7 @@ static void convolutionBackward(const Arguments &arguments) {
   }
 }
 
-/// Indices into the last `Dimensions` dimensions of `x`.
+/// Requires indices into the last `Dimensions` dimensions of `x`.
 template <int64_t Dimensions>
 static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
   expect(x.dim() >= Dimensions, "a tensor with the dimensions of a window");
@@ -156,8 +157,10 @@ static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
          "indices of the elements of a plane");
 }
 
-/// The largest of each window go back to where they came from: (grad_output,
-/// input, indices), of which the last dimensions are the plane's.
+/// Backward of max pooling, which sends each gradient to the position of its
+/// window's maximum. Arguments: (grad_output, input, ..., indices). `Indices`
+/// is the number of that argument. The last `Dimensions` dimensions are those
+/// of a plane.
 template <size_t Indices, int64_t Dimensions>
 static void poolBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
@@ -169,7 +172,8 @@ static void poolBackward(const Arguments &arguments) {
          "gradients and indices of the planes of the input");
 }
 
-/// (grad_output, input): planes of the same samples and channels.
+/// Arguments: (grad_output, input). Requires planes of the same samples and
+/// channels.
 template <int64_t Dimensions>
 static void averageBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor();
@@ -179,8 +183,9 @@ static void averageBackward(const Arguments &arguments) {
          "gradients of the planes of the input");
 }
 
-/// (grad_output, input, padding): of as many elements as the input and what was
-/// added before and after each of the last dimensions, from the last on.
+/// Arguments: (grad_output, input, padding). `padding` has two numbers for each
+/// of the last dimensions, from the last one on: the elements added before and
+/// after. Requires a gradient of the padded shape.
 template <int64_t Dimensions>
 static void padBackward(const Arguments &arguments) {
   averageBackward<Dimensions>(arguments);
@@ -197,7 +202,7 @@ static void padBackward(const Arguments &arguments) {
   }
 }
 
-/// A norm for each row or column of `v`, as it lies in memory.
+/// Requires contiguous tensors and one norm for each row or column of `v`.
 static void expectNormsOf(const Tensor &v, const Tensor &norms, int64_t dim) {
   expect(v.dim() > 0 && v.numel() > 0 && v.is_contiguous() &&
              (dim == 0 || dim == v.dim() - 1) && norms.is_contiguous() &&
@@ -206,14 +211,14 @@ static void expectNormsOf(const Tensor &v, const Tensor &norms, int64_t dim) {
          "a norm for each row or column of a weight");
 }
 
-/// (v, g, dim)
+/// Arguments: (v, g, dim)
 static void weightNorm(const Arguments &arguments) {
   const Tensor v = arguments[0].toTensor(), g = arguments[1].toTensor();
   expectNormsOf(v, g, arguments[2].toInt());
   expect(v.scalar_type() == g.scalar_type(), "tensors of one type");
 }
 
-/// (grad_w, saved_v, saved_g, saved_norms, dim)
+/// Arguments: (grad_w, saved_v, saved_g, saved_norms, dim)
 static void weightNormBackward(const Arguments &arguments) {
   const Tensor v = arguments[1].toTensor(), g = arguments[2].toTensor(),
                norms = arguments[3].toTensor();
@@ -226,14 +231,16 @@ static void weightNormBackward(const Arguments &arguments) {
          "tensors of one type");
 }
 
-/// (input, and lists of how windows lie)
+/// Arguments: (input, ...). All arguments after the first are lists of window
+/// sizes, dilations, paddings or strides.
 static void windows(const Arguments &arguments) {
   for (size_t i = 1; i < arguments.size(); ++i)
     for (int64_t number : arguments[i].toIntVector())
       expect(number >= 0 && number <= kMost, "a window of a common size");
 }
 
-/// (grad_output, input, grid, interpolation, padding, align_corners, mask)
+/// Arguments: (grad_output, input, grid, interpolation, padding, align_corners,
+/// mask)
 static void gridSamplerBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                grid = arguments[2].toTensor();
@@ -246,7 +253,7 @@ static void gridSamplerBackward(const Arguments &arguments) {
          "a gradient of the sampled shape");
 }
 
-/// (grad, x1, x2, p, cdist)
+/// Arguments: (grad, x1, x2, p, cdist)
 static void distancesBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), a = arguments[1].toTensor(),
                b = arguments[2].toTensor(), distances = arguments[4].toTensor();
@@ -265,8 +272,8 @@ static bool isIntegral(const Tensor &x) {
   return at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
 }
 
-/// (self, other, rounding_mode): the processor cannot divide the least number
-/// by -1 where it truncates.
+/// Arguments: (self, other, rounding_mode). With "trunc", the processor cannot
+/// divide the smallest integer by -1.
 static void divide(const Arguments &arguments) {
   if (arguments.size() != 3 || !arguments[2].isString() ||
       arguments[2].toStringView() != "trunc")

@@ -1,13 +1,14 @@
-//===- Checks.h - What kernels take for granted -----------------*- C++ -*-===//
+//===- Checks.h - Checks before kernels are called --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Some of LibTorch's kernels do not look at all shapes and indices that they
-// are given: autograd calls them with those of the forward. A package is input
-// from elsewhere, so these are held against each other here, before the call.
+// Argument checks that some kernels of LibTorch lack. These kernels trust the
+// shapes and indices of their arguments, because autograd calls them only with
+// arguments that match the forward. A package is untrusted input, so the
+// arguments are checked here before the call.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -23,12 +24,13 @@
 
 namespace chimera::runtime {
 
-/// Looks at the arguments of a call, in the order of the operator's schema.
-/// Throws std::invalid_argument, or c10::Error where one has another type.
+/// A check of a call's arguments, which are in the order of the operator's
+/// schema. Throws std::invalid_argument if they do not fit together, or
+/// c10::Error if one has the wrong type.
 using Check = void (*)(const std::vector<c10::IValue> &arguments);
 
-/// What is to be held before the operator is called, like "aten::div", or null
-/// where its kernel looks at everything and says what is wrong.
+/// The check to run before a call of the operator, such as "aten::div". Null if
+/// the operator's kernel checks all its arguments itself.
 Check checkOf(const std::string &operatorName);
 
 } // namespace chimera::runtime

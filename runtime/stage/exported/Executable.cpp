@@ -1,4 +1,4 @@
-//===- Executable.cpp - A graph that can be run ---------------------------===//
+//===- Executable.cpp - A graph that can be executed ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,7 +50,7 @@ Executable::Operation Executable::find(const program::CallT &call,
   auto isValue = [&](size_t i) {
     return operation.arguments[i].kind == Argument::Kind::Value;
   };
-  // It counts without looking at what it counts.
+  // With scale_grad_by_freq, the kernel counts indices without checking them.
   if (call.operator_ == "aten::embedding_dense_backward" &&
       (isValue(4) || !operation.arguments[4].constant.isBool() ||
        operation.arguments[4].constant.toBool()))
@@ -87,8 +87,8 @@ bool Executable::isTranspose(uint32_t call) const {
          operations[call].arguments[0].kind == Argument::Kind::Value;
 }
 
-/// Finds products whose result is one parameter's gradient, as it is or
-/// transposed, and nothing else.
+/// Finds the products whose result is the gradient of exactly one parameter,
+/// possibly transposed, and has no other use.
 void Executable::findSums() {
   for (uint32_t output = 0; output < graph.values; ++output) {
     if (gradientOf[output].size() != 1)
@@ -164,7 +164,8 @@ Selection Executable::select(const std::vector<uint32_t> &given,
   for (uint32_t call = 0; call < graph.calls.size(); ++call)
     if (runs[call])
       selection.calls.push_back(call);
-  // From the last call on, the first use that is seen is the last one.
+  // This loop starts at the last call, so the first use that it sees is the
+  // last use in the execution.
   selection.dead.resize(selection.calls.size());
   std::vector<bool> isSeen(graph.values);
   for (size_t i = selection.calls.size(); i-- > 0;) {

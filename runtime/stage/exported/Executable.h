@@ -1,20 +1,21 @@
-//===- Executable.h - A graph that can be run -------------------*- C++ -*-===//
+//===- Executable.h - A graph that can be executed --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph of a package with its operators found in LibTorch, which calls the
-// kernels that PyTorch's own autograd would, in its order, and so gives the
-// same bits. Some of a graph's results can be made alone: a *selection* is the
-// calls that these need.
+// A graph of a package whose operators have been looked up in LibTorch. It
+// calls the kernels that PyTorch's autograd would call, in the same order, so
+// the results have the same bits. A *subgraph* (`Selection`) is the set of
+// calls that some of the graph's results need.
 //
-// Three things are done otherwise than by LibTorch's operators. native_dropout
-// drops the elements that the runtime's own counter says (../torch/Dropout.h).
-// Products of float32 matrices are ../torch/Products.h's. And a gradient of a
-// weight is added to its sum as soon as it is made, or by the product that
-// makes it.
+// Three operations do not use LibTorch's operators:
+// - native_dropout drops the elements that the runtime's own counter-based
+//   generator chooses (../torch/Dropout.h).
+// - Products of float32 matrices use ../torch/Products.h.
+// - A weight gradient is added to its sum as soon as it is computed, or by the
+//   product that computes it.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -34,50 +35,53 @@
 
 namespace chimera::runtime {
 
-/// The calls that some results of a graph need.
+/// The subgraph that some results of a graph need.
 struct Selection {
   std::vector<uint32_t> calls; ///< ascending
-  /// The values that nobody uses behind a call, for each of `calls`.
+  /// For each element of `calls`: the values that have no use after that call.
   std::vector<std::vector<uint32_t>> dead;
   /// Whether weight gradients are added to their sums.
   bool adds = false;
-  /// Weight gradients that are there before the first call.
+  /// Weight gradients that exist before the first call and are added then.
   std::vector<uint32_t> addedFirst;
 };
 
 class Executable {
 public:
-  /// `graph` must be one that checkPackage accepts, and outlive this. Throws
-  /// std::invalid_argument where Operators.h refuses one of its calls.
+  /// Requires a graph that checkPackage accepts. The graph must outlive this
+  /// object. Throws std::invalid_argument if Operators.h rejects one of its
+  /// calls.
   Executable(const program::GraphT &graph, at::Device device);
 
-  /// What makes the values `wanted` and, where it `adds`, all weight gradients,
-  /// from the values of `given`. Throws std::invalid_argument where one is
-  /// missing.
+  /// The subgraph that computes the values `wanted` from the values `given`. If
+  /// `adds` is true, it also computes all weight gradients. Throws
+  /// std::invalid_argument if a value that it needs is missing.
   Selection select(const std::vector<uint32_t> &given,
                    const std::vector<uint32_t> &wanted, bool adds) const;
 
-  /// The values of a run, by their numbers.
+  /// The values of one execution, indexed by their numbers.
   using Values = std::vector<at::Tensor>;
   Values makeValues() const { return Values(graph.values); }
 
-  /// What a run needs beside values.
+  /// The inputs of an execution besides the graph's values.
   struct Context {
     uint64_t seed = 0;
     uint32_t layer = 0;
-    /// For whose samples elements are dropped; without one none are.
+    /// The micro-batch whose dropout mask is applied. Without it, nothing is
+    /// dropped.
     std::optional<MicroBatch> dropped;
-    StageKernels *kernels = nullptr; ///< a GPU's
-    /// Where weight gradients are added, by the parameters' numbers.
+    StageKernels *kernels = nullptr; ///< set on a GPU
+    /// The sums of weight gradients, by parameter number.
     std::vector<GradientSum *> sums;
   };
 
-  /// Makes the selection's values in `values`, which has those that were given.
-  /// Frees what is not wanted and nobody uses any more, of the given ones too.
+  /// Computes the subgraph's values. `values` holds the given values. Values
+  /// are freed after their last use unless they are wanted; this includes the
+  /// given values.
   void run(const Selection &selection, Values &values,
            const Context &context) const;
 
-  /// Adds the value to the sums of the parameters whose gradient it is, if any.
+  /// Adds the value to the gradient sum of each parameter whose gradient it is.
   void addSums(uint32_t value, const Values &values,
                const Context &context) const;
 
@@ -90,10 +94,12 @@ private:
     c10::OperatorHandle handle;
     Way way = Way::Operator;
     Check check = nullptr;
-    uint32_t site = 0; ///< of dropout: how many are before it
+    /// For dropout: the number of earlier dropout calls in the graph.
+    uint32_t site = 0;
     std::vector<Argument> arguments;
   };
-  /// A weight gradient that a product makes: its sum, or the transpose of it.
+  /// The parameter whose gradient a product computes. If isTransposed, the
+  /// product computes the transpose of the gradient.
   struct FusedSum {
     uint32_t parameter;
     bool isTransposed;
@@ -111,8 +117,8 @@ private:
   const program::GraphT &graph;
   at::Device device;
   std::vector<Operation> operations;
-  std::vector<int32_t> maker; ///< the call that makes a value, or -1
-  std::vector<uint32_t> uses; ///< of a value, as output too
+  std::vector<int32_t> maker; ///< the call that computes a value, or -1
+  std::vector<uint32_t> uses; ///< of a value, including as output
   /// The parameters whose gradient a value is.
   std::vector<std::vector<uint32_t>> gradientOf;
   std::vector<std::optional<FusedSum>> fused; ///< by call

@@ -1,4 +1,4 @@
-//===- ExportedStage.cpp - Layers of a PyTorch model ----------------------===//
+//===- ExportedStage.cpp - Layers of an exported model --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,13 +31,13 @@ using program::LayerGraphsT;
 
 namespace {
 
-/// What a forward keeps: of each layer what its backward takes.
+/// The stash of a forward: the tensors that each layer's backward reads.
 struct ForwardStash : Stash {
   std::vector<Layer::ForBackward> layers;
   const std::byte *weights;
 };
 
-/// What an input gradient keeps for the weight gradient.
+/// The stash of an input gradient: the tensors that the weight gradient reads.
 struct WeightStash : Stash {
   std::vector<std::vector<Tensor>> layers;
   const std::byte *weights;
@@ -52,7 +52,7 @@ public:
         samples(program.micro_batch_size), first(first), count(count),
         parameters(program, first, count, place), values(std::move(values)),
         native(std::move(native)) {
-    // Where each layer's parameters are among the stage's.
+    // The index of each layer's parameters within the stage's parameters.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
     for (uint32_t i = 0; i < parameters.slots().size(); ++i)
       slots[{parameters.slots()[i].layer, parameters.slots()[i].number}] = i;
@@ -60,7 +60,7 @@ public:
       std::vector<uint32_t> &numbers = slotsOf.emplace_back();
       for (uint32_t i = 0; i < kindOf(package, layer).parameters.size(); ++i) {
         auto found = slots.find({layer, i});
-        if (found == slots.end()) { // held as the first layer's
+        if (found == slots.end()) { // tied: stored with the first layer
           const auto [other, number] =
               program::startsAs(*program.model, layer, i);
           found = slots.find({other, number});
@@ -68,7 +68,7 @@ public:
         numbers.push_back(found->second);
       }
     }
-    // For whole micro-batches, and for all parts that there are graphs for.
+    // For whole micro-batches, and for each part size that has graphs.
     for (const auto &graphs : kindOf(package, first).graphs)
       if (samples % graphs->samples == 0)
         bySamples[graphs->samples] = makeLayers(graphs->samples);
@@ -135,8 +135,8 @@ public:
     return stash;
   }
 
-  /// What the whole model says behind each token of a sample. Requires that it
-  /// has logits.
+  /// The whole model's logits after each token of a sample. Requires a package
+  /// with logits.
   Tensor logits(ConstBytes input, ConstBytes weights) {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
@@ -156,7 +156,7 @@ public:
     });
   }
 
-  /// The fewest samples that the model was exported for.
+  /// The smallest number of samples that has graphs.
   uint32_t fewestSamples() const { return bySamples.begin()->first; }
   const StageWeights &weights() const { return parameters; }
 
@@ -251,7 +251,7 @@ private:
     return made;
   }
 
-  /// The layers for as many samples as a part of a micro-batch has.
+  /// The layers for the number of samples in this part of a micro-batch.
   const std::vector<const Layer *> &layersFor(MicroBatch microBatch) const {
     if (microBatch.parts == 0 || microBatch.part >= microBatch.parts ||
         samples % microBatch.parts != 0)
@@ -268,7 +268,7 @@ private:
     return found->second;
   }
 
-  /// Runs something of layer `k`; what it throws says of which layer.
+  /// Calls `action`. If it throws, the layer is added to the error message.
   template <typename Action>
   std::invoke_result_t<Action> inLayer(uint32_t k, Action action) const {
     const TensorLimit limit(mostBytes);
@@ -292,7 +292,7 @@ private:
             .sums = {}};
   }
 
-  /// Of all the stage's parameters those of layer `k`.
+  /// The tensors of layer `k` among all of the stage's parameters.
   std::vector<Tensor> boundOf(uint32_t k,
                               const std::vector<Tensor> &bound) const {
     std::vector<Tensor> result;
@@ -315,7 +315,8 @@ private:
       sums.push_back({std::move(gradient), sum == Sum::Continue});
     return sums;
   }
-  /// A parameter that nothing depends on has no gradient: its sum is zero.
+  /// A sum that has not begun is of a parameter without gradient. It is set to
+  /// zero.
   static void finish(std::vector<GradientSum> &sums) {
     for (GradientSum &sum : sums)
       if (!sum.hasBegun)
@@ -328,12 +329,14 @@ private:
         .copy_(loss.to(at::kDouble).mul_(shareOf(microBatch)));
   }
 
-  /// Of a part in the loss of its micro-batch: all where losses are sums.
+  /// The share of a part's loss in the micro-batch's loss: 1 if losses are
+  /// sums.
   double shareOf(MicroBatch microBatch) const {
     return program::lossTerms(package) > 0 ? 1 : 1. / microBatch.parts;
   }
 
-  /// A loss's own gradient is one, and goes to each part's by its share.
+  /// The output gradients. On the last stage, the gradient of the micro-batch's
+  /// loss is one, and each part gets its share of it.
   std::vector<Tensor> gradientsOf(MicroBatch microBatch, const Layer &layer,
                                   ConstBytes bytes) const {
     const Shapes &outputs = layer.definition().outputs;
@@ -373,20 +376,21 @@ private:
   Place place;
   const program::PackageT &package; ///< the program's
   uint64_t seed;
-  uint32_t samples; ///< of a whole micro-batch
+  uint32_t samples; ///< in a whole micro-batch
   uint32_t first, count;
-  /// That a tensor may have. A graph's tensors are about as large as those
-  /// whose sizes its package states, and so are known to the proof; kernels of
-  /// convolutions copy each element once for each that it is multiplied by.
+  /// The maximum size of a tensor, in bytes: a multiple of the largest size
+  /// that the package states, which the proof therefore knows. Temporaries may
+  /// be larger than the stated tensors: convolution kernels copy each element
+  /// once for each weight that it is multiplied by.
   uint64_t mostBytes = 0;
   static constexpr uint64_t kWorkspace = uint64_t{1} << 24;
   static constexpr uint64_t kIntermediates = 64;
   StageWeights parameters;
   std::shared_ptr<const InitialValues> values;
   std::shared_ptr<const NativeCode> native;
-  /// By layer, then parameter.
+  /// Indices of parameters within the stage, by layer and parameter number.
   std::vector<std::vector<uint32_t>> slotsOf;
-  /// Layers of one kind share theirs.
+  /// Layers of the same kind share one Layer.
   std::map<const LayerGraphsT *, std::unique_ptr<Layer>> byGraphs;
   std::map<uint32_t, std::vector<const Layer *>> bySamples;
 };
@@ -406,7 +410,7 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
                             program.micro_batch_size, /*parts=*/1);
       !problem.empty())
     throw std::invalid_argument(problem);
-  countTensorBytes(); // for the limit
+  countTensorBytes(); // for TensorLimit
   return std::make_unique<ExportedStage>(
       program, first, count > 0 ? count : program::layerCount(*program.model),
       std::move(values), place, std::move(native));
@@ -438,8 +442,8 @@ public:
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
   std::vector<double> next(std::span<const int64_t> tokens) override {
-    // Graphs have one shape. What is behind the last token, and in the other
-    // samples, is nobody's matter.
+    // Graphs have one fixed shape. The positions after the last token, and the
+    // other samples, are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());
     std::ranges::copy(tokens, rows.begin());
     const auto place = static_cast<int64_t>(tokens.size()) - 1;

@@ -1,21 +1,21 @@
-//===- ExportedStage.h - Layers of a PyTorch model --------------*- C++ -*-===//
+//===- ExportedStage.h - Layers of an exported model ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs a contiguous range of a package's layers, without Python. A boundary's
-// tensors lie one behind another in its buffer, of a part of a micro-batch in
-// the part's share of it.
+// A stage that runs a contiguous range of a package's layers, without Python.
+// The tensors of a boundary are packed one after another in its buffer. For a
+// part of a micro-batch, they are in the part's share of the buffer.
 //
-// The loss is the number that the package's last layer makes, as a float64. A
-// part's share of it is its own loss, divided by the number of parts where
-// losses are means.
+// The loss is the number that the package's last layer computes, as a float64.
+// A part's share of it is the part's own loss. If losses are means, that is
+// divided by the number of parts.
 //
-// A stash owns what its layers save and a copy of what else the backward takes,
-// of the stage's input too: its bytes are the sum of the layers' stashBytes
-// (runtime/program/Package.h).
+// A stash owns the tensors that its layers save, and copies of the other
+// tensors that the backward reads, including the stage's input. Its size is the
+// sum of the layers' stashBytes (runtime/program/Package.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,38 +32,40 @@
 
 namespace chimera::runtime {
 
-/// Stage `stage` of a program, which must outlive it, whose model is a package.
-/// `values` are those of its parameters before the first step; null where the
-/// package says of each how to draw it. `native`: compiled code to run in place
-/// of graphs, null for none. Throws std::invalid_argument where the program has
-/// no package, one that checkPackage refuses, a stage that is not of its
-/// layers, a graph that cannot be run (Executable.h), or code for other graphs.
+/// Makes stage `stage` of a program whose model is a package. The program must
+/// outlive the stage. `values` gives the parameters before the first step; if
+/// it is null, the package says how to draw each one. `native` is compiled code
+/// that runs instead of the graphs; it may be null. Throws
+/// std::invalid_argument if the program has no package, if checkPackage rejects
+/// the package, if the stage's layers do not match it, if a graph cannot be
+/// executed (Executable.h), or if the native code is for other graphs.
 std::unique_ptr<Stage>
 makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   std::shared_ptr<const InitialValues> values,
                   const Place &place = {},
                   std::shared_ptr<const NativeCode> native = nullptr);
 
-/// The whole model as one stage, first and last at once; the program must
-/// outlive it.
+/// Makes one stage with all layers, which is both the first and the last stage.
+/// The program must outlive it.
 std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
                        std::shared_ptr<const InitialValues> values,
                        std::shared_ptr<const NativeCode> native = nullptr);
 
-/// The whole model as it says what comes next; the program must outlive it.
-/// Throws likewise, and where the model was exported without logits, or takes
-/// other than tokens. Logits are those of tokens alone that come before: the
-/// model must look at no later ones.
+/// Makes a next-token predictor of the whole model. The program must outlive
+/// it. Throws like makeExportedStage. Also throws if the model was exported
+/// without logits, or if its inputs are not only tokens. Requires that the
+/// logits of a token depend only on that token and earlier ones.
 std::unique_ptr<Predictor>
 makeExportedPredictor(const program::ProgramT &program,
                       std::shared_ptr<const InitialValues> values);
 
-/// `data` with the weights that the package of the program, which must outlive
-/// it, gives its labels. Where the loss has several terms, micro-batches weigh
-/// alike, nothing if all terms are empty, and the labels get their last field:
-/// the number of micro-batches by what the term's labels weigh in all of them.
-/// All: those of `together` steps.
+/// Adds the loss weights that the package computes from the labels to `data`.
+/// The program must outlive the result. If the loss has several terms, each
+/// micro-batch weighs 1, or 0 if all terms are empty. The last label field then
+/// receives a scale for each term: the number of micro-batches divided by the
+/// term's total label weight in all of them. "All" means the micro-batches of
+/// `together` consecutive steps.
 std::unique_ptr<DataSource> withWeights(const program::ProgramT &program,
                                         std::unique_ptr<DataSource> data,
                                         uint64_t together = 1);

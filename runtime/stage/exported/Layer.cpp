@@ -1,4 +1,4 @@
-//===- Layer.cpp - One layer of a PyTorch model ---------------------------===//
+//===- Layer.cpp - A layer of an exported model ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ Tensor chimera::runtime::tensorOf(const program::ConstantT &constant,
   return tensor.to(device);
 }
 
-/// The values of a graph's ports of some roles.
+/// The values of those ports of a graph that have one of the roles.
 template <typename... Roles>
 static std::vector<uint32_t> valuesOf(const std::vector<Port> &ports,
                                       Roles... roles) {
@@ -58,7 +58,7 @@ Layer::Layer(const program::LayerKindT &kind,
   for (const Port &port : graphs.forward->inputs)
     all.push_back(port.value());
   const std::vector<Port> &made = graphs.forward->outputs;
-  // What a stash holds: outputs that the backward takes too.
+  // A stash also holds the outputs that the backward reads.
   std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
@@ -98,8 +98,9 @@ Layer::Layer(const program::LayerKindT &kind,
              {}, ofWeights);
 }
 
-/// What makes `wanted` from `given`, and adds `weightGradients` to their sums.
-/// tools/export/chimera_export/native.py compiles the same by the same names.
+/// The subgraph that computes `wanted` from `given` and adds `weightGradients`
+/// to their sums. tools/export/chimera_export/native.py compiles the same
+/// subgraphs under the same names.
 Layer::Selected
 Layer::select(const Executable &executable, const char *name,
               const NativeCode *native, const std::vector<uint32_t> &given,
@@ -134,7 +135,7 @@ void Layer::run(const Executable &executable, const Selected &selected,
   Tensors inputs, usedLater;
   for (uint32_t value : selected.usedLater)
     usedLater.push_back(values[value]);
-  // The code frees each after its last use.
+  // The native code frees each argument after its last use.
   for (uint32_t value : selected.inputs)
     inputs.push_back(std::move(values[value]));
   Tensors results = selected.native->run(std::move(inputs));
@@ -243,19 +244,19 @@ Executable::Values Layer::valuesOfBackward(const Tensors &parameters,
       break;
     }
   }
-  // From here on the values alone keep them alive.
+  // From here on, only `values` owns these tensors.
   stashed = {};
   outputGradients.clear();
   return values;
 }
 
-/// As the layer before takes them.
+/// The input gradients, contiguous, as the previous layer's backward requires.
 Tensors Layer::inputGradientsOf(Executable::Values &values) const {
   Tensors gradients(graphs.inputs.size());
   for (const Port &port : graphs.backward->outputs)
     if (port.role() == Role::InputGradient)
       gradients[port.index()] = values[port.value()].contiguous();
-  // What nothing depends on has no gradient.
+  // An input that no result depends on has a zero gradient.
   for (uint32_t i = 0; i < gradients.size(); ++i)
     if (graphs.differentiable[i] && !gradients[i].defined())
       gradients[i] = at::zeros(

@@ -1,14 +1,15 @@
-//===- Layer.h - One layer of a PyTorch model -------------------*- C++ -*-===//
+//===- Layer.h - A layer of an exported model -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The graphs of a kind of layer for a number of samples, and what of them the
-// actions of a stage run: natively compiled code where there is some and the
-// user allows it, else LibTorch's operators one by one. It has no state of a
-// run: all layers of the kind share it.
+// The graphs of one kind of layer for one number of samples, and the subgraph
+// that each action of a stage runs. A subgraph runs as native code if there is
+// some and the user allows it. Otherwise LibTorch's operators are called one by
+// one. A Layer keeps no state between calls, so all layers of the kind share
+// it.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -29,22 +30,22 @@ at::Tensor tensorOf(const program::ConstantT &constant, at::Device device);
 
 class Layer {
 public:
-  /// Both must be of a package that checkPackage accepts. They must outlive
-  /// this, and so must `native`, null where all is interpreted. Throws like
-  /// Executable and NativeFunction.
+  /// `kind` and `graphs` must be of a package that checkPackage accepts. They
+  /// and `native` must outlive this object. If `native` is null, all graphs are
+  /// interpreted. Throws like Executable and NativeFunction.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
         const Place &place, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
 
-  /// What a forward keeps for the backward: tensors by their numbers, undefined
-  /// where the backward does not take them.
+  /// The tensors that a forward saves for the backward, by their numbers. A
+  /// tensor is undefined if the backward does not read it.
   struct ForBackward {
     std::vector<at::Tensor> inputs, labels, outputs, saved;
   };
 
-  /// The outputs, none where they are not wanted. Fills `stashed` unless it is
-  /// null. `parameters` are those of the layer.
+  /// Returns the outputs, undefined if `wantsOutputs` is false. Fills `stashed`
+  /// unless it is null. `parameters` are the layer's.
   std::vector<at::Tensor> forward(const Executable::Context &context,
                                   const std::vector<at::Tensor> &parameters,
                                   std::vector<at::Tensor> inputs,
@@ -52,21 +53,21 @@ public:
                                   bool wantsOutputs,
                                   ForBackward *stashed) const;
 
-  /// The logits of what comes next. Requires that the last layer has some.
+  /// The logits of the next token. Requires a last layer that has logits.
   at::Tensor logits(const Executable::Context &context,
                     const std::vector<at::Tensor> &parameters,
                     const std::vector<at::Tensor> &inputs) const;
 
-  /// The gradients of the inputs, undefined of one that has none. Adds those of
-  /// the parameters to `sums`.
+  /// Returns the gradients of the inputs; undefined for an input that has none.
+  /// Adds the gradients of the parameters to `sums`.
   std::vector<at::Tensor> backward(Executable::Context context,
                                    const std::vector<at::Tensor> &parameters,
                                    ForBackward stashed,
                                    std::vector<at::Tensor> outputGradients,
                                    std::vector<GradientSum *> sums) const;
 
-  /// The halves of `backward`. The first one gives in `rest` what the second
-  /// takes.
+  /// The two halves of `backward`. `inputGradient` writes the tensors that
+  /// `weightGradient` reads to `rest`.
   std::vector<at::Tensor>
   inputGradient(Executable::Context context,
                 const std::vector<at::Tensor> &parameters, ForBackward stashed,
@@ -78,8 +79,9 @@ public:
                       std::vector<GradientSum *> sums) const;
 
 private:
-  /// A selection, and the native code of it or null. Of that the arguments and
-  /// the results, by their numbers, and which arguments are used later.
+  /// A subgraph, and its native code or null. `inputs` and `results` are the
+  /// numbers of the native code's arguments and results. `usedLater` are the
+  /// arguments that are also wanted after the call.
   struct Selected {
     Selection selection;
     std::unique_ptr<NativeFunction> native;
@@ -106,7 +108,7 @@ private:
   std::vector<at::Tensor> constants;
   Executable forwards, backwards;
   std::optional<Executable> logitsAlone;
-  // What a forward runs for the outputs alone, what is saved alone, and both.
+  // The subgraphs of a forward: only outputs, only saved values, both.
   Selected outputsAlone, savedAlone, outputsAndSaved;
   Selected wholeBackward, inputHalf, weightHalf;
   Selection selectedLogits;

@@ -1,4 +1,4 @@
-//===- NativeCode.cpp - Graphs that AOTInductor compiled ------------------===//
+//===- NativeCode.cpp - Graphs compiled by AOTInductor --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,7 @@ constexpr char kExportAgain[] = ": export the model with --native again, and "
                                 "compile the program, or leave out "
                                 "--allow-native-code";
 
-/// All of the file. `digest` is in its name.
+/// The contents of the file, whose name contains `digest`.
 std::vector<std::byte> readArchive(const std::string &path,
                                    const std::string &digest) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -63,9 +63,9 @@ std::vector<std::byte> readArchive(const std::string &path,
   return bytes;
 }
 
-/// A path of a file without a name that has these bytes. It is never closed:
-/// the loader tells libraries apart by their paths, and may keep one that
-/// nobody uses any more.
+/// Writes the bytes to an anonymous file and returns its path. The file is
+/// never closed: the loader identifies libraries by their paths, and may keep a
+/// library that is no longer used.
 std::string fileWithoutName(std::string_view bytes) {
   const int file = memfd_create("chimera-native", MFD_CLOEXEC);
   while (file >= 0 && !bytes.empty()) {
@@ -83,8 +83,8 @@ std::string fileWithoutName(std::string_view bytes) {
   return "/proc/self/fd/" + std::to_string(file);
 }
 
-/// Whether this processor has what code for `processor` may use, by the words
-/// that LibTorch has for them.
+/// Whether this processor has the features that code for `processor` may use.
+/// `processor` is LibTorch's name of a CPU capability, such as "AVX2".
 bool suffices(const std::string &processor) {
   static const std::array<std::string, 3> kX86 = {"DEFAULT", "AVX2", "AVX512"};
   const std::string own = at::get_cpu_capability();

@@ -1,20 +1,22 @@
-//===- NativeCode.h - Graphs that AOTInductor compiled ----------*- C++ -*-===//
+//===- NativeCode.h - Graphs compiled by AOTInductor ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What `chimera-export --native` made of a package's graphs: for each kind of
-// layer and number of samples an archive of shared libraries, one for each
-// selection that Layer makes (tools/export/chimera_export/native.py). A package
-// names an archive by its SHA-256 alone. Where it is, and that its code may
-// run, the user says: whoever can write to that folder can run code as the
-// user.
+// The compiled graphs of a package, made by `chimera-export --native`. For each
+// kind of layer and number of samples there is an archive of shared libraries,
+// with one library for each subgraph that Layer makes
+// (tools/export/chimera_export/native.py). A package names an archive only by
+// its SHA-256. The user gives the folder that contains the archives, and
+// thereby permission to run their code: anyone who can write to that folder can
+// run code as the user.
 //
-// An archive is read once, held against its digest, and its libraries go from
-// that memory into files without a name (memfd). So nothing runs that was not
-// digested, and a process that is killed leaves nothing behind.
+// An archive is read into memory once and compared with its digest. Its
+// libraries are then written from that memory to anonymous files (memfd). So
+// only code with the right digest runs, and a killed process leaves no file
+// behind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,33 +41,32 @@ class AOTIModelContainerRunner;
 
 namespace chimera::runtime {
 
-/// A tensor that native code takes. It looks at none, and so would read beyond
-/// another's end.
+/// A tensor argument of native code. The code does not check its arguments, and
+/// would read past the end of a smaller tensor.
 struct NativeInput {
   program::TensorType type;
   std::vector<int64_t> shape, strides;
 };
 
-/// What native code is of a selection.
+/// The native code of one subgraph.
 struct NativeLibrary {
-  std::string path; ///< where the process finds it; never that of another
+  std::string path; ///< a path in this process, unique to this library
   std::vector<NativeInput> inputs;
   uint64_t results = 0;
 };
 
-/// A selection of a graph as native code. One thread runs it at a time; others
-/// wait.
+/// A subgraph as native code. Calls from several threads run one after another.
 class NativeFunction {
 public:
-  /// Counts its calls in `calls`. Throws std::runtime_error where it cannot be
-  /// loaded, and std::invalid_argument unless it takes and makes as many
-  /// tensors.
+  /// Counts its calls in `calls`. Throws std::runtime_error if the library
+  /// cannot be loaded. Throws std::invalid_argument if the library's numbers of
+  /// arguments and results differ from `inputs` and `results`.
   NativeFunction(const NativeLibrary &library, size_t inputs, size_t results,
                  std::atomic<uint64_t> &calls);
   ~NativeFunction();
 
-  /// Throws std::invalid_argument where an input has another type or shape, and
-  /// what the code throws. One with other strides is copied.
+  /// Throws std::invalid_argument if an input has the wrong type or shape, and
+  /// whatever the code throws. An input with the wrong strides is copied.
   std::vector<at::Tensor> run(std::vector<at::Tensor> inputs) const;
 
 private:
@@ -77,26 +78,27 @@ private:
 /// The native code of a program's model.
 class NativeCode {
 public:
-  /// Reads all of it from `folder`. Throws std::invalid_argument where the
-  /// program, which must have a checked package, has none; where the package
-  /// was exported with another version of PyTorch than this LibTorch's; where a
-  /// file is missing or not the one that the package names; and where it is for
-  /// more than this processor has.
+  /// Reads all archives from `folder`. Requires a program with a checked
+  /// package. Throws std::invalid_argument if the package has no native code,
+  /// if it was exported with another version of PyTorch than this LibTorch, if
+  /// a file is missing or its digest differs, or if the code needs processor
+  /// features that this processor does not have.
   NativeCode(const program::ProgramT &program, const std::string &folder);
 
-  /// That of a selection (Layer.cpp has the names), null where there is none,
-  /// and it is to be interpreted. This must outlive it. Any thread may call it.
+  /// The native code of a subgraph (see Layer.cpp for the names). Null if there
+  /// is none; the subgraph is then interpreted. This object must outlive the
+  /// function. Any thread may call this.
   std::unique_ptr<NativeFunction> open(const program::LayerGraphsT &graphs,
                                        const std::string &selection,
                                        size_t inputs, size_t results) const;
 
-  /// How often any of it ran.
+  /// The number of calls of all functions so far.
   uint64_t calls() const { return count; }
 
 private:
   void read(const std::string &digest, const std::string &folder);
 
-  /// By digest, then selection.
+  /// By digest, then subgraph.
   std::map<std::string, std::map<std::string, NativeLibrary>> archives;
   mutable std::atomic<uint64_t> count = 0; ///< of calls
 };

@@ -1,4 +1,4 @@
-//===- Operators.cpp - What graphs of packages may call -------------------===//
+//===- Operators.cpp - Operators that packages may call -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,12 +76,12 @@ static c10::Scalar scalarOf(const ArgumentT &argument) {
   }
 }
 
-/// The constant that an argument of type `type` is. Throws
-/// std::invalid_argument with what was expected.
+/// The constant for an argument of type `type`. Throws std::invalid_argument
+/// whose text is only what was expected.
 static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   using c10::TypeKind;
   const ArgumentKind kind = argument.kind;
-  // An empty list does not say of what.
+  // An empty list has no element type in the package.
   const bool isEmpty =
       kind == ArgumentKind::Integers && argument.integers.empty();
   switch (type.kind()) {
@@ -117,7 +117,7 @@ static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   case TypeKind::TensorType: {
     if (kind == ArgumentKind::None)
       return Tensor();
-    // Takes its type from the tensors beside it.
+    // The number's type follows the other tensors of the call, as in PyTorch.
     Tensor number = c10::scalar_to_tensor(scalarOf(argument));
     number.unsafeGetTensorImpl()->set_wrapped_number(true);
     return number;
@@ -148,7 +148,7 @@ static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
     throw std::invalid_argument("a list of " + element.str());
   }
   default:
-    // Of where a graph runs, and how tensors lie, it says nothing.
+    // Packages do not choose device, layout or memory format.
     if (kind == ArgumentKind::None)
       return IValue();
     throw std::invalid_argument(type.str());

@@ -1,12 +1,12 @@
-//===- Operators.h - What graphs of packages may call -----------*- C++ -*-===//
+//===- Operators.h - Operators that packages may call -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A call of a package, held against the list of operators (operators.txt) and
-// against the schema that LibTorch has of the operator.
+// The checks of a package's calls, against the list of allowed operators
+// (operators.txt) and against LibTorch's schema of the operator.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -25,7 +25,8 @@ namespace chimera::runtime {
 
 at::ScalarType torchTypeOf(program::TensorType type);
 
-/// What an operator is called with: a constant, or numbers of a graph's values.
+/// An argument of a call: a constant, or the numbers of some values of the
+/// graph.
 struct OperatorArgument {
   enum class Kind { Constant, Value, Values, OptionalValues };
   Kind kind = Kind::Constant;
@@ -33,17 +34,17 @@ struct OperatorArgument {
   std::vector<int32_t> values;
 };
 
-/// The operator's name with its overload, for people.
+/// The operator's name with its overload, for messages.
 std::string nameOf(const program::CallT &call);
 
-/// The operator that is called. Throws std::invalid_argument where it is not in
-/// the list, this LibTorch does not have it, it changes an argument, or it has
-/// other numbers of arguments or results.
+/// Looks up the operator of the call. Throws std::invalid_argument if it is not
+/// in the list, if this LibTorch does not have it, if it modifies an argument,
+/// or if the number of arguments or results is wrong.
 c10::OperatorHandle findOperator(const program::CallT &call);
 
-/// The call's arguments, in the operator's order; where it asks for a device,
-/// `device`. Throws std::invalid_argument where one is of another type than the
-/// operator's schema says. Requires the operator of the call.
+/// The call's arguments in the order of `schema`, which must be the schema of
+/// the call's operator. A device argument becomes `device`. Throws
+/// std::invalid_argument if an argument has the wrong type.
 std::vector<OperatorArgument> argumentsOf(const program::CallT &call,
                                           const c10::FunctionSchema &schema,
                                           at::Device device);

@@ -1,4 +1,4 @@
-//===- Packing.cpp - Tensors one behind another ---------------------------===//
+//===- Packing.cpp - Several tensors in one buffer ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,11 +1,12 @@
-//===- Packing.h - Tensors one behind another -------------------*- C++ -*-===//
+//===- Packing.h - Several tensors in one buffer ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// How the tensors of a boundary, of inputs or of labels lie in one buffer.
+// The layout of several tensors in one buffer: of a boundary, of inputs or of
+// labels. They are packed one after another.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -26,14 +27,15 @@ namespace chimera::runtime {
 
 using Shapes = std::vector<std::unique_ptr<program::TensorShapeT>>;
 
-/// Copies of the tensors in `bytes`, which the caller may reuse: kernels see
-/// memory of one alignment. Requires as many bytes as the shapes have.
+/// Copies the tensors out of `bytes`, so that the caller may reuse the buffer
+/// and kernels always see memory of the same alignment. Requires exactly as
+/// many bytes as the shapes need.
 std::vector<at::Tensor> unpack(ConstBytes bytes, const Shapes &shapes,
                                const Place &place);
 
-/// Writes the tensors to `bytes`, zeros for one that is undefined. Throws
-/// std::runtime_error where one has another type or shape. Requires as many
-/// bytes as the shapes have.
+/// Writes the tensors to `bytes`; an undefined tensor is written as zeros.
+/// Throws std::runtime_error if a tensor has another type or shape. Requires
+/// exactly as many bytes as the shapes need.
 void pack(const std::vector<at::Tensor> &tensors, const Shapes &shapes,
           Bytes bytes, const Place &place);
 

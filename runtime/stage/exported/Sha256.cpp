@@ -72,7 +72,7 @@ std::string chimera::runtime::sha256(std::span<const std::byte> bytes) {
   size_t done = 0;
   for (; bytes.size() - done >= kBlock; done += kBlock)
     addBlock(state, bytes.subspan(done, kBlock));
-  // What is left, a one, zeros, and the number of bits in the last 8 bytes.
+  // The remaining bytes, a one bit, zeros, and the number of bits in 8 bytes.
   std::array<std::byte, 2 * kBlock> end{};
   const std::span<const std::byte> left = bytes.subspan(done);
   std::copy(left.begin(), left.end(), end.begin());

@@ -1,4 +1,4 @@
-//===- Weighing.cpp - What the labels of micro-batches weigh --------------===//
+//===- Weighing.cpp - Loss weights of micro-batches -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,10 +30,11 @@ using at::Tensor;
 
 namespace {
 
-/// The graph that weighs the labels of a micro-batch.
+/// The graph that computes the loss weight of a micro-batch from its labels.
 class WeightGraph {
 public:
-  /// Requires a package that is weighed, and has graphs for a micro-batch.
+  /// Requires a package with a weight graph, and graphs for a whole
+  /// micro-batch.
   explicit WeightGraph(const program::ProgramT &program)
       : graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,
@@ -53,12 +54,12 @@ public:
     selection = executable.select(given, results, /*adds=*/false);
   }
 
-  /// What each term of the loss weighs.
+  /// The weight of each term of the loss.
   std::vector<double> weigh(ConstBytes labels) const {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
-    // What a weight is made of is about as large as the labels.
+    // The tensors of this graph are about as large as the labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
     const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
     Executable::Values values = executable.makeValues();
@@ -84,10 +85,11 @@ private:
   Executable executable;
   std::vector<Tensor> constants;
   Selection selection;
-  std::vector<uint32_t> results; ///< values, by term
+  std::vector<uint32_t> results; ///< value numbers, by term
 };
 
-/// Ranks that are threads share it: each micro-batch of a step is weighed once.
+/// A data source that adds loss weights. Ranks that are threads share one
+/// object, so each micro-batch of a step is weighed once.
 class WeighedData : public DataSource {
 public:
   WeighedData(const program::ProgramT &program,
@@ -110,7 +112,7 @@ public:
     inner->load(kind, microBatch, output);
     if (terms < 2 || kind != program::ValueKind::Labels)
       return;
-    // The last field.
+    // The scales are the last label field.
     const size_t rows = output.size() / sampleBytes;
     const auto bytes = static_cast<size_t>(program::bytesOf(lossType));
     std::byte *target = output.data() + output.size() - rows * terms * bytes;
@@ -137,8 +139,9 @@ public:
   }
 
 private:
-  /// Of the terms, so that the mean over micro-batches is the sum of their
-  /// means. A term without anything that counts is 0.
+  /// A scale for each term of the loss. With these scales, the mean of the loss
+  /// over the micro-batches is the sum of the terms' means. A term with total
+  /// weight 0 gets the scale 0.
   std::vector<double> scalesOf(uint64_t step) {
     std::lock_guard lock(mutex);
     const uint64_t first = step / together * together;
@@ -176,7 +179,7 @@ private:
     return weighed[step][index] = graph.weigh(labels);
   }
 
-  /// No rank is further behind the others than a few steps.
+  /// Drops old steps, since ranks are never more than a few steps apart.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
     const uint64_t kept = 64 * together;
@@ -186,14 +189,14 @@ private:
 
   std::unique_ptr<DataSource> inner;
   WeightGraph graph;
-  const uint64_t microBatches; ///< of a step, of all copies
+  const uint64_t microBatches; ///< of a step, in all copies
   const uint64_t together;
   const uint32_t terms;
   const program::TensorType lossType;
-  const size_t sampleBytes; ///< of labels
+  const size_t sampleBytes; ///< of the labels
   std::mutex mutex;
   std::vector<std::byte> labels;
-  /// By step, then micro-batch: what each term weighs.
+  /// The weight of each term, by step and micro-batch.
   std::map<uint64_t, std::map<uint64_t, std::vector<double>>> weighed;
   std::map<uint64_t, std::vector<double>> known; ///< scales, by step
 };

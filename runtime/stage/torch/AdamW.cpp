@@ -1,4 +1,4 @@
-//===- AdamW.cpp - The optimizer on flat memory ---------------------------===//
+//===- AdamW.cpp - AdamW on flat memory -----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 namespace chimera::runtime {
 namespace {
 
-/// Elements that are worth another thread.
+/// The minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 15;
 
 template <typename T>

@@ -1,13 +1,13 @@
-//===- AdamW.h - The optimizer on flat memory -------------------*- C++ -*-===//
+//===- AdamW.h - AdamW on flat memory ---------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// AdamW, as AdamWFactors.h says, in one pass over memory. A stage's optimizer
-// state is the running averages of all its gradients, then those of their
-// squares, in the weights' type.
+// AdamW in one pass over memory, with the formula in AdamWFactors.h. A stage's
+// optimizer state is the running averages of all gradients, followed by the
+// running averages of their squares, in the weights' type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@
 
 namespace chimera::runtime {
 
-/// Updates `elements` weights and their two averages in place from the gradient
-/// `scale` * `gradientSum`. `step` counts from 0. `decay` says whether these
-/// weights decay. T is float or double; everything is computed in it.
+/// Updates `elements` weights and their two averages in place. The gradient is
+/// `scale` * `gradientSum`. `step` counts from 0. `decay`: whether weight decay
+/// applies to these weights. All arithmetic is in T, which is float or double.
 template <typename T>
 void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
                double scale, bool decay, int64_t elements, const T *gradientSum,

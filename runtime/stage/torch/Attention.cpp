@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chooses a kernel. Fused ones are named rather than chosen by
-// scaled_dot_product_attention, so that what they keep is known: Gpt2Layers.cpp
-// counts it. Those of a GPU keep as much as each other.
+// The choice of an attention kernel. Fused kernels are called by name and not
+// through scaled_dot_product_attention, so that the tensors that they save are
+// known: Gpt2Layers.cpp counts their bytes. All kernels of a GPU save the same
+// amount.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,12 +30,13 @@ namespace {
 
 using at::Tensor;
 
-/// Of a GPU. It draws element n of the probabilities [B, heads, T, T] as
-/// number n of a sequence of cuRAND's, from where LibTorch's generator of that
-/// GPU stands: `draw` says where, and its first element is a multiple of 4.
+/// The memory-efficient kernel of a GPU. It draws element n of the
+/// probabilities [samples, heads, tokens, tokens] as number n of a cuRAND
+/// sequence, from the current offset of LibTorch's generator for that GPU.
+/// `draw` gives that offset and the key. `draw.first` must be a multiple of 4.
 Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                           double dropped, Dropout::Draw draw) {
-  // Ranks that are threads may share a GPU, and with it the generator.
+  // Ranks that are threads may share a GPU, and so its generator.
   static std::mutex mutex;
   std::unique_lock drawing(mutex, std::defer_lock);
   if (dropped > 0) {
@@ -50,12 +52,13 @@ Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
       /*is_causal=*/true));
 }
 
-/// Whether efficientAttention keeps what keepElements keeps: how it draws is
-/// LibTorch's own matter. Asks it, with equal scores and values that let each
-/// probability through, and waits for the answer.
+/// Whether efficientAttention keeps the same elements as keepElements. How it
+/// draws is an implementation detail of LibTorch, so this runs a small case:
+/// equal scores, and values from which each probability can be read. Waits for
+/// the GPU.
 bool drawsAsWeDo(const at::TensorOptions &options) {
   at::NoGradGuard noGraph;
-  // More tokens than one block of the kernel has, and no multiple of that.
+  // More tokens than a block of the kernel, and not a multiple of its size.
   constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 136;
   constexpr int64_t kShape[] = {kSamples, kHeads, kTokens, kTokens};
   constexpr Dropout::Draw kDraw{.key = 0x0123456789abcdef,
@@ -73,7 +76,8 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
 
 bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
-  // The generator stands at multiples of 4, and the kernels count in 32 bits.
+  // The generator's offset must be a multiple of 4, and the kernels count in 32
+  // bits.
   if (draw.first % 4 != 0 ||
       probabilities > std::numeric_limits<int32_t>::max())
     return false;
@@ -81,8 +85,8 @@ bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   return asWeDo;
 }
 
-/// By whichever of a GPU's kernels for bfloat16 LibTorch holds to be the
-/// fastest there. Most of them would draw in an order of their own.
+/// The bfloat16 kernel that LibTorch expects to be fastest on this GPU. It is
+/// only for use without dropout: most of these kernels draw in another order.
 Tensor narrowAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
   switch (static_cast<at::SDPBackend>(
       at::_fused_sdp_choice(q, k, v, /*attn_mask=*/std::nullopt,
@@ -101,8 +105,8 @@ Tensor narrowAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
   }
 }
 
-/// The mix of [B, heads, T, width] values by a fused kernel; undefined where
-/// the device has none for these.
+/// Attention on [samples, heads, tokens, width] by a fused kernel. Returns an
+/// undefined tensor if the device has no such kernel for these operands.
 Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                       const Dropout &dropout) {
   if (q.is_cpu())
@@ -110,7 +114,7 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                ? Tensor()
                : std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
                      q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
-  // Rows of 16 bytes.
+  // The kernels need rows whose size is a multiple of 16 bytes.
   const bool isNarrow = q.scalar_type() == at::kBFloat16;
   if (!(isNarrow ? q.size(-1) % 8 == 0
                  : q.scalar_type() == at::kFloat && q.size(-1) % 4 == 0))

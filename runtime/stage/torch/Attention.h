@@ -16,9 +16,10 @@
 
 namespace chimera::runtime {
 
-/// What `heads` heads mix, [B, T, C], of queries, keys and values side by side,
-/// [B, T, 3 C]. Dropout acts on the probabilities. By a fused kernel where the
-/// device has one for these.
+/// Causal self-attention with `heads` heads. `projected` has queries, keys and
+/// values side by side, [samples, tokens, 3 width]. Returns [samples, tokens,
+/// width]. Dropout acts on the probabilities. Uses a fused kernel if the device
+/// has one for these operands.
 at::Tensor attend(const at::Tensor &projected, int64_t heads,
                   const Dropout &dropout);
 

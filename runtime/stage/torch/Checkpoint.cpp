@@ -30,8 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The format's own limit, which keeps a foreign file's first bytes from being
-// taken for a length to allocate.
+// The format's own limit. It prevents a large allocation if the first bytes of
+// some other file are read as a length.
 constexpr uint64_t kLargestHeader = 100'000'000;
 
 [[noreturn]] void fail(const std::string &path, const std::string &reason) {
@@ -39,16 +39,16 @@ constexpr uint64_t kLargestHeader = 100'000'000;
                            "': " + reason);
 }
 
-// A text for people of what a file says, whatever bytes that are.
+// JSON text for messages. Bytes that are not UTF-8 are replaced.
 std::string dumped(const nlohmann::json &value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Closes a file unless somebody takes it.
+// Closes the file unless take() has been called.
 class Opened {
 public:
   explicit Opened(const std::string &path)
-      // A pipe would have to be waited for.
+      // O_NONBLOCK, because opening a pipe would wait for a writer.
       : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status;
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
@@ -85,7 +85,7 @@ std::string readText(const Opened &file, const std::string &path,
   return text;
 }
 
-// The range of a tensor in its file.
+// The tensor's byte range in its file.
 std::optional<std::pair<uint64_t, uint64_t>>
 rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
   if (!offsets.is_array() || offsets.size() != 2 ||
@@ -98,8 +98,8 @@ rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
   return std::pair(begin + first, begin + last);
 }
 
-// Whether the ranges, in any order, are the bytes from `begin` to `end`, each
-// once.
+// Whether the ranges, in any order, cover all bytes from `begin` to `end`
+// exactly once.
 bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
           uint64_t end) {
   std::sort(ranges.begin(), ranges.end());

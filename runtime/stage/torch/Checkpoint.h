@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// safetensors: a little-endian uint64, the length of a JSON object; the object,
-// {"name": {"dtype", "shape", "data_offsets": [begin, end]}, ...}, padded with
-// spaces so that the data is aligned; the data.
+// A checkpoint in safetensors format. A file is a little-endian uint64, which
+// is the length of a JSON object; that object, {"name": {"dtype", "shape",
+// "data_offsets": [begin, end]}, ...}, padded with spaces so that the data is
+// aligned; and the data.
 //
-// Large checkpoints are several such files (shards) in one folder, beside an
-// index: a JSON object {"weight_map": {"name": "file of its tensor", ...},
-// ...}.
+// Large checkpoints are several such files (shards) in one folder with an
+// index, which is a JSON object {"weight_map": {"name": "file of its tensor",
+// ...}, ...}.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,24 +29,24 @@
 
 namespace chimera::runtime {
 
-/// The headers of a checkpoint, with its files open. It reads data only when it
-/// is asked to.
+/// A checkpoint with its headers read and its files open. Data is read only on
+/// request.
 class Checkpoint {
 public:
-  /// What a header says of a tensor, as JSON where it may say anything.
+  /// A tensor's entry in a header. Unchecked fields are kept as JSON text.
   struct Tensor {
     size_t file;
-    bool isObject; ///< else the header says nothing of it
+    bool isObject; ///< whether the header has an object for it
     std::string type, shape, offsets;
-    /// Where its bytes are in the file; none if they are not inside it.
+    /// The tensor's bytes in the file; none if they are not inside the file.
     std::optional<std::pair<uint64_t, uint64_t>> range;
   };
 
-  /// Opens a safetensors file; an index, whose name ends with ".json", and its
-  /// shards; or of a folder "model.safetensors", else
-  /// "model.safetensors.index.json". Throws std::runtime_error if one is
-  /// missing or no such file, a shard lacks a tensor that the index says it
-  /// has, or two have the same one.
+  /// Opens one safetensors file, or an index (a name that ends with ".json")
+  /// and its shards. In a folder, opens "model.safetensors" if it exists, else
+  /// "model.safetensors.index.json". Throws std::runtime_error if a file is
+  /// missing or invalid, if a shard lacks a tensor that the index assigns to
+  /// it, or if two shards have the same tensor.
   explicit Checkpoint(const std::string &path);
   ~Checkpoint();
   Checkpoint(const Checkpoint &) = delete;
@@ -53,15 +54,15 @@ public:
 
   const std::map<std::string, Tensor> &tensors() const { return byName; }
 
-  /// Empty if the tensors fill the data of each file and share none of it, as
-  /// the format demands, else the file in which they do not.
+  /// Empty if the tensors cover the data of each file without overlaps or gaps,
+  /// as the format requires. Else the first file that violates this.
   std::string unfilled() const;
 
-  /// Of the headers.
+  /// A digest of the headers.
   uint64_t digest() const { return headersDigest; }
 
-  /// Reads bytes of a file. Throws std::runtime_error, which names `what`,
-  /// where they cannot be read.
+  /// Reads bytes of a file. Throws std::runtime_error, naming `what`, if they
+  /// cannot be read.
   void read(size_t file, uint64_t begin, Bytes memory,
             const std::string &what) const;
 

@@ -1,4 +1,4 @@
-//===- Dropout.cpp - Which elements a layer drops -------------------------===//
+//===- Dropout.cpp - Dropout masks of a layer -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,6 +42,6 @@ at::Tensor Dropout::kept(DropoutSite site, int64_t elements, int64_t begin,
 at::Tensor Dropout::operator()(const at::Tensor &x, DropoutSite site) const {
   if (!acts())
     return x;
-  // In this order autograd keeps the mask and nothing else.
+  // In this order, autograd saves only the mask.
   return x.mul(kept(site, x.numel(), 0, x.sizes(), x.device())).mul_(scale());
 }

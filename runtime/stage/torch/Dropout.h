@@ -1,4 +1,4 @@
-//===- Dropout.h - Which elements a layer drops -----------------*- C++ -*-===//
+//===- Dropout.h - Dropout masks of a layer ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,34 +23,35 @@ namespace chimera::runtime {
 
 class StageKernels;
 
-/// Dropout in one layer, keyed by what it is for and not by where it runs.
+/// Dropout in one layer. The masks depend on the seed, the layer, the site and
+/// the samples, and not on the device, worker or schedule.
 class Dropout {
 public:
-  /// In that micro-batch or part of one; without one nothing is dropped.
-  /// `kernels` are a GPU's.
+  /// Masks for a micro-batch or a part of one; without `microBatch`, nothing is
+  /// dropped. `kernels` is required on a GPU.
   Dropout(double probability, uint64_t seed, uint32_t layer,
           const std::optional<MicroBatch> &microBatch, StageKernels *kernels);
 
   bool acts() const { return dropped > 0; }
   double probability() const { return dropped; }
 
-  /// What decides which elements are kept (Philox.h).
+  /// The random numbers that decide which elements are kept (Philox.h).
   struct Draw {
     uint64_t key;
     uint64_t first; ///< number of the first element
   };
-  /// For a tensor of `elements` elements, those of all samples of the
-  /// micro-batch or part.
+  /// For a tensor with `elements` elements, in all samples of the micro-batch
+  /// or part together.
   Draw drawOf(DropoutSite site, int64_t elements) const;
 
-  /// Whether elements of such a tensor are kept, from the `begin`-th on: as
-  /// many as `shape` has, on `device`.
+  /// The mask of elements [begin, begin + n) of such a tensor, on `device`. n
+  /// is the number of elements of `shape`.
   at::Tensor kept(DropoutSite site, int64_t elements, int64_t begin,
                   at::IntArrayRef shape, at::Device device) const;
-  /// What is kept is multiplied by it.
+  /// Kept elements are multiplied by this.
   double scale() const { return 1 / (1 - dropped); }
 
-  /// `x` without what is dropped, the rest scaled.
+  /// `x` with dropped elements set to zero and the others scaled.
   at::Tensor operator()(const at::Tensor &x, DropoutSite site) const;
 
 private:

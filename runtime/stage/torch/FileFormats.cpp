@@ -1,4 +1,4 @@
-//===- FileFormats.cpp - Files that are no text and no tokens -------------===//
+//===- FileFormats.cpp - Files that are neither text nor tokens -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ struct File {
   unsigned byte(size_t at) const {
     return at < head.size() ? static_cast<unsigned char>(head[at]) : 256;
   }
-  /// A number of the file; 0 if it ends before.
+  /// The number at an offset; 0 if the file ends earlier.
   template <typename T> T number(size_t at) const {
     T value = 0;
     if (at + sizeof(value) <= head.size())
@@ -35,29 +35,29 @@ struct File {
   }
 };
 
-/// The first three bytes, flags that exist, and an operating system that does
+/// Checks the first three bytes, for valid flags and a valid operating system
 /// (RFC 1952).
 bool isGzip(const File &file) {
   return file.has("\x1f\x8b\x08"sv) && file.byte(3) < 32 &&
          (file.byte(9) < 14 || file.byte(9) == 255);
 }
 
-/// The header's length, then the header, a JSON object.
+/// Checks for the header's length, followed by the header, a JSON object.
 bool isSafetensors(const File &file) {
   const auto header = file.number<uint64_t>(0);
   return header >= 2 && file.size >= 8 && header <= file.size - 8 &&
          file.has("{\""sv, 8);
 }
 
-/// A stream of messages, each after a mark and its length; the first one is a
-/// schema, which begins with the place of its root.
+/// Checks for a stream of messages, each preceded by a marker and its length.
+/// The first one is a schema, which starts with the offset of its root.
 bool isArrowStream(const File &file) {
   const auto length = file.number<uint32_t>(4);
   return file.has("\xff\xff\xff\xff"sv) && length > 0 && length % 8 == 0 &&
          length < file.size && file.number<uint32_t>(8) == 16;
 }
 
-/// Protocols 2 to 5, and the last instruction, which stops.
+/// Checks for protocols 2 to 5, and for STOP as the last instruction.
 bool isPickle(const File &file) {
   return file.byte(0) == 0x80 && file.byte(1) >= 2 && file.byte(1) <= 5 &&
          file.last == '.';
@@ -75,7 +75,7 @@ struct Format {
   const char *name;
   bool (*is)(const File &);
   const char *advice;
-  /// Whether chance makes tokens look so in less than one of 2^31 files.
+  /// Whether the probability that tokens match by chance is below 2^-31.
   bool isSure = true;
 };
 

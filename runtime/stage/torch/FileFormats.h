@@ -1,12 +1,12 @@
-//===- FileFormats.h - Files that are no text and no tokens -----*- C++ -*-===//
+//===- FileFormats.h - Files that are neither text nor tokens ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Formats that people give as training data by mistake. Read as bytes or as
-// plain numbers, such a file trains without an error, on what is not meant.
+// File formats that users pass as training data by mistake. Read as bytes or as
+// plain numbers, such a file would train without an error, on meaningless data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,16 +20,18 @@
 
 namespace chimera::runtime {
 
-/// What a file was taken for: text, or numbers of tokens one after another.
+/// The assumed content of a file: text, or tokens as plain numbers.
 enum class TakenFor { Text, Tokens };
 
-/// So many bytes of a file's begin decide; fewer if the file has fewer.
+/// The number of bytes at the start of a file that identify the format. The
+/// file may be shorter.
 inline constexpr size_t kHeadBytes = 512;
 
-/// What `head` is the begin of, and what to do with such a file, for a message:
-/// "a NumPy array (.npy): write …". `last` is the file's last byte, `size` its
-/// bytes. Empty for a file of no known format. A format that only few bits tell
-/// is known among texts alone: tokens may begin with any bits.
+/// The name of the file's format, and advice, for an error message: "a NumPy
+/// array (.npy): write …". `head` is the start of the file, `last` its last
+/// byte, `size` its size in bytes. Empty if the format is not known. Formats
+/// that are identified by only a few bits are reported only for text, since
+/// tokens may start with any bits.
 std::string knownFormat(std::span<const std::byte> head, std::byte last,
                         uint64_t size, TakenFor takenFor);
 

@@ -16,12 +16,12 @@
 namespace chimera::runtime {
 namespace {
 
-/// Elements that are worth another thread.
+/// The minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 16;
 
-// An element is finite if and only if not all bits of its exponent are set.
-// Integers, because compilers do not vectorise comparisons of floating-point
-// numbers that end in one truth value.
+// An element is finite if and only if its exponent has a zero bit. The test
+// uses integers, because compilers do not vectorise a loop that reduces
+// floating-point comparisons to one truth value.
 template <typename Bits, Bits kExponent>
 [[gnu::always_inline]] inline bool areFiniteIn(const Bits *elements,
                                                int64_t begin, int64_t end) {

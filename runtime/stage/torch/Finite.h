@@ -13,8 +13,8 @@
 
 namespace chimera::runtime {
 
-/// Whether no element of this memory of the host is infinite or NaN. `type` is
-/// Float32 or Float64, as that of weights and gradients.
+/// Whether no element of this host memory is infinite or NaN. `type` must be
+/// Float32 or Float64.
 bool areFinite(program::DataType type, ConstBytes elements);
 
 } // namespace chimera::runtime

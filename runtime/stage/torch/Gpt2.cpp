@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What autograd keeps here and in ParameterNodes.cpp is what Gpt2Layers.cpp
-// counts, term by term; a test measures it. Change all together.
+// Gpt2Layers.cpp counts the bytes that autograd saves here and in
+// ParameterNodes.cpp, term by term, and a test measures them. Change all three
+// together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@ Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
              const Dropout &dropout) {
   Tensor mixed = attend(normedLinear(parameters, x, p, p + 2, /*hasBias=*/true),
                         heads, dropout);
-  // The sums reuse the memory of linear layers' outputs, which nobody keeps.
+  // The residual sums reuse the outputs of linear layers, which autograd does
+  // not save.
   Tensor y =
       dropout(linear(parameters, mixed, p + 4), kAttentionResidual).add_(x);
   Tensor hidden = at::gelu(
@@ -45,7 +47,7 @@ Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
                                 labels.view({-1}));
 }
 
-/// A copy of the program's model, which has no package.
+/// A copy of the program's built-in model.
 program::ModelT ownModelOf(const program::ProgramT &program) {
   if (program.model && !program.model->package) {
     program::ModelT model;

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The computation of a range of layers, differentiable by LibTorch's autograd
-// but for its parameters (ParameterNodes.h).
+// The computation of a range of GPT-2's layers. LibTorch's autograd
+// differentiates it, except for the parameters (ParameterNodes.h).
+//
 // Internal: it includes LibTorch's headers.
 //
 //===----------------------------------------------------------------------===//
@@ -30,23 +31,26 @@ namespace chimera::runtime {
 class Gpt2 {
 public:
   /// Layers [first, first + count) of the program's model. Throws
-  /// std::invalid_argument if Layers.h refuses it or the range is none of its.
+  /// std::invalid_argument if Layers.h rejects the model or the model does not
+  /// have these layers.
   Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
        const Place &place = {});
 
   bool hasEmbedding() const { return first == 0; }
   bool hasHead() const { return first + count == program::layerCount(model); }
-  /// Of a loss.
+  /// The type of a loss.
   at::ScalarType lossType() const { return held.type(); }
 
   const StageWeights &weights() const { return held; }
   const Place &where() const { return place; }
 
-  /// `input`: tokens [B, T] on the embedding, else [B, T, C]. `labels`: [B, T]
-  /// on the head, else undefined. `parameters` are those that it computes with.
-  /// The result is [B, T, C], or on the head the mean cross-entropy or, without
-  /// labels, the logits. Dropout acts where `dropped` says which micro-batch or
-  /// part of one this is, and not at all without it.
+  /// Computes the layers on `input`: tokens [samples, tokens] for the
+  /// embedding, else activations [samples, tokens, width]. `labels` [samples,
+  /// tokens] are for the head; otherwise undefined. `parameters` are the ones
+  /// to compute with. Returns activations [samples, tokens, width]; with the
+  /// head, the mean cross-entropy or, without labels, the logits. `dropped` is
+  /// the micro-batch (or part) whose dropout masks are used; without it there
+  /// is no dropout.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
                  Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const;

@@ -1,4 +1,4 @@
-//===- Gpt2Predictor.cpp - What GPT-2 says comes next ---------------------===//
+//===- Gpt2Predictor.cpp - GPT-2's next-token prediction ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ public:
   std::vector<double> next(std::span<const int64_t> tokens) override {
     at::NoGradGuard noGradient;
     Parameters parameters{.all = model.weights().bindComputed(weights.data())};
-    // What is behind the last token is nobody's matter.
+    // The positions after the last token are ignored.
     std::vector<int64_t> row(mostTokens);
     std::ranges::copy(tokens, row.begin());
     const at::Tensor logits =

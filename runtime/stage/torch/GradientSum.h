@@ -1,4 +1,4 @@
-//===- GradientSum.h - The gradient of one parameter ------------*- C++ -*-===//
+//===- GradientSum.h - The gradient sum of one parameter --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,12 @@
 
 namespace chimera::runtime {
 
-/// A sum of gradients in the caller's memory. What is added to it may have a
-/// narrower type than it.
+/// The sum of a parameter's gradients, in the caller's memory. Summands may
+/// have a narrower type.
 struct GradientSum {
   at::Tensor gradient;
-  /// Whether there is something in it to add to; else it is written.
+  /// If true, values are added to `gradient`; if false, the next one overwrites
+  /// it.
   bool hasBegun;
 
   void add(const at::Tensor &value) {
@@ -30,11 +31,11 @@ struct GradientSum {
       gradient.copy_(value);
     hasBegun = true;
   }
-  /// Adds the rows of `values`.
+  /// Adds the sum over the rows of `values`.
   void addRows(const at::Tensor &values) {
     add(values.sum(0, /*keepdim=*/false, gradient.scalar_type()));
   }
-  /// Adds a product of matrices.
+  /// Adds the matrix product of `a` and `b`.
   void addProduct(const at::Tensor &a, const at::Tensor &b) {
     runtime::addProduct(gradient, hasBegun, a, b);
     hasBegun = true;

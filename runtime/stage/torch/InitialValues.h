@@ -1,4 +1,4 @@
-//===- InitialValues.h - What parameters are before step 0 ------*- C++ -*-===//
+//===- InitialValues.h - Parameters before step 0 ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +17,14 @@
 
 namespace chimera::runtime {
 
-/// The values that parameters begin with, by their names. Calls may come from
-/// any thread.
+/// The initial values of parameters, by name. Any thread may call this.
 class InitialValues {
 public:
   virtual ~InitialValues() = default;
-  /// Fills `memory`, of the host, with the elements of parameter `name`, of
-  /// that type and shape. Throws std::runtime_error where there is none of the
-  /// name, it has another type or shape, or it cannot be read.
+  /// Fills `memory` on the host with the elements of parameter `name`, which
+  /// has this type and shape. Throws std::runtime_error if there is no
+  /// parameter of that name, if its type or shape differs, or if it cannot be
+  /// read.
   virtual void read(const std::string &name, program::DataType type,
                     const std::vector<int64_t> &shape, Bytes memory) const = 0;
 };

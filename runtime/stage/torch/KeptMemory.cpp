@@ -1,4 +1,4 @@
-//===- KeptMemory.cpp - Large memory between two uses ---------------------===//
+//===- KeptMemory.cpp - Reuse of large memory blocks ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ namespace chimera::runtime {
 void *KeptMemory::take(size_t bytes) {
   std::lock_guard lock(mutex);
   void *memory;
-  // The newest, which the caches may still hold.
+  // The newest block may still be in the caches.
   auto same = [&](const Block &block) { return block.bytes == bytes; };
   auto found = std::find_if(blocks.rbegin(), blocks.rend(), same);
   if (found != blocks.rend()) {

@@ -1,13 +1,14 @@
-//===- KeptMemory.h - Large memory between two uses -------------*- C++ -*-===//
+//===- KeptMemory.h - Reuse of large memory blocks --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The C library gives large memory back to the system when it is freed, which
-// then clears every page of it again for the next use. A training step takes
-// and frees the same sizes over and over, so here they are kept in between.
+// The C library returns large blocks to the system when they are freed. The
+// system then clears all their pages before the next use. A training step
+// allocates and frees the same sizes again and again, so this class keeps freed
+// blocks for reuse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,23 +21,23 @@
 
 namespace chimera::runtime {
 
-/// Memory of at least kSmallest bytes. What is in use and what is kept are
-/// together never more than what was in use at some time, so keeping raises no
-/// peak of tensors. Other memory that is taken when few of them are in use,
-/// such as that of a gathered model, comes on top. Any thread may take and
-/// free.
+/// An allocator for blocks of at least kSmallest bytes that keeps freed blocks.
+/// The sum of used and kept bytes never exceeds the peak of used bytes, so
+/// keeping does not raise the peak of tensors. Memory from other allocators
+/// adds to it, for example a gathered model at a time when few tensors are in
+/// use. Any thread may take and free blocks.
 class KeptMemory {
 public:
-  /// The C library itself keeps what is smaller.
+  /// The C library already reuses smaller blocks.
   static constexpr size_t kSmallest = size_t(1) << 20;
 
-  /// Aligned as LibTorch's kernels expect, with anything in it. Throws what
-  /// LibTorch throws where there is no memory.
+  /// Returns uninitialised memory with the alignment that LibTorch's kernels
+  /// expect. Throws LibTorch's exception if there is not enough memory.
   void *take(size_t bytes);
-  /// `bytes` as they were taken.
+  /// `bytes` must be the number that was passed to take().
   void free(void *memory, size_t bytes) noexcept;
 
-  /// Bytes that nothing uses.
+  /// Bytes of kept blocks, which nobody uses.
   size_t keptBytes() const;
 
   KeptMemory() = default;
@@ -51,7 +52,7 @@ private:
   void dropOldest() noexcept;
 
   mutable std::mutex mutex;
-  std::vector<Block> blocks; // that are kept, the oldest first
+  std::vector<Block> blocks; // kept blocks, the oldest first
   size_t kept = 0;
   size_t inUse = 0;
   size_t mostInUse = 0;

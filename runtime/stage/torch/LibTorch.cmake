@@ -1,13 +1,13 @@
 # LibTorch as imported targets: chimera::torch.
 #
-# It is what the `torch` wheel unpacks to, or a LibTorch archive: a folder with
-# include/ and lib/. Taken from, in this order: CHIMERA_TORCH_DIR (cache or
+# LibTorch is a folder with include/ and lib/: an unpacked `torch` wheel or a
+# LibTorch archive. It is searched in this order: CHIMERA_TORCH_DIR (cache or
 # environment), then the virtual environment that tools/setup.sh makes in
 # build/venv.
 #
-# Not by find_package(Torch): that probes for GPUs and fails without a CUDA
-# toolkit. Binaries in the build tree find the libraries by their rpath; what
-# those need in turn they find by the wheel's own.
+# This does not use find_package(Torch), which probes for GPUs and fails without
+# a CUDA toolkit. Binaries in the build tree find the libraries by their rpath.
+# The libraries find their own dependencies by the wheel's rpath.
 
 set(CHIMERA_TORCH_DIR "$ENV{CHIMERA_TORCH_DIR}" CACHE PATH
   "LibTorch's folder, with include/ and lib/ (default: the wheel in build/venv)")
@@ -33,7 +33,7 @@ if(NOT torch_dir OR NOT EXISTS "${torch_dir}/include/ATen/ATen.h"
     "with -DCHIMERA_TORCH_DIR=..., or build without the runtime: "
     "-DCHIMERA_BUILD_RUNTIME=OFF")
 endif()
-# The number moved between versions.
+# The file with the version number differs between versions.
 foreach(header headeronly/version.h csrc/api/include/torch/version.h)
   if(NOT torch_version AND EXISTS "${torch_dir}/include/torch/${header}")
     file(STRINGS "${torch_dir}/include/torch/${header}" torch_version
@@ -50,8 +50,8 @@ foreach(library c10 torch_cpu)
     IMPORTED_LOCATION "${torch_dir}/lib/lib${library}.so")
 endforeach()
 
-# The linker must see what the libraries need, and has no rpath of theirs when
-# they come by DT_NEEDED.
+# The linker must find the libraries' own dependencies, and does not use their
+# rpath for that.
 file(GLOB torch_needed LIST_DIRECTORIES true "${torch_dir}/../nvidia/*/lib")
 list(TRANSFORM torch_needed PREPEND "-Wl,-rpath-link,")
 
@@ -63,8 +63,8 @@ target_link_libraries(chimera::torch INTERFACE
 target_link_options(chimera::torch INTERFACE
   "-Wl,-rpath-link,${torch_dir}/lib" ${torch_needed})
 
-# OpenMP as LibTorch has it: the same library, so that its threads are lent to
-# loops of ours and none are started beside them.
+# LibTorch's own OpenMP library, so that our loops use LibTorch's threads and do
+# not start additional ones.
 add_library(chimera::openmp INTERFACE IMPORTED GLOBAL)
 file(GLOB torch_gomp "${torch_dir}/lib/libgomp*.so*")
 if(torch_gomp)

@@ -1,4 +1,4 @@
-//===- MegatronIndex.cpp - What an .idx says of its .bin ------------------===//
+//===- MegatronIndex.cpp - The index of a Megatron data set ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,11 +29,11 @@ constexpr std::string_view kMagic = "MMIDIDX\0\0"sv, kOldMagic = "TNTIDX\0\0"sv;
 
 struct Type {
   const char *name;
-  uint32_t width; ///< 0: no type of tokens
+  uint32_t width; ///< 0 if tokens cannot have this type
   bool isSigned;
 };
 
-/// By code.
+/// Indexed by the type code in the file.
 constexpr Type kTypes[] = {
     {"", 0, false},       {"uint8", 1, false},  {"int8", 0, true},
     {"int16", 2, true},   {"int32", 4, true},   {"int64", 0, true},
@@ -55,7 +55,7 @@ struct MegatronIndex::File {
     throw std::runtime_error("cannot read the index '" + path + "': " + why);
   }
 
-  /// Bytes beyond the file's end are 0.
+  /// Bytes after the end of the file are 0.
   template <size_t N> std::array<std::byte, N> bytes(uint64_t offset) const {
     std::array<std::byte, N> bytes{};
     if (readAt(file, offset, bytes) < 0)
@@ -87,7 +87,8 @@ uint32_t MegatronIndex::width() const { return file->type->width; }
 bool MegatronIndex::isSigned() const { return file->type->isSigned; }
 uint64_t MegatronIndex::tokens() const { return file->tokens; }
 
-/// The tokens before a sequence; all of them for the one after the last.
+/// The number of tokens before a sequence. If `sequence` is the number of
+/// sequences, all tokens.
 uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
   if (sequence == file->sequences)
     return file->tokens;
@@ -141,7 +142,7 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
   const auto sequences = file->sequences = file->number<uint64_t>(18);
   const auto documents = file->documents = file->number<uint64_t>(26);
   const uint64_t size = std::filesystem::file_size(name);
-  // Each term is at most the size, so that nothing overflows.
+  // Each term is at most `size`, so the sum cannot overflow.
   if (size < kHeaderBytes || sequences > size / 12 || documents > size / 8 ||
       kHeaderBytes + 12 * sequences + 8 * documents > size)
     file->fail("expected " + std::to_string(sequences) + " sequences and " +
@@ -162,7 +163,7 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
 }
 
 uint64_t MegatronIndex::documentEnd(uint64_t token) const {
-  // The tokens before the document, or before the end of the last one.
+  // The number of tokens before a document.
   const auto beginOfDocument = [&](uint64_t document) {
     const auto sequence = file->number<int64_t>(
         kHeaderBytes + 12 * file->sequences + 8 * document);
@@ -172,7 +173,7 @@ uint64_t MegatronIndex::documentEnd(uint64_t token) const {
                  std::to_string(sequence));
     return beginOf(static_cast<uint64_t>(sequence));
   };
-  // The first document that begins after the token.
+  // Binary search for the first document that starts after the token.
   uint64_t low = 0, high = file->documents;
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;

@@ -1,22 +1,22 @@
-//===- MegatronIndex.h - What an .idx says of its .bin ----------*- C++ -*-===//
+//===- MegatronIndex.h - The index of a Megatron data set -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Megatron-LM writes tokens as plain numbers to NAME.bin, and to NAME.idx what
-// they are:
+// Megatron-LM writes tokens as plain numbers to NAME.bin, and describes them in
+// NAME.idx:
 //
 //   offset 0   9 bytes   "MMIDIDX\0\0"
 //   offset 9   u64       version, 1
 //   offset 17  u8        type: 1 uint8, 2 int8, 3 int16, 4 int32, 5 int64,
 //                        6 float64, 7 float32, 8 uint16
-//   offset 18  u64       S, sequences
-//   offset 26  u64       D, numbers in the last table
-//   offset 34  S × i32   the tokens of each sequence
-//              S × i64   where each begins in NAME.bin, in bytes
-//              D × i64   with which sequence each document begins
+//   offset 18  u64       S, number of sequences
+//   offset 26  u64       D, number of entries in the last table
+//   offset 34  S × i32   the number of tokens in each sequence
+//              S × i64   the offset of each sequence in NAME.bin, in bytes
+//              D × i64   the number of the first sequence of each document
 //
 // All numbers are little-endian. Sequences follow one another in NAME.bin.
 //
@@ -32,13 +32,14 @@
 
 namespace chimera::runtime {
 
-/// An index, which may be large: of its tables only some bytes are read, when
-/// they are asked for.
+/// An index. It may be large, so entries of its tables are read only when they
+/// are needed.
 class MegatronIndex {
 public:
-  /// The index beside `path`, if that is called NAME.bin and NAME.idx is one;
-  /// else there is none. Throws std::runtime_error if the index has a type that
-  /// no token has, or it contradicts itself.
+  /// The index beside `path`. None if `path` does not have the form NAME.bin,
+  /// or if NAME.idx does not exist or is not a Megatron index. Throws
+  /// std::runtime_error if the index has a type that tokens cannot have, or if
+  /// it contradicts itself.
   static std::optional<MegatronIndex> beside(const std::string &path);
   /// The file that beside(path) reads, or an empty string if there is none.
   static std::string pathBeside(const std::string &path);
@@ -49,10 +50,10 @@ public:
   const std::string &path() const;
   const char *type() const; ///< "int32"
   uint32_t width() const;   ///< bytes of a token: 1, 2 or 4
-  bool isSigned() const;    ///< then a token below 0 is wrong
-  uint64_t tokens() const;  ///< of all sequences
+  bool isSigned() const;    ///< if so, a token below 0 is an error
+  uint64_t tokens() const;  ///< in all sequences
 
-  /// How many tokens come before the end of the document that has `token`.
+  /// The number of tokens before the end of the document that contains `token`.
   /// Requires token < tokens(). Throws std::runtime_error if the index
   /// contradicts itself.
   uint64_t documentEnd(uint64_t token) const;

@@ -1,4 +1,4 @@
-//===- OwnNode.h - Nodes of our own in a graph of autograd ------*- C++ -*-===//
+//===- OwnNode.h - Custom nodes in autograd's graph -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,19 +20,19 @@
 
 namespace chimera::runtime {
 
-/// A node that tensors share, as this version of LibTorch has it: a
-/// std::shared_ptr, or (as in 2.15) a c10::intrusive_ptr.
+/// A shared pointer to a node. Its type depends on LibTorch's version:
+/// std::shared_ptr or (since 2.15) c10::intrusive_ptr.
 template <typename Shared, typename Node>
 Shared shareNode(std::unique_ptr<Node> made) {
-  // Not deleted by its own destructor, which would recurse through the graph.
+  // deleteNode avoids the node's own destructor, which would recurse through
+  // the graph.
   if constexpr (std::is_constructible_v<Shared, std::shared_ptr<Node>>)
     return Shared(made.release(), [](Node *node) { deleteNode(node); });
   else
     return Shared(std::move(made));
 }
 
-/// Has autograd take `result` for the output of `made`, a node with inputs
-/// `from`.
+/// Makes `result` the output of the node `made`, whose inputs are `from`.
 inline void setNode(const at::Tensor &result, torch::autograd::edge_list from,
                     std::unique_ptr<torch::autograd::Node> made) {
   using Shared = std::remove_cvref_t<decltype(result.grad_fn())>;

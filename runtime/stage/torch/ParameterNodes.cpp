@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the nodes keep is what Gpt2Layers.cpp counts, term by term; a test
-// measures it. Change both together.
+// Gpt2Layers.cpp counts the bytes that these nodes save, term by term, and a
+// test measures them. Change both together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,18 +26,18 @@ using torch::autograd::variable_list;
 
 constexpr double kNormEpsilon = 1e-5;
 
-/// A norm's parameter for an input. The host's kernels keep statistics in more
-/// than bfloat16, as a GPU's do, only beside parameters of more.
+/// A norm's parameter, converted for an input. In bfloat16, the host's kernels
+/// keep wider statistics (as a GPU does) only if the parameters are wider.
 Tensor ofNorm(const Tensor &parameter, const Tensor &input) {
   return input.is_cpu() && input.scalar_type() == at::kBFloat16
              ? parameter.to(at::kFloat)
              : parameter;
 }
 
-/// [M, C] of what has C as its last dimension; a copy if need be.
+/// `x` as a matrix whose rows are its last dimension; a copy if necessary.
 Tensor flattened(const Tensor &x) { return x.reshape({-1, x.size(-1)}); }
 
-/// A graph is run once, so a node gives away what it holds.
+/// A graph is executed once, so the node releases its tensors.
 class ParameterNode final : public Node {
 public:
   ParameterNode(Parameters &parameters, ParameterUse use, Tensor normed)
@@ -73,8 +73,8 @@ private:
     return product(use.outputGradient, parameters.all[use.weight]);
   }
 
-  /// Adds the weight gradients too, where they are added at once: with the
-  /// norm's output that is less work than addWeightGradient does without.
+  /// If gradients are added at once, this also adds the weight gradients. This
+  /// takes less work than addWeightGradient, since the norm's output is here.
   Tensor ofNormsInput() {
     const bool adds = parameters.addsAtOnce();
     const std::vector<Tensor> &all = parameters.all;
@@ -96,7 +96,7 @@ private:
 
   Parameters &parameters;
   ParameterUse use;
-  Tensor normed; ///< the norm's output, [M, C]
+  Tensor normed; ///< the norm's output, [tokens, width]
 };
 
 std::unique_ptr<Node> nodeOf(Parameters &parameters, ParameterUse use,
@@ -105,8 +105,9 @@ std::unique_ptr<Node> nodeOf(Parameters &parameters, ParameterUse use,
                                          std::move(normed));
 }
 
-/// The rows `y` as an output for an input of shape [B, T, C]. Autograd takes it
-/// for no view of `y`, a sum in whose place would cost copies of its gradient.
+/// The matrix `y` reshaped to [samples, tokens, ...] like `x`. _unsafe_view,
+/// because for a view of `y`, autograd would copy the gradient of an in-place
+/// sum.
 Tensor shapedAs(const Tensor &x, const Tensor &y) {
   return at::_unsafe_view(y, {x.size(0), x.size(1), y.size(-1)});
 }

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The places where parameters enter a computation, as nodes of autograd's
-// graph. Parameters are no leaves of it: a node knows what to do with their
-// gradient. It adds it to the caller's sum at once, in one product of matrices,
-// or keeps what it needs for later (ParameterUse.h), for a split backward.
+// Operations with parameters, each as one custom node in autograd's graph.
+// Parameters are not leaves of the graph: the node itself handles their
+// gradient. Either it adds the gradient to the caller's sum at once, in one
+// matrix product. Or, in a split backward, it saves the tensors that the
+// gradient needs (ParameterUse.h).
 //
-// Each works without a graph too, where gradients are off.
+// If autograd is off, the operations run without a graph.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -25,26 +26,27 @@
 
 namespace chimera::runtime {
 
-/// The parameters of a forward, and what its backward does with their
-/// gradients. Lives as long as the graph.
+/// The parameters of a forward, and how its backward handles their gradients.
+/// It must live as long as the graph.
 struct Parameters {
-  std::vector<at::Tensor> all; ///< the stage's, in its order
-  /// Where they are added, by parameter; otherwise uses are kept.
+  std::vector<at::Tensor> all; ///< the stage's, in order
+  /// The gradient sums, by parameter. If empty, uses are saved instead.
   std::vector<GradientSum> sums = {};
   std::vector<ParameterUse> uses = {}; ///< in the order of the backward
 
   bool addsAtOnce() const { return !sums.empty(); }
 };
 
-/// The sum of a token's and its position's vector, [B, T, C]. `p` is the number
-/// of the tokens' matrix, the positions' follows.
+/// The sum of token embedding and position embedding, [samples, tokens, width].
+/// `p` is the number of the token embedding; the position embedding is `p` + 1.
 at::Tensor embed(Parameters &parameters, const at::Tensor &tokens, size_t p);
 
-/// Of [B, T, in], with the weight `p` and the bias after it.
+/// A linear layer on [samples, tokens, in]. Its weight is `p`, its bias `p` +
+/// 1.
 at::Tensor linear(Parameters &parameters, const at::Tensor &x, size_t p);
 
-/// The same behind a norm, whose weight is `p` and its bias the next. The
-/// linear layer's weight is `w`.
+/// A norm followed by a linear layer. The norm's weight is `p`, its bias `p` +
+/// 1. The linear layer's weight is `w`, its bias (if any) `w` + 1.
 at::Tensor normedLinear(Parameters &parameters, const at::Tensor &x, size_t p,
                         size_t w, bool hasBias);
 

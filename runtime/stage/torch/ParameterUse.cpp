@@ -1,4 +1,4 @@
-//===- ParameterUse.cpp - Weight gradients apart from the rest ------------===//
+//===- ParameterUse.cpp - Weight gradients in a split backward ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,12 +17,13 @@ namespace {
 
 using at::Tensor;
 
-/// Elements of a block of a weight's rows, whose gradient needs memory of its
-/// own for a while.
+/// The maximum number of elements in a block of a weight's rows, whose gradient
+/// needs temporary memory.
 constexpr int64_t kBlockElements = 1 << 20;
 
-/// On a GPU: in the order of the text too, which it finds by sorting; to ask
-/// how many tokens occur would be to wait for it.
+/// On a GPU, each token's gradients are also summed in the order of the text;
+/// index_put_ finds it by sorting. The host's method would have to wait for the
+/// number of distinct tokens.
 void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
   const int64_t width = use.outputGradient.size(-1);
   Tensor rows = use.outputGradient.reshape({-1, width});
@@ -31,8 +32,8 @@ void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
                               /*accumulate=*/true);
 }
 
-/// As autograd does it, each token's sum is made in the order of the text and
-/// then added; but only tokens that occur have one.
+/// Like autograd, sums the gradients of each token in the order of the text and
+/// then adds this sum. But it does so only for tokens that occur.
 void addEmbedding(const ParameterUse &use, GradientSum *sums) {
   if (!sums[0].hasBegun)
     sums[0].gradient.zero_();
@@ -54,18 +55,19 @@ void addLinear(const ParameterUse &use, GradientSum *sums) {
     sums[1].addRows(use.outputGradient);
 }
 
-// The norm's output is y = s * w + b, its standardised input s scaled and
-// shifted; the linear layer's is z = y W' + c, with gradient g. In terms of
-// P = g' s and G, the sum of g's rows,
+// The norm's output is y = s * w + b, where s is its standardised input. The
+// linear layer's output is z = y W' + c, with gradient g. A prime means
+// transposed, and * is elementwise. Let P = g' s, and let G be the sum of the
+// rows of g. Then
 //
 //   dW = g' y       = P * w + G b'     w's column i scales P's column i
 //   dc              = G
-//   dw = Σ (gW) * s = Σ W * P          over rows, M of them in the first form
+//   dw = Σ (gW) * s = Σ W * P          sums over rows (M in the first one)
 //   db = Σ gW       = W' G
 //
-// so neither y nor gW, the gradient of y, need be kept; and P is made a block
-// of rows at a time, for W may have a row for each word of the vocabulary. All
-// but the factors of P has the type of the sums.
+// So neither y nor its gradient gW must be saved. P is computed in blocks of
+// rows, since W may have a row for each word of the vocabulary. Everything
+// except the factors of P has the type of the sums.
 void addNormedLinear(const ParameterUse &use,
                      const std::vector<Tensor> &parameters,
                      std::vector<GradientSum> &sums) {

@@ -1,4 +1,4 @@
-//===- Place.h - Where a stage's tensors are --------------------*- C++ -*-===//
+//===- Place.h - The device of a stage's tensors ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,13 +12,14 @@
 
 namespace chimera::runtime {
 
-/// On the host or, if `isCuda`, on the GPU that is current on the thread that
-/// calls the stage. All bytes that the stage is given are there. On a GPU its
-/// calls, but for `initialize`, put kernels on LibTorch's current stream and
-/// return: they never wait for the GPU.
+/// The device of a stage: the host or, if `isCuda`, the current GPU of the
+/// thread that calls the stage. All buffers that the stage gets are on that
+/// device. On a GPU, all functions except `initialize` put kernels on
+/// LibTorch's current stream and return without waiting for the GPU.
 struct Place {
   bool isCuda = false;
-  /// Those of the device, which a GPU needs; none are the host's functions.
+  /// The device's kernels. Required on a GPU; null on the host, which uses
+  /// functions.
   StageKernels *kernels = nullptr;
 };
 

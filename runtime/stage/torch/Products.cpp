@@ -1,4 +1,4 @@
-//===- Products.cpp - Products of matrices --------------------------------===//
+//===- Products.cpp - Matrix products -------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,15 +19,16 @@ namespace {
 
 using at::Tensor;
 
-/// Multiplications from which on oneDNN is worth its longer call.
+/// The minimum number of multiplications for oneDNN, whose calls have more
+/// overhead.
 constexpr int64_t kFewest = 1 << 20;
 
-/// Elements of a block of a sum's rows, or of the factor's rows that it is made
-/// of: both need memory of their own for a while.
+/// The maximum number of elements in a block of rows of the sum, and of `a`:
+/// both need temporary memory.
 constexpr int64_t kBlockElements = 1 << 20;
 
-/// The operator that LibTorch's own compiler calls: x times the transpose of
-/// weight, on tensors as they are.
+/// An operator that torch.compile uses: x times the transpose of weight, on
+/// ordinary tensors.
 using Linear = Tensor(const Tensor &x, const Tensor &weight,
                       const std::optional<Tensor> &bias,
                       std::string_view function,
@@ -42,14 +43,14 @@ const std::optional<c10::TypedOperatorHandle<Linear>> &oneDnnsLinear() {
               {"mkldnn::_linear_pointwise", ""}))
         typed = handle->typed<Linear>();
     } catch (const c10::Error &) {
-      // Another LibTorch's, with other arguments.
+      // Another version of LibTorch, in which the operator has other arguments.
     }
     return typed;
   }();
   return found;
 }
 
-/// Where MKL leaves half of the processor's vectors unused.
+/// Whether MKL uses only half of the processor's vector width.
 bool isWorthIt() {
 #ifdef __x86_64__
   __builtin_cpu_init();
@@ -64,7 +65,7 @@ std::atomic<bool> &choice() {
   return chosen;
 }
 
-/// Of a [M, K] and a matrix [K, N].
+/// Whether oneDNN computes a [M, K] times a matrix [K, n].
 bool isForOneDnn(const Tensor &a, int64_t n) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && oneDnnMultiplies() &&
          a.numel() * n >= kFewest;
@@ -91,13 +92,13 @@ Tensor product(const Tensor &a, const Tensor &b) {
 Tensor productAs(at::ScalarType type, const Tensor &a, const Tensor &b) {
   if (a.scalar_type() == type)
     return product(a, b);
-  // The host's kernels have one type only.
+  // The host's kernels require operands and result of one type.
   return a.is_cuda() ? at::mm(a, b, type) : product(a.to(type), b.to(type));
 }
 
 Tensor productWithBias(const Tensor &bias, const Tensor &x,
                        const Tensor &weight) {
-  // The operator takes a bias for contiguous.
+  // oneDNN's operator assumes a contiguous bias.
   return isForOneDnn(x, weight.size(0)) ? byOneDnn(x, weight, bias.contiguous())
                                         : at::addmm(bias, x, weight.t());
 }

@@ -1,15 +1,16 @@
-//===- Products.h - Products of matrices ------------------------*- C++ -*-===//
+//===- Products.h - Matrix products -----------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// LibTorch has two libraries for them on a host. It takes MKL for float32 and
-// float64, whose kernels for processors that are not Intel's use vectors of 256
-// bits. oneDNN, which it takes for bfloat16, compiles kernels for what the
-// processor has: in float32 they are twice as fast on one of AMD's that has
-// AVX-512. So such products go to oneDNN there.
+// Matrix products with the faster of LibTorch's two libraries on the host.
+// LibTorch uses MKL for float32 and float64. On processors of other makes than
+// Intel, MKL uses 256-bit vectors. LibTorch uses oneDNN for bfloat16. oneDNN
+// compiles kernels for the processor's features. In float32 they are twice as
+// fast on an AMD processor with AVX-512. So on such processors, float32
+// products use oneDNN.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -22,29 +23,30 @@
 
 namespace chimera::runtime {
 
-/// `a` [M, K] times `b` [K, N]. All of these take any strides, have one type
-/// unless they say otherwise, and are for where no graph is made.
+/// `a` [M, K] times `b` [K, N]. All functions here accept any strides, require
+/// operands of one type unless stated otherwise, and must not be called while
+/// autograd records a graph.
 at::Tensor product(const at::Tensor &a, const at::Tensor &b);
 
-/// The same in `type`, which may be wider than that of `a` and `b`.
+/// The same, computed in `type`, which may be wider than the operands' type.
 at::Tensor productAs(at::ScalarType type, const at::Tensor &a,
                      const at::Tensor &b);
 
-/// `bias` [N] added to each row of `x` [M, K] times the transpose of `weight`
-/// [N, K].
+/// `x` [M, K] times the transpose of `weight` [N, K], plus `bias` [N] in each
+/// row.
 at::Tensor productWithBias(const at::Tensor &bias, const at::Tensor &x,
                            const at::Tensor &weight);
 
-/// `a` times `b` to `sum` [M, N], in its type: added, or written. Takes memory
-/// for some rows of `a` and of the sum at a time, not for all; but in float64
-/// the product is made and then added, as PyTorch's autograd does, so that sums
-/// have its bits.
+/// Adds `a` times `b` to `sum` [M, N] if `adds` is true, else writes it. The
+/// product has the type of `sum`. Temporary memory is limited to some rows of
+/// `a` and `sum`. Exception: in float64 the whole product is a temporary, as in
+/// PyTorch's autograd, so that sums have PyTorch's bits.
 void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
                 const at::Tensor &b);
 
-/// Whether oneDNN multiplies large matrices of float32 on the host. It is
-/// chosen by the processor; benchmarks and tests choose themselves. False where
-/// this LibTorch has no oneDNN.
+/// Whether oneDNN computes large float32 products on the host. The default
+/// depends on the processor; benchmarks and tests set it with
+/// letOneDnnMultiply. False if this LibTorch has no oneDNN.
 bool oneDnnMultiplies();
 void letOneDnnMultiply(bool does);
 

@@ -1,4 +1,4 @@
-//===- ShallowJson.h - JSON texts that do not nest deeply -------*- C++ -*-===//
+//===- ShallowJson.h - A limit on the nesting of JSON -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace chimera::runtime {
 
-/// Whether no value of a JSON text is inside more than `levels` others. To be
-/// asked before a text is parsed: copies and texts of a value take stack for
-/// each level.
+/// Whether the nesting depth of a JSON text is at most `levels`. Check this
+/// before parsing: copying a value or printing it needs stack space for each
+/// level.
 inline bool isShallow(std::string_view text, int levels) {
   int depth = 0;
   bool isString = false;

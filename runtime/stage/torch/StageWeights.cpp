@@ -135,8 +135,8 @@ void StageWeights::refreshCopy(std::byte *weights) const {
   flat(weights + parameterBytes(), computedType()).copy_(flat(weights, type()));
 }
 
-/// A sample of N(mean, deviation²) of what lies between low and high, by the
-/// inverse of its distribution function.
+/// Draws from the normal distribution N(mean, deviation²), truncated to the
+/// range from low to high, with the inverse of the distribution function.
 static void drawTruncated(Tensor &values, const program::Parameter &parameter,
                           at::Generator generator) {
   const double scale = parameter.deviation * std::numbers::sqrt2;
@@ -150,7 +150,8 @@ static void drawTruncated(Tensor &values, const program::Parameter &parameter,
       .clamp_(parameter.low, parameter.high);
 }
 
-/// In float64. Requires a start that is not given by a file.
+/// The initial values in float64. Requires an initial value that does not come
+/// from a file.
 static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
   Tensor values = at::zeros(parameter.shape, at::kDouble);
   at::Generator generator = at::detail::createCPUGenerator(seed);
@@ -180,7 +181,7 @@ static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
   return values;
 }
 
-/// On the host; in float64 where it is drawn.
+/// The initial values on the host; in float64 if they are drawn.
 Tensor StageWeights::startOf(const Slot &slot,
                              const InitialValues *values) const {
   const program::Parameter &parameter = slot.parameter;
@@ -246,8 +247,9 @@ bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
     std::memcpy(halted.data(), &flag, sizeof flag);
     return flag != 0;
   }
-  // The largest magnitude is not finite if any element is not: a comparison
-  // with NaN makes NaN. Only the GPU learns of it, so the host goes on.
+  // If an element is not finite, the infinity norm is not finite either, since
+  // NaN propagates. Only the GPU knows the result; the host continues without
+  // it.
   const at::NoGradGuard noGraph;
   const Tensor largest = at::linalg_vector_norm(
       tensorOver(gradientSum.data(), {count}, type(), place),
@@ -263,12 +265,12 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
   const Tensor gradients =
       tensorOver(gradientSum.data(), {count}, type(), place);
   Tensor all = tensorOver(weights.data(), {count}, type(), place);
-  // On the host an update that is halted does not come here.
+  // On the host, a halted update has returned before this.
   const Tensor isHalted =
       place.isCuda && !halted.empty()
           ? tensorOver(halted.data(), {}, at::kInt, place).to(at::kBool)
           : Tensor();
-  // Takes memory for so many elements, not for all.
+  // Temporary memory is limited to this number of elements.
   constexpr int64_t kBlock = int64_t{1} << 20;
   int64_t begin = 0;
   for (const DecayRun &run : runs)

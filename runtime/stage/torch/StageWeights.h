@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The parameters of a range of a model's layers lie one behind another, as
-// runtime/program/Layers.h orders them, in bytes that somebody else owns; so do
-// their gradients, and the optimizer's averages. Behind the parameters there
-// may be a copy of them in another type, with which a stage computes.
+// The parameters of a range of a model's layers, one after another in memory of
+// the caller, in the order of runtime/program/Layers.h. Their gradients and the
+// optimizer's averages have the same layout. The parameters may be followed by
+// a copy of them in another type, which the stage computes with.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -31,59 +31,61 @@ namespace chimera::runtime {
 class StageWeights {
 public:
   /// Layers [first, first + count) of the program's model. Throws
-  /// std::invalid_argument if the program has none, Layers.h refuses it, the
-  /// range is none of its, or it refuses the optimizer.
+  /// std::invalid_argument if the program has no model, if Layers.h rejects the
+  /// model or the optimizer, or if the model does not have these layers.
   StageWeights(const program::ProgramT &program, uint32_t first, uint32_t count,
                const Place &place);
 
-  /// Of parameters, and their gradients and averages.
+  /// The type of parameters, their gradients and averages.
   at::ScalarType type() const;
-  /// Of activations and their gradients, and of the copy.
+  /// The type of activations, of their gradients and of the copy.
   at::ScalarType computedType() const;
 
   int64_t elements() const { return count; }
-  /// Of the parameters, and of their gradients.
+  /// The size of the parameters in bytes. Their gradients have the same size.
   int64_t parameterBytes() const {
     return program::parameterBytes(types, count);
   }
-  /// Of the parameters with their copy.
+  /// The size of the parameters with their copy.
   int64_t bytes() const {
     return parameterBytes() + program::copyBytes(types, count);
   }
 
-  /// Where a parameter lies in the flat weights, counted in elements.
+  /// The offset of a parameter in the flat weights, in elements.
   struct Slot : program::StageParameter {
     int64_t offset;
-    std::string name;               ///< in files of weights
-    program::ParameterNumber start; ///< whose numbers it begins with
+    std::string name; ///< in files of weights
+    /// The parameter whose initial value it has.
+    program::ParameterNumber start;
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
 
-  /// Tensors over the bytes of parameters (or gradients), one for each slot.
+  /// Tensors over the bytes of parameters (or of gradients), one for each slot.
   std::vector<at::Tensor> bind(const std::byte *parameters) const;
-  /// Over those of weights, with which a stage computes: the copy where there
-  /// is one.
+  /// Tensors over the weights that the stage computes with: the copy if there
+  /// is one, else the parameters.
   std::vector<at::Tensor> bindComputed(const std::byte *weights) const;
 
-  /// Makes the weights as they are before the first step, and clears the
-  /// averages. Without `values` they are drawn; a tied parameter begins as the
-  /// first layer's, wherever it is. Throws std::invalid_argument on other
-  /// sizes, and where values are wanted and not given; and what `values` throw.
+  /// Sets the weights to their values before the first step, and the averages
+  /// to zero. If `values` is null, parameters are drawn at random. A tied
+  /// parameter starts with the first layer's values on every stage. Throws
+  /// std::invalid_argument if a size is wrong, or if the model needs `values`
+  /// and they are null. Throws what `values` throws.
   void initialize(Bytes weights, Bytes optimizerState,
                   const InitialValues *values = nullptr) const;
 
-  /// Of the optimizer's state.
+  /// The size of the optimizer's state.
   int64_t stateBytes() const {
     return program::optimizerBytes(optimizer.name, parameterBytes());
   }
 
-  /// Makes the weights alone, likewise.
+  /// Like initialize(), but only for the weights.
   void initializeWeights(Bytes weights,
                          const InitialValues *values = nullptr) const;
 
-  /// One step of the optimizer with `scale` times `gradientSum`. Which
-  /// parameters decay says program::Parameter. SGD gives the bits of
-  /// torch.optim.SGD. `halted` is as Stage::optimizerStep says.
+  /// One optimizer step with `scale` times `gradientSum`. program::Parameter
+  /// says which parameters decay. SGD gives the same bits as torch.optim.SGD.
+  /// For `halted`, see Stage::optimizerStep.
   void step(uint64_t step, double scale, ConstBytes gradientSum, Bytes weights,
             Bytes optimizerState, Bytes halted = {}) const;
 
@@ -91,10 +93,10 @@ private:
   std::vector<at::Tensor> bindAs(const std::byte *flat,
                                  program::DataType type) const;
   at::Tensor startOf(const Slot &slot, const InitialValues *values) const;
-  /// Has the copy say what the parameters say.
+  /// Makes the copy equal to the parameters.
   void refreshCopy(std::byte *weights) const;
-  /// Sets the flag if the sum is not finite. Whether it is set; false on a GPU,
-  /// whose host cannot know.
+  /// Sets the flag if the sum is not finite, and returns the flag. On a GPU it
+  /// returns false, since the host cannot know the flag without waiting.
   bool halts(ConstBytes gradientSum, Bytes halted) const;
   template <typename T>
   void stepOfAdamW(uint64_t step, double scale, ConstBytes gradientSum,
@@ -111,7 +113,7 @@ private:
   std::vector<DecayRun> runs;
 };
 
-/// Throws std::invalid_argument, which names `what`, on other numbers of bytes.
+/// Throws std::invalid_argument, naming `what`, if `bytes` is not `expected`.
 void expectBytes(const char *what, size_t bytes, int64_t expected);
 
 at::ScalarType scalarTypeOf(program::DataType type);

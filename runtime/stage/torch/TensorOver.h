@@ -1,4 +1,4 @@
-//===- TensorOver.h - Tensors over somebody else's bytes --------*- C++ -*-===//
+//===- TensorOver.h - Tensors over the caller's memory ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

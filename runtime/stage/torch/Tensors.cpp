@@ -28,8 +28,8 @@ namespace {
 
 using Counter = std::atomic<int64_t>;
 
-// Counters outlive their threads: a tensor may be freed by another thread,
-// later. The list is never destroyed for the same reason.
+// Counters outlive their threads, because another thread may free a tensor
+// later. For the same reason the list is never destroyed.
 Counter &counterOfThisThread() {
   static std::mutex mutex;
   static auto *counters = new std::list<Counter>;
@@ -42,8 +42,9 @@ Counter &counterOfThisThread() {
 
 thread_local uint64_t mostBytesOfTensor = UINT64_MAX;
 
-// What precedes a tensor's bytes: who pays for them. As large as the alignment
-// that LibTorch's kernels expect, so the bytes keep it.
+// Stored before a tensor's bytes: the counter that they were added to. It is as
+// large as the alignment that LibTorch's kernels expect, so the bytes keep that
+// alignment.
 struct alignas(64) Header {
   Counter *counter;
   size_t bytes;
@@ -94,7 +95,7 @@ private:
                                          : large().take(bytes);
   }
 
-  // Never destroyed, as tensors may outlive everything.
+  // Never destroyed, since tensors may outlive all other objects.
   static KeptMemory &large() {
     static auto *memory = new KeptMemory;
     return *memory;
@@ -108,8 +109,8 @@ void runOnTheseThreads(int64_t count, int64_t grain, const OnRange &work) {
 } // namespace
 
 void setThreads(int threads) {
-  // A thread's first computation takes over the process's last setting; asking
-  // now keeps that from undoing ours.
+  // On a thread's first computation, LibTorch copies the process-wide setting,
+  // which would override ours. This call makes it do so now.
   at::get_num_threads();
   at::set_num_threads(threads < 1 ? 1 : threads);
   runRangesBy(threads > 1 ? runOnTheseThreads : nullptr);
@@ -118,7 +119,7 @@ void setThreads(int threads) {
 void countTensorBytes() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // LibTorch keeps the pointer for good.
+    // LibTorch never frees the allocator.
     c10::SetCPUAllocator(new CountingAllocator, /*priority=*/100);
   });
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a process that runs transformer stages has to say to LibTorch, without
-// LibTorch's headers.
+// Settings that a process with transformer stages makes in LibTorch. This
+// header includes no header of LibTorch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,26 +19,27 @@
 
 namespace chimera::runtime {
 
-/// Computations that the calling thread starts use `threads` threads (at least
-/// 1) from now on. Every rank's thread calls it once before its first action:
-/// the number is a property of the calling thread, and each one has an OpenMP
-/// team of its own, so ranks in one process need the sum of theirs. The
-/// runtime's own loops use them too (Ranges.h).
+/// Sets the number of threads (at least 1) for computations that the calling
+/// thread starts. Every rank's thread calls this once before its first action.
+/// The number belongs to the calling thread. Each thread has its own OpenMP
+/// team, so ranks in one process together need the sum of their numbers. The
+/// runtime's own loops use the same threads (Ranges.h).
 void setThreads(int threads);
 
-/// From now on CPU tensors are counted. Call it once, before the first tensor
-/// is made, from any thread; more calls do nothing. It costs 64 bytes and two
-/// atomic additions a tensor.
+/// Starts counting the bytes of CPU tensors. Call it once, from any thread,
+/// before the first tensor is made; further calls do nothing. It costs 64 bytes
+/// and two atomic additions per tensor.
 void countTensorBytes();
 
-/// Bytes of the living tensors that the calling thread has allocated, whoever
-/// frees them, since countTensorBytes. Between two instructions this is what
-/// the rank's stashes hold; tensors over the caller's bytes do not count.
+/// Bytes of living tensors that the calling thread has allocated since
+/// countTensorBytes. A tensor stops counting when any thread frees it. Tensors
+/// over the caller's bytes do not count. Between two instructions, this is the
+/// size of the rank's stashes.
 int64_t liveTensorBytes();
 
-/// While it lives, no CPU tensor that the calling thread makes may have more
-/// than `mostBytes`: making it throws std::runtime_error. Holds since
-/// countTensorBytes. The innermost one counts.
+/// A limit on the size of each new CPU tensor of the calling thread, while this
+/// object lives. Making a larger tensor throws std::runtime_error. Requires
+/// countTensorBytes. If limits are nested, the innermost one applies.
 class TensorLimit {
 public:
   explicit TensorLimit(uint64_t mostBytes);
@@ -50,7 +51,8 @@ private:
   uint64_t before;
 };
 
-/// That number as the interpreter asks for it. Counting begins with it.
+/// liveTensorBytes as the interpreter's memory meter. The constructor starts
+/// counting.
 class TensorMeter : public MemoryMeter {
 public:
   TensorMeter() { countTensorBytes(); }

@@ -1,4 +1,4 @@
-//===- TextData.cpp - Windows of a sequence of tokens ---------------------===//
+//===- TextData.cpp - Training samples from tokens ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ namespace chimera::runtime {
 
 namespace {
 
-/// What a sample has for a field; null where it has nothing of that name.
+/// Returns a sample's values of a field; null if samples have no such field.
 using Values = std::span<const int64_t> (*)(const Sample &);
 
 Values valuesOf(const std::string &name) {
@@ -54,7 +54,7 @@ void putAs(std::span<const int64_t> values, std::byte *target) {
 
 using Put = void (*)(std::span<const int64_t>, std::byte *);
 
-/// What writes numbers as elements of the type; null where none does.
+/// The function that writes numbers as this type; null if not supported.
 Put putterOf(program::TensorType type) {
   switch (type) {
   case program::TensorType::Boolean:
@@ -73,8 +73,8 @@ Put putterOf(program::TensorType type) {
   }
 }
 
-/// The model's fields, the one with the tokens or their labels under the name
-/// that it has here. Throws unless a sample has them.
+/// The model's fields. The field with the tokens (or their labels) gets the
+/// name `nameOfTokens`. Throws unless samples have all fields.
 std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                          const char *nameOfTokens,
                                          int64_t context, bool pairs) {
@@ -84,7 +84,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
     fields[*ofTokens].name = nameOfTokens;
   for (const program::Field &field : fields) {
     if (field.name == program::kLossScales)
-      continue; // not of a sample
+      continue; // does not come from the sample
     const bool ofSample = field.name == program::kNextSentenceLabel;
     const std::vector<int64_t> shape =
         ofSample ? std::vector<int64_t>() : std::vector<int64_t>{context};
@@ -101,7 +101,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "expected pairs of sentences (--pairs) for a model that predicts "
           "which follow each other");
   }
-  // What follows may be all that a model predicts.
+  // A model may predict only next_sentence_label.
   if (!ofTokens && (nameOfTokens != std::string_view(program::kLabels) ||
                     !std::ranges::count(fields, program::kNextSentenceLabel,
                                         &program::Field::name)))
@@ -157,7 +157,7 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
       form, seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
-  // A text may have any byte.
+  // A text may contain any byte.
   if (!model.package && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
@@ -232,7 +232,8 @@ Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
 Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
   const auto count = static_cast<uint64_t>(heldOutTokens());
   const uint64_t room = count - static_cast<uint64_t>(context) - 1;
-  // In double, for the product of two large numbers; the last is exact.
+  // The product may exceed 64 bits, so this uses double. The last window is
+  // exact.
   const uint64_t start =
       windows < 2 ? 0
                   : static_cast<uint64_t>(static_cast<double>(room) *
@@ -304,8 +305,8 @@ bool TextData::predictsTokensAlone() const {
 
 double TextData::unigramLoss(uint64_t windows) const {
   uint64_t possible = isOfBytes() ? 256 : vocabulary;
-  // Where the model does not say its vocabulary, a token may be any number of
-  // 32 bits, and a list as long as the largest may not fit into memory.
+  // If the model does not state its vocabulary, a token may be any 32-bit
+  // number. A list with the largest one might not fit into memory.
   std::vector<double> counts(std::max<uint64_t>(possible, 1 << 16), 1);
   std::unordered_map<uint64_t, double> others;
   auto countOf = [&](int64_t token) -> double & {

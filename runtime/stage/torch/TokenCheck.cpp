@@ -1,4 +1,4 @@
-//===- TokenCheck.cpp - Whether all tokens are the model's ----------------===//
+//===- TokenCheck.cpp - A check of all tokens before training -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +19,8 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// Threads take blocks of the tokens in order, so that the first token that one
-/// of them finds is soon known to the others.
+/// A parallel search for the first invalid token. Threads take blocks in order,
+/// so they can stop soon after one of them has found a token.
 class Search {
 public:
   Search(const Tokens &tokens, uint64_t limit, uint64_t first, uint64_t end)
@@ -33,7 +33,7 @@ public:
       for (uint64_t i = 1; i < std::min<uint64_t>(threads, blocks); ++i)
         others.emplace_back([this] { work(); });
     } catch (const std::system_error &) {
-      // Those that there are do all of it.
+      // The existing threads do all the work.
     }
     work();
     for (std::thread &other : others)
@@ -49,7 +49,7 @@ private:
   void work() noexcept try {
     while (true) {
       const uint64_t first = next.fetch_add(kBlock);
-      // What comes after the one that was found does not matter.
+      // Blocks after the found token need no search.
       if (first >= std::min(end, found.load()))
         return;
       const std::optional<uint64_t> token =
@@ -84,7 +84,7 @@ uint64_t chimera::runtime::limitOf(const Tokens &tokens, uint64_t vocabulary) {
 std::string chimera::runtime::faultOf(const Tokens &tokens, uint64_t vocabulary,
                                       uint64_t token, int64_t value) {
   const auto bound = static_cast<int64_t>(tokens.bound());
-  // Of a type with a sign.
+  // Only a signed type can have such values.
   const bool isNegative = value >= bound;
   return "expected tokens " +
          (vocabulary > 0

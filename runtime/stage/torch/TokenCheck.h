@@ -1,13 +1,13 @@
-//===- TokenCheck.h - Whether all tokens are the model's --------*- C++ -*-===//
+//===- TokenCheck.h - A check of all tokens before training -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One token beyond the vocabulary would end a run in the step that draws it,
-// and that may be after days. So all tokens are looked at before the first
-// step, as fast as files can be read.
+// A check of all tokens before the first step. A single token outside the
+// vocabulary would end the run in the step that reads it, perhaps after days.
+// The check is as fast as files can be read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,19 +18,19 @@
 
 namespace chimera::runtime {
 
-/// The tokens that a model has: those below its vocabulary and below what the
-/// tokens' own type allows. `vocabulary` 0: the model does not say.
+/// The limit for valid tokens: the vocabulary or the bound of the tokens' type,
+/// whichever is smaller. `vocabulary` is 0 if the model does not state it.
 uint64_t limitOf(const Tokens &tokens, uint64_t vocabulary);
 
-/// "expected tokens of …, got 512 as token 3 of 'FILE'": about a token that is
-/// not below limitOf.
+/// An error message for a token that is not below limitOf: "expected tokens of
+/// …, got 512 as token 3 of 'FILE'".
 std::string faultOf(const Tokens &tokens, uint64_t vocabulary, uint64_t token,
                     int64_t value);
 
-/// Looks for a token that is not below limitOf in the `part`-th of `parts`
-/// equal parts, by `threads` threads. Returns the faultOf the first one, empty
-/// if there is none. Reads nothing if the tokens' type allows no such. Throws
-/// as Tokens::read does.
+/// Searches part `part` of `parts` equal parts for a token that is not below
+/// limitOf, with `threads` threads. Returns faultOf the first such token, or an
+/// empty string. Reads nothing if the tokens' type makes such a token
+/// impossible. Throws like Tokens::read.
 std::string checkTokens(const Tokens &tokens, uint64_t vocabulary,
                         uint32_t threads, uint32_t part = 0,
                         uint32_t parts = 1);

@@ -1,4 +1,4 @@
-//===- TokenFiles.cpp - Tokens as plain numbers ---------------------------===//
+//===- TokenFiles.cpp - Files of tokens as plain numbers ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -68,7 +68,7 @@ public:
   OpenFile(OpenFile &&other) noexcept
       : path(std::move(other.path)), file(std::exchange(other.file, -1)) {}
 
-  /// Returns how many bytes were there.
+  /// Returns the number of bytes that were read.
   size_t read(uint64_t offset, std::span<std::byte> bytes) const {
     const ssize_t count = readAt(file, offset, bytes);
     if (count < 0)
@@ -81,16 +81,16 @@ private:
   int file;
 };
 
-/// llm.c's files begin with these: a number that tells them, the version of the
-/// format, and how many tokens follow.
+/// The start of llm.c's header: a magic number, the version of the format, and
+/// the number of tokens.
 struct Header {
   int32_t magic, version;
   uint32_t tokens;
 };
 constexpr uint64_t kHeaderBytes = 256 * sizeof(int32_t);
 
-/// The bytes of a token by the header; 0 if it is none. Throws
-/// std::runtime_error for one of another version.
+/// The bytes per token according to the header; 0 if it is not a header of
+/// llm.c. Throws std::runtime_error if the version is not supported.
 uint32_t widthOf(const Header &header, const std::string &path) {
   if (header.magic == 20240520 && header.version == 1)
     return 2;
@@ -128,11 +128,11 @@ CHIMERA_VECTOR_WIDTHS uint32_t largest(const uint32_t *tokens, size_t count) {
   return most;
 }
 
-/// Whether numbers look like halves of wider ones, below `vocabulary`: every
-/// second one is no larger than such a token's upper half.
+/// Whether the numbers look like the halves of wider tokens below `vocabulary`:
+/// every second number is at most the upper half of such a token.
 template <typename T>
 bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
-  constexpr size_t kFewest = 64; // fewer may look so by chance
+  constexpr size_t kFewest = 64; // fewer may match by chance
   const uint64_t upper =
       (std::max<uint64_t>(vocabulary, 1) - 1) >> (8 * sizeof(T));
   bool haveLower = false;
@@ -144,12 +144,12 @@ bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
   return haveLower && numbers.size() >= kFewest;
 }
 
-/// Whether numbers of 32 bits look like two tokens of 16 bits each: they are
-/// beyond the vocabulary, and both halves are within it.
+/// Whether 32-bit numbers look like pairs of 16-bit tokens: most are outside
+/// the vocabulary, but all halves are inside.
 bool arePairs(std::span<const uint32_t> numbers, uint64_t vocabulary) {
-  constexpr size_t kFewest = 32; // fewer may look so by chance
+  constexpr size_t kFewest = 32; // fewer may match by chance
   const auto isToken = [&](uint32_t number) { return number < vocabulary; };
-  // A few tokens may just be wrong.
+  // A few numbers inside the vocabulary are possible.
   const auto tokens = std::ranges::count_if(numbers, isToken);
   return numbers.size() >= kFewest &&
          static_cast<size_t>(tokens) < numbers.size() / 2 &&
@@ -158,9 +158,9 @@ bool arePairs(std::span<const uint32_t> numbers, uint64_t vocabulary) {
          });
 }
 
-/// Whether these are characters of a text in ASCII.
+/// Whether the numbers are characters of ASCII text.
 template <typename T> bool areText(std::span<const T> characters) {
-  constexpr size_t kFewest = 64; // fewer may look so by chance
+  constexpr size_t kFewest = 64; // fewer may match by chance
   return characters.size() >= kFewest &&
          std::ranges::all_of(characters, [](T each) {
            return (each >= ' ' && each <= '~') ||
@@ -168,7 +168,7 @@ template <typename T> bool areText(std::span<const T> characters) {
          });
 }
 
-/// Files of numbers of T's size.
+/// Files of numbers of type T.
 template <typename T> class TokenFiles : public Tokens {
 public:
   TokenFiles(const std::vector<std::string> &paths, const TokenOptions &options)
@@ -257,11 +257,11 @@ private:
     OpenFile file;
     std::optional<MegatronIndex> index = std::nullopt;
     uint64_t offset = 0; ///< bytes before its first token
-    uint64_t first = 0;  ///< number of that one in the sequence
+    uint64_t first = 0;  ///< number of its first token in the sequence
     uint64_t count = 0;
   };
 
-  /// The part with the token; the last one for the number after all.
+  /// The part that contains the token; the last part for token == count().
   auto partOf(uint64_t token) const {
     return std::prev(std::upper_bound(
         parts.begin(), parts.end(), token,
@@ -328,10 +328,11 @@ private:
     parts.push_back(std::move(part));
   }
 
-  /// A file whose last tenth is one token: the program that wrote it was
-  /// interrupted after it had made room, and no text is held out.
+  /// Rejects a file whose last tenth is one repeated token. The program that
+  /// wrote it was probably interrupted after it had reserved space.
   void refuseConstantEnd(const Part &part) const {
-    // Texts may be padded to a context. Of a large file some millions show it.
+    // Texts may be padded to a context. In a large file, a few million tokens
+    // are enough.
     constexpr uint64_t kFewest = 1024, kMost = 1 << 22, kBlock = 1 << 16;
     const uint64_t tail = std::clamp(part.count / 10, kFewest, kMost);
     if (part.count < tail)
@@ -357,7 +358,7 @@ private:
     std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
     readPart(part, 0, numbers);
     const auto bytes = std::as_bytes(std::span(numbers));
-    // Numbers of a vocabulary of bytes may be the characters of a text.
+    // With a vocabulary of bytes, the numbers may be characters.
     if (sizeof(T) > 1 &&
         (areText(std::span(reinterpret_cast<const uint8_t *>(bytes.data()),
                            bytes.size())) ||

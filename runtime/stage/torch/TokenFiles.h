@@ -1,13 +1,13 @@
-//===- TokenFiles.h - Tokens as plain numbers -------------------*- C++ -*-===//
+//===- TokenFiles.h - Files of tokens as plain numbers ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Files of little-endian numbers. They are not read into memory: each call
-// reads what it gives. (Nor are they mapped: a file that becomes shorter is an
-// error then, not a signal.)
+// Files of little-endian numbers. Each call reads only its result; files are
+// neither read into memory completely nor mapped. So a file that shrinks causes
+// an error and not a signal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,16 +29,16 @@ namespace chimera::runtime {
 /// The status of a file or a pipe. Throws std::runtime_error for anything else.
 struct stat statusOfData(const std::string &path);
 
-/// Throws std::runtime_error if the file has a known format, in place of what
-/// it was taken for. Not for pipes.
+/// Throws std::runtime_error if the file has another known format than the
+/// assumed one. Requires a file and not a pipe.
 void refuseKnownFormat(const std::string &path, TakenFor takenFor);
 
-/// The bytes of a token by the file's index or header; 0 if it has neither.
-/// Throws std::runtime_error if what they say cannot be.
+/// The bytes per token according to the file's index or header; 0 if it has
+/// neither. Throws std::runtime_error if the index or the header is invalid.
 uint32_t widthSaidBy(const std::string &path);
 
-/// Opens files of tokens of `width` bytes: 1, 2 or 4. Throws as openTokens
-/// does.
+/// Opens files whose tokens have `width` bytes: 1, 2 or 4. Throws like
+/// openTokens.
 std::unique_ptr<Tokens> openTokenFiles(const std::vector<std::string> &files,
                                        uint32_t width,
                                        const TokenOptions &options);

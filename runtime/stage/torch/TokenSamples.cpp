@@ -1,4 +1,4 @@
-//===- TokenSamples.cpp - Samples made of a sequence of tokens ------------===//
+//===- TokenSamples.cpp - Samples from a sequence of tokens ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,9 +18,9 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The tokens that a pair has beside its sentences.
+/// The number of [CLS] and [SEP] tokens in a pair.
 constexpr size_t kMarks = 3;
-/// A token that is no label's.
+/// A mark in the labels: this token is never masked.
 constexpr int64_t kMark = -1;
 } // namespace
 
@@ -67,8 +67,8 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const size_t ofFirst = 1 + draw(2) % (length - 1);
 
   std::vector<int64_t> text(context);
-  // At most `count` tokens of a document from `from` on in the text, of which
-  // only `known` are of that document as far as the files say.
+  // At most `count` tokens of one document in `text`, starting at `from`.
+  // According to the files, that document ends at `known` in `text`.
   const auto sentence = [&](size_t from, size_t count, size_t known) {
     const size_t last = std::max(from, std::min(from + count, known));
     const auto begin = text.begin() + static_cast<ptrdiff_t>(from);
@@ -77,7 +77,7 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
       end = std::find(begin, end, *form.documentEnd);
     return std::span<const int64_t>(begin, end);
   };
-  // Where the first document in the text begins.
+  // The start of the first document in `text`.
   const auto begin = [&] {
     size_t from = 0;
     while (form.documentEnd && from < context &&
@@ -99,7 +99,8 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const auto addMark = [&](int64_t token, int64_t segment) {
     add({&token, 1}, segment, /*areMarks=*/true);
   };
-  // How much of the text from token `place` on is of the document at `from`.
+  // The index in `text` at which the document at index `from` ends, according
+  // to the files. `text` starts at token `place`.
   const auto knownOf = [&](uint64_t place, size_t from) {
     return from == context
                ? context
@@ -130,7 +131,7 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   return sample;
 }
 
-/// Makes labels of the tokens that are chosen alone.
+/// Keeps only the labels of chosen tokens.
 void TokenSamples::mask(Sample &sample, uint64_t key) const {
   std::vector<int64_t> words;
   for (int64_t label : sample.labels)
@@ -138,7 +139,7 @@ void TokenSamples::mask(Sample &sample, uint64_t key) const {
       words.push_back(label);
   for (size_t i = 0; i < context; ++i) {
     const int64_t word = std::exchange(sample.labels[i], kIgnored);
-    // 53 bits make a number in [0, 1).
+    // 53 random bits give a number in [0, 1).
     if (word == kMark ||
         static_cast<double>(mix({key, i, 0}) >> 11) * 0x1p-53 >=
             form.masking->rate)

@@ -1,14 +1,15 @@
-//===- TokenSamples.h - Samples made of a sequence of tokens ----*- C++ -*-===//
+//===- TokenSamples.h - Samples from a sequence of tokens -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a language model is given of a text: a window of it, whose labels are
-// the same one token later; or, as BERT is trained (Devlin et al., NAACL'19,
-// section 3.1 and appendix A), some tokens masked, in one window or in a pair
-// of sentences.
+// Samples for a language model. A sample is a window of the text whose labels
+// are the same window, one token later. Alternatively, some tokens are masked,
+// as in the
+// training of BERT (Devlin et al., NAACL'19, section 3.1 and appendix A), in
+// one window or in a pair of sentences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +24,22 @@
 
 namespace chimera::runtime {
 
-/// A label that does not count, as PyTorch's losses have it.
+/// The label that PyTorch's losses ignore.
 inline constexpr int64_t kIgnored = -100;
 
-/// Of each sample's tokens those that are chosen, each with probability `rate`,
-/// are to be predicted. In their place stands `token`, in one of ten another
-/// token of the sample, in one of ten they stay. All other labels are kIgnored.
+/// Masked tokens. Each token of a sample is chosen with probability `rate`, and
+/// the model must predict it. Of the chosen tokens, 80 % are replaced by
+/// `token`, 10 % by another token of the sample, and 10 % stay. The labels of
+/// all tokens that were not chosen are kIgnored.
 struct Masking {
   int64_t token;
   double rate;
 };
 
-/// Two sentences, [CLS] A [SEP] B [SEP] [PAD] …: in half of the samples B is
-/// what follows A, in the others it is from elsewhere. One in ten is shorter
-/// than the context, of any length. The three tokens are never masked.
+/// Pairs of sentences: [CLS] A [SEP] B [SEP] [PAD] …. In half of the samples, B
+/// follows A in the text; in the others, B is from elsewhere. One pair in ten
+/// gets a random length, which may be shorter than the context. These three
+/// tokens are never masked.
 struct Pairing {
   int64_t classification, separator, padding;
 };
@@ -44,38 +47,39 @@ struct Pairing {
 struct SampleForm {
   std::optional<Masking> masking = std::nullopt;
   std::optional<Pairing> pairing = std::nullopt;
-  /// Ends a document: no sentence of a pair goes beyond it, nor beyond an end
-  /// that the files say.
+  /// The token that ends a document. A sentence of a pair never continues past
+  /// it, nor past a document end that the files state.
   std::optional<int64_t> documentEnd = std::nullopt;
 };
 
-/// The names are those of the fields (runtime/program/Fields.h). `attention` is
-/// 0 where a token is padding, `segments` 1 in the second sentence.
+/// The members are named after the fields (runtime/program/Fields.h).
+/// `attention` is 0 for padding and else 1. `segments` is 1 in the second
+/// sentence.
 struct Sample {
   std::vector<int64_t> tokens, labels, segments, attention;
-  int64_t nextSentence = 0; ///< 0 where the second follows the first, else 1
+  int64_t nextSentence = 0; ///< 0 if the second one follows the first, else 1
 };
 
-/// A part of a sequence of tokens.
+/// A contiguous range of a sequence of tokens.
 struct TokenRange {
   uint64_t first, count;
 };
 
 class TokenSamples {
 public:
-  /// Fills the span with the tokens from a number on.
+  /// Fills the span with the tokens from the given number on.
   using Read = std::function<void(uint64_t, std::span<int64_t>)>;
-  /// How many tokens come before the end of the document that has a token.
+  /// The number of tokens before the end of the document that contains a token.
   using DocumentEnd = std::function<uint64_t(uint64_t)>;
 
-  /// Throws std::invalid_argument where pairs are asked for and the context has
-  /// no room for two tokens, or no masking comes with them.
+  /// Throws std::invalid_argument if pairs are requested and the context is
+  /// shorter than 5 tokens.
   TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
                const SampleForm &form, uint64_t seed);
 
-  /// The sample of `part`, of more than context tokens, that begins at token
-  /// `first`, which has context more behind it there. What is drawn for it is a
-  /// function of the seed, the step and its number.
+  /// The sample that starts at token `first` in `part`. Requires that at least
+  /// `context` tokens of `part` follow that token. Random choices depend only
+  /// on the seed, the step and the sample's number.
   Sample at(uint64_t first, TokenRange part, uint64_t step,
             uint64_t number) const;
 

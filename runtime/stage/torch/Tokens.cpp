@@ -1,4 +1,4 @@
-//===- Tokens.cpp - Sequences of tokens in files --------------------------===//
+//===- Tokens.cpp - A sequence of tokens in files -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// A byte is a token.
+/// A text, each byte of which is a token.
 class Text : public Tokens {
 public:
   Text(const std::string &path, uint64_t mostBytes) : path(path) {
@@ -50,8 +50,8 @@ public:
       fail(std::strerror(errno));
   }
 
-  /// Throws std::runtime_error if the bytes are of another format, or too many
-  /// are 0: no text has such.
+  /// Throws std::runtime_error if the bytes have another known format, or if
+  /// more than 1 % of them are 0.
   void expectText() const {
     if (text.empty())
       return;
@@ -104,7 +104,8 @@ private:
   std::vector<uint8_t> text;
 };
 
-/// Whose bytes are no tokens unless somebody says so.
+/// Throws std::runtime_error: the bytes of this file are tokens only if the
+/// user says so.
 [[noreturn]] void refuseBytes(const std::string &path, uint64_t vocabulary) {
   if (const auto status = statusOfData(path);
       S_ISREG(status.st_mode) && status.st_size == 0)
@@ -132,7 +133,8 @@ chimera::runtime::openTokens(const std::vector<std::string> &files,
     return openTokenFiles(files, 2, options);
   if (options.format == TokenFormat::UInt32)
     return openTokenFiles(files, 4, options);
-  // Bytes may begin like a header, but what has an index is what that says.
+  // With TokenFormat::Bytes, a header is ignored, since bytes may look like
+  // one. An index is not ignored.
   const uint32_t width = mayBeText                      ? widthSaidBy(first)
                          : MegatronIndex::beside(first) ? 1
                                                         : 0;

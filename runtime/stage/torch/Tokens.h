@@ -1,19 +1,21 @@
-//===- Tokens.h - Sequences of tokens in files ------------------*- C++ -*-===//
+//===- Tokens.h - A sequence of tokens in files -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a model trains on, as one sequence of numbers: the bytes of a text, or
-// files that a tokenizer wrote beforehand, as little-endian numbers of 16 or 32
-// bits: nanoGPT's files, which have nothing else, llm.c's, which begin with a
-// header of 256 numbers, and Megatron's, which have an index beside them
-// (MegatronIndex.h). Several files of one kind are one sequence, in the order
-// in which they are given.
+// Training data as one sequence of numbers. It is either the bytes of a text,
+// or files that a tokenizer wrote, as little-endian numbers of 16 or 32 bits:
+// - nanoGPT's files, which have only these numbers;
+// - llm.c's files, which start with a header of 256 numbers;
+// - Megatron's files, which have an index beside them (MegatronIndex.h).
 //
-// Token files are not read into memory: each call reads what it gives. (Nor are
-// they mapped: a file that becomes shorter is an error then, not a signal.)
+// Several files of one kind form one sequence, in the given order.
+//
+// Token files are not read into memory: each call reads only its result. They
+// are not mapped into memory either, so that a file that shrinks causes an
+// error and not a signal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,56 +31,59 @@
 
 namespace chimera::runtime {
 
-/// A sequence of tokens. Calls may come from any thread.
+/// A sequence of tokens. Any thread may call this.
 class Tokens {
 public:
   virtual ~Tokens() = default;
   virtual uint64_t count() const = 0;
-  /// Fills `tokens` with those from `first` on. Throws std::runtime_error where
-  /// they cannot be read. Requires that there are so many.
+  /// Fills `tokens` with the tokens from `first` on. Requires that they exist.
+  /// Throws std::runtime_error if they cannot be read.
   virtual void read(uint64_t first, std::span<int64_t> tokens) const = 0;
-  /// Differs where the tokens do: of all of a text; of files too long for that,
-  /// of their lengths and of blocks spread over them.
+  /// A digest of the tokens. For a text, it covers all bytes. For token files
+  /// it covers their lengths and blocks spread over them, since they may be too
+  /// long.
   virtual uint64_t digest() const = 0;
-  /// The files, for people.
+  /// The names of the files, for messages.
   virtual std::string where() const = 0;
-  /// The place of a token, for people: "token 3 of 'FILE'".
+  /// The place of a token, for messages: "token 3 of 'FILE'".
   virtual std::string placeOf(uint64_t token) const = 0;
-  /// One more than the largest number that a token can be. What a file holds
-  /// beyond it is a number below 0 of a type with a sign.
+  /// The largest valid token plus one. If the file's type is signed, values
+  /// from this one on are negative numbers.
   virtual uint64_t bound() const = 0;
-  /// How many tokens come before the end of the document that has the token, as
-  /// far as the files say; count() if they say nothing. Throws like `read`.
+  /// The number of tokens before the end of the document that contains `token`,
+  /// according to the files; count() if they do not say. Throws like `read`.
   virtual uint64_t documentEnd(uint64_t token) const {
     (void)token;
     return count();
   }
-  /// The first of the `count` tokens from `first` on that is not below `limit`.
-  /// Throws like `read`, and requires the same.
+  /// The first of `count` tokens from `first` on that is not less than `limit`.
+  /// Requires that these tokens exist. Throws like `read`.
   virtual std::optional<uint64_t> findBeyond(uint64_t limit, uint64_t first,
                                              uint64_t count) const = 0;
 };
 
-/// What files hold. `Auto`: what an index beside them or their first bytes say,
-/// else, for a model of 256 tokens alone, a text.
+/// The contents of files. `Auto`: as an index beside the file or the file's
+/// header says. Without these, a text, if the model has exactly 256 tokens.
 enum class TokenFormat { Auto, Bytes, UInt16, UInt32 };
 
-/// Every rank has the whole of a text in memory: 4 GiB.
+/// The maximum size of a text, 4 GiB: every rank has all of it in memory.
 inline constexpr uint64_t kMostTextBytes = uint64_t{1} << 32;
 
 struct TokenOptions {
   TokenFormat format = TokenFormat::Auto;
-  uint64_t vocabulary = 0;             ///< of the model; 0: it does not say
+  uint64_t vocabulary = 0;             ///< of the model; 0 if not stated
   uint64_t mostBytes = kMostTextBytes; ///< of a text
-  /// Whether plain numbers are what the format says, however they look.
+  /// If true, plain numbers are accepted as `format` without plausibility
+  /// checks.
   bool areTrusted = false;
 };
 
-/// Opens `files`, of which there is one or more. A text is one file or pipe.
-/// Throws std::runtime_error if a file cannot be read, is of another kind, like
-/// a device, is too long, or is not of the format: is of another that is known
-/// (FileFormats.h), contradicts its header or index, has half a token, looks
-/// like wider numbers or, with `Auto`, is no text, or none for the model.
+/// Opens one or more files. A text is one file or pipe. Throws
+/// std::runtime_error if a file cannot be read, is neither a file nor a pipe,
+/// is too long, or does not match `options.format`. A file does not match if it
+/// has another known format (FileFormats.h), contradicts its header or index,
+/// ends with a part of a token, or looks like wider numbers. With `Auto`, it
+/// does not match if it is not a text, or not a text for the model.
 std::unique_ptr<Tokens> openTokens(const std::vector<std::string> &files,
                                    const TokenOptions &options);
 

@@ -1,4 +1,4 @@
-//===- TransformerStage.cpp - A transformer's layers with LibTorch --------===//
+//===- TransformerStage.cpp - GPT-2's layers in LibTorch ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,9 +25,8 @@ namespace {
 
 using at::Tensor;
 
-// From the forward: the root of the graph and the leaf at which it ends. The
-// graph holds what autograd saved; the output itself is not needed and not
-// kept.
+// The stash of a forward: the graph's root, and its leaf, the input. The graph
+// owns what autograd saved. The output is not needed and not kept.
 struct ForwardStash : Stash {
   Parameters parameters;
   torch::autograd::Edge root;
@@ -35,7 +34,7 @@ struct ForwardStash : Stash {
   const std::byte *weights;
 };
 
-// From the input gradient: there is no graph any more.
+// The stash of an input gradient. The graph no longer exists.
 struct WeightStash : Stash {
   std::vector<ParameterUse> uses;
   const std::byte *weights;
@@ -96,7 +95,7 @@ public:
     stash->weights = weights.data();
     stash->parameters.all = layers.weights().bindComputed(weights.data());
 
-    // Clones, for the caller may reuse its buffers before the backward.
+    // Clones, since the caller may reuse its buffers before the backward.
     Tensor x, targets;
     if (layers.hasEmbedding())
       x = tokens(input, microBatch).clone();
@@ -172,12 +171,12 @@ private:
     return sums;
   }
 
-  // Runs the graph of `stash`: its parameters get theirs, the input's gradient
-  // is written.
+  // Executes the graph of `stash`: computes or saves the gradients of
+  // parameters and writes the input gradient.
   void differentiate(ForwardStash &stash, MicroBatch microBatch,
                      ConstBytes outputGradient, Bytes inputGradient) const {
-    // Cloned, for a use may keep it, and autograd may use it as memory for a
-    // sum. A backward on CPU runs in the calling thread.
+    // A clone, since a ParameterUse may keep it and autograd may sum in its
+    // memory. A backward on the CPU runs in the calling thread.
     torch::autograd::Engine::get_default_engine().execute(
         {stash.root}, {gradientOfOutput(microBatch, outputGradient).clone()},
         /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);
@@ -203,8 +202,8 @@ private:
                 layers.hasEmbedding() ? 0 : boundaryBytes / microBatch.parts);
   }
 
-  // Keeps nothing. The same kernels run as with a graph, on memory of the same
-  // alignment (hence the clones), and give the same bits.
+  // A forward without stash. It runs the same kernels as with a graph, on
+  // memory of the same alignment (hence the clones), and gives the same bits.
   void forwardOnly(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
                    ConstBytes weights, Bytes output, bool drops) const {
     at::NoGradGuard noGraph;
@@ -218,13 +217,13 @@ private:
           microBatch, output);
   }
 
-  // A part's mean over its own samples is as many times its share of the whole
-  // micro-batch's as there are parts.
+  // The mean loss of a part, divided by the number of parts, is the part's
+  // share of the micro-batch's mean loss.
   void write(const Tensor &result, MicroBatch microBatch, Bytes output) const {
     if (!layers.hasHead()) {
       activation(output, microBatch).copy_(result);
     } else if (place.isCuda) {
-      // To ask for the number would be to wait for the GPU.
+      // result.item() would wait for the GPU.
       view(output, {}, at::kDouble)
           .copy_(result.to(at::kDouble).div_(int64_t{microBatch.parts}));
     } else {
@@ -233,7 +232,7 @@ private:
     }
   }
 
-  // `saved` as what it has to be.
+  // Casts `saved` to the expected type.
   template <typename S>
   static S &expectStash(const std::unique_ptr<Stash> &saved,
                         ConstBytes weights) {
@@ -248,7 +247,8 @@ private:
     return *stash;
   }
 
-  // A loss's own gradient is one, and goes to each part's mean by its share.
+  // The gradient of the micro-batch's loss is one, and each part gets an equal
+  // share of it.
   Tensor gradientOfOutput(MicroBatch microBatch, ConstBytes bytes) const {
     return layers.hasHead()
                ? at::full({}, 1. / microBatch.parts,
@@ -272,8 +272,8 @@ private:
 
   Place place;
   Gpt2 layers;
-  std::shared_ptr<const InitialValues> values; ///< null: they are drawn
-  int64_t rows; ///< samples of a whole micro-batch
+  std::shared_ptr<const InitialValues> values; ///< if null, they are drawn
+  int64_t rows; ///< samples in a whole micro-batch
   int64_t context, width;
   int64_t tokenBytes, boundaryBytes; ///< of a whole micro-batch
 };
@@ -283,7 +283,7 @@ private:
 std::unique_ptr<Stage>
 makeWholeModel(const program::ProgramT &program,
                std::shared_ptr<const InitialValues> values) {
-  // Checked here too: the number of layers is asked of the model.
+  // The number of layers is needed before the constructor checks the model.
   return std::make_unique<TransformerStage>(
       program, 0, program.model ? program::layerCount(*program.model) : 0,
       Place(), std::move(values));

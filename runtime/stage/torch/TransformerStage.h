@@ -1,28 +1,28 @@
-//===- TransformerStage.h - A transformer's layers with LibTorch -*- C++
-//-*-===//
+//===- TransformerStage.h - GPT-2's layers in LibTorch ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs a contiguous range of a model's layers with LibTorch's kernels and
-// autograd, in the program's types. Weights and weight gradients are tensors
-// over the caller's bytes, laid out by runtime/program/Layers.h: nothing is
-// copied, and gradients accumulate in place.
+// A stage that runs a contiguous range of GPT-2's layers with LibTorch's
+// kernels and autograd, in the program's types. Weights and weight gradients
+// are tensors over the caller's bytes, laid out by runtime/program/Layers.h.
+// Nothing is copied, and gradients accumulate in place.
 //
-// In bfloat16 a stage computes with the copy of the parameters, which each
-// update makes anew. Products and weight gradients are summed in float32, and
-// so are the statistics of norms and the loss from the logits on.
+// In bfloat16, a stage computes with a bfloat16 copy of the parameters, which
+// every update makes again. Products and weight gradients are summed in
+// float32. Statistics of norms, and the computation from the logits to the
+// loss, are in float32 too.
 //
-// The loss is a micro-batch's mean cross-entropy over its tokens in nats, as
-// one float64 whatever the program's types.
+// The loss is the mean cross-entropy per token of a micro-batch, in nats. It is
+// one float64, whatever the program's types are.
 //
-// A stash owns all that it needs but the weights: also a copy of the stage's
-// input, so that the caller may reuse that buffer once the forward is done. Its
-// bytes are the sum of layerCost(...).stashBytes.
+// A stash owns everything that the backward needs except the weights. It
+// includes a copy of the stage's input, so the caller may reuse that buffer
+// after the forward. Its size is the sum of layerCost(...).stashBytes.
 //
-// README.md says how random numbers are derived.
+// Random.h says how random numbers are derived.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,26 +38,29 @@
 
 namespace chimera::runtime {
 
-/// Stage `stage` of the program, a StageFactory. Throws std::invalid_argument
-/// where the program has no model, one that Layers.h refuses, a stage whose
-/// layers or bytes are not the model's, tied parameters that are not its, or an
-/// optimizer that it refuses.
+/// Makes stage `stage` of the program; it is a StageFactory. Throws
+/// std::invalid_argument if the program has no model, if Layers.h rejects the
+/// model or the optimizer, or if the stage's layers, its bytes or its tied
+/// parameters do not match the model.
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
-/// In that place; its parameters begin with `values` unless they are null.
+/// The same on the device `place`. `values` are the initial parameters; if
+/// null, they are drawn at random.
 std::unique_ptr<Stage>
 makeTransformerStage(const program::ProgramT &program, uint32_t stage,
                      const Place &place,
                      std::shared_ptr<const InitialValues> values = nullptr);
 
-/// The whole model as one stage, first and last at once: `forward` takes tokens
-/// and labels and gives the loss. Its weights are all layers' in order. Throws
-/// like the above, but does not look at the program's stages or workers.
+/// Makes one stage of the whole model, which is both the first and the last
+/// stage: `forward` takes tokens and labels and computes the loss. Its weights
+/// are the weights of all layers, in order. Throws like makeTransformerStage,
+/// but does not check the program's stages and workers.
 std::unique_ptr<Stage>
 makeWholeModel(const program::ProgramT &program,
                std::shared_ptr<const InitialValues> values = nullptr);
 
-/// The whole model as it says what comes next. Throws likewise.
+/// Makes a next-token predictor of the whole model. Throws like
+/// makeTransformerStage.
 std::unique_ptr<Predictor>
 makeGpt2Predictor(const program::ProgramT &program,
                   const InitialValues *values = nullptr);

@@ -1,4 +1,4 @@
-//===- Transposed.cpp - Matrices that files hold transposed ---------------===//
+//===- Transposed.cpp - Matrices stored transposed in files ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@
 namespace chimera::runtime {
 namespace {
 
-/// Some columns of a matrix, or a part of one: a range of the transpose.
+/// Several whole columns of a matrix, or a part of one column: a contiguous
+/// range of the transpose.
 struct Block {
   uint64_t column, columns;
   uint64_t row, rows;
@@ -23,8 +24,8 @@ struct Block {
   uint64_t elements() const { return columns * rows; }
 };
 
-/// Calls `visit` with each block, in the transpose's order, until it gives
-/// false.
+/// Calls `visit` with each block in the transpose's order. Stops and returns
+/// false if `visit` returns false.
 template <typename Visit>
 bool eachBlock(const MatrixShape &shape, Visit visit) {
   const uint64_t most = kBlockBytes / shape.elementBytes;
@@ -38,7 +39,7 @@ bool eachBlock(const MatrixShape &shape, Visit visit) {
   return true;
 }
 
-/// Calls `copy` with the places in bytes of each of a block's elements in the
+/// For each element of a block, calls `copy` with its byte offsets in the
 /// matrix and in the block.
 template <typename Copy>
 void eachElement(const MatrixShape &shape, const Block &block, Copy copy) {
@@ -50,7 +51,7 @@ void eachElement(const MatrixShape &shape, const Block &block, Copy copy) {
 }
 
 void copyElement(std::byte *to, const std::byte *from, uint64_t bytes) {
-  // Of a constant size it is one move.
+  // With a constant size, memcpy is a single move.
   if (bytes == 4)
     std::memcpy(to, from, 4);
   else

@@ -1,13 +1,14 @@
-//===- Transposed.h - Matrices that files hold transposed -------*- C++ -*-===//
+//===- Transposed.h - Matrices stored transposed in files -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A matrix of memory is row-major. Its transpose is row-major in a file: the
-// matrix's columns, one after another. They are read and written in blocks of
-// at most kBlockBytes, which is all the memory that these functions take.
+// In memory, a matrix is row-major. In the file, its transpose is row-major:
+// the columns of the matrix, one after another. Reading and writing work on
+// blocks of at most kBlockBytes, so these functions need no more temporary
+// memory than that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,13 +29,13 @@ struct MatrixShape {
   uint64_t rows, columns, elementBytes;
 };
 
-/// Fills the matrix. `read` fills a block with what the transpose has at so
-/// many bytes from its begin.
+/// Fills the matrix. `read(offset, block)` must fill the block with the bytes
+/// of the transpose from byte `offset` on.
 void readTransposed(const MatrixShape &shape, Bytes matrix,
                     const std::function<void(uint64_t, Bytes)> &read);
 
-/// Gives the blocks of the transpose, one after another, to `write`, until it
-/// gives false, which is then what this gives too.
+/// Calls `write` with the blocks of the transpose, in order. Stops and returns
+/// false if `write` returns false.
 bool writeTransposed(const MatrixShape &shape, ConstBytes matrix,
                      const std::function<bool(ConstBytes)> &write);
 

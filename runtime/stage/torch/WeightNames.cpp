@@ -1,4 +1,4 @@
-//===- WeightNames.cpp - What files of weights call parameters ------------===//
+//===- WeightNames.cpp - Names of parameters in files ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,8 +33,8 @@ constexpr char kIgnored[] = "ignored";
 constexpr char kExpected[] =
     "expected a name or {\"name\": NAME, \"transposed\": true}, got ";
 
-/// The number that these are the digits of; none if they are not, or too many
-/// to add such a number to.
+/// The number with these digits. None if they are not digits, or are too many
+/// to add an offset safely.
 std::optional<int64_t> numberOf(std::string_view digits) {
   if (digits.empty() || digits.size() > 9 ||
       (digits.size() > 1 && digits[0] == '0') ||
@@ -44,10 +44,10 @@ std::optional<int64_t> numberOf(std::string_view digits) {
 }
 
 struct Match {
-  std::optional<int64_t> number; ///< that {n} stands for, if there is {n}
+  std::optional<int64_t> number; ///< matched by {n}, if the pattern has {n}
 };
 
-/// How `name` is `pattern`; none if it is not.
+/// Matches `name` with `pattern`; none if it does not match.
 std::optional<Match> match(std::string_view pattern, std::string_view name) {
   constexpr std::string_view kNumber = "{n}";
   const size_t at = pattern.find(kNumber);
@@ -64,8 +64,8 @@ std::optional<Match> match(std::string_view pattern, std::string_view name) {
   return number ? std::optional(Match{number}) : std::nullopt;
 }
 
-/// Puts numbers in the places of {n}, {n+1} and the like. Empty if it can, else
-/// what is wrong.
+/// Replaces {n}, {n+1} and so on by numbers. Returns an empty string, or an
+/// error.
 std::string fill(std::string &name, const std::optional<int64_t> &n) {
   std::string filled;
   for (size_t at = 0; at < name.size();) {
@@ -94,7 +94,7 @@ std::string fill(std::string &name, const std::optional<int64_t> &n) {
   return name == "__metadata__" ? "a tensor cannot have that name" : "";
 }
 
-/// What an entry says; none if it is none.
+/// The tensor in an entry; none if the entry is invalid.
 std::optional<NamedTensor> tensorIn(const json &entry) {
   if (entry.is_string())
     return NamedTensor{entry.get<std::string>()};
@@ -116,8 +116,9 @@ bool isListOfNames(const json &value) {
                      [](const json &name) { return name.is_string(); });
 }
 
-/// Parses the text, and calls `onRepeated` with each key that an object has
-/// again: a parser keeps the last one. Throws json::parse_error.
+/// Parses the text. Calls `onRepeated` with each key that occurs twice in an
+/// object, since the parser silently keeps the last one. Throws
+/// json::parse_error.
 template <typename OnRepeated>
 json parse(const std::string &text, OnRepeated onRepeated) {
   std::vector<std::set<std::string>> open; // keys of objects

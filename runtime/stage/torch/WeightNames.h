@@ -1,4 +1,4 @@
-//===- WeightNames.h - What files of weights call parameters ----*- C++ -*-===//
+//===- WeightNames.h - Names of parameters in files -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +14,12 @@
 //      {"name": "transformer.h.{n-1}.mlp.c_fc.weight", "transposed": true},
 //    "ignored": ["transformer.h.{n}.attn.bias"]}
 //
-// In a parameter's name {n}, once, stands for a number. In the tensor's name
-// the number takes the place of {n}, one less that of {n-1}, two more that of
-// {n+2}. A transposed tensor is a matrix with its rows and columns exchanged. A
-// parameter without an entry keeps its name. A file that is read may also have
-// tensors whose names are in "ignored", where {n} stands for a number too; they
-// are not read.
+// In a parameter's name, {n} matches a number; it may occur once. In the
+// tensor's name, {n} is replaced by that number, {n-1} by the number minus one,
+// and {n+2} by the number plus two. "transposed" means that the file has the
+// matrix with rows and columns exchanged. A parameter without an entry keeps
+// its name. When a file is read, tensors that match a name in "ignored" are
+// skipped; {n} matches any number there too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,11 +34,11 @@
 
 namespace chimera::runtime {
 
-/// Empty if the program has a model that Layers.h accepts, else why there are
-/// no weights to read or write.
+/// An empty string if the program has a model that Layers.h accepts, else the
+/// reason why there are no weights to read or write.
 std::string checkHasWeights(const program::ProgramT &program);
 
-/// A parameter's tensor in files of weights.
+/// The tensor of a parameter in files of weights.
 struct NamedTensor {
   std::string name;
   bool isTransposed = false;
@@ -46,23 +46,26 @@ struct NamedTensor {
 
 class WeightNames {
 public:
-  /// Every parameter has its own name.
+  /// Every parameter keeps its name.
   WeightNames() = default;
 
   /// Reads a file of names. Throws std::runtime_error, with the file and all
-  /// entries that are wrong, if it cannot be read, has more than 1 MiB or is no
-  /// such object; if an entry is not used by any parameter of the program, a
-  /// parameter uses two entries, or two parameters have one tensor; if the
-  /// tensor of a parameter is ignored or, without being a matrix, transposed.
+  /// wrong entries:
+  /// - if the file cannot be read, is larger than 1 MiB or is not such an
+  ///   object;
+  /// - if no parameter of the program uses an entry, if a parameter uses two
+  ///   entries, or if two parameters have the same tensor;
+  /// - if the tensor of a parameter is ignored, or is transposed but not a
+  ///   matrix.
   WeightNames(const program::ProgramT &program, const std::string &path);
 
   NamedTensor tensorOf(const std::string &parameter) const;
 
-  /// Whether a file that is read may have a tensor of this name beside those of
-  /// parameters.
+  /// Whether a file may have a tensor of this name in addition to the
+  /// parameters' tensors.
   bool isIgnored(const std::string &tensor) const;
 
-  /// Of the file; 0 without one.
+  /// A digest of the file; 0 if there is no file.
   uint64_t digest() const { return fileDigest; }
 
 private:

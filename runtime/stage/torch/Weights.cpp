@@ -1,11 +1,11 @@
-//===- Weights.cpp - A model's weights on disk ----------------------------===//
+//===- Weights.cpp - Files of weights -------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Checkpoint.h says what a file is.
+// See Checkpoint.h for the file format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,8 @@ static_assert(std::endian::native == std::endian::little,
 struct FileTensor {
   std::string parameter; // its name in the model
   NamedTensor named;
-  program::Parameter held; // by the program
-  uint64_t begin, end;     // in the data, and in the program's flat weights
+  program::Parameter held; // as the program describes it
+  uint64_t begin, end;     // bytes in the data and in the flat weights alike
 
   std::vector<int64_t> shape() const {
     std::vector<int64_t> shape = held.shape;
@@ -69,7 +69,7 @@ std::string typeOf(const program::ProgramT &program) {
   return program.weight_type == program::DataType::Float64 ? "F64" : "F32";
 }
 
-// The header of a file of these, before the data. Ordered, so that equal
+// The header of a file with these tensors. Keys are ordered, so that equal
 // weights give equal files.
 std::string headerOf(const program::ProgramT &program,
                      const std::vector<FileTensor> &tensors) {
@@ -86,7 +86,7 @@ std::string headerOf(const program::ProgramT &program,
   return text;
 }
 
-// Which of a tied model's tensors is the first layer's tied one.
+// The number of the tied parameter within the first layer of a tied model.
 size_t tiedNumber(const program::ProgramT &program) {
   const program::ModelT &model = *program.model;
   const uint32_t last = program::layerCount(model) - 1;
@@ -94,7 +94,7 @@ size_t tiedNumber(const program::ProgramT &program) {
     if (const program::ParameterNumber start =
             program::startsAs(model, last, number);
         start.layer != last || start.number != number)
-      return start.number; // the first layer's come first
+      return start.number; // the first layer's parameters are first in the file
 }
 
 uint64_t dataBytesOf(const program::ProgramT &program) {
@@ -104,7 +104,7 @@ uint64_t dataBytesOf(const program::ProgramT &program) {
       program::bytesOf(program.weight_type));
 }
 
-// Whether there is a model, and `bytes` of weights are what it has.
+// Whether the program has a model whose weights have `bytes` bytes.
 bool fits(const program::ProgramT &program, size_t bytes, std::string &error) {
   error = checkHasWeights(program);
   if (!error.empty())
@@ -124,7 +124,7 @@ MatrixShape matrixOf(const std::vector<int64_t> &shape,
           static_cast<uint64_t>(program::bytesOf(type))};
 }
 
-// "F32", "BF16" or "F16".
+// A list such as: "F32", "BF16" or "F16".
 std::string listed(std::span<const FileType> types) {
   std::string text;
   for (size_t i = 0; i < types.size(); ++i)
@@ -186,13 +186,13 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
   if (const std::string problem = checkHasWeights(program); !problem.empty())
     fail(problem);
 
-  // Every difference is reported, for one cause shows in many tensors.
+  // Reports every difference, since one cause affects many tensors.
   std::string differences;
   auto differs = [&](const std::string &name, const std::string &what) {
     differences += "\n  " + program::printable(name) + ": " + what;
   };
   const std::span<const FileType> types = readableAs(type);
-  // Tensors of other types, by type: how many, and the first.
+  // For each wrong type: the number of tensors and the first one's name.
   std::map<std::string, std::pair<size_t, std::string>> ofOtherTypes;
   auto typeOf = [&](const std::string &name,
                     const Checkpoint::Tensor &tensor) -> const FileType * {
@@ -242,7 +242,7 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
     if (fileType != &types.front())
       ++converted[fileType->name];
   }
-  // A tied model has its matrix once, and some checkpoints have it twice.
+  // Some checkpoints store a tied model's matrix a second time.
   const FileTensor *tied = program::isTied(*program.model)
                                ? &expected[tiedNumber(program)]
                                : nullptr;
@@ -315,7 +315,7 @@ uint64_t SavedWeights::digest() const {
 
 void SavedWeights::read(const std::string &name, program::DataType wanted,
                         const std::vector<int64_t> &shape, Bytes memory) const {
-  // The constructor has compared types and shapes.
+  // The constructor has checked types and shapes.
   const auto found = ranges.find(name);
   const auto elementBytes = static_cast<uint64_t>(program::bytesOf(type));
   if (found == ranges.end() || wanted != type ||

@@ -1,15 +1,16 @@
-//===- Weights.h - A model's weights on disk --------------------*- C++ -*-===//
+//===- Weights.h - Files of weights -----------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Parameters (or their gradients) as a safetensors file: tensors named
-// as Layers.h names them, "layers.<n>.<parameter>" or as an exported model's
-// module does, so a file does not depend on stages, workers or schedule. Any
-// safetensors library reads it. A tied model's has no head.weight: its matrix
-// is layers.0.token_embedding. WeightNames.h gives tensors other names, and
+// Files of weights. A file has a model's parameters (or their gradients) in
+// safetensors format, which any safetensors library can read. Tensors have the
+// names of Layers.h: "layers.<n>.<parameter>", or the module's name for an
+// exported model. So a file does not depend on stages, workers or schedule. The
+// file of a tied model has no head.weight: that matrix is
+// layers.0.token_embedding. WeightNames.h maps tensors to other names and
 // transposes them.
 //
 //===----------------------------------------------------------------------===//
@@ -29,42 +30,44 @@
 
 namespace chimera::runtime {
 
-/// Writes the whole model's flat `weights`, layers in order, to `path`: whole
-/// or not at all (writeWhole). False, with the reason in `error`, if there is
-/// no model that Layers.h accepts, the sizes do not fit or the file cannot be
-/// written.
+/// Writes the whole model's flat `weights`, with layers in order, to `path`,
+/// either completely or not at all (writeWhole). Returns false, with the reason
+/// in `error`, if there is no model that Layers.h accepts, if the size is
+/// wrong, or if the file cannot be written.
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const std::string &path, std::string &error,
                  const WeightNames &names = {},
                  program::Existing existing = program::Existing::Replaced);
 
-/// The size of the file that it writes. Requires a model that Layers.h accepts.
+/// The size of the file that saveWeights writes. Requires a model that Layers.h
+/// accepts.
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names = {});
 
-/// Such a checkpoint (Checkpoint.h) as the values that a program's parameters
-/// begin with. Of a file each call of `read` reads no more than it gives.
+/// The initial parameters of a program from a checkpoint (Checkpoint.h). A call
+/// of `read` reads only the bytes of that parameter.
 class SavedWeights : public InitialValues {
 public:
-  /// Tensors may have the program's weight type or a narrower one, whose values
-  /// are converted exactly (Widen.h). A tied model's matrix may be there under
-  /// another name too, with equal values. Throws std::runtime_error if it is no
-  /// checkpoint whose tensors fill its files and share no data, or if its
-  /// tensors' names, shapes or types do not fit the program's model; the
-  /// message lists every difference, of types each once.
+  /// Tensors may have the program's weight type, or a narrower type, whose
+  /// values are converted exactly (Widen.h). A second copy of a tied model's
+  /// matrix, under another name, is allowed if its values are equal. Throws
+  /// std::runtime_error if the checkpoint is invalid, if its tensors overlap or
+  /// leave gaps in its files, or if their names, shapes or types do not match
+  /// the program's model. The message lists every difference; each wrong type
+  /// is listed only once.
   SavedWeights(const program::ProgramT &program, const std::string &path,
                const WeightNames &names = {});
 
   void read(const std::string &name, program::DataType type,
             const std::vector<int64_t> &shape, Bytes memory) const override;
 
-  /// Of the headers, and of the begin, the middle and the end of each tensor:
-  /// to read all of a file is not every rank's matter. Throws
-  /// std::runtime_error where it cannot be read.
+  /// A digest of the headers and of three blocks of each tensor (begin, middle
+  /// and end), so that not every rank has to read whole files. Throws
+  /// std::runtime_error if a file cannot be read.
   uint64_t digest() const;
 
-  /// What is converted: "78 tensors of BF16, converted to F32 exactly"; empty
-  /// if nothing is.
+  /// A description of the conversions: "78 tensors of BF16, converted to F32
+  /// exactly". Empty if nothing is converted.
   std::string conversion() const;
 
 private:
@@ -84,7 +87,7 @@ private:
   program::DataType type; ///< of the program's weights
   Checkpoint checkpoint;
   std::map<std::string, Range> ranges;          ///< by parameter
-  std::map<std::string_view, size_t> converted; ///< tensors, by type
+  std::map<std::string_view, size_t> converted; ///< number of tensors, by type
 };
 
 } // namespace chimera::runtime

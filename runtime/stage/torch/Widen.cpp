@@ -1,4 +1,4 @@
-//===- Widen.cpp - Elements of files in a wider type ----------------------===//
+//===- Widen.cpp - Conversion of file elements to a wider type ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,7 +40,7 @@ void widenTo(const FileType &fileType, ConstBytes from, Bytes to) {
   case FileType::F32:
     return convert<float, To>(from, to);
   case FileType::F64:
-    break; // the widest
+    break; // no conversion needed
   }
   std::memcpy(to.data(), from.data(), to.size());
 }

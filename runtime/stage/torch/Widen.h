@@ -1,4 +1,4 @@
-//===- Widen.h - Elements of files in a wider type --------------*- C++ -*-===//
+//===- Widen.h - Conversion of file elements to a wider type ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,19 +17,19 @@
 
 namespace chimera::runtime {
 
-/// A type of elements in safetensors files.
+/// An element type in safetensors files.
 struct FileType {
   enum Kind { F32, F64, BF16, F16 } kind;
-  std::string_view name; ///< in a header
+  std::string_view name; ///< in a file's header
   uint64_t bytes;
 };
 
-/// The types whose values are all values of weights of `type`, which is Float32
-/// or Float64: that type first.
+/// The file types whose values can be converted exactly to `type`, which is
+/// Float32 or Float64. The first one is `type` itself.
 std::span<const FileType> readableAs(program::DataType type);
 
-/// Fills `to` with elements of `type` that are those of `from`, which has as
-/// many, exactly. Requires a type that is readable.
+/// Converts all elements of `from` to `type`, exactly. Requires a file type in
+/// readableAs(type), and as many elements in `to` as in `from`.
 void widen(const FileType &fileType, ConstBytes from, program::DataType type,
            Bytes to);
 

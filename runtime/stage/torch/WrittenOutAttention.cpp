@@ -21,8 +21,8 @@ namespace {
 
 using at::Tensor;
 
-/// Some heads at a time, so that their probabilities, before and after dropout,
-/// stay in the caches.
+/// Attention on a few heads at a time, so that their probabilities stay in the
+/// caches.
 class WrittenOut {
 public:
   WrittenOut(const Tensor &projected, int64_t heads, const Dropout &dropout)
@@ -30,7 +30,8 @@ public:
         width(projected.size(2) / 3 / heads), dropout(dropout),
         options(projected.options().requires_grad(false)) {}
 
-  /// Of [B, T, 3 C]. Keeps the masks where there are any and `keep` says so.
+  /// `projected` is [samples, tokens, 3 width]. If `keep` is true, dropout
+  /// masks are saved for the backward.
   Tensor forward(const Tensor &projected, bool keep) {
     std::vector<Tensor> all = headsOf(projected, 3);
     Tensor mixed = at::empty_like(all[0]);
@@ -52,7 +53,7 @@ public:
         .reshape({samples, tokens, heads * width});
   }
 
-  /// The gradient of `projected`, from that of the output.
+  /// The gradient of `projected`, given the gradient of the output.
   Tensor backward(const Tensor &projected, const Tensor &ofOutput) {
     std::vector<Tensor> all = headsOf(projected, 3);
     const Tensor given = headsOf(ofOutput, 1)[0];
@@ -84,7 +85,8 @@ public:
   }
 
 private:
-  /// Probabilities that are made at a time, or those of one head.
+  /// The maximum number of probabilities per block; a block has at least one
+  /// head.
   static constexpr int64_t kAtOnce = 1 << 18;
 
   template <typename Work> void forBlocks(const Work &work) const {
@@ -96,8 +98,8 @@ private:
 
   double scale() const { return 1 / std::sqrt(static_cast<double>(width)); }
 
-  /// The `parts` side by side in the last dimension, of all heads: [B * heads,
-  /// T, width] each.
+  /// Splits the last dimension into `parts` and separates the heads. Returns a
+  /// tensor [samples * heads, tokens, width of a head] for each part.
   std::vector<Tensor> headsOf(const Tensor &x, int64_t parts) const {
     return x.reshape({samples, tokens, parts, heads, width})
         .permute({2, 0, 3, 1, 4})
@@ -105,7 +107,7 @@ private:
         .unbind(0);
   }
 
-  /// What hides later tokens: to add to scores.
+  /// The causal mask, which is added to the scores.
   Tensor hides() const {
     return at::full({tokens, tokens}, -std::numeric_limits<double>::infinity(),
                     options)
@@ -127,7 +129,7 @@ private:
   std::vector<Tensor> masks;
 };
 
-/// A graph is run once, so the node gives away what it holds.
+/// A graph is executed once, so the node releases its tensors.
 class WrittenOutNode final : public torch::autograd::Node {
 public:
   WrittenOutNode(Tensor projected, WrittenOut attention)
@@ -155,8 +157,8 @@ Tensor writtenOutAttention(const Tensor &projected, int64_t heads,
   Tensor mixed;
   {
     at::NoGradGuard noGraph;
-    // A GPU's kernels draw for the rank's thread, and a backward runs in
-    // another.
+    // On a GPU, masks are saved: the backward runs in another thread, which
+    // cannot use the kernels of the rank's thread.
     mixed =
         attention.forward(projected.detach(), isGraph && projected.is_cuda());
   }

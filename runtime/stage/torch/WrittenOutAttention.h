@@ -16,9 +16,9 @@
 
 namespace chimera::runtime {
 
-/// As `attend` (Attention.h), for any device and type. For its backward it
-/// keeps `projected` alone and makes the probabilities again; on a GPU with
-/// dropout also the masks.
+/// The same as `attend` (Attention.h), for any device and type, without a fused
+/// kernel. Only `projected` is saved for the backward, which computes the
+/// probabilities again. On a GPU with dropout, the masks are saved too.
 at::Tensor writtenOutAttention(const at::Tensor &projected, int64_t heads,
                                const Dropout &dropout);
 

@@ -1,4 +1,4 @@
-//===- Accelerator.cpp - GPUs over CUDA and NCCL --------------------------===//
+//===- Accelerator.cpp - GPUs with CUDA and NCCL --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,13 +19,14 @@
 using namespace chimera::runtime;
 
 namespace {
-/// What CUDA and NCCL read when they start; what is set already stays.
+/// Sets variables that CUDA and NCCL read when they start, unless they are
+/// already set.
 void setEnvironment(const AcceleratorOptions &options) {
-  // Streams beyond these share queues of the hardware: one that waits for
-  // another rank would hold up what that rank waits for.
+  // Streams beyond this number share hardware queues. A stream that waits for
+  // another rank could then block an operation that the other rank waits for.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  // Connects for NCCL's own sums when communicators are made, not within the
-  // first step.
+  // NCCL connects for its own all-reduces when communicators are made, not in
+  // the first step.
   if (options.ownAllReduce)
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
@@ -77,7 +78,7 @@ public:
   }
 
 private:
-  /// What the ranks of a run share, one object for all of them.
+  /// The hub that the ranks of a run share.
   std::shared_ptr<local::Hub> hubOf(uint64_t run, uint32_t ranks) {
     std::lock_guard lock(mutex);
     std::erase_if(hubs, [](const auto &each) { return each.second.expired(); });
@@ -91,7 +92,7 @@ private:
   const TensorLibrary library;
   const uint32_t count;
   const NoTensors none;
-  std::mutex mutex;                                   ///< guards the hubs
+  std::mutex mutex;                                   ///< for hubs
   std::map<uint64_t, std::weak_ptr<local::Hub>> hubs; ///< by run
 };
 } // namespace

@@ -1,4 +1,4 @@
-//===- Accelerator.h - GPUs over CUDA and NCCL ------------------*- C++ -*-===//
+//===- Accelerator.h - GPUs with CUDA and NCCL ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 
 namespace chimera::runtime {
 
-/// What the accelerator needs of the library that stages compute with.
+/// The functions of the tensor library that stages compute with.
 struct TensorLibrary {
   /// See cuda::DeviceOptions.
   std::function<std::shared_ptr<void>(cudaStream_t)> aroundWork = {};
@@ -21,7 +21,7 @@ struct TensorLibrary {
   std::function<std::shared_ptr<Graphs>()> makeGraphs = {};
 };
 
-/// Throws std::runtime_error where CUDA finds no GPU.
+/// Throws std::runtime_error if CUDA finds no GPU.
 std::unique_ptr<Accelerator>
 makeCudaAccelerator(const AcceleratorOptions &options,
                     const TensorLibrary &library);

@@ -1,13 +1,13 @@
-//===- Module.cpp - What chimera-run loads to run on GPUs -----------------===//
+//===- Module.cpp - Entry point of the module for CUDA --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The one place that knows CUDA and LibTorch's side of it: LibTorch computes on
-// the stream of the queue whose work calls it, and says how much memory its
-// tensors have.
+// The connection between the runtime's CUDA devices and LibTorch. LibTorch
+// computes on the stream of the queue whose work calls it, and reports how much
+// memory its tensors use.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- Module.h - How the module for CUDA is entered ------------*- C++ -*-===//
+//===- Module.h - Entry point of the module for CUDA ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@ namespace chimera::runtime {
 
 inline constexpr const char *kCudaModule = "chimera_cuda.so";
 
-/// The one function of the module. Its name changes with what passes through
-/// it. The caller owns the result. Throws as loadCuda does.
+/// The only function of the module. Its name changes whenever its interface
+/// changes. The caller owns the result. Throws like loadCuda.
 inline constexpr const char *kMakeAccelerator = "chimeraMakeAccelerator4";
 using MakeAccelerator = Accelerator *(const AcceleratorOptions &);
 

@@ -19,12 +19,12 @@
 using namespace chimera::runtime;
 
 namespace {
-/// Where a rank computes.
+/// The GPU and the process of a rank.
 struct Seat {
   std::array<char, 256> host;
-  std::array<char, 32> gpu; ///< its address on the bus
-  uint64_t process;         ///< no two have the same
-  uint64_t run;             ///< of its process
+  std::array<char, 32> gpu; ///< PCI bus address
+  uint64_t process;         ///< unique per process
+  uint64_t run;             ///< unique in its process
   int ordinal;
 
   bool hasHostOf(const Seat &other) const {
@@ -38,8 +38,8 @@ struct Seat {
   }
 };
 
-/// A process's own number would not do: in containers there may be several of
-/// the same.
+/// A random number. The process id is not unique, since several containers may
+/// use the same ids.
 uint64_t ownProcess() {
   static const uint64_t drawn = [] {
     std::random_device random;
@@ -62,7 +62,7 @@ Seat ownSeat(const cuda::CudaDevice &device) {
   return seat;
 }
 
-/// Those of all ranks.
+/// The seats of all ranks.
 std::vector<Seat> tellSeats(const Seat &own, Control &control,
                             std::chrono::milliseconds timeout) {
   const uint32_t self = control.rank();
@@ -114,8 +114,8 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
   if (anyShares && std::ranges::all_of(seats, [&](const Seat &seat) {
         return seat.hasHostOf(own);
       })) {
-    // Ranks that it takes to be on several hosts meet over the network, which
-    // has to be the same for all.
+    // NCCL takes these ranks to be on several hosts, so they communicate over a
+    // network. All must use the same one.
     setenv("NCCL_NET", "Socket", 0);
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }

@@ -15,25 +15,25 @@
 
 namespace chimera::runtime {
 
-/// Where the ranks of a run compute.
+/// The assignment of a run's ranks to GPUs.
 struct Seating {
-  uint32_t ranksOnGpu = 1; ///< that have this rank's GPU
-  /// Whether ranks share GPUs, and all are threads of this process.
+  uint32_t ranksOnGpu = 1; ///< number of ranks on this rank's GPU
+  /// Whether ranks share GPUs and all ranks are threads of this process.
   bool isShared = false;
-  /// Where that is so: the number of the GPU of each rank, and a number of the
-  /// run that no other one of this process has.
+  /// Only if isShared: the GPU number of each rank, and a number of the run
+  /// that is unique in this process.
   std::vector<int> gpus = {};
   uint64_t run = 0;
 };
 
-/// Finds out whether ranks share GPUs. All ranks call it together, before NCCL
-/// starts, which refuses two ranks on one GPU of one host.
+/// Finds out whether ranks share GPUs. All ranks must call this together,
+/// before NCCL starts, since NCCL rejects two ranks on one GPU of one host.
 ///
-/// Where ranks that are processes share one, each that does tells NCCL that it
-/// is on a host of its own (NCCL_HOSTID), and NCCL then moves their messages
-/// through sockets: slow, but it shows that a program runs. What the
-/// environment says already stays. Throws std::invalid_argument where threads
-/// of one process share a GPU and other ranks are in other processes.
+/// If ranks that are processes share a GPU, each of them tells NCCL that it is
+/// on a separate host (NCCL_HOSTID). NCCL then sends their messages through
+/// sockets. This is slow, but shows that a program runs. Variables that are
+/// already set are not changed. Throws std::invalid_argument if threads of one
+/// process share a GPU while other ranks are in other processes.
 Seating seatRanks(const cuda::CudaDevice &device, Control &control,
                   std::chrono::milliseconds timeout);
 

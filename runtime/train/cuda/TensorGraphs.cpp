@@ -1,4 +1,4 @@
-//===- TensorGraphs.cpp - Graphs of what LibTorch puts on GPUs ------------===//
+//===- TensorGraphs.cpp - Graphs of LibTorch's operations on GPUs ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,9 +20,9 @@
 using namespace chimera::runtime;
 
 namespace {
-/// Held while a graph is made or ended: both change the generator of random
-/// numbers that all graphs of a GPU share. Who holds it waits for no other
-/// rank.
+/// Must be held while a graph is captured or destroyed, since both modify the
+/// random number generator that all graphs of a GPU share. A thread that holds
+/// it never waits for another rank.
 std::mutex &making() {
   static std::mutex mutex;
   return mutex;
@@ -55,16 +55,17 @@ class TensorGraphSet final : public GraphSet {
 public:
   std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
     std::lock_guard lock(making());
-    // What the actions have taken without graphs would stay unused.
+    // Frees cached memory from executions without graphs, which would stay
+    // unused.
     c10::cuda::CUDACachingAllocator::emptyCache();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
-    // Other threads go on as they like.
+    // Other threads may continue to use CUDA.
     graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     try {
       calls();
     } catch (...) {
-      // Its end fails too, says less, and may leave the allocators with a
-      // graph that is no more.
+      // capture_end fails too, with a less useful message, and may leave a
+      // destroyed graph registered in the allocators.
       const auto device = c10::cuda::current_device();
       attempt([&] { graph->capture_end(); });
       attempt([&] {

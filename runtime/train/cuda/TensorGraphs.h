@@ -1,4 +1,4 @@
-//===- TensorGraphs.h - Graphs of what LibTorch puts on GPUs ----*- C++ -*-===//
+//===- TensorGraphs.h - Graphs of tensor operations -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace chimera::runtime {
 
-/// Of the GPU that is current on the calling thread. Tensors that are made
-/// while a graph is captured lie in memory that its set keeps.
+/// Graphs for the current GPU of the calling thread. Tensors that are made
+/// while a graph is captured are in memory that the graph's set keeps.
 std::shared_ptr<Graphs> makeTensorGraphs();
 
 } // namespace chimera::runtime
