@@ -204,7 +204,7 @@ def main():
     parser.add_argument("--only", help="the launcher")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
-    if options.torchrun:  # absolute, because a host's processes may start in another folder
+    if options.torchrun:  # hosts' processes start elsewhere
         options.torchrun = str(pathlib.Path(options.torchrun).absolute())
     if lack := missing():
         print("skipped: hosts of namespaces need", lack)

@@ -343,7 +343,7 @@ def main():
     parser.add_argument("--only", help="the script")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # raises SystemExit, so that everything is cleaned up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # cleans up on the way out
     if lack := missing(*COMMANDS):
         print("skipped: a Slurm on hosts of namespaces needs", lack)
         return
