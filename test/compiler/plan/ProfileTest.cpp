@@ -252,7 +252,7 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
   EXPECT_EQ(read(whole, whole), nothing);
   EXPECT_EQ(read(split, split), nothing);
   EXPECT_EQ(read(smallProfile(), split),
-            ""); // only the last stage's halves are new
+            ""); // new: the last stage's halves
   EXPECT_EQ(missingKinds(machine.profiles), kBackward | kRecompute);
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   for (bool isWholeFirst : {true, false}) {

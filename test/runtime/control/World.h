@@ -16,7 +16,7 @@
 
 namespace chimera::runtime::test {
 
-/// Control of one kind among so many ranks.
+/// Control of one kind among `ranks` ranks.
 struct World {
   enum Kind { InProcess, Tcp } kind;
   uint32_t ranks;
@@ -27,7 +27,7 @@ void PrintTo(const World &world, std::ostream *stream);
 std::vector<World> worlds();
 
 /// Runs `body` once for each rank of a world, on a thread with a control of its
-/// own, which leaves when `body` has returned everywhere, or at once.
+/// own. A control leaves when `body` has returned at all ranks, or at its own.
 enum class Leave { Together, AtOnce };
 void onEachRank(const World &world, const std::function<void(Control &)> &body,
                 Leave leave = Leave::Together);
