@@ -116,8 +116,7 @@ private:
   Line<double> line;
   Way way;
   double share = 0;
-  std::vector<std::vector<std::unique_ptr<Stash>>>
-      stashes; // by stage, then part
+  std::vector<std::vector<std::unique_ptr<Stash>>> stashes; // by stage, part
 };
 
 double largest(const std::vector<double> &values) {

@@ -80,8 +80,7 @@ TEST(TensorsTest, countsWhatTheCallerAllocated) {
     EXPECT_EQ(liveTensorBytes(), 0);
     at::Tensor own = at::zeros({3}, at::kDouble);
     EXPECT_EQ(liveTensorBytes(), 24);
-    mine.reset(),
-        view.reset(); // counts for the allocating thread, not for this one
+    mine.reset(), view.reset(); // counted for the thread that allocated it
     EXPECT_EQ(liveTensorBytes(), 24);
   }).join();
   EXPECT_EQ(liveTensorBytes(), before);
