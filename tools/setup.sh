@@ -115,7 +115,7 @@ if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
   [ $export = yes ] || exit 0
 fi
 
-# Another reader of MLIR, for a test.
+# xDSL, another reader of MLIR, for a test.
 install_xdsl() {
   if [ $full = yes ] && [ ! -x "$venv/bin/xdsl-opt" ]; then
     echo "setup: installing xDSL $xdsl_version in $venv"
@@ -123,7 +123,7 @@ install_xdsl() {
       "xdsl==$xdsl_version"
   fi
 }
-# A stamp is written last, so an interrupted installation is taken up again.
+# A stamp is written last, so an interrupted installation is resumed.
 installed() { grep -qsx "torch==$torch_version $1" "$venv/.installed"; }
 if installed export || { [ $export = no ] && installed cuda; } ||
   { [ $export$cuda = nono ] && installed light; }; then
@@ -148,8 +148,8 @@ else
   echo "setup: installing LibTorch $torch_version in $venv (0.6 GB to fetch)"
   "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \
     "torch==$torch_version"
-  # LibTorch itself is linked with two libraries of CUDA alone, of the versions
-  # that the wheel says. It asks for them by way of cuda-toolkit.
+  # LibTorch itself is linked with only two libraries of CUDA. The wheel states their
+  # versions, directly or through cuda-toolkit.
   required() { # PACKAGE REGEX: those of its requirements that match, without markers
     "$venv/bin/python" -c 'import importlib.metadata, re, sys
 for line in importlib.metadata.requires(sys.argv[1]):
