@@ -1,5 +1,6 @@
-// Actions have effects: no standard pass merges, drops or moves them, though
-// equal micro-batches' forwards look alike and their results may be unused.
+// Actions have effects, so no standard pass merges, drops or moves them.
+// Otherwise equal micro-batches' forwards would look alike, and unused results
+// could be dropped.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled > %t.scheduled
 // RUN: chimera-opt %t.scheduled --cse --canonicalize | diff %t.scheduled -
