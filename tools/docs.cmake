@@ -1,6 +1,6 @@
 # Writes the reference of ops, attributes, types and passes from the .td files:
-# OUTPUT/dialect/Chimera.md and OUTPUT/passes/Passes.md. The target `docs` runs
-# it on the source folder, a test in the build folder to compare.
+# OUTPUT/dialect/Chimera.md and OUTPUT/passes/Passes.md. The target `docs` writes
+# to the source folder. A test writes to the build folder and compares.
 #
 #   cmake -DTABLEGEN=mlir-tblgen -DINCLUDES=-IDIR,-IDIR -DSOURCE=DIR
 #         -DOUTPUT=DIR -P docs.cmake
@@ -10,11 +10,12 @@ string(REPLACE "," ";" INCLUDES "${INCLUDES}")
 function(write_reference file title td)
   execute_process(COMMAND ${TABLEGEN} ${ARGN} ${INCLUDES} ${SOURCE}/${td}
     OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-  # A mark for generators of sites; elsewhere a stray word.
+  # Only site generators understand this mark.
   string(REPLACE "[TOC]\n\n" "" text "${text}")
-  # Empty lines at a block's end, which git calls a whitespace error.
+  # git calls empty lines at the end of a file a whitespace error.
   string(REGEX REPLACE "\n+$" "\n" text "${text}")
-  # Not every description ends with the empty line that headings want.
+  # A heading needs an empty line before it, and not every description ends with
+  # one.
   string(REGEX REPLACE "([^\n])\n(##+ )" "\\1\n\n\\2" text "${text}")
   string(REPLACE "don't manually edit -->\n"
     "change ${td} and build the target docs -->\n${title}" text "${text}")
