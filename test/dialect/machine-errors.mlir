@@ -12,7 +12,7 @@ chimera.machine @m devices(1) memory(16 Gib) speed(1)
 
 // -----
 
-// Not a whole number of bytes.
+// The memory is not a whole number of bytes.
 // expected-error@below {{expected bytes, such as 4096 or 16 GiB, got 0.5 (units: }}
 chimera.machine @m devices(1) memory(0.5) speed(1)
 

@@ -45,7 +45,7 @@ chimera.machine @m devices(1) memory(1 GiB) tensor_parallel(2)
 
 // -----
 
-// Not similar to any clause.
+// The word is not similar to any clause, so none is suggested.
 // expected-error@below {{weight_type, activation_type, got "zzz"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") zzz {
 }

@@ -69,8 +69,8 @@ def check(args, folder, over):
 
 
 def check_sharing(args, folder):
-    """If ranks share cores, the machine states the speed of a rank that has a core
-    alone."""
+    """Even if ranks share cores, the machine states the speed of a rank that has a core
+    for itself."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     file = folder / "shared.mlir"
     output = grid.run(

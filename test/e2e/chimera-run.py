@@ -211,7 +211,7 @@ class Test(Runs):
         self.assertIn(profile["cores_per_rank"] * ranks,
                       range(1, len(os.sched_getaffinity(0)) + 1))
         layers = [stage["layers"] for stage in profile["stages"]]
-        # Consecutive, embedding and head included.
+        # The stages have consecutive layers, embedding and head included.
         self.assertEqual(layers[0][0], 0)
         self.assertEqual([last for _, last in layers],
                          [first for first, _ in layers[1:]]

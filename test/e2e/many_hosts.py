@@ -52,7 +52,8 @@ def with_timeout(timeout, use):
 
 
 def missing(*commands):
-    """The names of what is missing for hosts of namespaces, or None."""
+    """The names of the missing commands that hosts of namespaces need, else "root" if
+    the user is not root, else None."""
     needed = ("ip", "unshare", "nsenter", "setpriv", *commands)
     absent = [command for command in needed if not shutil.which(command)]
     return ", ".join(absent) or (None if os.geteuid() == 0 else "root")

@@ -146,8 +146,8 @@ class Test(unittest.TestCase):
                       "to start", errors)
 
     def test_a_rank_that_is_stopped_while_all_start(self):
-        """Stopped over TCP, between the meeting and the first step; one rank must
-        name it."""
+        """Over TCP, a rank is stopped between the meeting and the first step. Another
+        rank must name it."""
         victim = 2
         for _ in range(3):
             ranks = [subprocess.Popen(

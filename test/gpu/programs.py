@@ -167,8 +167,8 @@ def main():
     (options.to / "models.json").write_text(json.dumps(trained, indent=1))
     table = [compiled(case[:3]) | {"model": case[3]} for case in timed()]
     for each in table:
-        # The stages that PyTorch must build, because there is no compiler where this is
-        # read.
+        # PyTorch must build these stages. They are written here because the machine
+        # that reads this file has no compiler.
         dump = json.loads(
             grid.run(options.tools / "chimera-translate", "--program-to-json",
                      options.to / each["program"])

@@ -2,7 +2,7 @@
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --split-input-file -o /dev/null 2>&1 | FileCheck %s
 
-// Not a word of the notation.
+// Q1 is not a word of the notation.
 // CHECK: offset :9:29: error: 'chimera.order' op expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 (a range), B0.1 (a part), .3 (idle slots) or |, got Q1
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -224,7 +224,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Neither a placement nor an order.
+// The pipeline has neither a placement nor an order.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected schedule(NAME), or a chimera.direction for each pipeline and a chimera.order for each worker
 chimera.pipeline @p stages(2) micro_batches(2)
 

@@ -5,7 +5,7 @@
 // RUN: not chimera-opt %t.both --chimera-verify-scheduled 2>&1 | FileCheck %s
 // RUN: not chimera-opt %t.both --chimera-communicate 2>&1 | FileCheck %s
 // CHECK: 'chimera.order' op expected no order beside a scheduled step, which has its own: run chimera-recompute where it has recomputes, else delete it
-// The step is what is written, not the order.
+// The written order is that of the step, not the order beside it.
 // RUN: chimera-opt %t.both --chimera-write-order | FileCheck %s --check-prefix=WRITTEN
 // WRITTEN: chimera.order 0 "F0 F1 B0 B1"
 //

@@ -15,7 +15,7 @@ chimera.pipeline @p of @missing stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// Not a model.
+// The symbol is not a model.
 // expected-error@below {{expected a chimera.model @p, found none}}
 chimera.pipeline @p of @p stages(2) micro_batches(2) schedule("gpipe")
 

@@ -23,7 +23,7 @@ chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") receive_window(
 
 // -----
 
-// Not an error if the window is not given: then it is large enough.
+// If the window is not given, it is large enough, and there is no error.
 chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") {
   chimera.worker 0 holds [] {
     %0 = chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 : !chimera.arriving<!chimera.gradient<8>>

@@ -1,5 +1,5 @@
-// With one stream per device, sends and the receive after them are one group,
-// whatever their workers are. A post after that receive is not in the same
+// With one stream per device, sends and the receive after them are one group
+// even for different peers. A post after that receive is not in the same
 // group.
 //
 // RUN: chimera-compile %s --messages=stream-per-device -o %t

@@ -2,7 +2,7 @@
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --split-input-file | FileCheck %s
 //
-// A window that was chosen before is chosen again.
+// A chosen window that the module has already is replaced by a new choice.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")' | chimera-opt --chimera-to-projected | sed 's/holds \[[0-9, ]*\]/& window 2/' | chimera-opt --chimera-choose-window | FileCheck %s --check-prefix=ANEW --implicit-check-not="window 2"
 // ANEW: chimera.worker 0 holds [0, 0] {
 
@@ -56,7 +56,8 @@ chimera.pipeline @two stages(2) micro_batches(3) schedule("gpipe") receive_windo
 
 // -----
 
-// As many as there are messages.
+// With a window as large as the number of messages, all receives are posted at
+// the start.
 // CHECK-LABEL: chimera.pipeline @all
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0

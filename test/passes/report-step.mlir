@@ -12,7 +12,7 @@
 // CHECK-NEXT: for each sample 5.5
 // CHECK-NEXT: makespan 39
 
-// The same over time: A is a wait for an all-reduce, U an update.
+// The step over time. A is a wait for an all-reduce, U an update.
 // RUN: chimera-opt %t/p.mlir --chimera-to-scheduled --chimera-print-timeline="forward=2 backward=4 update=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=GRID
 // GRID: P0 {{.*}} B1 = = = u3 A0 = = U0{{$}}
 // GRID: P1 {{.*}} B1 = = = u2 A1 = = U1 . . . . .{{$}}

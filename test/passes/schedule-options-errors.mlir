@@ -25,13 +25,14 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// A scheme from the literature is no typing error.
+// A scheme from the literature that is not supported yet. The message does not
+// suggest a similar name.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-h1", which is not supported yet: give its placement and its order (chimera.direction, chimera.order)}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-h1")
 
 // -----
 
-// Nor is a name that resembles another one only a little.
+// No name is suggested if the given one is not similar to any.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-x9"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-x9")
 
@@ -86,7 +87,7 @@ chimera.pipeline @p stages(5) micro_batches(8) schedule("chimera", {pipelines = 
 
 // -----
 
-// Neither a number nor a word.
+// The option is neither a number nor a string.
 // expected-error@below {{expected an integer or a string for the schedule's option "pipelines", got [4]}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = [4]})
 

@@ -17,7 +17,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// It is the result of an action without a worker.
+// The summed value is the result of an action without a worker.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
@@ -31,7 +31,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// It is the result of another all-reduce.
+// The summed value is the result of another all-reduce.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)

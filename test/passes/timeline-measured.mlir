@@ -47,7 +47,7 @@
 // SAME-NEXT: starts: no differences
 // SAME-NEXT: step: 9.1 ms measured, 9.1 ms predicted, +0.0 %
 
-// Of two copies, the slower one or the one with the given number.
+// With two copies, the slower one is shown, or the one with the given number.
 // RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); e = d['traceEvents']; e += [dict(x, pid=1, dur=x['dur'] - (x['name'] == 'update of stage 0')) for x in e if x['ph'] == 'X']; json.dump(d, open(sys.argv[2], 'w'))" %S/Inputs/measured.json %t.two
 // RUN: sed 's/("1f1b")/& data_parallel(2)/' %s > %t.two.mlir
 // RUN: chimera-opt %t.two.mlir --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.two" -o /dev/null | FileCheck %s --check-prefix=SLOWEST

@@ -13,7 +13,7 @@ chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 // CHECK: %[[FIRST:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 1
 // CHECK-NEXT: %[[A:.*]]:2 = chimera.split pipeline 0 stage 0(%[[FIRST]]) : ({{.*}}) -> (!chimera.weight_gradient<160>, !chimera.weight_gradient<{{[0-9]+}}>)
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.split pipeline 0 stage 1(%[[LAST]]) : ({{.*}}) -> (!chimera.weight_gradient<{{[0-9]+}}>, !chimera.weight_gradient<160>)
-// One pipeline with one copy has nothing else to sum.
+// One pipeline with one copy needs no other sum.
 // CHECK-NEXT: %[[T:.*]]:2 = chimera.all_reduce stage 0 tied 1 width 1(%[[A]]#0, %[[B]]#1)
 // CHECK-NEXT: chimera.all_reduce stage 1 width 1({{.*}} -> !chimera.loss<8>
 // CHECK-NEXT: %[[G1:.*]] = chimera.join pipeline 0 stage 1(%[[B]]#0, %[[T]]#1)

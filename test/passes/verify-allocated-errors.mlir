@@ -19,7 +19,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Not allocated: neither arguments nor results have buffers.
+// Neither arguments nor results have buffers, so the worker is not allocated.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a buffer for each result}}
   chimera.worker 0 holds [0, 0] {
@@ -112,7 +112,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// They are overwritten through another buffer that shares a byte with theirs.
+// The tokens are overwritten through another buffer that shares a byte with
+// their buffer.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -176,7 +177,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A send in a group does, too, and so does a receive.
+// A send in a group, and a receive, own their buffers until their waits, too.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):

@@ -11,7 +11,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1)/%%arg0)/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=OLDER
 // OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0, counted from the oldest that the section takes
 
-// The same if a step has one version: newer weights.
+// If a step has one version, a backward reads newer weights than its forward.
 // RUN: sed '/epilogue {/,${/backward .* stage 0 micro_batch 1 /s/%%arg0,/%%arg1,/}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NEWER
 // NEWER: 'chimera.backward' op expected it to read version 0 of the weights of stage 0
 

@@ -35,7 +35,8 @@
 // STARTS-NEXT: rank 1: worker 1 instruction 15 (all_reduce_start weight gradient stage 0 communicator 2) at
 // STARTS-NEXT: waits until worker 0 instruction 16 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} takes effect, after instruction 15 on its communicator
 //
-// The same if the first is awaited before the second is started.
+// The all-reduces also deadlock if the first is awaited before the second is
+// started.
 // RUN: %python %S/Inputs/edit.py move 0 '%%11 = chimera.wait' '%%9 = chimera.all_reduce' , \
 // RUN:   move 1 '%%12 = chimera.wait' '%%10 = chimera.all_reduce' , \
 // RUN:   move 1 '%%9 = chimera.all_reduce' '%%12 = chimera.wait' < %t.mlir > %t.collectives.mlir

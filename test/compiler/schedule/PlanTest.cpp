@@ -23,7 +23,7 @@ TEST(Plan, IsNotMadeWhereTheSchemeSaysWhy) {
   EXPECT_EQ(made.reason, "expected as many stages as workers (4), got 8");
 }
 
-/// The request of a plan gives the same plan again.
+/// Making a plan again from its request gives the same plan.
 TEST(Plan, AnswersItsRequest) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))

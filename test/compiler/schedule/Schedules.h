@@ -85,7 +85,8 @@ inline int32_t pipelinesOf(const Choice &choice) {
   return pipelinesOf(choice.options);
 }
 
-/// "chimera D=4 N=8 2 direct", "interleaved-1f1b D=4 N=8 2 chunks".
+/// The name of a case, for example "chimera D=4 N=8 2 direct" or
+/// "interleaved-1f1b D=4 N=8 2 chunks".
 std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice);
 

@@ -102,7 +102,7 @@ public:
     loaded = rank.queue.record();
   }
   Values(const Values &) = delete;
-  /// Waits for the load, because freeing host memory waits for nothing.
+  /// Waits for the load, because freeing host memory does not.
   ~Values() {
     try {
       rank->device.waitFor(loaded, std::chrono::seconds(30));

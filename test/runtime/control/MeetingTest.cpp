@@ -207,8 +207,8 @@ TEST(Store, AHostThatNobodyKnowsIsTold) {
     }
 }
 
-/// Connects two ranks, of which the other one has secrets of its own. Returns
-/// the error at rank 0.
+/// Connects two ranks. Rank 0 has the secrets 1 and 2, and rank 1 has the given
+/// secrets, both by rank. Returns the error at rank 0.
 std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
   std::vector<Listener> listeners(2);
   tcp::Book book{0, {}, {1, 2}};

@@ -24,7 +24,8 @@ struct KernelOnHost {
 };
 std::span<const KernelOnHost> kernelsOnHost();
 
-/// The result of every NVRTC compilation. It stands for all kernels above.
+/// The result of every NVRTC compilation on software GPUs. The library that is
+/// loaded from it has all kernels of kernelsOnHost().
 inline constexpr char kImage[] = "an image for software GPUs";
 
 } // namespace chimera::runtime::test

@@ -19,7 +19,7 @@
 
 namespace chimera::runtime::test {
 
-/// Frees the CUDA objects that a test makes.
+/// A test whose CUDA objects are freed at its end.
 class StandIn : public CleanGpus {
 protected:
   ~StandIn() override {

@@ -63,7 +63,8 @@ protected:
                          .string();
 };
 
-// Whatever the number of samples in a micro-batch.
+// A sample's window does not depend on the number of samples in its
+// micro-batch.
 TEST_F(TextDataTest, samplesHaveTheirOwnWindows) {
   writeRamp(200);
   TextData data(path, program, 0.25);

@@ -220,7 +220,8 @@ TEST(TransformerStageTest, dropsTheDeclaredShare) {
   EXPECT_NEAR(static_cast<double>(dropped) / output.size(), 0.25, 0.02);
 }
 
-// Whatever the number of samples in a micro-batch.
+// A sample's dropout does not depend on the number of samples in its
+// micro-batch.
 TEST(TransformerStageTest, samplesHaveTheirOwnDropout) {
   auto outputOf = [](uint32_t samples, uint64_t index) {
     program::ProgramT program =
