@@ -156,7 +156,8 @@ def check_clock(trace, stages, label, off=1e-3):
             if stage + 1 < stages:
                 needs.append((copy, False, stage + 1, piece))
         for need in needs:
-            # If steps overlap, a step before the trace may have run it.
+            # If steps overlap, a step before the traced ones may have run the action
+            # that this one needs.
             if need in ends or "overlaps" not in label:
                 assert ends[need] <= begins[copy, is_forward, stage, piece] + off, (
                     label, need, piece)  # fmt: skip

@@ -18,7 +18,8 @@
 // The machine's all-reduces count, not its link.
 // REPORT: all-reduce of the gradient, by stage 6 ms, 6 ms
 
-// Recursive doubling: log2(4) exchanges of 3 ms, and the time of both ends once.
+// Recursive doubling: log2(4) exchanges of 3 ms, and once the times of a send and
+// of a receive.
 // RUN: chimera-opt %t/doubling.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=DOUBLING
 // DOUBLING: all-reduce of the gradient, by stage 7 ms, 7 ms
 

@@ -349,7 +349,8 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
   }
 }
 
-// Megatron's index marks the end of a document, instead of a token.
+// In Megatron's format, the index says where a document ends. There is no token
+// for the end.
 TEST_F(TextDataTest, noSentenceGoesBeyondADocumentOfAnIndex) {
   constexpr uint64_t kDocuments = 60;
   std::string text, index("MMIDIDX\0\0", 9);
