@@ -71,8 +71,7 @@ def in_training(program, folder, progress):
 
 
 def at_an_edge(program, call, what, folder, *arguments, at_start=True):
-    """The call hangs while ranks start or end, when there are no reports yet or any
-    more."""
+    """The call hangs while ranks start or end. At these times there are no reports."""
     file = os.path.join(folder, "hold")
     if at_start:
         touch(file)

@@ -18,8 +18,8 @@ import grid
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 LINE = re.compile(r'(chimera\.order \d+ )"([^"]*)"')
-# Where a program is from: the name of its schedule and its source locations, in its
-# dump.
+# The lines of a program's dump that may differ: the name of its schedule and its
+# source locations.
 UNEQUAL = re.compile(
     r'\n  "schedule": .*|\n +"(at|location)": .*|\n  "(files|locations)": \[[^]]*\]'
 )

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A mutant is right if verifyProgram refuses it, or if verifyProgram accepts it
+// A mutant passes if verifyProgram refuses it, or if verifyProgram accepts it
 // and it runs under hostile seeds to the integers of one device. A mutant that
 // is refused for a deadlock must stop. A mutant that keeps the meaning must be
 // accepted.

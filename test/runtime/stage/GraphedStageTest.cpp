@@ -292,7 +292,7 @@ TEST(GraphedStage, Recomputes) {
   EXPECT_EQ(both.graphs->captures, 3u);
 }
 
-// As after a run that ends in the middle of a step.
+// A run that ends in the middle of a step drops its stashes.
 TEST(GraphedStage, StashesMayBeDropped) {
   Pair both;
   for (int i = 0; i < 4; ++i) {

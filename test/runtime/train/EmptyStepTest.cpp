@@ -99,8 +99,8 @@ TEST(EmptyStep, HasLoss0AndUpdatesNothing) {
                                               .dataParallel = copies}));
 }
 
-// Without a flush steps overlap, and old weights that are still read have other
-// memory.
+// Without a flush, steps overlap. Old weights that are still read are in other
+// memory than the new ones.
 TEST(EmptyStep, UpdatesNothingWithoutAFlushEither) {
   for (program::Updates updates :
        {program::Updates::EachMicroBatch, program::Updates::EachStep})

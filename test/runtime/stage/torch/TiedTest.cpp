@@ -59,7 +59,8 @@ template <typename T> Trained<T> train(const program::ProgramT &program) {
 
 class TiedTest : public testing::TestWithParam<double> {};
 
-// Also if a stage has only the head, or only the embedding.
+// The stages equal the whole model even if a stage has only the head or only
+// the embedding.
 TEST_P(TiedTest, stagesEqualTheWhole) {
   Sizes sizes{.layers = 3, .dropout = GetParam(), .tied = true};
   const Trained<double> whole = train<double>(smallProgram(sizes, {5}));
