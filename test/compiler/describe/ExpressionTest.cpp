@@ -69,9 +69,25 @@ TEST(Expression, ScheduleDecidesOnStagesOfAWorker) {
 
 TEST(Expression, FaultsAreNamed) {
   EXPECT_EQ(textOf({"micro_batches=8 schedule=1f1b"}),
-            "error: expected stages=NUMBER or workers=NUMBER");
-  EXPECT_EQ(textOf({"stages=4 schedule=1f1b"}),
-            "error: expected micro_batches=NUMBER");
+            "error: expected stages=NUMBER or workers=NUMBER, got only "
+            "micro_batches, schedule");
+  EXPECT_EQ(textOf({"stages=4 microbatches=8 schedule=1f1b"}),
+            "error: expected micro_batches=NUMBER, got only stages, "
+            "microbatches, schedule");
+  EXPECT_EQ(textOf({"stages=4, micro_batches=8 schedule=1f1b"}),
+            "error: expected stages=NUMBER, from 1 to 65535, got "
+            "\"4,micro_batches=8\": blanks separate clauses");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b zb-v"}),
+            "error: expected a comma between schedules, as in "
+            "schedule=1f1b,zb-v, got a blank before zb-v");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=chimera(pipelines=4)"}),
+            "error: expected a schedule's options in braces, as in "
+            "chimera{pipelines = 4}, got chimera(pipelines=4)");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b link=3"}),
+            "error: expected link=<latency = NUMBER, …>, got 3");
+  EXPECT_EQ(
+      textOf({"stages=4 micro_batches=8 schedule=1f1b split_backward=true"}),
+      "error: expected split_backward without a value, got =true");
   EXPECT_EQ(textOf({""}), "error: expected stages=NUMBER or workers=NUMBER");
   EXPECT_TRUE(textOf({"stages=4 micro_batches=8"})
                   .starts_with("error: expected a schedule, such as "

@@ -52,6 +52,10 @@ TEST(OrderFile, WithoutStagesEachWorkerHasOne) {
             "}\n");
 }
 
+TEST(OrderFile, CommentsAndEndsOfLinesAreLeftOut) {
+  EXPECT_EQ(textOf("P0: F0 B0 # first\r\n"), textOf("P0: F0 B0"));
+}
+
 TEST(OrderFile, RangesPartsAndRecomputes) {
   EXPECT_EQ(textOf("F0-1 R0 B0 B1 F2-3 B2 B3"),
             "chimera.pipeline @order stages(1) micro_batches(4) recompute([0]) "
@@ -74,7 +78,7 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
   EXPECT_EQ(textOf("P0: F0 X0 B0"),
             "o.txt:1:8: error: expected a word such as 2F0 (forward of "
             "micro-batch 0 on stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . "
-            "(an idle slot), got X0");
+            "(an idle slot), got X0: the row of a grid is no order");
   EXPECT_EQ(textOf("0F0 0B0\n1F0 B0"),
             "o.txt:2:5: error: expected the stage in each word, such as 1B0, "
             "as other words name theirs");
@@ -87,6 +91,9 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
   EXPECT_EQ(textOf("0F0 0B0 0F1 0B1\n1F0 1B0"),
             "o.txt:1:1: error: expected micro-batch 1 on stage 1 in some line, "
             "got it in none");
+  EXPECT_EQ(textOf("F0 B0.0 B0.2"),
+            "o.txt:1:1: error: expected all parts of the backwards of "
+            "micro-batch 0 up to 2, got only [0, 2]");
   EXPECT_EQ(textOf(". ."), "o.txt:1:1: error: expected an action, got none");
   EXPECT_TRUE(textOf("F0 | B0").starts_with(
       "o.txt:1:4: error: expected a schedule with a flush in an order file"));
