@@ -55,8 +55,8 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
   return ends;
 }
 
-/// The programme of an earlier version, for stages that all take the same time
-/// for a layer. Equal stages must still be cut as it cut them.
+/// The dynamic program of an earlier version, for stages that all take the same
+/// time for a layer. Equal stages must still be cut as it cut them.
 std::vector<int32_t> formerCuts(const Prefix &prefix, int32_t ranges) {
   auto layers = static_cast<int32_t>(prefix.size()) - 1;
   std::vector<int64_t> before = prefix, best(layers + 1);
