@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ranks send a message forth and back, through the channels and with MPI's
+// Two ranks send a message back and forth, through the channels and with MPI's
 // own calls. The latter wait by MPI_Wait, and by MPI_Test in a loop. The three
 // take turns, so that other load affects all of them alike. Prints, as JSON,
 // the microseconds of one message for each size and round.
@@ -61,7 +61,7 @@ void plainly(MPI_Comm communicator, Ends &ends, Wait wait) {
   wait(send);
 }
 
-/// Microseconds of one message: half of the time forth and back.
+/// Microseconds of one message: half of the time of a round trip.
 template <typename Exchange>
 double measure(MPI_Comm communicator, int repetitions, Exchange exchange) {
   MPI_Barrier(communicator);

@@ -9,7 +9,7 @@
 // DESCRIBED-NEXT: and for bytes 32768 for each 1048576 bytes
 // DESCRIBED-NEXT: memory caps per worker 100000 B, 100000 B
 
-// Once forth and back: forward 2 and backward 3 on each worker, and 1 + 3 + 1 +
+// Once back and forth: forward 2 and backward 3 on each worker, and 1 + 3 + 1 +
 // 2 for each message of 64 bytes.
 // DESCRIBED-NEXT: receive window 1
 // DESCRIBED-NEXT: its bytes per worker 64 B, 64 B

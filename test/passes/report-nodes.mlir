@@ -4,7 +4,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=GRID
 
 // Two nodes of two devices: P0 and P1 are on one, P2 and P3 on the other. A step
-// has eight actions of 1 ms. Forth and back, there is a message of 5 ms between
+// has eight actions of 1 ms. Back and forth, there is a message of 5 ms between
 // nodes, and one of 1 ms within each node, which occupies its sender for 0.525 ms
 // before it travels.
 // CHECK: pipeline four

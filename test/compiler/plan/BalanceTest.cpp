@@ -17,9 +17,9 @@ namespace {
 
 using Costs = std::vector<const Prefix *>;
 
-/// The cut by a plain dynamic programme over all ends, without windows. best[i]
-/// is the least time of the longest of the ranges so far over i layers. Among
-/// equal cuts it chooses by the rule in Balance.cpp.
+/// The cut by a plain dynamic program over all ends, without windows. best[i]
+/// is the shortest possible time of the longest of the ranges so far over i
+/// layers. Among equal cuts it chooses by the rule in Balance.cpp.
 std::vector<int32_t> plainCuts(const Costs &costs) {
   auto ranges = static_cast<int32_t>(costs.size());
   auto layers = static_cast<int32_t>(costs[0]->size()) - 1;
@@ -55,8 +55,8 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
   return ends;
 }
 
-/// The programme of an earlier version, for stages that all take the same time
-/// for a layer. Equal stages must still be cut as it cut them.
+/// The dynamic program of an earlier version, for stages that all take the same
+/// time for a layer. Equal stages must still be cut as it cut them.
 std::vector<int32_t> formerCuts(const Prefix &prefix, int32_t ranges) {
   auto layers = static_cast<int32_t>(prefix.size()) - 1;
   std::vector<int64_t> before = prefix, best(layers + 1);
@@ -82,8 +82,8 @@ std::vector<int32_t> formerCuts(const Prefix &prefix, int32_t ranges) {
   return ends;
 }
 
-/// The least time of the longest range, by a programme that does not use
-/// candidates.
+/// The shortest possible time of the longest range, by a dynamic program that
+/// does not use candidates.
 int64_t leastOf(const Costs &costs) {
   std::vector<int64_t> best = *costs[0];
   best[0] = INT64_MAX;

@@ -22,8 +22,8 @@ int64_t timeOf(const CutStage &stage, bool again) {
          stage.cost.weightGradient;
 }
 
-/// The least time of the longest of the stages from `stage` on, over the layers
-/// from `layer` on, by trying every cut.
+/// The shortest possible time of the longest of the stages from `stage` on,
+/// over the layers from `layer` on, by trying every cut.
 int64_t leastOf(const LayerTable &table,
                 const std::vector<Recompute> &recompute, int32_t stages,
                 int32_t stage = 0, int32_t layer = 0) {

@@ -141,7 +141,7 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
       auto *proposal = std::get_if<Proposal>(&outcome);
       if (!proposal)
         continue;
-      // One bound is the least step of the all-reduce policies, unless cores
+      // One bound is the shortest step of the all-reduce policies, unless cores
       // are shared.
       const auto &node = asked.question.machine.network.node;
       EXPECT_EQ(bounds.size(), node && node->cores > 0 ? 3u : 4u);

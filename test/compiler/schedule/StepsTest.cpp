@@ -143,7 +143,7 @@ TEST(Steps, PayForMessages) {
         }
 }
 
-/// A micro-batch goes forth and back over j consecutive workers, which takes j
+/// A micro-batch goes back and forth over j consecutive workers, which takes j
 /// rounds. A round therefore takes (sum of f + b + 2c (j-1)) / j, for the j
 /// workers with the largest value. Fused recomputes make backwards longer.
 TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
