@@ -121,13 +121,16 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
 }
 
 /// True if the pipeline states what its actions take: on a machine, or by the
-/// costs of its stages. Operations of a model alone are no times.
+/// costs of its stages. Operations of a model alone are no times, and slots are
+/// none if a pass made them up.
 static bool statesTimes(PipelineOp pipeline) {
   if (machineOf(pipeline))
     return true;
+  std::optional<StringRef> unit = pipeline.getTimeUnit();
+  const bool isMadeUp = unit == "slot" && phaseOf(pipeline) != Phase::Described;
   return !pipeline.getBody().empty() &&
          !pipeline.getBody().front().getOps<StageOp>().empty() &&
-         pipeline.getTimeUnit() != "flop";
+         unit != "flop" && !isMadeUp;
 }
 
 /// Adds the times of the pipeline's link, which are in the unit of the options'

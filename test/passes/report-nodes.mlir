@@ -14,7 +14,7 @@
 // CHECK-NEXT: send, occupies its worker 1000 ns
 // CHECK-NEXT: and for bytes 524288 for each 1048576 bytes
 // CHECK: makespan 24.1 ms
-// GRID: p2p 5000000 ns, p2p within a node 1000000 ns, send 1000 ns and 524288 ns for each 1048576 bytes
+// GRID: p2p 5 ms, p2p within a node 1 ms, send 1000 ns and 524.3 us for each 1048576 bytes
 chimera.machine @nodes devices(8) memory(1 GiB) speed(1) link <latency = 5 ms>
     all_reduce <latency = 100 us> node_devices(2)
     node_link <latency = 1 ms, send_bandwidth = "2 GB/s", send = 1 us>

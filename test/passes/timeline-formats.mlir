@@ -16,11 +16,17 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=uniform forward=2" -o /dev/null | FileCheck %s --check-prefix=UNIFORM
 // UNIFORM: makespan {{[0-9]+}} (forward 2, backward 4, p2p 0)
 
-// Text shows the unit of its times, and all their digits.
+// Text shows the unit of its times. Long durations are in a larger one.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=20000 unit=us" -o /dev/null | FileCheck %s --check-prefix=UNIT
 // UNIT: uneven: 1f1b, 2 stages, 2 micro-batches
-// UNIT: makespan 180000 us (forward 20000 us, backward 40000 us, p2p 0 us)
-// UNIT-NEXT: of the makespan; idle per worker: 60000 60000 us{{$}}
+// UNIT-NEXT: t ms 0 20 40 60 80 100 120 140 160{{$}}
+// UNIT-NEXT: P0 F0 F1 . . B0 = . B1 ={{$}}
+// UNIT-NEXT: P1 . F0 B0 = F1 B1 = . .{{$}}
+// UNIT-NEXT: (a column is 20 ms)
+// UNIT-NEXT: makespan 180 ms (forward 20 ms, backward 40 ms, p2p 0 us)
+// UNIT-NEXT: of the makespan; idle per worker: 60 60 ms{{$}}
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=20000 backward=45000 unit=us" -o /dev/null | FileCheck %s --check-prefix=ROUNDED
+// ROUNDED: (a column is 20 ms; starts and ends are rounded to columns)
 // RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: makespan 19 ns (forward 1 ns to 2 ns, backward 3 ns to 6 ns, p2p 0 ns)
 

@@ -55,7 +55,10 @@ chimera.pipeline @split stages(2) micro_batches(2) schedule("1f1b") split_backwa
 // P2P-NEXT: bubble 60.0 % of the makespan; idle per worker: 6 6{{$}}
 //
 // WIDE: latency: gpipe, 2 stages, 2 micro-batches
-// WIDE-NEXT: (no grid: it would have 9000000 columns, more than 1000: write a picture or a trace, or choose times that are smaller multiples of one time)
+// WIDE-NEXT: t 10⁶ 0 1 2 3 4 5 6 7 8{{$}}
+// WIDE-NEXT: P0 F0 F1 . . . B0 = B1 ={{$}}
+// WIDE-NEXT: P1 . F0 F1 B0 = B1 = . .{{$}}
+// WIDE-NEXT: (a column is 1 × 10⁶)
 // WIDE-NEXT: makespan 9000000 (forward 1000000, backward 2000000, p2p 0)
 //
 // NANOSECONDS: latency: gpipe, 2 stages, 2 micro-batches

@@ -186,12 +186,14 @@ std::string renderGrid(const Timeline &timeline) {
     return tooWide(timeline.end());
   std::vector<std::vector<std::string>> rows;
   auto [head, headName] = headOf(timeline, column);
+  bool isRounded = false;
   size_t width = 0;
   for (const std::string &time : head)
     width = std::max(width, time.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::vector<std::string> &row = rows.emplace_back(head.size(), ".");
     auto fill = [&](int64_t begin, int64_t end, const char *cell) {
+      isRounded |= begin % column != 0 || end % column != 0;
       begin = (begin + column / 2) / column;
       end = std::min<int64_t>((end + column / 2) / column, std::ssize(row));
       if (begin < end)
@@ -239,7 +241,8 @@ std::string renderGrid(const Timeline &timeline) {
   }
   if (column > 1)
     text += "(a column is " + shortTime(static_cast<double>(column), scale) +
-            "; starts and ends are rounded to columns)\n";
+            (isRounded ? "; starts and ends are rounded to columns" : "") +
+            ")\n";
   return text;
 }
 
@@ -373,12 +376,9 @@ std::string describeStep(const Timeline &timeline) {
 std::string describeOccupations(const Timeline &timeline) {
   if (!timeline.occupations || !areAny(*timeline.occupations))
     return {};
-  std::string times;
-  for (int64_t time : totalsOf(*timeline.occupations))
-    times +=
-        (times.empty() ? "" : " ") + exactNumber(time, timeline.scale.perUnit);
   return "messages (> send, < receive) occupy workers for " +
-         withUnit(times, timeline.scale) + " of their idle time";
+         timesPerWorker(totalsOf(*timeline.occupations), timeline.scale) +
+         " of their idle time";
 }
 
 std::string renderText(std::span<const Timeline> timelines) {
