@@ -277,8 +277,12 @@ static void addRecomputes(PipelineOp pipeline, ScheduledProblem &of) {
   std::vector<schedule::Recompute> stages = recomputeOf(pipeline);
   if (stages.empty() || !of.problem.recompute.empty() || !hasOrders(pipeline))
     return;
-  of.problem.recompute = std::move(stages);
-  of.schedule = schedule::insertRecompute(of.problem, of.schedule);
+  schedule::Problem problem = of.problem;
+  problem.recompute = std::move(stages);
+  schedule::Schedule added = schedule::insertRecompute(problem, of.schedule);
+  // A backward straight after its forward needs no recompute.
+  if (added.workers != of.schedule.workers)
+    of = {std::move(problem), std::move(added)};
 }
 
 static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,

@@ -261,9 +261,10 @@ private:
       if (!word.value)
         continue;
       // link=<latency = 3> is written without parentheses.
-      bool isBare = word.value->starts_with('<');
-      module += isBare ? " " + std::string(*word.value)
-                       : "(" + std::string(*word.value) + ")";
+      std::string value(*word.value);
+      module += value.starts_with('<')   ? " " + value
+                : value.starts_with('(') ? value
+                                         : "(" + value + ")";
     }
     module += "\n";
     return true;

@@ -11,10 +11,11 @@
 //   workers=4 micro_batches=8 schedule=1f1b,zb-v,chimera{pipelines=4}
 //
 // Each word is a clause of chimera.pipeline (dialect/Clauses.cpp): NAME=VALUE
-// stands for NAME(VALUE). `schedule` may list several schedules: the expression
-// then describes a pipeline for each of them. One of `stages` and `workers` may
-// be left out: each schedule then has its usual number of stages a worker
-// (Scheme::stagesPerWorker).
+// stands for NAME(VALUE), and so does NAME=(VALUE), whose value may have
+// blanks: recompute=(all fused). `schedule` may list several schedules: the
+// expression then describes a pipeline for each of them. One of `stages` and
+// `workers` may be left out: each schedule then has its usual number of stages
+// a worker (Scheme::stagesPerWorker).
 //
 //===----------------------------------------------------------------------===//
 

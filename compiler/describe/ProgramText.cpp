@@ -87,8 +87,8 @@ static std::string stageOf(size_t index, const Stage &stage) {
   return text + ">\n";
 }
 
-/// The stages that some worker recomputes, and whether each recompute comes
-/// after the wait for its backward's gradient.
+/// The clause for the stages that are recomputed. They are fused if no gradient
+/// is waited for between a recompute and its backward.
 static std::string recomputeOf(const ProgramT &program) {
   std::set<uint32_t> stages;
   bool isFused = true;
@@ -99,7 +99,10 @@ static std::string recomputeOf(const ProgramT &program) {
         stages.insert(instruction.stage());
         isBetween = true;
       } else if (instruction.opcode() == Opcode::Wait) {
-        isFused &= !isBetween;
+        const Instruction &post = worker->instructions[instruction.target()];
+        const bool isGradient = post.opcode() == Opcode::PostRecv &&
+                                post.kind() == ValueKind::Gradient;
+        isFused &= !isBetween || !isGradient;
       } else if (letterOf(instruction.opcode())) {
         isBetween = false;
       }

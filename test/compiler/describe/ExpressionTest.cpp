@@ -29,6 +29,13 @@ TEST(Expression, WordsAreClauses) {
             "<latency=3>\n");
 }
 
+TEST(Expression, ValuesInParenthesesMayHaveBlanks) {
+  EXPECT_EQ(
+      textOf({"stages=2 micro_batches=2 schedule=1f1b recompute=(all fused)"}),
+      "chimera.pipeline @\"1f1b\" stages(2) micro_batches(2) "
+      "schedule(\"1f1b\") recompute(all fused)\n");
+}
+
 TEST(Expression, BlanksMakeNoDifference) {
   std::string expected =
       textOf({"stages=4 micro_batches=8 schedule=1f1b,gpipe"});
