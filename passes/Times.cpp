@@ -272,18 +272,13 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
 }
 
 /// Adds the recomputes that chimera-recompute would add, if the pipeline has
-/// its order as text only. Fails, with a diagnostic, if the order is not valid.
-static LogicalResult addRecomputes(PipelineOp pipeline,
-                                   ScheduleAnalysis &analysis,
-                                   ScheduledProblem &of) {
+/// its valid order as text only.
+static void addRecomputes(PipelineOp pipeline, ScheduledProblem &of) {
   std::vector<schedule::Recompute> stages = recomputeOf(pipeline);
   if (stages.empty() || !of.problem.recompute.empty() || !hasOrders(pipeline))
-    return success();
-  if (!analysis.verified())
-    return failure();
+    return;
   of.problem.recompute = std::move(stages);
   of.schedule = schedule::insertRecompute(of.problem, of.schedule);
-  return success();
 }
 
 static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
@@ -292,9 +287,11 @@ static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
   const ScheduledProblem *of = analysis.get();
   if (!of)
     return failure();
+  // Errors in an order that the description gives are at its words.
+  if (hasOrders(pipeline) && !analysis.violations().empty())
+    return report(*readOrders(pipeline, of->problem), analysis.violations());
   TimedSchedule timed{*of, {}};
-  if (failed(addRecomputes(pipeline, analysis, timed)))
-    return failure();
+  addRecomputes(pipeline, timed);
   FailureOr<schedule::TimeScale> scale = times.apply(pipeline, timed.problem);
   if (failed(scale) || failed(verifySchedule(pipeline, timed)))
     return failure();

@@ -20,7 +20,7 @@ foreach(library IN LISTS libraries)
 endforeach()
 install(TARGETS ${targets} EXPORT chimera
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(tool run compile opt translate lsp-server reduce)
+foreach(tool run compile show plan opt translate lsp-server reduce)
   if(TARGET chimera-${tool})
     install(TARGETS chimera-${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs in full what test/run.sh runs in a short form, on what that has built: random
-# programs, more sizes against one device and PyTorch, killed ranks, several hosts, the
-# hostile test bed, mutants, fuzzers, plans against the clock; and all tests of run.sh
-# three times in a row beside eight busy loops. Each prints its counts; the first that
-# fails ends it. Takes several hours on two cores.
+# Runs the long forms of the tests of test/run.sh, which must have built them: more
+# random programs, more sizes compared with one device and PyTorch, killed ranks, several
+# hosts, the hostile test bed, mutants, fuzzers, plans compared with measured times. Also
+# runs all tests of run.sh three times in a row beside eight busy loops. Each part prints
+# its counts. The first failure ends the script. Takes several hours on two cores.
 #
 #   test/full.sh                  all parts, one after another
-#   test/full.sh mutants hosts    these
+#   test/full.sh mutants hosts    only these parts
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ python=build/venv/bin/python
 torchrun=build/venv/bin/torchrun
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# As root, Open MPI wants to be told that it may run.
+# Open MPI refuses to run as root without these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 proof() {
@@ -52,7 +52,7 @@ mutants() {
     $python tools/export/chimera-export test/e2e/operators.py "group=$group" \
       -o "$folder/$group"
   done
-  # A process for each core.
+  # One process per core.
   {
     echo "exported-mutants $(echo test/runtime/stage/exported/Inputs/*.json) --mutants 200000"
     printf 'exported-mutants %s/model.json --mutants 20000\n' "${groups[@]/#/$folder/}"
@@ -87,7 +87,7 @@ fuzz() {
 }
 
 hostile() {
-  # A seed for each of its three ways; it takes hours with the six of its own.
+  # One seed for each of the three modes. With the default of six it takes hours.
   test/e2e/hostile.py --tools $bin --full --seeds 3
 }
 
@@ -105,7 +105,7 @@ torch() {
 }
 
 busy() {
-  # Each loop ends when this script has ended, however that did.
+  # Each loop ends when this script has ended, however it ended.
   local loop='import os, sys
 while os.getppid() == int(sys.argv[1]):
     for _ in range(1000000):

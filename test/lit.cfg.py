@@ -1,4 +1,4 @@
-"""How lit runs chimera's .mlir tests. Paths come from lit.site.cfg.py."""
+"""lit's configuration for chimera's .mlir tests. Paths come from lit.site.cfg.py."""
 
 import os
 import sys
@@ -19,13 +19,13 @@ config.substitutions.append(("%examples", config.chimera_examples))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(
     ("%plugin", os.path.join(config.chimera_build, "lib", "ChimeraPlugin.so")))
-# Runs a command with a gigabyte of memory.
+# Runs a command with at most a gigabyte of memory.
 config.substitutions.append(
     ("%limited", "bash -c 'ulimit -d 1000000; exec \"$0\" \"$@\"'"
      if "limits" in config.chimera_features else ""))
 for feature in config.chimera_features:
     config.available_features.add(feature)
-# Where setup.sh --full has put it.
+# setup.sh --full installs it here.
 xdsl = os.path.join(config.test_source_root, "..", "build", "venv", "bin",
                     "xdsl-opt")
 if os.path.exists(xdsl):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all tests. Ends with one
-# line that counts them.
+# Installs missing packages, builds everything and runs all tests. The last line counts
+# them.
 #
 #   test/run.sh               all tests
 #   test/run.sh -R PATTERN    arguments go to ctest
@@ -23,16 +23,16 @@ echo "building (the log is build/build.log)"
   exit 1
 }
 
-# As root, Open MPI wants to be told that it may run.
+# Open MPI refuses to run as root without these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 status=0
-# Many tests wait: for sleeping stages, timeouts, launchers. Those that need all cores
-# say that they need two; two of them at a time fill what each leaves.
+# Many tests mostly wait: for sleeping stages, timeouts, launchers. Tests that need all
+# cores declare two processors, and two of them at a time keep the cores busy.
 ctest --test-dir build/release --no-tests=error --output-on-failure \
   -j "$((2 * $(nproc)))" "$@" |
   tee build/test.log || status=$?
 
-# ctest says the same in two lines with percentages; this is the one to read.
+# One line instead of ctest's two lines with percentages.
 awk '/tests passed, / { failed = $4; total = $NF }
      /\*\*\*Skipped|\(Skipped\)/ { skipped[$0] = 1 }
      END { n = 0; for (s in skipped) if (s ~ /\*\*\*Skipped/) n++

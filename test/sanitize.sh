@@ -1,26 +1,28 @@
 #!/usr/bin/env bash
-# Builds with the address and undefined-behaviour sanitizers and runs all tests,
-# then with the thread sanitizer and runs the runtime's: what test/run.sh runs
-# without them. Takes an hour and a half. Each build ends with a line that counts.
+# Runs the tests of test/run.sh with sanitizers. Builds with the address and
+# undefined-behaviour sanitizers and runs all tests, then builds with the thread sanitizer
+# and runs the tests of the runtime. Takes an hour and a half. The last line of each build
+# counts the tests.
 #
-#   test/sanitize.sh asan     the first alone; arguments after it go to ctest
-#   test/sanitize.sh tsan     the second alone
+#   test/sanitize.sh asan     only the first build; further arguments go to ctest
+#   test/sanitize.sh tsan     only the second build
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 presets=(asan tsan)
 [ $# = 0 ] || { presets=("$1"); shift; }
 tools/setup.sh --full
-# As root, Open MPI wants to be told that it may run. What it and LibTorch never
-# free is not ours to mend.
+# Open MPI refuses to run as root without these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# LLVM's libraries are not instrumented, so what they share with us of an arena they
-# take without a word to the sanitizer.
+# Leaks are not detected, because Open MPI and LibTorch never free some memory. User
+# poisoning is off because LLVM's libraries, which are not instrumented, use the memory of
+# arenas that they share with us without telling the sanitizer.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:allow_user_poisoning=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-# Nor is how LibTorch's and MPI's own threads meet, which are not instrumented.
+# The threads of LibTorch and MPI are not instrumented, so the sanitizer does not see how
+# they synchronise.
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:ignore_noninstrumented_modules=1:suppressions=$PWD/test/tsan.supp
-# Random programs to prove, of 10,000 without.
+# The number of random programs to prove, instead of 10,000.
 export CHIMERA_RANDOM_PROGRAMS=1000
 status=0
 for preset in "${presets[@]}"; do

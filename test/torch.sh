@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Tests the exporter and the runtime with another version of torch than the pinned
-# one: the runtime is built with that LibTorch, and the exporter runs in that Python.
-# The compiler has no LibTorch, so it is the one that test/run.sh has built. Fetches
-# some 5 GB once, into build/torch-VERSION.
+# one. Builds the runtime with that LibTorch, and runs the exporter in that Python. The
+# compiler does not use LibTorch, so it is that of test/run.sh. Fetches some 5 GB once,
+# into build/torch-VERSION.
 #
-#   test/torch.sh [VERSION]      the newest that is tested, unless VERSION is given
+#   test/torch.sh [VERSION]      by default the newest version that is tested
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -41,8 +41,10 @@ inline std::string faultOfOutputs(std::span<const NamedFile> inputs,
       return fault;
     std::string file = path == "-" ? "/dev/stdout" : path;
     for (const auto &[other, used] : taken)
-      if ((file == used && file == "/dev/stdout") ||
-          program::areSameFile(file, used))
+      if (file == used && file == "/dev/stdout")
+        return "expected one document on standard output, got " + other +
+               " - and " + name + " -";
+      else if (program::areSameFile(file, used))
         return path + ": expected another file for " + name + " than " + other;
     taken.push_back({name, file});
   }

@@ -16,10 +16,13 @@
 
 namespace chimera {
 
-bool ShowSettings::hasTimes() const {
-  return !costs.empty() || !unit.empty() || !messages.empty() ||
-         forward.digits != 0 || backward.digits != 0 ||
+bool ShowSettings::hasTimesOfActions() const {
+  return !unit.empty() || forward.digits != 0 || backward.digits != 0 ||
          weightGradient.digits != 0 || update.digits != 0;
+}
+
+bool ShowSettings::hasTimes() const {
+  return !costs.empty() || !messages.empty() || hasTimesOfActions();
 }
 
 /// Names of a table's entries, for an option that takes one of them.
@@ -40,6 +43,13 @@ static std::string timeFault(const std::string &text) {
   return time && time->digits >= 0
              ? ""
              : "expected a time such as 2 or 0.5, got " + text;
+}
+
+static std::string costFault(const std::string &text) {
+  std::optional<Decimal> time = decimalOf(text);
+  return time && time->digits > 0
+             ? ""
+             : "expected a time above 0, such as 2 or 0.5, got " + text;
 }
 
 namespace {
@@ -103,18 +113,27 @@ std::optional<int> readShowSettings(int argc, char **argv,
                  "one with the longest step unless given)")
       ->check(wholeWithin(0, INT32_MAX));
   app.add_option(
+         "--costs-from", settings.costsFrom,
+         "Take the costs of a model's layers from these profiles of runs "
+         "on the pipeline's machine (chimera-run --profile)")
+      ->type_name("FILE,…")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(fileFault, ""));
+  app.add_option(
          "--costs", settings.costs,
          "What the times below are of. uniform: each stage. worker: all "
          "stages of a worker in one pipeline together. stages: the "
          "costs that the pipeline states, without times below. Unless "
          "given: stages if the pipeline states durations, else worker")
       ->check(oneOf(namesOf(timeSources())));
-  auto addTime = [&](const char *name, Decimal &time, const char *help) {
+  auto addTime = [&](const char *name, Decimal &time, const char *help,
+                     std::string (*fault)(const std::string &) = costFault) {
     app.add_option_function<std::string>(
            std::string("--") + name,
            [&time](const std::string &text) { time = *decimalOf(text); }, help)
         ->type_name("TIME")
-        ->check(CLI::Validator(timeFault, ""));
+        ->check(CLI::Validator(fault, ""));
   };
   addTime("forward", settings.forward, "Time of a forward (1 unless given)");
   addTime("backward", settings.backward,
@@ -122,7 +141,8 @@ std::optional<int> readShowSettings(int argc, char **argv,
   addTime("weight-gradient", settings.weightGradient,
           "Time of the second half of a split backward (half of the backward "
           "unless given)");
-  addTime("update", settings.update, "Time of a stage's optimizer step");
+  addTime("update", settings.update, "Time of a stage's optimizer step",
+          timeFault);
   for (const TimeOption &option : kMessageTimes)
     app.add_option_function<std::string>(
            std::string("--") + option.name,
@@ -164,6 +184,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
     return fail("expected --measured beside --copy");
   if (settings.areSlots && settings.hasTimes())
     return fail("expected no times beside --slots");
+  if (settings.costs == "stages" && settings.hasTimesOfActions())
+    return fail("expected no --forward, --backward, --weight-gradient, "
+                "--update or --unit beside --costs stages: the pipeline states "
+                "these times");
   return std::nullopt;
 }
 

@@ -25,7 +25,8 @@ struct ShowSettings {
   bool isReport = false;     ///< a table for each pipeline
   /// Files to write, "-" for standard output; empty if not asked for.
   std::string svg, trace, json, csv;
-  std::string measured; ///< the trace of a run; empty for none
+  std::string measured;               ///< the trace of a run; empty for none
+  std::vector<std::string> costsFrom; ///< profiles of runs
   std::optional<int64_t> copy;
   size_t width = 0; ///< characters in a line; 0 for the terminal's
   bool areSlots = false;
@@ -36,8 +37,9 @@ struct ShowSettings {
   Decimal forward, backward, weightGradient, update;
   std::vector<std::pair<std::string, Decimal>> messages; ///< by their options
 
-  /// True if the command line says anything of times.
+  /// True if the command line says anything of times, and of those of actions.
   bool hasTimes() const;
+  bool hasTimesOfActions() const;
 };
 
 /// Reads the command line. Returns the exit status if the process is to end at

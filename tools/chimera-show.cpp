@@ -13,8 +13,10 @@
 #include "compiler/describe/ProgramText.h"
 #include "passes/Described.h"
 #include "passes/Passes.h"
+#include "passes/PlanInputs.h"
 #include "passes/ShownSchedule.h"
 #include "runtime/program/File.h"
+#include "runtime/program/Printable.h"
 #include "runtime/proof/ProvenFile.h"
 #include "tools/OutputFaults.h"
 #include "tools/ShowSettings.h"
@@ -39,40 +41,83 @@ static int fail(const llvm::Twine &error) {
   return 1;
 }
 
-/// The text of a module with what the command line names, or none after a
-/// message.
-static std::unique_ptr<llvm::MemoryBuffer>
-readInput(const ShowSettings &settings) {
+namespace {
+
+/// What the command line names.
+struct Input {
+  /// The text of a module: the file itself, or what describes it.
+  std::unique_ptr<llvm::MemoryBuffer> module;
+  /// The file that the module describes, if its lines appear in diagnostics.
+  std::unique_ptr<llvm::MemoryBuffer> lines;
+  /// A line to print after the schedule, or empty.
+  std::string note;
+  /// The name of a program's schedule; else empty.
+  std::string schedule;
+};
+
+} // namespace
+
+/// A buffer with a name that is not that of the file that it describes.
+static std::unique_ptr<llvm::MemoryBuffer> describing(const std::string &name,
+                                                      const std::string &text) {
+  return llvm::MemoryBuffer::getMemBufferCopy(text,
+                                              name + " (its description)");
+}
+
+/// What `settings` name, or none after a message.
+static std::optional<Input> readInput(const ShowSettings &settings) {
   std::string error;
-  std::optional<std::string> text;
   std::string name = settings.input == "-" ? "<stdin>" : settings.input;
+  auto refuse = [](const llvm::Twine &text) {
+    fail(text);
+    return std::nullopt;
+  };
+  Input input;
   if (!settings.expressions.empty()) {
-    text = describeExpressions(settings.expressions, error);
-    name = "-e";
+    std::optional<std::string> text =
+        describeExpressions(settings.expressions, error,
+                            settings.isComparison ? &input.note : nullptr);
     if (!text)
-      return fail("-e: " + error), nullptr;
-    return llvm::MemoryBuffer::getMemBufferCopy(*text, name);
+      return refuse("-e: " + error);
+    input.module = llvm::MemoryBuffer::getMemBufferCopy(*text, "-e");
+    return input;
   }
   auto file = openInputFile(settings.input, &error);
   if (!file)
-    return fail(error), nullptr;
-  auto bytes =
-      std::as_bytes(std::span(file->getBufferStart(), file->getBufferSize()));
+    return refuse(error);
+  StringRef text = file->getBuffer();
+  auto bytes = std::as_bytes(std::span(text.data(), text.size()));
   if (program::isProgram(bytes)) {
     auto program = program::readProgram(bytes, error);
     if (!program)
-      return fail(name + ": " + error), nullptr;
-    text = describeProgram(*program);
-  } else if (std::string_view lines(file->getBuffer()); isOrderFile(lines)) {
-    text = describeOrderFile(name, lines, error);
-    if (!text)
-      return llvm::errs() << error << "\n", nullptr;
-  } else if (std::string fault = faultOfSource(file->getBuffer());
-             !fault.empty()) {
-    return llvm::errs() << name << ":" << fault << "\n", nullptr;
+      return refuse(name + ": " + error);
+    input.module = describing(name, describeProgram(*program));
+    input.schedule = program::printable(program->schedule);
+    input.note = "(a program has no times of links: messages and all-reduces "
+                 "take none unless options say so)\n";
+    return input;
   }
-  return text ? llvm::MemoryBuffer::getMemBufferCopy(*text, name)
-              : std::move(file);
+  if (isOrderFile(std::string_view(text))) {
+    std::optional<std::string> described =
+        describeOrderFile(name, std::string_view(text), error);
+    if (!described) {
+      llvm::errs() << error << "\n";
+      return std::nullopt;
+    }
+    input.module = describing(name, *described);
+    input.lines = std::move(file);
+    return input;
+  }
+  const bool isBytecode = text.starts_with("ML\xefR");
+  if (!isBytecode && !text.contains("chimera."))
+    return refuse(name + ": expected a module with a chimera.pipeline, a "
+                         "program or the orders of workers (P0: F0 B0)");
+  if (std::string fault = faultOfSource(text); !fault.empty()) {
+    llvm::errs() << name << ":" << fault << "\n";
+    return std::nullopt;
+  }
+  input.module = std::move(file);
+  return input;
 }
 
 /// True if the pipeline states what its actions take: on a machine, or by the
@@ -85,9 +130,24 @@ static bool statesTimes(PipelineOp pipeline) {
          pipeline.getTimeUnit() != "flop";
 }
 
+/// Adds the times of the pipeline's link, which are in the unit of the options'
+/// times.
+static void addLink(LinkAttr attribute, TimeOptions &options) {
+  const schedule::Link link = linkOf(attribute);
+  const std::pair<StringRef, const schedule::MessageTime &> times[] = {
+      {"p2p", link}, {"send", link.send}, {"receive", link.receive}};
+  static constexpr StringRef kPerMib[] = {"p2p-per-mib", "send-per-mib",
+                                          "receive-per-mib"};
+  for (auto [index, time] : llvm::enumerate(times)) {
+    options.messages.emplace_back(time.first, time.second.alpha);
+    if (time.second.beta > 0)
+      options.messages.emplace_back(kPerMib[index], time.second.beta);
+  }
+}
+
 /// The times to show a pipeline with.
 static TimeOptions timeOptionsOf(const ShowSettings &settings,
-                                 bool hasOwnTimes) {
+                                 PipelineOp pipeline, bool hasOwnTimes) {
   TimeOptions options{settings.costs.empty() ? StringRef("worker")
                                              : settings.costs,
                       settings.unit.empty() ? StringRef("none") : settings.unit,
@@ -104,6 +164,9 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
     options.costs = "stages";
   else if (options.costs != "stages" && options.forward.digits == 0)
     options.forward = 1;
+  LinkAttr link = pipeline.getLinkAttr();
+  if (link && options.costs == "worker" && settings.messages.empty())
+    addLink(link, options);
   return options;
 }
 
@@ -112,19 +175,25 @@ namespace {
 /// The pipelines of a module with their times.
 class Shown {
 public:
-  Shown(ModuleOp module, const ShowSettings &settings)
-      : module(module), settings(settings) {}
+  /// Refers to both.
+  Shown(ModuleOp module, const ShowSettings &settings, const Input &input)
+      : module(module), settings(settings), input(input) {}
 
   /// Orders and simulates all pipelines. Fails, with a diagnostic, if that is
   /// not possible.
   LogicalResult simulate() {
-    FailureOr<SmallVector<PipelineOp>> found = pipelinesOf(module, kTool);
-    if (failed(found))
-      return failure();
-    pipelines = std::move(*found);
+    pipelines = llvm::to_vector(module.getOps<PipelineOp>());
+    if (pipelines.empty())
+      return module.emitError()
+             << kTool << ": expected a chimera.pipeline, got none"
+             << (module.getOps<MachineOp>().empty()
+                     ? ""
+                     : ": chimera-plan finds one for a model and a machine");
     std::vector<bool> haveTimes;
     for (PipelineOp pipeline : pipelines)
       haveTimes.push_back(statesTimes(pipeline));
+    if (!settings.costsFrom.empty() && failed(takeCosts()))
+      return failure();
     if (llvm::any_of(pipelines,
                      [](PipelineOp pipeline) {
                        return phaseOf(pipeline) == Phase::Described;
@@ -132,8 +201,8 @@ public:
         failed(partition()))
       return failure();
     for (auto [pipeline, hasTimes] : llvm::zip(pipelines, haveTimes)) {
-      FailureOr<Times> times =
-          Times::read(module, kTool, timeOptionsOf(settings, hasTimes));
+      FailureOr<Times> times = Times::read(
+          module, kTool, timeOptionsOf(settings, pipeline, hasTimes));
       if (failed(times))
         return failure();
       ScheduleAnalysis &analysis = analyses.emplace_back(pipeline);
@@ -164,6 +233,8 @@ public:
     if (isTextWanted &&
         failed(report ? writeReport(report, "-") : writeTimeline("text", "-")))
       return failure();
+    if (isTextWanted)
+      llvm::outs() << input.note;
     if (failed(writeTimeline("svg", settings.svg)) ||
         failed(writeTimeline("chrome-trace", settings.trace)) ||
         failed(writeReport("json", settings.json)) ||
@@ -173,6 +244,21 @@ public:
   }
 
 private:
+  /// Gives a title the name of the schedule that a program has, whose order is
+  /// given.
+  void nameSchedule(std::string &title) const {
+    constexpr StringRef kGiven = "given order";
+    if (size_t at = title.find(kGiven.str());
+        at != title.npos && !input.schedule.empty())
+      title.replace(at, kGiven.size(), input.schedule);
+  }
+
+  LogicalResult takeCosts() {
+    PassManager manager(module.getContext());
+    manager.addPass(createCostsFromPass({settings.costsFrom}));
+    return manager.run(module);
+  }
+
   LogicalResult partition() {
     PassManager manager(module.getContext());
     manager.enableVerifier(false);
@@ -185,10 +271,12 @@ private:
       return success();
     if (timelines.empty()) {
       size_t width = settings.width > 0 ? settings.width : outputWidth();
-      for (auto [pipeline, timed] : llvm::zip(pipelines, all))
-        timelines.emplace_back(pipeline, timed,
-                               settings.areSlots && timed.schedule.hasSlots(),
-                               width);
+      for (auto [pipeline, timed] : llvm::zip(pipelines, all)) {
+        bool slots = settings.areSlots && timed.schedule.hasSlots();
+        schedule::Timeline &timeline =
+            timelines.emplace_back(pipeline, timed, slots, width).timeline;
+        nameSchedule(timeline.title);
+      }
     }
     const schedule::TimelineFormat *form =
         choose(module, kTool, "format", schedule::timelineFormats(), name);
@@ -213,6 +301,9 @@ private:
         FailureOr<schedule::Report> report = reportOf(pipeline, timed);
         if (failed(report))
           return failure();
+        nameSchedule(report->title);
+        if (!input.schedule.empty())
+          report->schedule = input.schedule;
         reports.push_back(std::move(*report));
       }
     const schedule::ReportFormat *form =
@@ -222,6 +313,7 @@ private:
 
   ModuleOp module;
   const ShowSettings &settings;
+  const Input &input;
   SmallVector<PipelineOp> pipelines;
   std::deque<ScheduleAnalysis> analyses;
   std::vector<TimedSchedule> all;
@@ -248,8 +340,8 @@ int main(int argc, char **argv) {
     return fail(fault);
   if (isDevice(settings.input))
     return fail(settings.input + ": expected a file or a pipe, got a device");
-  std::unique_ptr<llvm::MemoryBuffer> text = readInput(settings);
-  if (!text)
+  std::optional<Input> input = readInput(settings);
+  if (!input)
     return 1;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
@@ -257,11 +349,21 @@ int main(int argc, char **argv) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   nameMadeOps(context);
-  sources.AddNewSourceBuffer(std::move(text), llvm::SMLoc());
+  // What is wrong with the options has no place in the module.
+  ScopedDiagnosticHandler options(&context, [](Diagnostic &diagnostic) {
+    auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
+    if (!place || place.getLine() > 0)
+      return failure();
+    llvm::errs() << diagnostic.str() << "\n";
+    return success();
+  });
+  sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());
+  if (input->lines)
+    sources.AddNewSourceBuffer(std::move(input->lines), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return 1;
-  Shown shown(*module, settings);
+  Shown shown(*module, settings, *input);
   int status = succeeded(shown.simulate()) && succeeded(shown.write()) ? 0 : 1;
   // Tearing down a large module takes as long as showing it.
   llvm::outs().flush();

@@ -72,7 +72,8 @@ std::string_view trimmed(std::string_view text) {
 /// Describes the pipelines of one expression after another.
 class Describer {
 public:
-  explicit Describer(std::string &error) : error(error) {}
+  Describer(std::string &error, std::string *impossible)
+      : error(error), impossible(impossible) {}
 
   bool add(std::string_view expression) {
     if (!readWords(expression))
@@ -97,6 +98,7 @@ private:
   bool readWords(std::string_view expression) {
     words.clear();
     schedules.clear();
+    allNames.clear();
     stages = workers = microBatches = 0;
     std::optional<std::vector<std::string_view>> parts =
         cut(joinLists(expression), kBlanks);
@@ -108,14 +110,24 @@ private:
       Word word{part.substr(0, equals), std::nullopt};
       if (equals != part.npos)
         word.value = part.substr(equals + 1);
+      allNames.push_back(word.name);
       if (!readWord(word))
         return false;
     }
     if (stages == 0 && workers == 0)
-      return fail("expected stages=NUMBER or workers=NUMBER");
+      return fail("expected stages=NUMBER or workers=NUMBER" + gotNames());
     if (microBatches == 0)
-      return fail("expected micro_batches=NUMBER");
+      return fail("expected micro_batches=NUMBER" + gotNames());
     return true;
+  }
+
+  /// ", got only worker, schedule": the names of the words, for one that is
+  /// misspelt.
+  std::string gotNames() const {
+    std::string names;
+    for (std::string_view name : allNames)
+      names += (names.empty() ? ", got only " : ", ") + std::string(name);
+    return names;
   }
 
   /// Without the blanks around commas and equals signs, which do not end a
@@ -144,6 +156,17 @@ private:
       schedules = std::move(*list); // the expression's brackets match
       return true;
     }
+    if (!word.value && schedule::findScheme(word.name))
+      return fail("expected a comma between schedules, as in schedule=1f1b,"
+                  "zb-v, got a blank before " +
+                  std::string(word.name));
+    if (word.name == "link" && !word.value.value_or("").starts_with('<'))
+      return fail("expected link=<latency = NUMBER, …>, got " +
+                  std::string(word.value.value_or("none")));
+    const bool isFlag = word.name == "split_backward";
+    if (isFlag && word.value)
+      return fail("expected " + std::string(word.name) +
+                  " without a value, got =" + std::string(*word.value));
     for (auto [name, number] :
          {std::pair<std::string_view, int32_t &>{"stages", stages},
           {"workers", workers},
@@ -164,8 +187,18 @@ private:
         number > UINT16_MAX)
       return fail("expected " + std::string(word.name) +
                   "=NUMBER, from 1 to 65535, got \"" + std::string(text) +
-                  "\"");
+                  "\"" + (has(text, ',') ? ": blanks separate clauses" : ""));
     return true;
+  }
+
+  schedule::Request requestOf(const plan::PinnedScheme &scheme,
+                              int32_t stageCount, int32_t workerCount) const {
+    schedule::Request request;
+    request.workers = workerCount;
+    request.stages.resize(stageCount);
+    request.microBatches = microBatches;
+    request.options = scheme.options;
+    return request;
   }
 
   /// The number of stages and of workers for `scheme`: what the expression
@@ -180,24 +213,36 @@ private:
       int32_t each = i == 0 ? scheme.scheme->stagesPerWorker : i;
       if (stages % each != 0)
         continue;
-      schedule::Request request;
-      request.workers = workers > 0 ? workers : stages / each;
-      request.stages.resize(workers > 0 ? workers * each : stages);
-      request.microBatches = microBatches;
-      request.options = scheme.options;
-      if (schedule::whyNot(*scheme.scheme, request).empty())
-        return {request.stageCount(), request.workers};
+      std::pair sizes(workers > 0 ? workers * each : stages,
+                      workers > 0 ? workers : stages / each);
+      if (schedule::whyNot(*scheme.scheme,
+                           requestOf(scheme, sizes.first, sizes.second))
+              .empty())
+        return sizes;
     }
     int32_t number = std::max(stages, workers);
     return {number, number};
   }
 
   bool addPipeline(std::string_view text) {
+    if (size_t round = text.find('('); round < text.find('{'))
+      return fail("expected a schedule's options in braces, as in chimera"
+                  "{pipelines = 4}, got " +
+                  std::string(text));
     std::vector<plan::PinnedScheme> read;
     if (std::string fault = plan::readSchemes(text, read); !fault.empty())
       return fail(fault);
     const plan::PinnedScheme &scheme = read.front();
     auto [stageCount, workerCount] = sizesFor(scheme);
+    if (std::string fault = schedule::whyNot(
+            *scheme.scheme, requestOf(scheme, stageCount, workerCount));
+        !fault.empty()) {
+      fault = "schedule " + std::string(text) + ": " + fault;
+      if (!impossible)
+        return fail(fault);
+      *impossible += "(" + fault + ")\n";
+      return true;
+    }
     std::string name = scheme.scheme->name;
     if (int32_t number = ++names[name]; number > 1)
       name += "_" + std::to_string(number);
@@ -225,10 +270,11 @@ private:
   }
 
   std::string &error;
+  std::string *impossible;
   std::string module, joined;
   std::map<std::string, int32_t> names;
   std::vector<Word> words;
-  std::vector<std::string_view> schedules;
+  std::vector<std::string_view> schedules, allNames;
   int32_t stages = 0, workers = 0, microBatches = 0; ///< 0 if not given
 };
 
@@ -236,11 +282,15 @@ private:
 
 std::optional<std::string>
 describeExpressions(std::span<const std::string> expressions,
-                    std::string &error) {
-  Describer describer(error);
+                    std::string &error, std::string *impossible) {
+  Describer describer(error, impossible);
   for (const std::string &expression : expressions)
     if (!describer.add(expression))
       return std::nullopt;
+  if (describer.text().empty() && impossible) {
+    error = *impossible;
+    return std::nullopt;
+  }
   return describer.text();
 }
 

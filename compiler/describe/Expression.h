@@ -33,9 +33,13 @@ namespace chimera {
 /// unknown, `stages` and `workers` are both missing or no numbers, or brackets
 /// and quotes do not match. The other clauses are checked by the parser that
 /// reads the module.
+///
+/// A schedule that cannot have these sizes is an error too, unless `impossible`
+/// is given: then it gets a line on that schedule. It is an error if no
+/// schedule is possible.
 std::optional<std::string>
 describeExpressions(std::span<const std::string> expressions,
-                    std::string &error);
+                    std::string &error, std::string *impossible = nullptr);
 
 } // namespace chimera
 

@@ -137,7 +137,9 @@ private:
                     "expected the line of worker " +
                         std::to_string(lines.size()) + ", got that of " +
                         std::to_string(*worker));
+      line = line.substr(0, line.find('#'));
       skipBlanks(line);
+      line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
       lines.push_back({number, static_cast<size_t>(column()), line});
     }
     if (lines.empty())
@@ -184,7 +186,8 @@ private:
                   "expected a word such as 2F0 (forward of micro-batch 0 on "
                   "stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . (an idle "
                   "slot), got " +
-                      std::string(text.substr(0, 40)));
+                      std::string(text.substr(0, 40)) +
+                      ": the row of a grid is no order");
     if (!hasStages)
       hasStages = word->stage.has_value();
     if (*hasStages != word->stage.has_value())
@@ -211,7 +214,7 @@ private:
     if (word->letter == 'R')
       recomputed.insert(stage);
     if (word->part)
-      parts[word->first] = std::max(parts[word->first], *word->part + 1);
+      parts[word->first].insert(*word->part);
     return true;
   }
 
@@ -226,6 +229,13 @@ private:
                       "expected micro-batch " + std::to_string(m) +
                           " on stage " + std::to_string(s) +
                           " in some line, got it in none");
+    for (const auto &[m, numbers] : parts)
+      if (*numbers.rbegin() >= std::ssize(numbers))
+        return fail(lines.front().number, lines.front().column,
+                    "expected all parts of the backwards of micro-batch " +
+                        std::to_string(m) + " up to " +
+                        std::to_string(*numbers.rbegin()) + ", got only " +
+                        listOf(numbers));
     return true;
   }
 
@@ -271,7 +281,8 @@ private:
         most = std::max(most, forward->second);
       }
       if (auto part = parts.find(m); part != parts.end())
-        mostParts = std::max(mostParts, part->second);
+        mostParts =
+            std::max(mostParts, static_cast<int32_t>(part->second.size()));
     }
     if (most > 1)
       text += " forwards " + listOf(counts);
@@ -299,8 +310,8 @@ private:
   int32_t stages = 0, microBatches = 0;
   std::map<Cell, int32_t> placement;
   std::map<int32_t, int32_t> forwards; ///< their micro-batches, by the first
-  std::map<int32_t, int32_t> parts;    ///< of backwards, by micro-batch
-  std::set<int32_t> recomputed;        ///< stages
+  std::map<int32_t, std::set<int32_t>> parts; ///< of backwards, by micro-batch
+  std::set<int32_t> recomputed;               ///< stages
 };
 
 } // namespace

@@ -14,7 +14,7 @@
 // The words are those of compiler/schedule/OrderText.h, except `|`: only
 // schedules with a flush have an order file. A word names its stage. If no word
 // of the file does, worker w has stage w and nothing else. `P0:` may be left
-// out. Lines that begin with # or // are comments.
+// out. A comment begins with # or, at the beginning of a line, with //.
 //
 // The file says no placement. It follows from the words: stage s of
 // micro-batch m is on the worker whose line has its actions. Micro-batches with

@@ -129,7 +129,10 @@ std::string describeProgram(const ProgramT &program) {
             kUpdates[static_cast<size_t>(program.updates)] + ")";
   text += recomputeOf(program) + " time_unit(\"" + escaped(program.time_unit) +
           "\") {\n";
-  for (size_t s = 0; s < program.stages.size(); ++s)
+  // In slots nothing is known of the stages: the pass that reads the text makes
+  // them up again.
+  for (size_t s = 0; s < program.stages.size() && program.time_unit != "slot";
+       ++s)
     text += stageOf(s, program.stages[s]);
   for (size_t p = 0; p < program.pipelines.size(); ++p) {
     const PipelineT &pipeline = *program.pipelines[p];

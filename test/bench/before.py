@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sets this build beside another one, say that of the commit before, and prints as
-a Markdown table whether anything has become slower:
+"""Compares this build with another one, for example that of the previous commit, and
+prints as a Markdown table whether anything has become slower:
 
-- what an instruction of the interpreter costs, with stages that do nothing (run.py);
-- a message to and fro between two ranks over MPI (messages.py);
-- a step of stages that sleep, over MPI (predict.py).
+- an instruction of the interpreter, with stages that do nothing (run.py);
+- a message between two ranks over MPI (messages.py);
+- a step of sleeping stages, over MPI (predict.py).
 
     test/bench/before.py BEFORE [--tools build/release/bin] [--rounds 9]
 
-BEFORE is the other build's folder of programs. Each round measures everything once
-with either build, in turns; a ratio is that of a round, and those in the table are
-the median, the least and the most. two_ranks.py --before does so for training.
+BEFORE is the folder with the other build's programs. Each round measures everything
+once with either build, in turns. A ratio compares the two builds in one round; the
+table has the median, the minimum and the maximum of all rounds. two_ranks.py
+--before does so for training.
 """
 
 import argparse
@@ -31,7 +32,7 @@ SLEEPING = [(4, 1 << 16), (4, 1 << 20), (8, 1 << 20)]  # stages, bytes of a mess
 
 
 class Build:
-    """Each function returns {row of the table: time}; less is better."""
+    """A build. Each function returns {row of the table: time}; less is better."""
 
     def __init__(self, tools, folder):
         folder.mkdir()
@@ -59,7 +60,8 @@ class Build:
         times = {}
         for row in messages.ping_pong(self.tools, 5, SIZES):
             name = f"a message of {messages.size_name(row['bytes'])}, µs"
-            # Beside plain MPI's, whatever that build calls its own.
+            # Compared with plain MPI's time. Builds have different names for their
+            # own.
             [own] = row.keys() - {"bytes", "wait", "test"}
             times[name] = statistics.median(row[own])
         return times

@@ -3,19 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints, as Markdown tables,
 
-- what chimera-compile takes from a description to a verified program file, process
-  start included, beside what PyTorch takes to put sends and receives into the same
-  order, to check it and to simulate it (schedule_pytorch.py), without the start of
-  Python and the import of torch: pairs that take turns, and a ratio for each;
-- what an action costs where there are many more stages than micro-batches and the
-  other way round, in processor time of the compiler itself and in all; what the
-  kernel does for the memory of a large module depends on the machine.
+- the time of chimera-compile from a description to a verified program file, including
+  process start. It is compared with the time in which PyTorch inserts sends and
+  receives into the same order, checks it and simulates it (schedule_pytorch.py),
+  without the start of Python and the import of torch. The two take turns, and each
+  pair has a ratio;
+- the time per action if there are many more stages than micro-batches, and the
+  opposite: processor time of the compiler itself, and total time. The kernel's work
+  for the memory of a large module depends on the machine.
 
     test/bench/compile.py [--tools build/release/bin] [--runs 9]
                           [--python build/venv/bin/python]
 
-Everything runs on one core. Figures are medians; in brackets the least and the
-most. Without a Python that has torch the first table is left out.
+Everything runs on one core. Numbers are medians, with the minimum and the maximum in
+brackets. Without a Python that has torch the first table is left out.
 """
 
 import argparse
@@ -34,14 +35,14 @@ import machine
 from schedule import HERE, figure, has_torch
 
 LINE = re.compile(r'chimera\.order \d+ "([^"]*)"')
-# The schedule's clauses for 16 workers.
+# The schedules' clauses for 16 workers.
 COMPARED = {
     "interleaved-1f1b, 2 chunks": 'stages(32) micro_batches(256) '
     'schedule("interleaved-1f1b") workers(16)',
     "zb-v": 'stages(32) micro_batches(256) schedule("zb-v") workers(16)',
     "1f1b, split": 'stages(16) micro_batches(256) schedule("1f1b") split_backward',
 }
-# Stages, micro-batches: of the second as many actions as of the last.
+# Stages, micro-batches. The second has as many actions as the last.
 SHAPES = [(64, 4096), (256, 4096), (16384, 64)]
 FAMILIES = {
     "1f1b": 'schedule("1f1b")',
@@ -57,7 +58,7 @@ FAMILIES = {
 
 
 def compile_time(args, source, program):
-    """(processor time of the compiler itself, time in all), in s."""
+    """(processor time of the compiler itself, total time), in s."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     start = time.perf_counter()
     machine.execute(args.tools / "chimera-compile", source, "-o", program)

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the benchmarks share: the programs they start, and what else the machine
-does meanwhile."""
+"""Helpers of the benchmarks: starting programs, and measuring the machine's other
+load."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ def mpirun(ranks):
 
 
 def execute(*command):
-    """A command that has ended, with its text; one that fails ends the script."""
+    """Runs a command and returns its output. If it fails, the script ends."""
     words = [str(word) for word in command]
     result = subprocess.run(words, capture_output=True, text=True)
     if result.returncode != 0:
@@ -30,9 +30,9 @@ def execute(*command):
 
 
 class OtherLoad:
-    """`with OtherLoad() as load: …`; then `load.cores` says how many cores, on
-    average, were busy with anything but this script and what it started and
-    waited for."""
+    """`with OtherLoad() as load: …`; afterwards `load.cores` is the average
+    number of cores that were busy with something else than this script and the
+    processes that it started and waited for."""
 
     def __enter__(self):
         self.begin = time.perf_counter(), self._busy(), self._own()
@@ -47,7 +47,8 @@ class OtherLoad:
     def _busy():
         with open("/proc/stat") as stat:
             fields = [int(field) for field in stat.readline().split()[1:9]]
-        # All but idle and waiting for a disk; what the host took away counts.
+        # Everything but idle time and waiting for a disk. Time that the host took
+        # away counts.
         ticks = sum(fields) - fields[3] - fields[4]
         return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -1,15 +1,15 @@
-//===- message_times.cpp - What a message costs two ranks -----------------===//
+//===- message_times.cpp - The cost of a message between two ranks --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Measures, over MPI, the three times that the simulator asks for
-// (runtime/calibrate/MessageTimes.h), of messages of one size, and prints them
-// as JSON, in nanoseconds. chimera-run --calibrate makes a line of those of
-// many sizes, which is as well off as its residual; here they are what they
-// are.
+// Measures, over MPI, the three times of a message that the simulator needs
+// (runtime/calibrate/MessageTimes.h), for messages of one size. Prints them as
+// JSON, in nanoseconds. chimera-run --calibrate fits a line to such times of
+// many sizes, which has an error (its residual); these are the measured times
+// themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
 
   MpiSession session;
   if (session.ranks() < 2 || session.hostRanks().size() != session.ranks()) {
-    // Clocks of different hosts say nothing of each other.
+    // Clocks of different hosts cannot be compared.
     std::fprintf(stderr, "message_times: expected at least 2 ranks, all on one "
                          "host\n");
     _exit(1);

@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints, as Markdown tables, what messages between two ranks of this host cost
+"""Prints, as Markdown tables, the cost of messages between two ranks of this host
 over MPI:
 
-- a message to and fro over channels, beside MPI_Isend and MPI_Irecv in
-  the same run with the better of two ways to wait (MPI_Wait, a loop of
-  MPI_Test);
-- the share of an exchange that hides behind work, 1 - (both - work) / exchange,
-  and how much longer the work takes beside it: for messages both ways, the
-  ordered all-reduce and that of MPI (`chimera-run --all-reduce transport`), for
-  work that sleeps and work that computes, with and without progress threads,
-  with and without the kernel's single copy.
+- a message over channels, compared with MPI_Isend and MPI_Irecv in the same run,
+  with the better of two ways to wait (MPI_Wait, or a loop of MPI_Test);
+- the share of an exchange that overlaps with work, 1 - (both - work) / exchange,
+  and how much longer the work takes then. The exchange is messages in both
+  directions, the ordered all-reduce, or MPI's (`chimera-run --all-reduce
+  transport`). The work sleeps or computes. With and without progress threads, with
+  and without the kernel's single copy.
 
     test/bench/messages.py [--tools build/release/bin] [--rounds 20]
 
-Figures are medians of the rounds, in which all that is compared takes turns.
-Differences and ratios are medians of those within a round.
+Numbers are medians of the rounds. In a round, everything that is compared takes
+turns. Differences and ratios are medians of those within a round.
 """
 
 import argparse
@@ -44,7 +43,8 @@ def size_name(size):
 
 
 def ping_pong(tools, rounds, sizes, progress=False):
-    """For each size the µs of each round: of channels and of both ways to wait."""
+    """For each size, the µs of each round: of channels, and of both ways to
+    wait."""
     return json.loads(
         machine.execute(
             *machine.mpirun(2), "--bind-to", "core",
@@ -92,7 +92,7 @@ def print_overlap(args):
         with machine.OtherLoad() as load:
             rows = json.loads(
                 machine.execute(
-                    # Progress threads want cores other than the ranks'.
+                    # Progress threads need other cores than the ranks'.
                     *machine.mpirun(2), "--bind-to", "none", *options,
                     args.tools / "overlap", "--rounds", args.rounds,
                     "--bytes", args.overlap, "--work", args.work,

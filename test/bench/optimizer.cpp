@@ -1,14 +1,14 @@
-//===- optimizer.cpp - What an update of weights costs --------------------===//
+//===- optimizer.cpp - The cost of an update of weights -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Times AdamW on one thread and on more, beside LibTorch's fused one, a copy of
-// as many bytes, and a loop on one thread with the vectors that any x86-64 has.
-// They take turns, so that whatever else the machine does falls on all of them.
-// Prints medians as a Markdown table.
+// Times AdamW on one thread and on more. Compares it with LibTorch's fused
+// AdamW, with a copy of as many bytes, and with a loop on one thread that uses
+// the vector instructions of any x86-64. They take turns, so that other load
+// affects all of them alike. Prints medians as a Markdown table.
 //
 //   optimizer [MILLIONS_OF_WEIGHTS] [THREADS] [ROUNDS]
 //
@@ -32,11 +32,11 @@ namespace {
 
 using namespace chimera::runtime;
 
-/// Bytes that an update reads and writes of a weight: gradient, weight and two
-/// averages, and the last three again.
+/// Bytes that an update of a weight reads and writes: it reads gradient, weight
+/// and two averages, and writes the last three.
 constexpr double kTraffic = 7 * sizeof(float);
 
-/// The arithmetic of AdamW with nothing but what the compiler makes of a loop.
+/// AdamW's arithmetic as a plain loop.
 void updateInALoop(int64_t count, const float *__restrict gradients,
                    float *__restrict weights, float *__restrict average,
                    float *__restrict squares) {
@@ -91,8 +91,8 @@ int main(int argc, char **argv) {
     setThreads(threads);
     std::vector<double> ours, theirs, copies, loops;
     for (int round = 0; round <= rounds; ++round) {
-      // The one on one thread first: what follows it finds the others asleep,
-      // and that is to be the copy.
+      // The single-threaded loop comes first. The measurement after it finds
+      // the other threads asleep, and that should be the copy.
       double loop = secondsOf([&] {
         updateInALoop(count, gradient.data_ptr<float>(),
                       weights.data_ptr<float>(), average.data_ptr<float>(),
@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
                           optimizer.epsilon, /*amsgrad=*/false,
                           /*maximize=*/false);
       });
-      if (round == 0) // touches memory for the first time
+      if (round == 0) // the first access to the memory
         continue;
       ours.push_back(own);
       theirs.push_back(fused);

@@ -1,15 +1,15 @@
-//===- overlap.cpp - How much of communication hides behind work ----------===//
+//===- overlap.cpp - The overlap of communication with work ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ranks exchange something, or do some work, or do the work between posts
-// and waits. They exchange a message both ways, or sum by an all-reduce, the
-// ordered one or MPI's; the work is a sleep, as that of a stage on another
-// device, or computing. Each with and without progress threads, in turns.
-// Prints as JSON, of each round, the milliseconds of the slower rank.
+// Two ranks exchange data, or work, or work between the posts and the waits of
+// the exchange. The exchange is a message in both directions, or an all-reduce,
+// either the ordered one or MPI's. The work is a sleep, like a stage on another
+// device, or computation. All run with and without progress threads, in turns.
+// Prints as JSON, for each round, the milliseconds of the slower rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ double millisecondsSince(Clock::time_point begin) {
       .count();
 }
 
-/// Some arithmetic that no compiler leaves out. Returns its milliseconds.
+/// Arithmetic that no compiler removes. Returns its milliseconds.
 double compute(uint64_t turns) {
   Clock::time_point begin = Clock::now();
   volatile uint64_t sink = 1;
@@ -58,7 +58,7 @@ struct Rank {
 
   uint32_t peer() const { return 1 - channels.rank(); }
 
-  /// The larger of what the two ranks have; also a barrier.
+  /// The larger of the two ranks' values; also a barrier.
   double larger(double own) {
     double other = 0;
     auto receive = channels.postReceive(
@@ -69,7 +69,7 @@ struct Rank {
     return std::max(own, other);
   }
 
-  /// Sums in place, as programs do.
+  /// Posts the exchange. Sums are in place, as in programs.
   std::vector<std::unique_ptr<Request>> post() {
     std::vector<std::unique_ptr<Request>> requests;
     Bytes here = std::as_writable_bytes(std::span(in));
@@ -84,9 +84,9 @@ struct Rank {
     return requests;
   }
 
-  /// Lets both ranks go on at the same time. Of a receive that is posted when
-  /// the message is there already the post itself moves the bytes; programs
-  /// post theirs ahead.
+  /// Lets both ranks continue at the same time. If a message has arrived before
+  /// its receive is posted, the post itself moves the bytes; programs post
+  /// receives ahead.
   void meet() {
     constexpr std::chrono::microseconds kLater(100);
     Clock::time_point begin{std::chrono::duration_cast<Clock::duration>(
@@ -96,7 +96,7 @@ struct Rank {
       ;
   }
 
-  /// The work between posts and waits. Returns what all took.
+  /// Runs `work` between posts and waits. Returns the total milliseconds.
   double exchange(const std::function<void()> &work) {
     std::ranges::fill(in, kind == Exchange::Message ? 0.f : 1.f);
     meet();
@@ -115,7 +115,8 @@ struct Rank {
   }
 };
 
-/// `work` returns its own milliseconds.
+/// Measures the exchange, the work, and both. `work` returns its own
+/// milliseconds.
 void measure(Rank &rank, const std::function<double()> &work,
              nlohmann::json &row) {
   row["exchange"].push_back(rank.exchange([] {}));
@@ -153,7 +154,7 @@ int main(int argc, char **argv) {
     _exit(1);
   }
 
-  // So many turns take the time where they are left alone.
+  // This many turns take the time if nothing else runs on the core.
   constexpr uint64_t kTurns = 1'000'000;
   double fastest = 1e9;
   for (int i = 0; i < 10; ++i)

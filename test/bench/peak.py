@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a command, appends to a file a line with the most bytes of memory that its
-process had resident, and ends as the command ended.
+"""Runs a command and appends a line to a file: the peak resident bytes of the
+command's process. Ends as the command ended.
 
     test/bench/peak.py FILE COMMAND…
 """
@@ -18,7 +18,7 @@ def main():
     process = subprocess.Popen(command)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     _, status, used = os.wait4(process.pid, 0)
-    # One write, so that lines of processes that end together stay whole.
+    # A single write, so that lines of processes that end together are not mixed.
     with open(file, "a") as peaks:
         peaks.write(f"{used.ru_maxrss * 1024}\n")
     code = os.waitstatus_to_exitcode(status)

@@ -1,14 +1,14 @@
-//===- ping_pong.cpp - Messages over channels beside plain MPI's ---------===//
+//===- ping_pong.cpp - Messages over channels, compared with MPI's --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ranks send a message to and fro, through the channels and with MPI's own
-// calls; the latter wait once by MPI_Wait and once by MPI_Test in a loop. The
-// three take turns, so that what else the machine does befalls them alike.
-// Prints, as JSON, of each size and round the microseconds of one message.
+// Two ranks send a message forth and back, through the channels and with MPI's
+// own calls. The latter wait by MPI_Wait, and by MPI_Test in a loop. The three
+// take turns, so that other load affects all of them alike. Prints, as JSON,
+// the microseconds of one message for each size and round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ void overChannels(Channels &channels, Ends &ends) {
   channels.wait(hostQueue(), std::move(send), kTimeout);
 }
 
-/// `wait` is for one request.
+/// Sends with plain MPI. `wait` waits for one request.
 template <typename Wait>
 void plainly(MPI_Comm communicator, Ends &ends, Wait wait) {
   auto size = static_cast<int>(ends.in.size());
@@ -61,7 +61,7 @@ void plainly(MPI_Comm communicator, Ends &ends, Wait wait) {
   wait(send);
 }
 
-/// Microseconds of one message: half of there and back.
+/// Microseconds of one message: half of the time forth and back.
 template <typename Exchange>
 double measure(MPI_Comm communicator, int repetitions, Exchange exchange) {
   MPI_Barrier(communicator);

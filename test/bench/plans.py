@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds the planner against the clock: plans for a small GPT-2 on two ranks of this
-machine, one thread each. With --ranks 4 ranks share the cores, if there are fewer; what
-is profiled still has two.
+"""Compares the planner's predictions with measured times: plans for a small GPT-2 on
+two ranks of this machine, with one thread each. With --ranks 4 ranks share the cores,
+if there are fewer; the profiled programs still have two ranks.
 
 Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
-own (--profile), asks chimera-plan for plans, draws some of them by a seed, and runs
-these, the planner's pick and the profiled programs in turns. What is predicted follows
-from one profile, the medians of several runs before the plans are drawn, times what the
-profiled programs take in the rounds over what they took then: machines have fast and
-slow minutes. Small micro-batches feel these more than large ones, so each size that is
-profiled has such a factor of its own.
+own (--profile), asks chimera-plan for plans, and draws some of them by a seed. Runs
+these, the planner's pick and the profiled programs in turns. The prediction uses one
+profile, the medians of several runs before the plans are drawn. It is scaled by the
+time of the profiled programs in the rounds, divided by their time in that profile,
+because machines have fast and slow minutes. These affect small micro-batches more than
+large ones, so each profiled size has a factor of its own.
 
     test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
-Prints for each plan what a step was predicted to take and the median of the rounds,
-what the planner says that the largest worker holds and what its program allocates, and
-how the pick compares with the best. With --limit the script fails where the median
-error is above 3 %, one above 5 %, bytes are off by more than 5 %, or the pick is slower
-than the best by more than the spread of the best's own rounds, at each of --attempts.
+Prints for each plan the predicted step time and the median of the rounds, the planner's
+bytes of the largest worker and the bytes that its program allocates, and how the pick
+compares with the best plan. With --limit the script fails if, at each of --attempts,
+the median error is above 3 %, one error is above 5 %, bytes differ by more than 5 %, or
+the pick is slower than the best plan by more than the spread of that plan's own rounds.
 """
 
 import argparse
@@ -36,21 +36,21 @@ MODEL = (
     "chimera.model @small gpt2 layers(6) heads(4) width(256) context(128) "
     "vocabulary(512)\n"
 )
-# A stage for each layer, embedding and head included, on two workers, which are then
-# busy most of the time, as in good plans.
+# One stage per layer, embedding and head included, on two workers. These are busy most
+# of the time, as in good plans.
 LAYERS = (
     "chimera.pipeline @layers of @small stages(8) micro_batches(16) "
     'schedule("interleaved-1f1b") workers(2) micro_batch_size({size})\n'
 )
 MEDIAN, EACH, BYTES = 3, 5, 5  # limits, percent
-BETWEEN = 5  # plans, between two turns of what was profiled
+BETWEEN = 5  # plans between two turns of the profiled programs
 
 
 class Bench:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.text = folder / "text"
-        # What is learnt is of no account.
+        # It does not matter what the model learns.
         self.text.write_bytes(bytes(random.Random(1).choices(range(256), k=1 << 20)))
 
     def tool(self, name, *arguments):
@@ -63,7 +63,7 @@ class Bench:
         )  # fmt: skip
 
     def calibrate(self):
-        """The machine, as a description."""
+        """Calibrates and returns the machine as a description."""
         file = self.folder / "machine.mlir"
         self.tool(
             "chimera-run", "--calibrate", file, "--ranks", self.args.ranks,
@@ -72,7 +72,7 @@ class Bench:
         return file.read_text()
 
     def make_layers(self):
-        """A program for each size of micro-batches to be profiled."""
+        """Makes a program for each profiled micro-batch size."""
         self.layers = []
         for size in self.args.profile_sizes:
             source, program = (
@@ -83,7 +83,7 @@ class Bench:
             self.layers.append(program)
 
     def profile(self, label):
-        """Profiles the program of each size: [(file, what was written to it)]."""
+        """Profiles the program of each size: [(file, its content)]."""
         found = []
         for program in self.layers:
             file = program.with_suffix(f".{label}.json")
@@ -92,8 +92,8 @@ class Bench:
         return found
 
     def first_profile(self):
-        """For each size a file with the medians of several profiles, and the mean step
-        by that file, ns: (files, steps)."""
+        """For each size, a file with the medians of several profiles, and the mean step
+        in it, in ns: (files, steps)."""
         rounds = [self.profile("first") for _ in range(self.args.profiles)]
         files, steps = [], []
         for runs in zip(*rounds):
@@ -104,7 +104,7 @@ class Bench:
         return files, steps
 
     def draw(self, description, profiles):
-        """[(name, program, plan)], the pick first."""
+        """Asks for plans and draws some: [(name, program, plan)], the pick first."""
         found = self.folder / "plans.json"
         command = [
             "chimera-plan", description, "--batch", self.args.batch,
@@ -141,7 +141,7 @@ class Bench:
         return " ".join(words)
 
     def report(self, program, profiles):
-        """What the compiler says of the plan by these profiles."""
+        """The compiler's report on the plan, with these profiles."""
         report = self.folder / "report.json"
         self.tool(
             "chimera-opt", program.with_suffix(".mlir"),
@@ -153,14 +153,14 @@ class Bench:
         return json.loads(report.read_text())[0]
 
     def step(self, program):
-        """The median step of a run, ns."""
+        """The median step of a run, in ns."""
         profile = self.folder / "run.json"
         self.train(program, self.args.steps + 1, "--profile", profile)
         return json.loads(profile.read_text())["steps"]["later"]["median"]
 
     def measure(self, drawn):
-        """Lets all take turns in rounds: (the steps of each plan, by rounds; for each
-        size the profiled program's step, the median of all its turns), ns."""
+        """Runs everything in turns: (the steps of each plan, by rounds; for each size,
+        the median step of the profiled program in all its turns), in ns."""
         steps, profiled = [[] for _ in drawn], [[] for _ in self.layers]
         for _ in range(self.args.rounds):
             for index, (_, program, _) in enumerate(drawn):
@@ -176,7 +176,7 @@ def mean(times):
 
 
 def between(size, sizes, values):
-    """The value at a size, of values at ascending sizes: on the line between two."""
+    """The value at `size`, interpolated between values at ascending sizes."""
     if size <= sizes[0]:
         return values[0]
     for low, high, at_low, at_high in zip(sizes, sizes[1:], values, values[1:]):
@@ -186,7 +186,7 @@ def between(size, sizes, values):
 
 
 def median_of(profiles):
-    """A profile whose times have the medians of these profiles' means."""
+    """A profile whose times are the medians of these profiles' means."""
     first = profiles[0]
     if isinstance(first, list):
         return [median_of(parts) for parts in zip(*profiles)]
@@ -199,7 +199,7 @@ def median_of(profiles):
 
 
 def attempt(args, folder):
-    """Prints a table; returns what is off, and the load of others in cores."""
+    """Prints a table. Returns the exceeded limits, and the other load in cores."""
     bench = Bench(args, folder)
     with machine.OtherLoad() as load:
         description = folder / "question.mlir"

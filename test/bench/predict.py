@@ -1,25 +1,24 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds the simulator against real runs over MPI, of stages that sleep.
+"""Compares the simulator with real runs of sleeping stages over MPI.
 
-For each number of workers, size of messages and schedule: measures what a message
-costs (message_times), runs the program with --profile, gives both, the stages'
-medians and the messages' times, to the simulator (--chimera-report), and prints
-what a step takes beside the best step of the run. Stages also sleep when they
-update their weights.
+For each number of workers, message size and schedule: measures the cost of a message
+(message_times), runs the program with --profile, and gives the stages' median times and
+the messages' times to the simulator (--chimera-report). Prints the predicted step time
+and the best step of the run. Stages also sleep for the updates of their weights.
 
     test/bench/predict.py [--workers 4 8 16] [--bytes 65536 1048576]
         [--schedules chimera 1f1b …] [--limit PERCENT]
 
-Where a worker has several stages, each takes so much less time.
+If a worker has several stages, each of them takes proportionally less time.
 
-A step is from end to end on the root; the first, which starts from nothing, does
-not count. Steps include what the simulator leaves out: all-reduces of 8 bytes, loads
-of 64, some 0.1 ms in all. With --limit the script fails
-where a step is further than that from its prediction, at each of --attempts. Where
-something else kept the cores busy at each of them, it says "skipped" instead: then
-they say nothing about the simulator.
+A step is measured from end to end on the root. The first step, which starts from
+nothing, does not count. Measured steps include things that the simulator leaves out:
+all-reduces of 8 bytes and loads of 64, some 0.1 ms in all. With --limit the script
+fails if, at each of --attempts, a step differs by more than that from its prediction.
+If other load kept the cores busy in all of those attempts, they show nothing about the
+simulator; then it prints "skipped" instead.
 """
 
 import argparse
@@ -32,15 +31,15 @@ import tempfile
 import machine
 
 MICROSECOND, MILLISECOND = 1000, 1_000_000
-# Other load, in cores, from which on a step may be late for it.
+# Other load, in cores, that may delay a step.
 BUSY = 0.1
 
 
-# Stages a worker; one where nothing is said.
+# Stages per worker; 1 if not listed.
 CHUNKS = {"interleaved-1f1b": 2, "zb-v": 2}
 
 
-# A stage's costs by their names, and its actions in a profile.
+# The names of a stage's costs, and of its actions in a profile.
 COSTS = {
     "forward": "forward",
     "backward": "backward",
@@ -51,7 +50,8 @@ COSTS = {
 
 
 def describe(path, workers, batches, schedule, size, costs):
-    """`costs` are the times of each stage's actions by their names, in ns."""
+    """Writes a description. `costs` are the times of each stage's actions by name, in
+    ns."""
     lines = "".join(
         f"  chimera.stage {stage} cost <"
         + ", ".join(f"{name} = {time}" for name, time in times.items())
@@ -67,7 +67,7 @@ def describe(path, workers, batches, schedule, size, costs):
 
 
 def message_times(args, workers, size):
-    """Medians in ns: (the sender's thread, on the way, the receiver's)."""
+    """Medians in ns: (the sender's thread, on the way, the receiver's thread)."""
     times = json.loads(
         machine.execute(
             *machine.mpirun(workers), args.tools / "message_times", "--bytes", size
@@ -76,7 +76,7 @@ def message_times(args, workers, size):
     send, whole, receive = (
         times[name]["median"] for name in ("send", "whole", "receive")
     )
-    # What of the whole neither end's own thread is busy with.
+    # The part of the whole during which neither thread is busy.
     return send, max(0, whole - send - receive), receive
 
 
@@ -113,7 +113,7 @@ def measure(args, folder, workers, schedule, size):
         for stage in json.loads(profile.read_text())["stages"]
     ]
     for times in medians:
-        # A stage states its whole backward in any case.
+        # A stage always states the cost of its whole backward.
         times.setdefault(
             "backward", times.get("input_gradient", 0) + times.get("weight_gradient", 0)
         )
@@ -121,7 +121,7 @@ def measure(args, folder, workers, schedule, size):
 
 
 def predict(args, folder, workers, schedule, size, costs, messages):
-    """What a step takes, simulated, in ns."""
+    """The simulated time of a step, in ns."""
     source, report = folder / "predicted.mlir", folder / "report"
     scaled = [
         {name: round(time * args.scale_costs) for name, time in times.items()}
@@ -142,8 +142,8 @@ def predict(args, folder, workers, schedule, size, costs, messages):
 
 
 def compare(args, folder, workers, schedule, size):
-    """Prints a row; returns how far the best step is off, in percent, and whether
-    something else kept the cores busy."""
+    """Prints a row. Returns the error of the best step in percent, and whether other
+    load kept the cores busy."""
     with machine.OtherLoad() as load:
         messages = message_times(args, workers, size)
         steps, costs = measure(args, folder, workers, schedule, size)
@@ -169,8 +169,8 @@ def compare(args, folder, workers, schedule, size):
 
 
 def judge(args, attempts):
-    """"within" the limit at one of the attempts, "off" at all, or "disturbed" where
-    none of those that were off had the cores for itself."""
+    """"within" if an attempt was within the limit, "off" if none was, or "disturbed" if
+    other load kept the cores busy in every attempt that was not."""
     verdict = "disturbed"
     for off, busy in attempts:
         if args.limit is None or abs(off) <= args.limit:

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints, as Markdown tables, how long chimera takes:
+"""Prints, as Markdown tables, the times of
 
-- from a description to a verified program file on disk, process start included,
-  and where the time of the largest goes;
-- for an instruction of the interpreter, with stages that do nothing:
-  wall time * min(ranks, cores) / instructions of all ranks.
+- the path from a description to a verified program file on disk, including
+  process start, with the parts of the largest time;
+- an instruction of the interpreter, with stages that do nothing: wall time *
+  min(ranks, cores) / instructions of all ranks.
 
     test/bench/run.py [--tools build/release/bin] [--runs 5]
 
-Each figure is the median of the runs, with the least and the most.
+Each number is the median of the runs, with the minimum and the maximum.
 """
 
 import argparse
@@ -33,7 +33,7 @@ COMPILED = [
     (64, 4096, "1f1b", "split_backward"),
 ]
 INTERPRETED = [(2, 2), (4, 4), (16, 16)]
-INSTRUCTIONS = 1_000_000  # about as many in all for each figure
+INSTRUCTIONS = 1_000_000  # approximate total for each number
 
 
 def describe(folder, stages, micro_batches, schedule, options):

@@ -1,19 +1,20 @@
-//===- schedule.cpp - What the schedule library costs ---------------------===//
+//===- schedule.cpp - The cost of the schedule library --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Times what a client asks of the library, PHASE/CASE/D/N for
+// Times a client's calls to the library, as PHASE/CASE/D/N:
 //
 //   generate   sizes and options to an order: check, place, order, split,
 //              insert recomputes
-//   verify     all constraints, memory caps among them
+//   verify     all constraints, including memory caps
 //   simulate   starts, makespan, idle times, peaks, critical path
 //
-// with costs, bytes, caps and message times set. Items are actions. The
-// arguments are those of Google Benchmark; `schedule.py` makes tables of it.
+// All cases have costs, bytes, caps and message times. Items are actions. The
+// arguments are those of Google Benchmark. `schedule.py` makes tables of the
+// output.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +67,7 @@ constexpr std::pair<int32_t, int32_t> kSizes[] = {
     {8, 64},    {16, 256},  {32, 256},  {32, 1024},
     {64, 1024}, {64, 4096}, {128, 8192}};
 
-/// What is to be scheduled and its order.
+/// Makes the problem of a case and its schedule.
 std::pair<Problem, Schedule> generate(const Case &what, int32_t workers,
                                       int32_t microBatches) {
   const Scheme *scheme = findScheme(what.scheme);

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints, as Markdown tables, how fast the schedule library is:
+"""Prints, as Markdown tables, the speed of the schedule library:
 
-- actions a second for sizes that grow, and time an action, which stays the same
-  where the growth is linear, but for a step where caches no longer hold it all;
-- actions a second for every family;
-- verify and simulate together beside what PyTorch has for the same order. In
-  each run the two take turns, and the ratio is that run's.
+- actions per second for growing sizes, and the time per action. That time is
+  constant if the cost is linear, except for a step where the data no longer fit
+  into a cache;
+- actions per second for every family;
+- verify and simulate together, compared with PyTorch's functions for the same
+  order. In each run the two take turns, and the ratio is that run's.
 
     test/bench/schedule.py [--tools build/release/bin] [--runs 5]
                            [--python build/venv/bin/python]
 
-Everything runs on one core and counts processor time, so that what others do on
-the machine falls out, but for the caches and the core that they may share. Each
-figure is the median of the runs; in brackets the least and the most. Without a
-Python that has torch the last table is left out.
+Everything runs on one core and counts processor time, so other processes do not
+matter, except for the caches and the core that they may share. Each number is the
+median of the runs, with the minimum and the maximum in brackets. Without a Python
+that has torch the last table is left out.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def execute(*command):
 
 
 class Library:
-    """The seconds of each (phase, case, D, N) over the runs."""
+    """The seconds of each (phase, case, D, N) in all runs."""
 
     def __init__(self, tools):
         self.program = tools / "schedule_benchmark"
@@ -73,7 +74,7 @@ class Library:
         return f"{self.actions[case, stages, batches] / seconds / 1e6:.3g}"
 
     def both(self, case, stages, batches):
-        """Of each run: verify and simulate."""
+        """The time of verify and simulate together, for each run."""
         return [
             sum(seconds)
             for seconds in zip(

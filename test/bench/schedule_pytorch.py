@@ -1,18 +1,18 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What PyTorch takes for the split 1F1B order of the sizes given as D N D N …, or for
-the order that standard input gives as JSON: the lines of chimera.order ops, with the
-stage before each action. Needs torch. Prints, in JSON, its version and for each size how many actions the
-order has and the processor seconds of
+"""Times PyTorch's functions for the split 1F1B order of the sizes given as D N D N …,
+or for the order on standard input as JSON: the lines of chimera.order ops, with the
+stage before each action. Needs torch. Prints as JSON its version and, for each size,
+the number of actions of the order and the processor seconds of
 
-- add: putting sends and receives between them (_add_send_recv);
-- validate: forward, input and weight gradient of each micro-batch in this order
-  on their stage, each stage on one rank, as many as micro-batches
+- add: inserting sends and receives (_add_send_recv);
+- validate: checking that each micro-batch has forward, input and weight gradient in
+  this order on its stage, each stage on one rank, as many as micro-batches
   (_validate_schedule);
-- simulate: running actions, sends and receives, each one step long, on all
-  ranks until all are done or nothing moves (_simulate_comms_compute).
+- simulate: running actions, sends and receives, each one step long, on all ranks until
+  all are done or nothing moves (_simulate_comms_compute).
 
-They are PyTorch's own, for the author of a schedule, without a promise to stay.
+These functions are PyTorch's internals, for authors of schedules, and may change.
 """
 
 import json
@@ -46,7 +46,7 @@ def timed(call, *arguments):
 
 
 def given(lines):
-    """The order that the lines of ranks 0, 1, … state."""
+    """The order in the lines of ranks 0, 1, …."""
     return {
         rank: [schedules._Action.from_str(word) for word in line.split()]
         for rank, line in enumerate(lines)
@@ -57,7 +57,7 @@ def measure(rows):
     rank_of = {row.stage_index: rank for rank, each in rows.items() for row in each}
     stages = len(rank_of)
     batches = 1 + max(row.microbatch_index for each in rows.values() for row in each)
-    # It empties the lists that it is given.
+    # It empties the lists that it gets.
     copy = {rank: list(row) for rank, row in rows.items()}
     add, sent = timed(schedules._add_send_recv, copy, rank_of.get, stages)
     validate, _ = timed(

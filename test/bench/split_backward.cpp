@@ -1,4 +1,4 @@
-//===- split_backward.cpp - What splitting a backward costs ---------------===//
+//===- split_backward.cpp - The cost of splitting a backward --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Times forward, input gradient, weight gradient and whole backward of a middle
-// stage of a GPT-2 on one thread, taking turns so that whatever else the
-// machine does falls on all of them, and prints medians in milliseconds.
+// stage of a GPT-2 on one thread. They take turns, so that other load affects
+// all of them alike. Prints medians in milliseconds.
 //
 //   split_backward [ROUNDS] [BLOCKS WIDTH HEADS CONTEXT MICRO_BATCH [DROPOUT]]
 //
@@ -72,7 +72,7 @@ program::ProgramT describe(const Sizes &sizes) {
   return program;
 }
 
-// Memory as the interpreter gives it: at multiples of 64 bytes.
+// Memory like the interpreter's: at multiples of 64 bytes.
 class Buffer {
 public:
   explicit Buffer(uint64_t bytes)

@@ -1,38 +1,38 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints, as a Markdown table, how many tokens a second two ranks of one thread
-train in a pipeline, beside two processes of one thread that each train the whole
-model alone (`chimera-run --sequential`), at the same time and without a word to
-each other. The tokens/s of those two are added; with two free cores their sum is
-what the cores can do, and the ratio to it is what the pipeline keeps of that.
+"""Prints, as a Markdown table, how many tokens per second two ranks with one thread
+each train in a pipeline. Compares them with two processes of one thread that each train
+the whole model alone (`chimera-run --sequential`), at the same time and without
+communication. The tokens/s of those two are added. With two free cores, the sum is what
+the cores can do, and the ratio to it is the efficiency of the pipeline.
 
     test/bench/two_ranks.py [--tools build/release/bin] [--rounds 9]
         [--concatenation eager] [--before BIN] [--python build/venv/bin/python]
         [--only sequential]
 
-The schedule is Chimera's; the ranks are threads of a process, or processes over MPI
-or TCP. With --before another build takes part in the same rounds, with two sequential
-processes too, and with direct concatenation, which any build has. With --python,
-which needs torch, the same GPT-2 exported from PyTorch does too, and the schedules of
-torch.distributed.pipelining, over gloo with two processes of one thread, and two
-independent PyTorch processes (two_ranks_pytorch.py). --only leaves out the rows
-without that word. All train the same sizes of GPT-2 with the same batches. Memory is
-the sum of what each process of a row had resident at most, libraries and the
-interpreter of Python included. PyTorch 2.15 keeps the N gradient sends of a stage
-alive until the end of a step, unless max_outstanding_sends limits it. Rows are whole
-micro-batches: of ten rows in four micro-batches 2.15 evaluates and returns twelve,
-without an error (2.11 raises).
+The schedule is Chimera's. The ranks are threads of a process, or processes over MPI or
+TCP. --before adds another build to the same rounds, with two sequential processes too,
+and with direct concatenation, which every build has. --python, which needs torch, adds
+the same GPT-2 exported from PyTorch; the schedules of torch.distributed.pipelining,
+over gloo with two processes of one thread; and two independent PyTorch processes
+(two_ranks_pytorch.py). --only leaves out the rows without that word. All train the same
+sizes of GPT-2 with the same batches. Memory is the sum of the peak resident memory of a
+row's processes, including libraries and the Python interpreter. PyTorch 2.15 keeps the
+N gradient sends of a stage alive until the end of a step, unless max_outstanding_sends
+limits it. All micro-batches have the same number of rows, because 2.15 evaluates ten
+rows in four micro-batches as twelve, and returns twelve, without an error (2.11
+raises).
 
-In each round every row is measured once, next to a measurement of the two
-sequential processes; the ratio is that of this pair. Two more lines compare the
-tokens/s of MPI and of TCP with those of in-process in the same round. Every second
-round goes through the rows backwards. The first step of a run does not count.
+In each round every row is measured once, next to a measurement of the two sequential
+processes. The ratio is that of this pair. Two more lines compare the tokens/s over MPI
+and over TCP with those in-process in the same round. Every second round goes through
+the rows backwards. The first step of a run does not count.
 
-Ranks with equal shares of a step take as long as the slower core, and sequential
-processes as long as each core takes. So the last line tells how fast the slower of
-the two was, step by step, as a share of their mean: 1 where the host gives both
-cores the same, and else the most that such ranks could reach.
+Ranks with equal shares of a step are as slow as the slower core, while sequential
+processes each depend on their own core. So the last line gives the speed of the slower
+core, step by step, relative to the mean of both. It is 1 if the host gives both cores
+the same time; otherwise it is the highest ratio that such ranks could reach.
 """
 
 import argparse
@@ -75,7 +75,8 @@ SIZES = {
 
 
 def write_text(path):
-    """Some 400 KB of a thousand made-up words, the first ones most often."""
+    """Writes some 400 KB of a thousand made-up words. Earlier words are more
+    frequent."""
     source = random.Random(1)
     words = [
         "".join(source.choices("etaoinshrdlu", k=source.randint(2, 9)))
@@ -86,13 +87,13 @@ def write_text(path):
 
 
 def peak_of(file, command):
-    """The command, which then says in the file how much memory it had."""
+    """A command that runs `command` and writes its peak memory to the file."""
     return [sys.executable, HERE / "peak.py", file, *command]
 
 
 def execute_together(folder, *jobs):
-    """Starts all jobs, each a command and its additions to the environment, and
-    returns when all have ended. If one fails, the script ends with their texts."""
+    """Starts all jobs, each a command and its additions to the environment, and returns
+    when all have ended. If one fails, the script ends with their output."""
     with contextlib.ExitStack() as stack:
         processes, outputs = [], []
         for number, (command, additions) in enumerate(jobs):
@@ -104,7 +105,7 @@ def execute_together(folder, *jobs):
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **additions},
                 )
-            # Does nothing to a process that has ended.
+            # Has no effect on a process that has ended.
             stack.callback(process.terminate)
             processes.append(process)
         for process in processes:
@@ -114,7 +115,7 @@ def execute_together(folder, *jobs):
 
 
 def rank_environments():
-    """What torchrun tells each rank of a job on this host."""
+    """The environment that torchrun gives each rank of a job on this host."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -150,16 +151,16 @@ class Bench:
         write_text(self.text)
         self.logs = [folder / f"log{rank}" for rank in range(RANKS)]
         self.peaks = folder / "peaks"
-        # Two sequential processes do together what two ranks do in twice as many
-        # steps. The last step of each only keeps its core busy until the other
-        # process has done the steps that count.
+        # Two sequential processes together do the work of two ranks in twice as many
+        # steps. The last step of each only keeps its core busy until the other process
+        # has done the steps that count.
         self.steps = 1 + args.steps
         self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
-        self.slower = []  # of two sequential processes, of their mean
+        self.slower = []  # the slower sequential process's speed, relative to the mean
 
     def compile(self, tools, name, concatenation, package=None):
-        """A program file by the compiler of that folder, if there is one; of an
-        exported model where there is a package."""
+        """Compiles a program file with the compiler in `tools`, if there is one. Uses
+        an exported model if there is a package."""
         source, program = self.folder / "description.mlir", self.folder / name
         own = (
             "gpt2 layers({layers}) heads({heads}) width({width}) context({context}) "
@@ -194,11 +195,11 @@ class Bench:
         return [entry["seconds"] for entry in entries]
 
     def speed(self, ends):
-        """In tokens/s, without the first step."""
+        """Tokens/s, without the first step."""
         return self.tokens * (len(ends) - 1) / (ends[-1] - ends[0])
 
     def memory(self):
-        """Of all processes since this was asked last."""
+        """The peaks of all processes since the last call, added up."""
         peaks = [int(line) for line in self.peaks.read_text().split()]
         self.peaks.unlink()
         return sum(peaks)
@@ -275,7 +276,7 @@ class Bench:
         return Run(sum(map(self.speed, runs)), self.memory())
 
     def sequential(self, command):
-        """When steps ended that count, of each of the independent processes."""
+        """The ends of the steps that count, for each of the independent processes."""
         one_thread = {"OMP_NUM_THREADS": "1"}
         execute_together(
             self.folder, *((command(log), one_thread) for log in self.logs)
@@ -284,7 +285,7 @@ class Bench:
 
 
 def rows_of_build(bench, tools, name, program):
-    """(name, function) of each transport that the chimera-run of a build has."""
+    """(name, function) for each transport of a build's chimera-run."""
     usage = machine.execute(tools / "chimera-run", "--help").stdout
     transports = {"in-process": "in-process"}
     if shutil.which("mpirun"):
@@ -310,13 +311,14 @@ def rows_of_pytorch(bench):
 
 
 def measure(rows, yardstick, rounds):
-    """The runs of each row, those of their pairs, all of the yardstick."""
+    """The runs of each row, the yardstick's runs next to them, and all of the
+    yardstick's."""
     runs = {name: [] for name, _ in rows}
     beside = {name: [] for name, _ in rows}
     yardsticks = []
     for number in range(rounds):
         order = rows[::-1] if number % 2 else rows
-        # A yardstick between two rows is next to both.
+        # A yardstick run between two rows is next to both.
         for first in range(0, len(order), 2):
             pair = order[first : first + 2]
             results = [pair[0][1]()]
@@ -348,7 +350,7 @@ def print_table(runs, beside, yardsticks):
 
 
 def print_transports(runs):
-    """The other transports beside in-process of the same round."""
+    """Compares the other transports with in-process in the same round."""
     base = runs.get("chimera, in-process", [])
     for name, own in runs.items():
         if base and name in ("chimera, over MPI", "chimera, over TCP"):

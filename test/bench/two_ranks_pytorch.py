@@ -1,13 +1,13 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One rank of a GPT-2 that trains by a schedule of torch.distributed.pipelining,
-over gloo, with one thread. RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are those
-of torchrun. With --schedule sequential the process trains the whole model alone.
-The rank of the last stage writes the log: a JSON line a step, with the mean loss
-and the seconds since the first step began. Needs torch.
+"""One rank of a GPT-2 that trains by a schedule of torch.distributed.pipelining, over
+gloo, with one thread. RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are as in
+torchrun. With --schedule sequential the process trains the whole model alone. The rank
+of the last stage writes the log: a JSON line for each step, with the mean loss and the
+seconds since the start of the first step. Needs torch.
 
-The layers are cut into one stage a rank, or two for interleaved schedules; the
-first stage has the embeddings, too, and the last the final norm and the head.
+The layers are cut into one stage per rank, or two for interleaved schedules. The first
+stage also has the embeddings, and the last one the final norm and the head.
 """
 
 import argparse
@@ -20,14 +20,14 @@ import torch.distributed.pipelining as pipelining
 import torch.nn.functional as F
 from torch import nn
 
-# Each with the number of stages that a rank has.
+# Each schedule with its number of stages per rank.
 SCHEDULES = {
     "gpipe": (pipelining.ScheduleGPipe, 1),
     "1f1b": (pipelining.Schedule1F1B, 1),
     "interleaved-1f1b": (pipelining.ScheduleInterleaved1F1B, 2),
     "interleaved-zero-bubble": (pipelining.ScheduleInterleavedZeroBubble, 2),
 }
-# What a chimera.pipeline has if it does not say otherwise.
+# The defaults of a chimera.pipeline.
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8}
 WEIGHT_DECAY = 0.01
 HOLD_OUT = 0.1
@@ -71,7 +71,8 @@ def make_stages(args, count):
     if args.layers % count:
         raise SystemExit(f"expected a multiple of {count} layers, got {args.layers}")
     torch.manual_seed(1)
-    # Made and initialised in one order, so that every cut begins alike.
+    # Made and initialised in the same order for every cut, so that all start with the
+    # same weights.
     layers = [Layer(args) for _ in range(args.layers)]
     embedding = Embedding(args)
     head = nn.Linear(args.width, args.vocabulary, bias=False)
@@ -106,7 +107,7 @@ def loss_of(logits, labels):
 
 
 def batches(args):
-    """Tokens and labels of each step, the same ones on all ranks."""
+    """The tokens and labels of each step, the same on all ranks."""
     with open(args.data, "rb") as file:
         text = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
     text = text[: len(text) - int(HOLD_OUT * len(text))]

@@ -1,4 +1,5 @@
-// SGD keeps no state: what has no bytes is written and read again in every phase.
+// SGD has no optimizer state. Every phase must write and read a state of no
+// bytes.
 //
 // RUN: chimera-opt %s --chimera-to-allocated > %t
 // RUN: FileCheck %s --input-file %t

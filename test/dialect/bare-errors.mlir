@@ -1,4 +1,4 @@
-// What is wrong with a bare model.
+// Errors in bare models.
 //
 // RUN: chimera-opt %s --split-input-file --verify-diagnostics
 

@@ -1,4 +1,4 @@
-// A bare model: layers that state what they take.
+// A bare model: layers with stated costs and sizes.
 //
 // RUN: chimera-opt %s | FileCheck %s
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
@@ -13,7 +13,7 @@ chimera.model @sketch bare [
   <count = 48, forward = 3.4 GFLOP, backward = 7 GFLOP, parameters = 12.6e6, stash = 16 MiB,
    weight_stash = 17 MiB, boundary = 1 kB>]
 
-// Nothing crosses behind the last layer.
+// The last layer has no boundary after it.
 // CHECK:      chimera.model @end bare [
 // CHECK-NEXT:   <forward = 1, parameters = 1, stash = 1, boundary = 1>,
 // CHECK-NEXT:   <forward = 1, parameters = 1, stash = 1>]

@@ -1,5 +1,5 @@
 // Posts, groups, all-reduces and waits survive text, generic text and bytecode.
-// These ops stand anywhere; what they may stand in is a phase's business.
+// The ops may be anywhere; each phase has its own rules for where they belong.
 //
 // RUN: chimera-opt %s --allow-unregistered-dialect | chimera-opt --allow-unregistered-dialect | FileCheck %s
 // RUN: chimera-opt %s --allow-unregistered-dialect --mlir-print-op-generic | chimera-opt --allow-unregistered-dialect | FileCheck %s

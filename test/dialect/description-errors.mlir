@@ -26,7 +26,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(-
 
 // -----
 
-// A step whose program could not be written.
+// A step that is too large for a program file.
 // expected-error@below {{expected at most 4194304 actions, got 8589672450: 2 for each of 65535 stages and 65535 micro-batches}}
 chimera.pipeline @p stages(65535) micro_batches(65535) schedule("gpipe")
 
@@ -187,7 +187,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The custom form cannot spell this.
+// Only the generic form can write this.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected both ends of the layers or none}}
   "chimera.stage"() {index = 0 : i32, first = 1 : i32,
@@ -343,7 +343,7 @@ chimera.model @m exported(somewhere)
 
 // -----
 
-// An exported model's package says its sizes.
+// An exported model's package states its sizes.
 // expected-error@below {{expected no layers of an exported model: its package says it}}
 "chimera.model"() <{sym_name = "m", architecture = "exported", package = "p", layers = 4 : i64}> : () -> ()
 

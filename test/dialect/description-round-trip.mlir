@@ -1,4 +1,4 @@
-// What a user describes survives text, generic text and bytecode.
+// A user's description survives text, generic text and bytecode.
 //
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
 // RUN: chimera-opt %s --mlir-print-op-generic | chimera-opt | FileCheck %s
@@ -8,13 +8,13 @@
 // CHECK-SAME: gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256){{$}}
 chimera.model @plain gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256)
 
-// A name that is no word is quoted; zero dropout is the default.
+// A name that is not a word is quoted. Zero dropout is the default.
 // CHECK-LABEL: chimera.model @odd "an odd one" layers(2147483647)
 // CHECK-SAME: dropout(1.250000e-01) {note = "kept"}
 chimera.model @odd "an odd one" layers(2147483647) heads(1) width(1) context(1)
     vocabulary(1) dropout(0.125) {note = "kept"}
 
-// What an exported model is, its package says.
+// An exported model's package describes it.
 // CHECK-LABEL: chimera.model @exported exported("a folder/of \22mine\22")
 chimera.model @exported exported("a folder/of \22mine\22")
 
@@ -48,7 +48,7 @@ chimera.pipeline @types stages(1) micro_batches(1) schedule("gpipe")
       bytes <copy = 3, weights = 9, optimizer = 12, stash = 1, weight_stash = 2, boundary = 1>
 }
 
-// What is recomputed: all stages, however they are written, or some.
+// The recomputed stages: all, in each way to write that, or some.
 // CHECK: chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all){{$}}
 chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all)
 // CHECK: chimera.pipeline @list {{.*}} recompute(all fused){{$}}
@@ -56,7 +56,7 @@ chimera.pipeline @list stages(2) micro_batches(2) schedule("chimera") recompute(
 // CHECK: chimera.pipeline @some {{.*}} recompute([0, 2]){{$}}
 chimera.pipeline @some stages(3) micro_batches(2) schedule("gpipe") recompute([0, 2])
 
-// What messages take, and what workers may hold.
+// Times of messages, and memory caps of workers.
 // CHECK: chimera.pipeline @slow {{.*}} link <latency = 3, send_per_mib = 2, receive = 1> memory_cap(123456789012){{$}}
 chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
     memory_cap(123456789012) link <latency = 3, send = 0, send_per_mib = 2, receive = 1>
@@ -64,21 +64,21 @@ chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
 chimera.pipeline @times stages(2) micro_batches(2) schedule("gpipe")
     link <latency = 1, per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
 
-// In what unit costs are: a word, which partition looks up.
+// The unit of costs is a word, which partition looks up.
 // CHECK: chimera.pipeline @unit {{.*}} time_unit(ns) link <latency = 3>{{$}}
 chimera.pipeline @unit stages(2) micro_batches(2) schedule("gpipe")
     link <latency = 3> time_unit(ns)
 
-// When all-reduces start.
+// The start of all-reduces.
 // CHECK: chimera.pipeline @eager {{.*}} all_reduce(eager){{$}}
 chimera.pipeline @eager stages(2) micro_batches(2) schedule("chimera") all_reduce(eager)
 // CHECK: chimera.pipeline @opt {{.*}} all_reduce(eager_opt){{$}}
 chimera.pipeline @opt stages(2) micro_batches(2) schedule("chimera") all_reduce(eager_opt)
-// And in which buckets.
+// The size of buckets.
 // CHECK: chimera.pipeline @buckets {{.*}} all_reduce(eager) bucket_bytes(1 MiB){{$}}
 chimera.pipeline @buckets stages(2) micro_batches(2) schedule("chimera") bucket_bytes(1048576) all_reduce(eager)
 
-// A default that is written is not printed.
+// A default that is written out is not printed.
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
 chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")

@@ -1,4 +1,4 @@
-// What is wrong with a machine, and with numbers that have units.
+// Errors in machines, and in numbers with units.
 //
 // RUN: chimera-opt %s --split-input-file --verify-diagnostics
 
@@ -12,7 +12,7 @@ chimera.machine @m devices(1) memory(16 Gib) speed(1)
 
 // -----
 
-// Not whole in bytes.
+// The memory is not a whole number of bytes.
 // expected-error@below {{expected bytes, such as 4096 or 16 GiB, got 0.5 (units: }}
 chimera.machine @m devices(1) memory(0.5) speed(1)
 

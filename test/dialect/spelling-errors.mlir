@@ -1,8 +1,8 @@
-// What cannot be read is refused with what can.
+// A wrong word is refused with a list of the right ones.
 //
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
-// A slip in a clause.
+// A typing error in a clause.
 // expected-error@below {{expected one of the clauses optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, seed, got "lerning_rate": did you mean learning_rate?}}
 chimera.training @t lerning_rate(1e-3)
 
@@ -13,7 +13,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") wrokers(1)
 
 // -----
 
-// What many look for that there is not yet, by name, in any op.
+// Clauses that users may look for but that do not exist yet are named, in any
+// op.
 // expected-error@below {{warmup_steps is not supported yet: the learning rate is constant}}
 chimera.training @t warmup_steps(100)
 
@@ -44,7 +45,7 @@ chimera.machine @m devices(1) memory(1 GiB) tensor_parallel(2)
 
 // -----
 
-// No slip.
+// The word is not similar to any clause, so none is suggested.
 // expected-error@below {{weight_type, activation_type, got "zzz"}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") zzz {
 }
@@ -119,7 +120,7 @@ chimera.training @t learning_rate(fast)
 
 // -----
 
-// The lexer's own words come first.
+// Messages of MLIR's lexer come first.
 // expected-error@below {{expected three consecutive dots for an ellipsis}}
 // expected-error@below {{expected a digit before the point: write 0.5}}
 chimera.training @t learning_rate(.5)
@@ -141,13 +142,13 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule([])
 
 // -----
 
-// The model is looked up where it is named.
+// A model is looked up at the op that refers to it.
 // expected-error@below {{expected a chimera.model @small, found none}}
 chimera.pipeline @p of @small stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// No whole number begins with a point either.
+// A whole number cannot begin with a point either.
 // expected-error@below {{expected three consecutive dots for an ellipsis}}
 // expected-error@below {{expected a whole number of 64 bits, got .5}}
 chimera.pipeline @p stages(.5) micro_batches(1) schedule("gpipe")

@@ -76,7 +76,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A prologue begins with weights and optimizer state alone.
+// A prologue starts with only weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{'chimera.prologue' op expected weights and optimizer state in turn as arguments, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
   chimera.prologue {
@@ -103,7 +103,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// An epilogue leaves weights and optimizer state alone.
+// An epilogue ends with only weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.prologue { chimera.yield }
   chimera.step { chimera.yield }
@@ -118,7 +118,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Sections hand on the same values.
+// The values at the end of a section are those at the start of the next one.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.prologue {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -263,7 +263,7 @@ chimera.yield
 
 // -----
 
-// One activation, however many micro-batches.
+// There must be one activation, whatever the number of micro-batches.
 %x, %w = "values"() : () -> (!chimera.activation<2>, !chimera.weights<1>)
 // expected-error@below {{expected an activation, as it takes no labels, and then stashes, got '!chimera.activation<1>', '!chimera.activation<1>', '!chimera.stash<1>'}}
 %0:3 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 2 (%x, %w) :
@@ -272,7 +272,7 @@ chimera.yield
 
 // -----
 
-// A loss for each micro-batch.
+// There must be one loss for each micro-batch.
 %x, %w, %l = "values"() : () -> (!chimera.activation<2>, !chimera.weights<1>, !chimera.labels<2>)
 // expected-error@below {{expected 2 losses, as it takes labels, and then stashes, got '!chimera.loss<1>', '!chimera.stash<1>'}}
 %0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 2 (%x, %w, %l) :
@@ -281,7 +281,7 @@ chimera.yield
 
 // -----
 
-// Nothing at all.
+// No results.
 %x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
 // expected-error@below {{expected an activation, as it takes no labels, and then stashes, got }}
 chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
@@ -413,7 +413,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 
 // -----
 
-// A sum of gradients is there for every replica.
+// Every replica has a sum of its gradients.
 %g = "values"() : () -> !chimera.weight_gradient<1>
 // expected-error@below {{expected 2 results of type '!chimera.weight_gradient<1>', got '!chimera.weight_gradient<1>'}}
 %0 = chimera.all_reduce stage 0 width 1 (%g, %g) :
@@ -422,7 +422,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 
 // -----
 
-// A sum of losses is one.
+// There is a single sum of losses.
 %e = "values"() : () -> !chimera.loss<1>
 // expected-error@below {{expected 1 results of type '!chimera.loss<1>', got '!chimera.loss<1>', '!chimera.loss<1>'}}
 %0:2 = chimera.all_reduce stage 0 width 1 (%e, %e) :

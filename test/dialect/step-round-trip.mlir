@@ -74,8 +74,8 @@ chimera.pipeline @empty stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step { chimera.yield {note = "kept"} }
 }
 
-// Two stages, a forward of two micro-batches, backwards of one or of halves; a
-// part of 0 need not be among the attributes.
+// Two stages, a forward of two micro-batches, and backwards of one micro-batch
+// or of halves. The attributes need not include a part of 0.
 // CHECK-LABEL: chimera.pipeline @ranges
 // CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 4 count 2 on 0 : !chimera.tokens<48>
 // CHECK-NEXT: %[[Y:.*]], %[[S:.*]]:2 = chimera.forward pipeline 0 stage 0 micro_batch 4 count 2 on 0(%[[T]], %{{.*}}) : (!chimera.tokens<48>, !chimera.weights<64>) -> (!chimera.activation<16>, !chimera.stash<16>, !chimera.stash<16>)
@@ -124,8 +124,8 @@ chimera.pipeline @ranges stages(2) micro_batches(8) schedule("gpipe") {
   }
 }
 
-// A prologue, a step and an epilogue: two versions of weights, a stash and an
-// activation are handed on.
+// A prologue, a step and an epilogue, with loop-carried values: two versions of
+// weights, a stash and an activation.
 // CHECK-LABEL: chimera.pipeline @overlapping
 // CHECK: chimera.prologue {
 // CHECK-NEXT: ^bb0(%[[W:.*]]: !chimera.weights<64>, %[[O:.*]]: !chimera.optimizer_state<128>, %[[X:.*]]: !chimera.weights<32>, %[[P:.*]]: !chimera.optimizer_state<96>):

@@ -1,4 +1,4 @@
-// What is wrong with times that have units.
+// Errors in times with units.
 //
 // RUN: chimera-opt %s --split-input-file --verify-diagnostics
 
@@ -7,7 +7,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency =
 
 // -----
 
-// A rate has one.
+// A rate has a unit.
 // expected-error@below {{expected units on all times or on none, got latency = 40}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = 40, bandwidth = "9 GB/s">
 

@@ -1,4 +1,5 @@
-// Times and sizes of a pipeline's own, with units: then all of it is in nanoseconds.
+// A pipeline's own times and sizes with units: then all its times are in
+// nanoseconds.
 //
 // RUN: chimera-opt %s | FileCheck %s
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
@@ -20,7 +21,7 @@ chimera.pipeline @timed stages(2) micro_batches(1) schedule("gpipe")
   chimera.stage 1 cost <forward = 2 ms, backward = 4000000 ns> bytes <weights = 3 MiB, optimizer = 0, stash = 2 KiB, boundary = 1 MiB>
 }
 
-// As of a machine, by a rate. A cost without units is in nanoseconds too.
+// A bandwidth, as in a machine. A cost without a unit is in nanoseconds, too.
 // CHECK: chimera.pipeline @rated {{.*}} time_unit(ns) link <per_mib = 116.509 us, receive = 2 us>
 // REPORT: pipeline rated
 // REPORT: unit of time ns

@@ -1,4 +1,4 @@
-// Every type and attribute with a number that it cannot have.
+// Every type and attribute with an invalid number.
 //
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null --allow-unregistered-dialect
 
@@ -47,7 +47,7 @@
 
 // -----
 
-// SGD keeps no state.
+// SGD has no optimizer state.
 "t"() {t = !chimera.optimizer_state<0>} : () -> ()
 
 // -----

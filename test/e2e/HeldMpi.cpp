@@ -1,13 +1,12 @@
-//===- HeldMpi.cpp - MPI whose calls can be held up -----------------------===//
+//===- HeldMpi.cpp - MPI whose calls can be made to hang ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Loaded before MPI (LD_PRELOAD). The call that CHIMERA_HOLD_CALL names does
-// not return from when the file CHIMERA_HOLD_FILE is there. All others, and
-// that one before, are MPI's.
+// Loaded before MPI (LD_PRELOAD). While the file CHIMERA_HOLD_FILE exists, the
+// call that CHIMERA_HOLD_CALL names does not return. All other calls go to MPI.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Each side of chimera stands alone: the runtime is built where no MLIR and no
-# CUDA toolkit is found, and the compiler configured where no LibTorch or MPI is.
-# Neither names the other's libraries in its build.
+# Builds each side of chimera alone: builds the runtime where neither MLIR nor a
+# CUDA toolkit is found, and configures the compiler where neither LibTorch nor
+# MPI is found. Neither build may name the other side's libraries.
 #
 #   alone.sh runtime|compiler SOURCE BUILD [CMAKE ARGUMENTS]
 set -euo pipefail

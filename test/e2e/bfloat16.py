@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a small GPT-2 whose stages compute in bfloat16, beside weights of
-float32, under schedules with one pipeline, two, and older weights, and holds the
-outcome against
+"""Trains a small GPT-2 whose stages compute in bfloat16 with float32 weights, under
+schedules with one pipeline, with two, and with older weights. Compares the result with
 
-- `chimera-run --sequential`, to the last bit where the schedule sums gradients in
-  the order of the micro-batches, else by the norm of the first step's gradients;
-- the same program over MPI, to the last bit, where --mpirun is given;
+- `chimera-run --sequential`: bit by bit if the schedule sums gradients in the order of
+  the micro-batches, otherwise by the norm of the first step's gradients;
+- the same program over MPI, bit by bit, if --mpirun is given;
 - the independent PyTorch script reference.py in bfloat16, by the norm of the first
-  step's gradients, where a Python with torch is given;
+  step's gradients, if a Python with torch is given;
 - float32, from which it must differ.
 """
 
@@ -29,7 +28,7 @@ chimera.model @tiny gpt2 layers(4) heads(2) width(32) context(16)
 chimera.pipeline @train of @tiny stages(3) micro_batches(6)
     schedule({schedule}) micro_batch_size(2) {types} {options}
 """
-# Schedule, dropout, options, tied, and whether sums are in the order of the
+# Schedule, dropout, options, tied, and whether gradients are summed in the order of the
 # micro-batches.
 CASES = [
     ("1f1b", 0.0, "", "", True),
@@ -39,7 +38,8 @@ CASES = [
     ("chimera", 0.1, "", "", False),
     ("1f1b", 0.0, "split_backward", "tied", False),
 ]
-# Of what is rounded to eight bits, relative to the norm of all gradients.
+# Tolerance for gradients computed in bfloat16 (8 bits of precision), relative to the
+# norm of all gradients.
 TOLERANCE = 1e-2
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calibrates (chimera-run --calibrate) over TCP, or as --over says as threads and over
-MPI, gives the machine that it writes to the compiler, which has to time a pipeline with
-it, and holds the times against what any host has. So too with four threads that share
-two cores. Then tries what is refused. Several of these run at once, on the cores that
-there are: times are of no account here beyond what any host has."""
+"""Calibrates (`chimera-run --calibrate`) over TCP, or over the transports that --over
+names. The compiler must be able to time a pipeline with the machine that was written,
+and the times must be plausible for any host. Does the same with four threads that share
+two cores. Then checks what --calibrate refuses.
+
+Several of these scripts run at once on the same cores, so the times are not compared
+with anything more precise."""
 
 import argparse
 import concurrent.futures
@@ -42,7 +44,7 @@ def places(ranks):
 
 
 def calibrate(args, over, file):
-    """What it printed."""
+    """Calibrates `over` a transport and returns the output."""
     command = [args.tools / "chimera-run", "--calibrate", file]
     if over == "mpi":
         return grid.run(args.mpirun, "-n", RANKS, "--oversubscribe", *command)
@@ -67,7 +69,8 @@ def check(args, folder, over):
 
 
 def check_sharing(args, folder):
-    """The machine of ranks that share cores is of ranks that share none."""
+    """Even if ranks share cores, the machine states the speed of a rank that has a core
+    for itself."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     file = folder / "shared.mlir"
     output = grid.run(
@@ -83,7 +86,7 @@ def check_sharing(args, folder):
 
 
 def check_machine(args, file, output, ranks):
-    """Returns its text."""
+    """Checks that the compiler can use the machine in `file`. Returns its text."""
     text = file.read_text()
     print(output, text, sep="\n", flush=True)
     for row in ("message: sender", "message: way", "message: receiver",
@@ -101,9 +104,9 @@ def check_machine(args, file, output, ranks):
         f"--chimera-report=format=json costs=stages output={report}", "-o", "/dev/null",
     )  # fmt: skip
     (entry,) = json.loads(report.read_text())
-    # Of 4 micro-batches forward and backward, in ns.
+    # The time of 4 forwards and 4 backwards, in ns.
     assert entry["step"] > 1000, entry
-    # The program is the machine's too.
+    # A whole program compiles for the machine, too.
     grid.run(
         args.tools / "chimera-compile", source, "-o", file.with_suffix(".program")
     )
@@ -152,13 +155,13 @@ def check_errors(args, folder):
 
 
 def seconds_computed(pid):
-    """Of a process, on all cores."""
+    """Processor time that a process has used, on all cores."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def check_death(args, folder):
-    """A rank that dies ends the other, and nothing is written."""
+    """If a rank dies, the other one ends and writes nothing."""
     file = folder / "dead.mlir"
     processes = [
         subprocess.Popen(
@@ -167,7 +170,8 @@ def check_death(args, folder):
         )
         for place in places(RANKS)
     ]  # fmt: skip
-    # Until it has met the other one: to load takes a small part of that.
+    # Wait until this rank has surely met the other one: loading takes a small part of
+    # this processor time.
     while processes[1].poll() is None and seconds_computed(processes[1].pid) < 2.5:
         time.sleep(0.1)
     processes[1].kill()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calibrates (chimera-run --calibrate) over three hosts of two ranks, which are
-namespaces of this machine (many_hosts.py). Where the ranks of a host follow each other
-the machine has links of a node, which are faster than the links between hosts, as these
-are made slow here; where hosts take turns it has one kind of links, and says so. The
-compiler takes both. Needs root and says so where it is not."""
+"""Calibrates (`chimera-run --calibrate`) over three hosts with two ranks each. The
+hosts are namespaces of this machine (many_hosts.py), and the links between them are
+made slow. If consecutive ranks share a host, the machine has separate links within a
+node, which are faster than the links between hosts. If consecutive ranks are on
+different hosts, the machine has one kind of link and says so. The compiler accepts
+both. Needs root; otherwise says so."""
 
 import argparse
 import os
@@ -23,11 +24,11 @@ chimera.model @m gpt2 layers(4) heads(2) width(64) context(32) vocabulary(256)
 chimera.pipeline @p of @m on @here stages(3) micro_batches(4) schedule("1f1b")
     data_parallel(2)
 """
-RATE = "1gbit"  # at which bytes leave a host; within one they are faster
+RATE = "1gbit"  # at which data can leave a host; links within a host are faster
 
 
 def calibrate(args, hosts, file, host_of):
-    """Returns the machine's text. Rank r is on host host_of(r)."""
+    """Calibrates and returns the text of the machine. Rank r is on host host_of(r)."""
     command = [args.tools / "chimera-run", "--calibrate", file, "--threads", 1]
     processes = [
         subprocess.Popen(
@@ -52,7 +53,7 @@ def calibrate(args, hosts, file, host_of):
 
 
 def slow(hosts):
-    """Whether messages between hosts are slow now."""
+    """Makes messages between hosts slow. Returns whether that worked."""
     try:
         for host in hosts:
             # fmt: off
@@ -66,7 +67,7 @@ def slow(hosts):
 
 
 def per_mib(text, network):
-    """What a MiB takes altogether, in ns."""
+    """The time of one MiB over a link, in ns: sender, way and receiver together."""
     parts = re.search(rf"\n    {network} <([^>]*)>", text)[1]
     return sum(int(time) for time in re.findall(r"per_mib = (\d+) ns", parts))
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loads checkpoints as others write them: folders of Hugging Face's transformers in
-bfloat16, float16, shards and with a tied matrix under both names, and what torch's
-Hugging Face writer consolidates. The weights of a run of no steps are those that
-transformers reads in float32, to the last bit. examples/fine-tune.sh trains from
-shards in bfloat16, and transformers reads what it writes.
+"""Loads checkpoints that other software wrote: folders of Hugging Face's transformers
+in bfloat16, in float16, in shards and with a tied matrix under both names; and the
+consolidated file of torch's Hugging Face writer. After a run of no steps the saved
+weights must equal, bit by bit, those that transformers reads in float32.
+examples/fine-tune.sh must train from shards in bfloat16, and transformers must read
+what it saves.
 
 Exits non-zero if one differs. Needs a Python with torch, transformers and tokenizers:
-the one of build/venv, unless it is run by another."""
+that of build/venv, unless another Python runs this script."""
 
 import argparse
 import json
@@ -75,7 +76,8 @@ def make(kind, folder, text):
 
 
 def consolidate(tensors, folder):
-    """Writes the tensors as torch's writer does, which has no metadata."""
+    """Writes the tensors with torch's Hugging Face writer, whose file has no
+    metadata."""
     import torch.distributed.checkpoint as dcp
 
     to = folder / "written"
@@ -91,7 +93,7 @@ def consolidate(tensors, folder):
 
 
 def compare(kind, folder, saved):
-    """Says where what was saved is not what transformers reads."""
+    """Returns where the saved weights differ from those that transformers reads."""
     import torch
     import transformers
     from safetensors.torch import load_file

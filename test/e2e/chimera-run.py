@@ -67,13 +67,13 @@ class Test(Runs):
         program = self.sample("--workers", "2")
         self.expect_error("--transport tcp needs to know of the other ranks",
                           program, "--transport", "tcp")
-        # Rank 1 does not come.
+        # Rank 1 never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
                                            only=[0])
         self.assertEqual(status, 1)
         self.assertRegex(output, r"these ranks did not come to 127.0.0.1 port "
                                  r"\d+: 1|timed out .* all ranks to start")
-        # Nobody is there.
+        # Rank 0, which listens, never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
                                            only=[1])
         self.assertEqual(status, 1)
@@ -169,7 +169,7 @@ class Test(Runs):
         losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
                                       "--unit-ns", "1e6", "--steps", "2e0")
         self.assertEqual(losses, [0, 0])
-        # 8 micro-batches of 1 + 2 units of 1 ms on each worker, two steps.
+        # Two steps; in each a worker runs 8 micro-batches of 1 + 2 units of 1 ms.
         self.assertGreater(summary["seconds"], 0.048)
         self.assertGreater(summary["instructions"], 0)
 
@@ -183,7 +183,7 @@ class Test(Runs):
             self.assertEqual([s["stage"] for s in profile["stages"]],
                              list(range(4)))
             for stage in profile["stages"]:
-                # Of the two later steps.
+                # The profile has the two later steps only.
                 self.assertEqual(stage["forward"]["count"], 16)
                 self.assertGreaterEqual(stage["forward"]["min"], 1_000_000)
                 self.assertGreaterEqual(stage["backward"]["min"], 2_000_000)
@@ -207,11 +207,11 @@ class Test(Runs):
         self.assertEqual(profile["computed_by"], "transformer")
         self.assertEqual(profile["threads"], 1)
         ranks = profile["workers"] * profile["copies"]
-        # A quota may allow less than there are.
+        # A quota may allow fewer cores than the machine has.
         self.assertIn(profile["cores_per_rank"] * ranks,
                       range(1, len(os.sched_getaffinity(0)) + 1))
         layers = [stage["layers"] for stage in profile["stages"]]
-        # Behind one another, embedding and head included.
+        # The stages have consecutive layers, embedding and head included.
         self.assertEqual(layers[0][0], 0)
         self.assertEqual([last for _, last in layers],
                          [first for first, _ in layers[1:]]
@@ -279,7 +279,7 @@ class Test(Runs):
                           self.sample(), "--transport", "in-process", ranks=4)
 
     def test_a_launcher_of_one_process_leaves_all_ranks_to_it(self):
-        """As in the shell of `srun --pty bash`."""
+        """As in a shell that `srun --pty bash` started."""
         slurm = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0",
                  "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1",
                  "SLURM_NTASKS_PER_NODE": "1", "SLURM_LOCALID": "0",
@@ -299,13 +299,14 @@ class Test(Runs):
                     summary = json.loads(lines.readlines()[-1])["summary"]
                 self.assertEqual(summary["weights_digest"],
                                  alone["weights_digest"])
-        # The ranks of a calibration too.
+        # A calibration runs its ranks as threads, too.
         result = self.run_it("--calibrate", "here.mlir", "--ranks", "2",
                              "--stages", "synthetic", "--unit-ns", "1",
                              environment=slurm)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("2 ranks, threads of one process", result.stdout)
-        # Processes that are asked for, and a job of other ranks, are refused.
+        # A transport for several processes, or a job with another number of ranks, is
+        # refused.
         result = self.run_it(program, "--transport", "mpi", environment=slurm)
         self.assertIn("program expects 4 ranks (4 workers x 1 copy), got 1 "
                       "from srun", result.stderr)
@@ -390,7 +391,8 @@ class Test(Runs):
         text = self.path("text")
         with open(text, "w") as file:
             file.write("x" * 100000)
-        # With threads it starts itself again, before it has read anything.
+        # With several threads chimera-run executes itself again; it must not have read
+        # the program before.
         with open(self.sample(), "rb") as program:
             result = subprocess.run(
                 [CHIMERA_RUN, "/dev/stdin", "--data", text, "--threads", "2"],
@@ -401,7 +403,7 @@ class Test(Runs):
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_an_error_of_the_root_ends_a_job(self):
-        # The root of this program is rank 3, which alone has a log to write.
+        # The root of this program is rank 3. Only the root writes a log.
         part = self.path("log.part")
         with open(part, "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -462,7 +464,7 @@ class Test(Runs):
                           "that fit into", program, "--sequential")
 
     def test_a_failure_ends_with_one_line_end(self):
-        # The second stage waits for the first one's forward, some 10 ms.
+        # The second stage waits some 10 ms for the first one's forward.
         result = self.run_it(self.sample(), "--stages", "synthetic", "--unit-ns",
                              "1e7", "--timeout", "0.001")
         self.assertNotEqual(result.returncode, 0, result.stdout)

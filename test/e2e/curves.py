@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains scaled-down models of examples/models, a GPT-2 with dropout and a BERT
-with both its losses and a tied matrix, for 50 steps under every synchronous schedule of the registry, with
-whole and split backwards and recomputation, and holds the loss of each step against
-one device's (--sequential): the largest relative difference of a curve is at most
-1e-10 in float64, 1e-3 in float32.
+"""Trains scaled-down models of examples/models for 50 steps under every synchronous
+schedule of the registry, with whole and split backwards and recomputation: a GPT-2 with
+dropout, and a BERT with both its losses and a tied matrix. Compares the loss of each
+step with that of one device (--sequential). The largest relative difference of a curve
+is at most 1e-10 in float64, 1e-3 in float32.
 
 Schedules without a flush compute with older weights, so their curves must differ by
-more: this shows that the comparison sees a wrong step.
+more. This shows that the comparison notices a wrong step.
 
-In short form there are 4 stages and 8 micro-batches, float32 is for BERT only, and
-options take turns; with --full each schedule has every option, for 4 stages and 7
-micro-batches and for 8 and 16. Prints a line for each curve and exits non-zero if one
-fails. Needs a Python with torch: the one of build/venv, unless it is run by another."""
+In short form there are 4 stages and 8 micro-batches, only BERT runs in float32, and
+options take turns. With --full each schedule has every option, with 4 stages and 7
+micro-batches and with 8 and 16. Prints a line for each curve and exits non-zero if one
+fails. Needs a Python with torch: that of build/venv, unless another Python runs this
+script."""
 
 import argparse
 import itertools
@@ -40,14 +41,14 @@ def curves(case, full):
     """(scheme, schedule with options, options of the pipeline) of a case."""
     model, name, stages, batches = case
     every = [" ".join(pair).strip() for pair in itertools.product(SPLITS, RECOMPUTES)]
-    # In short form the options take turns, and a schedule has a whole backward with
-    # one model and a split one with the other.
+    # In short form the options take turns. A schedule that has a whole backward with
+    # one model has a split one with the other.
     turn = list(MODELS).index(model) + list(TYPES).index(name)
     for number, (scheme, schedule, workers) in enumerate(schedules(stages)):
         if not takes(scheme, workers, batches):
             continue
         if model == "bert" and scheme in WITHOUT_FLUSH:
-            continue  # They take no tied matrix.
+            continue  # they refuse a tied matrix
         split = SPLITS[(number + turn) % 2]
         recompute = RECOMPUTES[(number + turn) // 2 % len(RECOMPUTES)]
         for options in every if full else (f"{split} {recompute}".strip(),):
@@ -55,7 +56,7 @@ def curves(case, full):
 
 
 def difference(ours, theirs):
-    """The largest relative difference of the losses of a step."""
+    """The largest relative difference between the losses of a step."""
     return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs, strict=True))
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What chimera-run takes for data, and what it says of files that are none.
+"""Training data that chimera-run accepts, and its messages about files that are
+not data.
 
 usage: data.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 """
@@ -20,7 +21,7 @@ class Test(Runs):
     def test_data_of_another_kind(self):
         program = self.sample("--model")
         words = b"What is trained on. " * 60
-        # numpy.save of tokens, as numpy writes it.
+        # Tokens as numpy.save writes them.
         header = b"{'descr': '<u2', 'fortran_order': False, 'shape': (600,), }"
         header = header.ljust(117) + b"\n"
         numbers = bytes(2 * 600)
@@ -47,7 +48,7 @@ class Test(Runs):
         self.expect_error("expected a whole number of tokens of 2 bytes, got "
                           "601 bytes", program, "--data",
                           self.write("data", bytes(601)), "--tokens", "uint16")
-        # Whoever asks for bytes gets them.
+        # If the user asks for bytes, an .npy file is read as bytes.
         result = self.run_it(program, "--data", self.write("data", npy),
                              "--tokens", "bytes", "--steps", "1", "--threads",
                              "1")
@@ -94,8 +95,8 @@ class Test(Runs):
             self.assertEqual(result.returncode, 1)
             self.assertEqual(result.stderr, f"chimera-run: {fault}\n")
             self.assertEqual(result.stdout, "")
-        # The ranks of a job share the work. What one finds ends all, and is told
-        # once for the host.
+        # The ranks of a job divide the check among themselves. A fault that one
+        # finds ends all ranks, and is reported once per host.
         statuses, outputs = zip(*self.over_tcp(4, *arguments))
         self.assertEqual(statuses, (1,) * 4)
         told = "".join(outputs)
@@ -105,7 +106,8 @@ class Test(Runs):
         self.assertNotIn("step 1/", told)
         if MPIRUN:
             self.expect_error(f"failed: {fault}", *arguments, ranks=4)
-        # Trusted data end the run in the step that draws the token, if any.
+        # With --trust-data, the run ends only in the step that draws the token,
+        # if one does.
         result = self.run_it(*arguments, "--trust-data")
         self.assertNotIn("token 60001 of", result.stdout)
         self.assertIn("step ", result.stdout + result.stderr)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which parameters decay: trains a module with parameters of many shapes by AdamW with
-a large weight decay, on 2 ranks in float64, and holds its weights against those of
-torch.optim.AdamW with parameter groups, in a plain loop: within 1e-10. Once by shape
-alone, once with patterns of names in Model(decay=…).
+"""Checks which parameters decay. Trains a module with parameters of many shapes by
+AdamW with a large weight decay, on 2 ranks in float64. Its weights must equal those of
+torch.optim.AdamW with parameter groups in a plain loop, within 1e-10: once chosen by
+shape alone, once with patterns of names in Model(decay=…).
 
-Exits non-zero if one differs. Needs a Python with torch: the one of build/venv,
-unless it is run by another."""
+Exits non-zero if one differs. Needs a Python with torch: that of build/venv, unless
+another Python runs this script."""
 
 import argparse
 import json
@@ -86,7 +86,7 @@ def decays(name, parameter, named):
 
 
 def plain_loop(source, named, text):
-    """Prints the weights after all steps, as JSON."""
+    """Trains in plain PyTorch. Prints the weights after all steps, as JSON."""
     sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import torch
     from chimera_export import command
@@ -164,7 +164,8 @@ def check(options, folder, case):
     lines, failed = [], 0
     for name in theirs:
         worst = max(abs(a - b) for a, b in zip(ours[name], theirs[name], strict=True))
-        # Weight decay alone moves them by a tenth, so a wrong group shows.
+        # Weight decay alone changes them by a tenth, so a parameter in the wrong group
+        # differs.
         moved = max(abs(a - b) for a, b in zip(ours[name], start[name]))
         good = worst <= 1e-10 and moved > 1e-3
         failed += not good

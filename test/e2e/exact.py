@@ -2,11 +2,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs every schedule of the registry on exact stages, over a grid of stages,
-micro-batches, options, widths, whole or split backwards and recomputes, and
-holds losses, weights and gradients against one device: equal integers. A wrong
-operand, a missing or a doubled summand, or a mixed-up message changes them. Each
-program runs with a thread a rank and under two seeds of `hostile-run`, and some
-by `chimera-run`; `--sequential` runs are equal whatever the schedule."""
+micro-batches, options, widths, whole or split backwards and recomputes. Losses, weights
+and gradients must be the same integers as on one device: a wrong operand, a missing or
+doubled summand, or a message to the wrong place changes them. Each program runs with
+one thread per rank and under two seeds of `hostile-run`; some also run by
+`chimera-run`. All --sequential runs of the same work are equal, whatever the
+schedule."""
 
 import argparse
 import itertools
@@ -19,7 +20,7 @@ import grid
 from grid import COPIED, RECOMPUTES
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
-EVERY = 12  # by chimera-run too
+EVERY = 12  # every 12th program also runs by chimera-run
 
 
 def cases():
@@ -37,7 +38,7 @@ def cases():
         for batches in (2 * stages, 3 * stages, 2 * stages + 3):
             doubling = '"chimera", {concatenation = "fine-tuned-doubling"}'
             yield doubling, stages, batches, 1, ""
-    # Forwards of two micro-batches, backwards of halves, and recomputation.
+    # Forward doubling, backward halving, and recomputation.
     sizes = [(2, 4), (2, 7), (4, 8), (4, 11), (4, 5), (5, 10), (8, 16)]
     for i, (stages, batches) in enumerate(sizes):
         for j, concatenation in enumerate(("direct", "eager", "doubling", "halving")):
@@ -60,7 +61,7 @@ def cases():
             yield schedule, stages, batches, 1 + batches % 2, reduction
         for schedule in ('"gems"', '"1f1b"', '"pipedream"', '"pipedream-2bw"'):
             yield schedule, 4, 6, 2, reduction
-    # Receives one or two ahead, or, with messages that take their time, as many
+    # Receives that are posted one or two ahead or, if messages take time, as far ahead
     # as the simulator chooses.
     windows = ("receive_window(1)", "receive_window(2)", "link <latency = 3, receive = 1>")
     for i, window in enumerate(windows):
@@ -81,8 +82,7 @@ def cases():
 
 
 def chunked_cases(variants):
-    """The same for schedules with several stages on a worker, with each of the
-    options in turn."""
+    """The same for schedules with several stages per worker. The options take turns."""
     variants = itertools.cycle(variants)
     for workers in (1, 2, 3, 4):
         for batches in (1, workers, 2 * workers, 4 * workers):
@@ -105,8 +105,8 @@ CHUNKED = RECOMPUTES + (
 
 
 def tied_cases():
-    """The same of models whose first and last stage hold the same matrix, every
-    second beside a copy of the parameters that has no gradient."""
+    """The same for models whose first and last stage hold the same matrix. Every second
+    one also has a copy of the parameters that has no gradient."""
     for stages in (2, 4, 8):
         schedules = ['"chimera"', '"gems"', '"1f1b"', '"gpipe"']
         if stages > 2:
@@ -137,7 +137,7 @@ def main():
             )
             program = pathlib.Path(name) / f"{number}.chimera"
             try:
-                # Some with groups in the place of windows.
+                # Some use groups of posts instead of receive windows.
                 how = ["--check"]
                 stream = {1: "pair", 3: "device"}.get(number % 4)
                 if stream and "receive_window" not in options:
@@ -148,7 +148,7 @@ def main():
                                 "--first", 2 * number, "--seeds", 2)
                 # fmt: on
                 digest = DIGEST.search(text)[1]
-                # What a user runs, which takes longer to start.
+                # Run it as a user does, which takes longer to start.
                 for how in ("--check-replicas", "--sequential"):
                     if number % EVERY:
                         break
@@ -161,8 +161,8 @@ def main():
             except RuntimeError as error:
                 raise RuntimeError(f"{description}{error}") from None
             program.unlink()
-            # One device knows of stages, micro-batches and their parts only,
-            # and of copies where their micro-batches make an update.
+            # The result on one device depends only on stages, micro-batches and their
+            # parts. It depends on copies only if each micro-batch makes an update.
             if schedule.strip('"') in grid.WITHOUT_FLUSH:
                 key = (stages, batches, width, schedule)
             else:
@@ -175,7 +175,7 @@ def main():
         every = [(False, case) for case in cases()]
         every += [(True, case) for case in tied_cases()]
         every += [(False, case) for case in chunked_cases(CHUNKED)]
-        # Of one stage, first and last are the same.
+        # If there is only one stage, the first and the last are the same.
         every += [
             (True, case)
             for case in chunked_cases(("", "split_backward", COPIED))

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the scripts of examples/ as a user would, with few steps: a module of one's
-own and a BERT are trained, and a GPT-2 of Hugging Face's transformers, made here with
-random weights and a tokenizer, is fine-tuned, read back, and continues a text as
-transformers does. Exits non-zero if one fails.
-Needs a Python with torch, transformers and tokenizers: the one of build/venv,
-unless it is run by another."""
+"""Runs the scripts of examples/ as a user does, with few steps. Trains the user's own
+module and a BERT. Fine-tunes a GPT-2 of Hugging Face's transformers, made here with
+random weights and a tokenizer; transformers must then read it and continue a text as
+chimera did. Exits non-zero if one fails. Needs a Python with torch, transformers and
+tokenizers: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import array
@@ -25,7 +24,7 @@ CONTEXT = 32
 
 
 def make(folder, text):
-    """A model as save_pretrained writes it, with a tokenizer of the text."""
+    """Makes a model in the form of save_pretrained, with a tokenizer for the text."""
     import tokenizers
     import transformers
 
@@ -52,8 +51,8 @@ def read_back(before, after):
         for a, b in zip(*(m.parameters() for m in models), strict=True)
     ]
     assert all(0 < change < 0.1 for change in changes), changes
-    # The text that the run continued is the model's own: each token is the likeliest
-    # after the last CONTEXT tokens, but for what rounding decides.
+    # The model itself predicts the text that the run generated: each token is the most
+    # likely one after the last CONTEXT tokens, except for ties within rounding.
     numbers = [int(line) for line in (pathlib.Path(after) / "ids").read_text().split()]
     text = list(PROMPT)
     for number in numbers:
@@ -92,7 +91,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         output = run(here | {"STEPS": "30"}, EXAMPLES / "own-module.sh", text)
-        # Layers of one kind are exported once.
+        # Layers of the same kind are exported once.
         assert "9 layers of 4 kinds" in output, output
         assert "gradients are autograd's" in output, output
         losses = re.findall(r"step \d+/30 +loss ([\d.]+)", output)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Wrong arguments of chimera-export are refused before PyTorch is imported, which takes
-seconds, and with the name that may have been meant. So is an output that would write
-over an input, or over files that are no package's. PyTorch is a stand-in here that
-fails to be imported, so an import of it is found. Exits non-zero if one fails."""
+"""Checks that chimera-export refuses wrong arguments before it imports PyTorch, which
+takes seconds, and suggests the name that was probably meant. It also refuses an output
+that would overwrite an input, or files that are not a package. Here PyTorch is a module
+that raises an error when it is imported, so every import of it is noticed. Exits
+non-zero if one fails."""
 
 import os
 import pathlib
@@ -20,7 +21,7 @@ def make(layers=4, *, width): pass
 
 def bert(source, **more): pass
 """
-# Folders that --output names: their files, and what these contain.
+# Folders for --output: their files and the files' contents.
 FOLDERS = {
     "foreign": {"model.json": '{"layers": 3}'},
     "empty": {"model.json": ""},
@@ -32,7 +33,7 @@ FOLDERS = {
     "to-source": {},
 }
 IMPORTED = "PyTorch was imported"
-# Arguments after the file, and a part of the answer.
+# The arguments after the file, and a part of the expected output.
 CASES = [
     ("width=1 --check --no-values", "--check needs the parameters' values"),
     ("width=1 --no-vlues", "unrecognized arguments: --no-vlues; did you mean --no-values?"),
@@ -59,7 +60,7 @@ CASES = [
     ("width=1 -o {folder}/old", IMPORTED),
     ("width=1 -o {folder}/to-old", IMPORTED),
     ("width=1 -o {folder}/other", IMPORTED),
-    # What cannot be known without running the file.
+    # Faults that only running the file can show.
     (":torch", IMPORTED),
     (":bert source=1 more=2", IMPORTED),
     ("width=1", IMPORTED),

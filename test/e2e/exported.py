@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the models of examples/models in float64, in several sizes, and those of
-operators.py, trains them and holds the outcome against
+"""Exports the models of examples/models in float64, in several sizes, and the models of
+operators.py. Trains them and compares the result with
 
-- a plain PyTorch loop with SGD over the same data on one device: the loss of each
-  step and the last step's gradients, to the last bit where the exporter's own
-  --check says so of its graphs and no parameter is tied, else to rounding;
+- a plain PyTorch loop with SGD over the same data on one device: the loss of each step
+  and the last step's gradients. They must agree bit by bit if the exporter's --check
+  says so of the graphs and no parameter is tied; otherwise within rounding;
 - one device of chimera's, under the schedules of the registry (numerics.py).
 
-Prints a line for each comparison and exits non-zero if one fails. Needs a Python
-with torch: the one of build/venv, unless it is run by another."""
+Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
+torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import array
@@ -26,8 +26,8 @@ from numerics import losses, read_tensors, worst_difference
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 3
 SAMPLES, BATCHES = 2, 4
-# Model, what it is made with, and (stages, copies, whether with --variants); where a
-# matrix is tied, the schedules are those of numerics.py --tied.
+# Model, its arguments, and (stages, copies, whether with --variants). A model with a
+# tied matrix uses the schedules of numerics.py --tied.
 CASES = [
     ("gpt2", "layers=6 heads=2 width=16 context=8", (4, 1, False)),
     ("llama", "layers=6 heads=4 groups=2 width=16 context=8", (4, 1, False)),
@@ -37,10 +37,10 @@ CASES = [
     ("bert", "layers=6 heads=2 width=16 context=16 tied=False", (4, 1, False)),
     ("operators", "group=recurrent layers=1", (2, 1, False)),
     ("operators", "group=dropout layers=2", (2, 1, False)),
-    # The tied matrix has a bias beside it.
+    # The tied matrix has a bias.
     ("bert", "layers=2 heads=2 width=32 context=16 pairs=False", (3, 1, False)),
 ]
-MASK, MARKS = 256, (257, 258, 259)  # of the bert of examples/models
+MASK, MARKS = 256, (257, 258, 259)  # tokens of the BERT of examples/models
 MORE = [
     ("gpt2", "layers=6 heads=2 width=16 context=8 dropout=0.1", (4, 1, True)),
     ("gpt2", "layers=6 heads=2 width=16 context=8", (8, 1, True)),
@@ -68,8 +68,8 @@ chimera.pipeline @p of @m with @training stages(2) micro_batches({batches}) sche
 
 
 def plain_loop(source, arguments, values, data, steps):
-    """Runs in a Python with torch: prints the losses and the gradients of the last
-    step, of the module as the user wrote it and the optimizer as documented."""
+    """Runs in a Python with torch. Prints the losses and the last step's gradients, of
+    the module as the user wrote it and with the optimizer as documented."""
     sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import torch
     from chimera_export import arguments as given, command
@@ -117,7 +117,7 @@ def plain_loop(source, arguments, values, data, steps):
         for p in named.values():
             p.grad = None
         if "pairs=False" not in arguments and "bert" in str(source):
-            # The sum of two means over the step.
+            # The loss is the sum of two means over the whole step.
             each = [
                 loss_of(*map(torch.tensor, of_bert(step, m))) for m in range(BATCHES)
             ]

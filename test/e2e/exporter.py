@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the small modules of modules.py, loss_modules.py and refused_modules.py and
-what calls the operators of operators.py, each as a user would, and looks at the files.
-An exported module has to be what autograd computes (--check); a refusal has to say why,
-in a line and without a traceback. Needs a Python with torch: the one of build/venv,
-unless it is run by another."""
+"""Exports the small modules of modules.py, loss_modules.py and refused_modules.py, and
+modules that call the operators of operators.py, as a user does. An exported module must
+compute what autograd computes (--check). A refusal must give the reason in one line,
+without a traceback. Needs a Python with torch: that of build/venv, unless another
+Python runs this script."""
 
 import argparse
 import os
@@ -22,13 +22,13 @@ from modules import (
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Exports a group of operators.py.
+# The name of a case that exports a group of operators.py.
 OPERATORS = "operators of"
 
 
 def export_as(command, folder, arguments):
-    """Runs the command in a child of this process, which has PyTorch in memory.
-    Returns its status and what it printed."""
+    """Runs the command in a child of this process, which has PyTorch in memory. Returns
+    the child's status and output."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -46,20 +46,20 @@ def export_as(command, folder, arguments):
 
 
 def export(command, folder, *options, source=None):
-    """Exports in float64 to the folder `package`, as export_as does."""
+    """Exports in float64 to the folder `package`; see export_as."""
     source = source or str(folder / "source.py")
     arguments = ["chimera-export", source, "--type", "float64", "-o", str(folder / "package")]
     return export_as(command, folder, [*arguments, *options])
 
 
 def operators_of(package):
-    """Those that a package calls."""
+    """The operators that a package calls."""
     return set(re.findall(r'"operator": ?"([^"]+)"', package.read_text()))
 
 
 def unused_operators(seen):
-    """Whether each operator that packages may call is called by one of those here, or
-    of the tests of the runtime."""
+    """Whether each operator that packages may call is called by a package here or in
+    the tests of the runtime."""
     for package in (ROOT / "test/runtime/stage/exported/Inputs").glob("*.json"):
         seen |= operators_of(package)
     text = (ROOT / "runtime/stage/exported/operators.txt").read_text()
@@ -70,8 +70,8 @@ def unused_operators(seen):
 
 
 def written_files(command):
-    """Whether all files of a package are written or none, where links point, and whether
-    those of others stay."""
+    """Checks that either all files of a package are written or none, that links are
+    kept, and that other files stay."""
     lines = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -87,7 +87,7 @@ def written_files(command):
         mode = (package / "values.safetensors").stat().st_mode if good else 0
         good = good and mode == (folder / "source.py").stat().st_mode
         lines += [f"{'ok  ' if good else 'FAIL'} files of a package, by a link", output]
-        # The values, which are written first, find no folder.
+        # Writing the values, which are written first, fails: there is no folder.
         (package / "model.json").unlink()
         (package / "values.safetensors").unlink()
         (package / "values.safetensors").symlink_to("nothing/values")
@@ -102,8 +102,8 @@ def check(command, seen, folder, case):
     name, text, wanted, *options = case
     if name == OPERATORS:
         source = f"{HERE / 'operators.py'}"
-        wanted = wanted if text != "math" else WARNED  # it converts to float16
-        # Autograd drops others.
+        wanted = wanted if text != "math" else WARNED  # the group converts to float16
+        # Autograd draws other numbers for dropout.
         options = [] if text == "dropout" else ["--check"]
         status, output = export(command, folder, *options, f"group={text}", source=source)
     else:
@@ -113,7 +113,7 @@ def check(command, seen, folder, case):
     if status == 0:
         seen |= operators_of(package)
     if wanted == GOOD and name != OPERATORS and status == 0:
-        # Without memory for its values it has the same layers.
+        # Without memory for its values it must have the same layers.
         status, more = export(command, folder, "--no-values")
         output += more
     is_exported = name == OPERATORS or wanted.startswith(

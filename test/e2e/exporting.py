@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the scripts share that export models."""
+"""Functions that the scripts that export models share."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ PYTHON = ROOT / "build/venv/bin/python"
 
 
 def has(python, *modules):
-    """Whether a Python has the modules; says so where it has not."""
+    """Whether a Python has the modules. If not, prints what is missing."""
     found = subprocess.run(
         [str(python), "-c", f"import {', '.join(modules)}"], capture_output=True
     )
@@ -25,7 +25,7 @@ def has(python, *modules):
 
 
 def export(python, package, model, arguments, *options):
-    """Exports one of examples/models to the folder `package`. Returns the number of
+    """Exports a model of examples/models to the folder `package`. Returns the number of
     its parameters."""
     output = run(
         python, ROOT / "tools/export/chimera-export",
@@ -36,9 +36,9 @@ def export(python, package, model, arguments, *options):
 
 
 def check_each(check, cases, at_end=lambda: ([], 0)):
-    """Calls `check` with a folder and a case, for each, two at a time, and `at_end` after
-    all. Each returns lines to print and how many of them tell of a failure. Ends the
-    script if any does."""
+    """Calls `check` with a folder and a case for each case, two at a time, and then
+    `at_end`. Each returns lines to print and the number of failures among them. Ends
+    the script if there is one."""
     failed = 0
     with tempfile.TemporaryDirectory() as name:
 

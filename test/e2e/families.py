@@ -2,14 +2,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports tiny models of the families of Hugging Face's transformers, with
-examples/models/huggingface.py and --check in float64, and holds what came out against
-the table tools/export/Families.md: families that are exported compute what autograd
-does, the others are refused for the reason that the table says. Also folders that there
-are not, and checkpoints in bfloat16 and in several files.
+examples/models/huggingface.py and --check in float64, and compares the outcome with the
+table tools/export/Families.md. Exported families compute what autograd does. The others
+are refused for the reason in the table. Also tries folders that do not exist, and
+checkpoints in bfloat16 and in several files.
 
-Some families; with --full all of them, and --write writes the table. Exits non-zero if
-one differs. Needs a Python with torch and transformers: the one of build/venv, unless it
-is run by another."""
+Tries some families; all of them with --full. --write writes the table. Exits non-zero
+if one differs. Needs a Python with torch and transformers: that of build/venv, unless
+another Python runs this script."""
 
 import argparse
 import os
@@ -50,7 +50,7 @@ DEEPSEEK = dict(
     kv_lora_rank=8, q_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8,
     first_k_dense_replace=1, n_group=1, topk_group=1,
 )  # fmt: skip
-# What a configuration has beside COMMON, or without it (None).
+# Settings of each family's configuration in addition to COMMON. None removes a setting.
 CAUSAL = {
     "apertus": {}, "arcee": {}, "biogpt": {}, "bitnet": {}, "bloom": dict(n_head=4),
     "codegen": dict(rotary_dim=4, n_head=4), "cohere": {}, "cohere2": {}, "ctrl": {},
@@ -82,8 +82,8 @@ MASKED = {
 }  # fmt: skip
 FAMILIES = [(name, "make") for name in CAUSAL] + [(name, "masked") for name in MASKED]
 PREDICTS = {"make": "next tokens", "masked": "masked tokens"}
-# A dense one, experts in both forms, one with an operator that is replaced, and one that
-# is refused.
+# A dense family, both forms of experts, one with an operator that is replaced, and one
+# that is refused.
 SHORT = ("bloom", "deepseek_v2", "gpt_oss", "mixtral", "roberta")
 
 
@@ -115,12 +115,12 @@ def configure(name, folder, **more):
 
 
 def answer_of(status, output):
-    """What the table says of it."""
+    """The table's entry for this outcome."""
     if status == 0 and "are autograd's" in output:
         return GOOD
     refusals = [line for line in output.splitlines() if line.startswith("chimera-export: ")]
     text = refusals[-1] if refusals else "chimera-export: no answer"
-    # Of the place the file, which is the family's.
+    # Keep only the name of the file, which is the family's.
     text = re.sub(r"(\w+\.py):\d+: .*?(?=: |, an autograd|$)", r"\1", text)
     return "refused: " + text.removeprefix("chimera-export: ").split(": ")[0]
 
@@ -130,7 +130,8 @@ def row(name, function, answer):
 
 
 def check(command, folder, family, rows, writes):
-    """Exports one, and holds it against the table, unless that is to be written."""
+    """Exports one family and compares the outcome with the table, unless the table is
+    to be written."""
     name, function = family
     (folder / "model").mkdir()
     configure(name, folder / "model")
@@ -140,13 +141,13 @@ def check(command, folder, family, rows, writes):
     )  # fmt: skip
     rows[family] = row(name, function, answer_of(status, output))
     good = writes or rows[family] in TABLE.read_text().splitlines()
-    good = good and READS not in output  # all are causal, or of masked tokens
+    good = good and READS not in output  # all are causal or predict masked tokens
     lines = [f"{'ok  ' if good else 'FAIL'} {rows[family]}"]
     return lines + ([] if good else [output]), int(not good)
 
 
 def check_folders(command, folder):
-    """Answers about folders and their types, without asking any server."""
+    """Checks the messages about folders and their types, without asking any server."""
     import socket
 
     import torch
@@ -225,7 +226,7 @@ def main():
             )
         return
     sys.path.insert(0, str(ROOT / "tools/export"))
-    # Children have them in memory.
+    # Imported here, so that the children have them in memory.
     import torch
     import transformers
     from chimera_export import check as _, command, package as _  # noqa: F401

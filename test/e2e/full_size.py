@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the models of the Chimera paper at their full size, BERT of 48 layers and
-GPT-2 of 64 (and with --full of 32), without memory for their parameters, compiles them
-for 4 to 32 stages, each within a minute, and holds the memory of each worker that
---chimera-report states against the parameters that the exporter counts:
+"""Exports the models of the Chimera paper at full size: BERT of 48 layers and GPT-2 of
+64 (with --full also of 32), without memory for their parameters. Compiles them for 4 to
+32 stages, each within a minute. Compares the memory of each worker that
+--chimera-report states with the number of parameters that the exporter counts:
 
-- the parameters are as many as the paper says (Table 4), the smaller GPT-2 less;
-- all weights are 4 bytes a parameter, and a tied matrix is there twice;
-- what a worker always holds is the weights and AdamW's two moments of its stages;
-- its peak is at least that with gradients and a stash, and at most that with its
-  activations as stashes of its largest stage and 4 boundaries;
-- with N = D a worker holds the stashes of D / 2 + 1 to D micro-batches (the paper's
-  Table 2);
-- on twice the workers each holds fewer weights, and on 32 the largest peak is less
-  than half of that on 4.
+- there are as many parameters as the paper says (Table 4), fewer for the smaller GPT-2;
+- all weights take 4 bytes a parameter, and a tied matrix is there twice;
+- a worker always holds the weights and AdamW's two moments of its stages;
+- its peak is at least that with gradients and one stash, and at most that with as many
+  stashes of its largest stage as it has activations, and 4 boundaries;
+- if N = D, workers hold the stashes of D / 2 + 1 to D micro-batches (the paper's Table
+  2);
+- with twice the workers each one holds fewer weights, and the largest peak on 32
+  workers is less than half of the largest on 4.
 
 Prints a line for each program and exits non-zero if one fails. Needs a Python with
-torch: the one of build/venv, unless it is run by another."""
+torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ from numerics import Checks
 
 BERT = "heads=16 width=1024 context=128 positions=512 vocabulary=30522 tied=False"
 GPT2 = "heads=20 width=1280 context=632 positions=1024 vocabulary=50257"
-# Model, its sizes, samples of a micro-batch, and how many parameters it has.
+# Model, its sizes, samples of a micro-batch, and number of parameters.
 CASES = [
     ("bert", f"layers=48 {BERT}", 4, 669_790_012),
     ("gpt2", f"layers=64 {GPT2}", 1, 1_389_327_360),
@@ -95,7 +95,7 @@ def check(options, folder, case):
 
 
 def broken(dump, report, parameters):
-    """What does not hold of a program's memory."""
+    """The requirements on memory that a program violates."""
     failures = []
 
     def hold(good, what):
@@ -118,7 +118,7 @@ def broken(dump, report, parameters):
         least = 4 * weights + min(stashes)
         most = 4 * weights + activations * max(stashes) + 4 * boundary
         hold(least <= peak <= most, f"{least} to {most} on {worker}, got {peak}")
-        # The program also has places for messages that wait.
+        # The program also has buffers for waiting messages.
         stated = planned["peak_bytes"]
         hold(peak <= stated, f"{peak} or more on {worker}, got {stated}")
     count = len(stages)

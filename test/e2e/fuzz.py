@@ -2,9 +2,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the fuzzers of program files, side by side, on programs that the compiler
-makes and, with --seconds, on what earlier runs found interesting. Prints what each
-tried. An input that one fails on is kept, and named. With --coverage it then tells
-how many lines of reader and verifier they and the corpus have reached."""
+makes and, with --seconds, on inputs that earlier runs found interesting. Prints how
+much each tried. An input that fails is kept and named. --coverage then prints how
+many lines of reader and verifier the fuzzers and the corpus have reached."""
 
 import argparse
 import json
@@ -20,10 +20,11 @@ import grid
 
 FUZZERS = ("reader", "programs")
 HEADER = 32
-# What one input may take; larger ones teach nothing new.
+# Limits for one input. Larger inputs find nothing new.
 LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096", "-timeout=60",
           "-print_funcs=0", "-report_slow_units=60")
-# Reader and verifier, not what writes files or prices layers.
+# The reader and the verifier; not the code that writes files or computes costs of
+# layers.
 COVERED = re.compile(
     r"/runtime/(proof/\w+|program/(Aliases|File|Pieces|Printable|Program))"
     r"\.(cpp|h)$"
@@ -31,7 +32,7 @@ COVERED = re.compile(
 
 
 def make_seeds(tools, folder, count):
-    """Compiled programs with a header and, for the reader, without."""
+    """Compiles programs: with a file header and, for the reader, without."""
     descriptions = list(grid.grid(3))
     random.Random(1).shuffle(descriptions)
     for fuzzer in FUZZERS:
@@ -50,7 +51,7 @@ def make_seeds(tools, folder, count):
 
 
 class Run:
-    """A fuzzer at work."""
+    """A fuzzer that is running."""
 
     def __init__(self, options, fuzzer):
         self.fuzzer = fuzzer
@@ -76,7 +77,8 @@ class Run:
             # fmt: on
 
     def end(self):
-        """Whether nothing was found. Requires that it has ended by itself."""
+        """Returns whether nothing was found. Requires that the fuzzer has ended by
+        itself."""
         status = self.process.wait()
         text = self.log.read_text(errors="replace")
         counts = re.findall(rf"^fuzz-{self.fuzzer}: .*$", text, re.MULTILINE)
@@ -141,7 +143,7 @@ def main():
         shutil.rmtree(options.work / "corpus", ignore_errors=True)
     make_seeds(options.tools, options.work / "seeds", options.seeds)
     runs = [Run(options, fuzzer) for fuzzer in FUZZERS]
-    # What one finds is enough to look at.
+    # One failure is enough to look at.
     while all(each.process.poll() in (None, 0) for each in runs):
         if all(each.process.poll() == 0 for each in runs):
             break

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every scheme of the registry with every option, for the scripts that compile
-and run them all."""
+"""Descriptions of every scheme of the registry with every option, for the scripts
+that compile and run all of them."""
 
 import concurrent.futures
 import itertools
@@ -13,7 +13,7 @@ CONCATENATIONS = ("direct", "eager", "doubling", "fine-tuned-doubling", "halving
 WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
-# How gradients are reduced; one description has one of these.
+# How gradients are reduced. A description has one of these.
 REDUCTIONS = (
     "",
     "all_reduce(eager)",
@@ -21,15 +21,15 @@ REDUCTIONS = (
     "bucket_bytes(32)",
     "all_reduce(eager) bucket_bytes(24)",
 )
-# How many receives are posted ahead; one description has one of these.
+# How many receives are posted ahead. A description has one of these.
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
-# Weights then hold a copy of the parameters that has no gradient.
+# Stages then also hold a copy of the parameters that has no gradient.
 COPIED = "activation_type(bf16)"
 
 
 def tied_model(stages):
     """A model, @m, whose first and last stage hold the same matrix: 5 elements of
-    4 bytes, no number of whole words."""
+    4 bytes, not a multiple of 8 bytes."""
     return (
         f"chimera.model @m gpt2 layers({max(1, stages - 2)}) heads(1) width(1) "
         "context(2) vocabulary(5) tied\n"
@@ -37,8 +37,8 @@ def tied_model(stages):
 
 
 def schedules(stages):
-    """(scheme, clauses of the schedule with its options, workers) that take this
-    number of stages."""
+    """(scheme, clauses of the schedule with its options, workers) of each schedule
+    that accepts this number of stages."""
     if stages >= 2:
         for pipelines in range(2, stages + 1, 2):
             if pipelines > 2 and stages % pipelines:
@@ -62,7 +62,7 @@ def schedules(stages):
 
 
 def takes(scheme, workers, batches):
-    """Whether a scheme takes this number of micro-batches."""
+    """Whether a scheme accepts this number of micro-batches."""
     if scheme in WITHOUT_FLUSH:
         return batches >= workers
     if scheme == "interleaved-1f1b":
@@ -71,12 +71,13 @@ def takes(scheme, workers, batches):
 
 
 def grid(most_stages):
-    """Descriptions for S <= most_stages and N <= 4 S."""
+    """Descriptions with at most `most_stages` stages S, and N <= 4 S
+    micro-batches."""
     reductions = itertools.cycle(REDUCTIONS)
-    # As many as are coprime to what a cycle of widths and splits has.
+    # A number that is coprime to the length of a cycle of widths and splits.
     windows = itertools.cycle(WINDOWS + WINDOWS[:1])
-    # Every third is of a tied model, where there can be one, and of those every
-    # second beside a copy of the parameters.
+    # Every third description has a tied model if it can. Every second of these
+    # also has a copy of the parameters.
     ties = itertools.cycle((False, False, True))
     sizes = itertools.cycle(
         f"micro_batch_size(2) {types}" for types in ("", f"{COPIED} ")
@@ -96,8 +97,8 @@ def grid(most_stages):
                             size = next(sizes) if tied else ""
                             window = next(windows)
                             if scheme == "zb-v" and window == WINDOWS[1]:
-                                # Of a V, messages between two workers overtake
-                                # each other.
+                                # With a V placement, messages between two workers
+                                # overtake each other.
                                 window = ""
                             yield (
                                 f"{model}chimera.pipeline @p {of}stages({stages}) "
@@ -127,8 +128,9 @@ def compile_to(tools, description, program, *options):
 
 
 def in_parallel(function, items):
-    """The results in order; a failure ends the script with its text. One more at
-    a time than there are cores, as processes that meet wait for each other."""
+    """Returns the results in order. A failure ends the script with its text. Runs
+    one more at a time than there are cores, because processes that meet wait for
+    each other."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         try:
             yield from pool.map(function, items)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds up a call of MPI at all ranks of a job, which then must end by themselves.
+"""Makes a call of MPI hang at all ranks of a job. The job must then end by itself.
 
 usage: held_mpi.py CHIMERA_RUN WRITE_SAMPLE HELD_MPI
 
-HELD_MPI is the library of HeldMpi.cpp, whose calls wait while a file is there. So MPI
-itself does nothing that it should not. Every rank is inside MPI, so none of them can
-notice that its own wait or another rank has come to the end of its time.
+HELD_MPI is the library of HeldMpi.cpp, whose calls wait while a file exists; MPI
+itself works correctly. Every rank is inside MPI, so no rank can notice that its own
+wait, or another rank's, has timed out.
 """
 import os
 import re
@@ -17,15 +17,15 @@ from job import PATIENCE, Job, check, lines_on
 
 CHIMERA_RUN, WRITE_SAMPLE, HELD_MPI = sys.argv[1:]
 RANKS = 4
-TIMEOUT = 6  # seconds, in which a job starts beside others
-LIMIT = TIMEOUT + 2  # of one call, see kCallMargin
+TIMEOUT = 6  # seconds; long enough for a job to start on a busy machine
+LIMIT = TIMEOUT + 2  # seconds of one call, see kCallMargin
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6"]  # actions of 2 and 4 ms
 FOR_EVER = "1000000"  # steps
 
 
 def held(call, file, ranks, *arguments):
-    """A job, of which `call` is held up while the file is there."""
-    # It comes before the sanitizers' libraries, which they would refuse.
+    """A job in which `call` hangs while the file exists."""
+    # The library is loaded before the sanitizers' libraries, which would refuse that.
     options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     return Job("env", f"ASAN_OPTIONS={options}", ranks, f"LD_PRELOAD={HELD_MPI}",
                f"CHIMERA_HOLD_CALL={call}", f"CHIMERA_HOLD_FILE={file}",
@@ -38,7 +38,7 @@ def touch(file):
 
 
 def ended(job, call):
-    """What the job says when its call has been held up for too long."""
+    """The error output of a job whose call hung for too long."""
     _, errors, took, _ = job.end()
     print(f"{call} held up: ended after {took:.2f} s with status "
           f"{job.process.returncode}\n{errors}")
@@ -47,7 +47,8 @@ def ended(job, call):
 
 
 def in_training(program, folder, progress):
-    """In the middle of a step: one report, with the call and who waits for whom."""
+    """In the middle of a step there is one report, with the call and which rank waits
+    for which."""
     call = "MPI_Test"
     file = os.path.join(folder, "hold")
     with held(call, file, RANKS, program, *SLEEPING, "--steps", FOR_EVER,
@@ -70,7 +71,7 @@ def in_training(program, folder, progress):
 
 
 def at_an_edge(program, call, what, folder, *arguments, at_start=True):
-    """Where ranks start and end, before and after there are reports."""
+    """The call hangs while ranks start or end. At these times there are no reports."""
     file = os.path.join(folder, "hold")
     if at_start:
         touch(file)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles every scheme of the registry (D <= 8, N <= 4 D, every option, whole
-and split backwards, recomputes, W = 1 and 2, every third of a tied model), a
-quarter for each model of messages, and runs each program by `hostile-run` under
-many seeds: no deadlock, every two uses of memory ordered, and the losses, weights
-and gradients of one device. Each is taken under every other model of messages too:
-it runs if the proof accepts it, and stops if the proof refuses it. The short form
-takes a sample of the grid, the full one all of it. A failure names the description
-and the seed."""
+"""Compiles every scheme of the registry (D <= 8, N <= 4 D, every option, whole and
+split backwards, recomputes, W = 1 and 2; every third program has a tied model), a
+quarter for each message model. Runs each program by `hostile-run` under many seeds: no
+deadlock, every two uses of memory ordered, and the losses, weights and gradients of
+one device. Each program is run under every other message model too: it must run if the
+proof accepts it, and stop if the proof refuses it. The short form takes a sample of
+the grid, the full form all of it. A failure names the description and the seed."""
 
 import argparse
 import pathlib
@@ -27,8 +26,9 @@ COUNTS = re.compile(r"(\d+) times accepted, (\d+) times refused for a deadlock, 
 
 
 def messages(number, description):
-    """The model of messages that a description is compiled for. Where opposite
-    channels share a stream both ends post in one order: there are no windows."""
+    """The message model that a description is compiled for. If opposite channels share
+    a stream, both ends post in the same order, so such models have no receive
+    windows."""
     models = MODELS[:2] if "receive_window" in description else MODELS
     return "--messages", models[number % len(models)]
 
@@ -57,7 +57,7 @@ def main():
                 grid.compile_to(
                     options.tools, description, program, *messages(number, description)
                 )
-                # No two programs have the same seeds.
+                # Each program has seeds of its own.
                 first = options.first + number * seeds
                 # fmt: off
                 text = grid.run(options.tools / "hostile-run", program,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs jobs over three hosts, which are network, UTS, PID and mount namespaces of
-this machine, under each launcher: the same weights as on one host; and when a rank
-dies, is stopped or is cut off, two hosts no longer reach each other, or the launcher
-is told to end, every rank on every host ends, with a status that is not 0 and a report
-that says why. Prints how long that took. Needs root and says so where it is not. Without
---rounds not all of that happens under each launcher.
+"""Runs jobs over three hosts, which are network, UTS, PID and mount namespaces of this
+machine, under each launcher. The weights must equal those of one host. If a rank dies,
+is stopped or is cut off, if two hosts no longer reach each other, or if the launcher is
+told to end, then every rank on every host must end, with a status that is not 0 and a
+report that says why. Prints how long that took. Needs root; otherwise says so. Without
+--rounds not every launcher has every failure.
 
 usage: hosts.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
                 [--timeout SECONDS] [--only LAUNCHER]
@@ -26,7 +26,7 @@ from many_hosts import HOSTS, MANY, RANKS, Job, digest, missing, prepare, proces
 from many_hosts import show_times, three_hosts, with_timeout
 
 ALL = ("kill", "kill-root", "stop", "cut", "separate", "terminate")
-# What is tried where time is short.
+# The failures that are tried without --rounds.
 PART = {
     "processes": ("kill-root", "cut", "separate"),
     "torchrun": ("kill",),
@@ -35,8 +35,8 @@ PART = {
 
 
 class HostsJob(Job):
-    """A job over all hosts, by `launcher`. A host has ranks that follow each other,
-    if `neighbours`; torchrun always has it so."""
+    """A job over all hosts, started by `launcher`. If `neighbours`, consecutive ranks
+    share a host; torchrun always does that."""
 
     def __init__(
         self, launcher, hosts, options, folder, *arguments, neighbours=False, master="node0"
@@ -82,7 +82,8 @@ class HostsJob(Job):
             )
             agent.chmod(0o755)
             hosts_list = ",".join(f"{h.address}:{RANKS // HOSTS}" for h in hosts)
-            # Outside of the first host's PID namespace: it enters the others.
+            # mpirun runs outside of the first host's PID namespace, because it enters
+            # the others.
             first = ["nsenter", "-t", str(hosts[0].pid), "--net", "--uts"]
             # fmt: off
             self.begin([*first,
@@ -129,7 +130,7 @@ class HostsJob(Job):
         return found
 
     def text(self):
-        # The job's processes write where this file stands: it must not move.
+        # The job's processes write at this file's offset, so reading must not move it.
         file = self.output.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
@@ -137,8 +138,8 @@ class HostsJob(Job):
         return all(process.poll() is not None for process in self.launchers)
 
     def terminate(self):
-        """nsenter waits for what it runs in another PID namespace, and passes no
-        signal on."""
+        """Sends SIGTERM to the children of nsenter: it waits for its command in another
+        PID namespace and does not forward signals."""
         for process in self.launchers:
             path = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
             is_nsenter = process.args[0] == "nsenter" and "--pid" in process.args
@@ -166,7 +167,7 @@ def same_weights(launcher, hosts, options, folder):
 
 
 def disturb(launcher, hosts, options, folder, how):
-    """Returns the seconds that the ranks lived on."""
+    """Returns for how many seconds the ranks lived on."""
     apart = how == "separate"
 
     def use(timeout):
@@ -203,7 +204,7 @@ def main():
     parser.add_argument("--only", help="the launcher")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
-    if options.torchrun:  # from wherever a host's processes begin
+    if options.torchrun:  # hosts' processes start elsewhere
         options.torchrun = str(pathlib.Path(options.torchrun).absolute())
     if lack := missing():
         print("skipped: hosts of namespaces need", lack)

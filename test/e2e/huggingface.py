@@ -2,18 +2,18 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes a GPT-2, a Llama and a BERT of Hugging Face's transformers with random weights,
-saves and exports them, and takes a step of SGD on 2 and 4 ranks, in float32, on a
-file of tokens. Holds loss, gradients and weights against the step of transformers'
-own model, by norm relative to that of all: within 1e-4. What the run saves,
-transformers reads. The runtime's own GPT-2 takes the same step of transformers',
-with examples/weights/gpt2-huggingface.json.
+saves and exports them, and takes a step of SGD on 2 and 4 ranks, in float32, on a file
+of tokens. Compares loss, gradients and weights with a step of transformers' own model:
+the norm of the difference is at most 1e-4 of the norm of all. Transformers reads the
+weights that the run saves. The runtime's own GPT-2 takes the same step as
+transformers', with examples/weights/gpt2-huggingface.json.
 
-BERT predicts masked tokens and which sentences follow each other, of padded pairs.
+BERT predicts masked tokens and whether two sentences follow each other, on padded
+pairs.
 
-With --full GPT-2 and BERT have the published sizes, 124 and 110 million
-parameters. Prints a
-line for each comparison and exits non-zero if one fails. Needs a Python with
-torch and transformers: the one of build/venv, unless it is run by another."""
+With --full GPT-2 and BERT have the published sizes, 124 and 110 million parameters.
+Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
+torch and transformers: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import copy
@@ -28,7 +28,7 @@ from numerics import Checks, losses
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONTEXT, SAMPLES, BATCHES, SEED, RATE = 32, 2, 4, 7, 0.25
-MASK, MARKS = 103, (101, 102, 0)  # of BERT's vocabulary
+MASK, MARKS = 103, (101, 102, 0)  # in BERT's vocabulary
 OWN = "gpt2-own"
 NAMES = ROOT / "examples/weights/gpt2-huggingface.json"
 DESCRIPTION = """
@@ -63,7 +63,7 @@ def configurations(full):
 
 
 def make(name, folder, full):
-    """Saves a model with random weights, and tokens."""
+    """Saves a model with random weights, and a file of tokens."""
     import torch
     import transformers
 
@@ -79,7 +79,7 @@ def make(name, folder, full):
 
 
 def read(name, folder):
-    """The model that is saved there."""
+    """Loads the model that is saved in `folder`."""
     import transformers
 
     if name == "bert":
@@ -88,7 +88,8 @@ def read(name, folder):
 
 
 def compare(name, folder):
-    """Takes the step and compares; a line of JSON for each difference."""
+    """Takes the step in PyTorch and compares. Prints a line of JSON for each
+    difference."""
     sys.path.insert(0, str(HERE))
     import torch
     import torch.nn.functional as F
@@ -108,7 +109,7 @@ def compare(name, folder):
         hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
     )
     if name == "bert":
-        # As one batch: the model's own loss is the sum of both means.
+        # All micro-batches as one batch: the model's own loss is the sum of both means.
         samples = BertSamples(text, settings, MASK, MARKS)
         each = [samples.of(0, m) for m in range(BATCHES)]
         inputs = ["input_ids", "token_type_ids", "attention_mask"]
@@ -144,7 +145,7 @@ def compare(name, folder):
             whole = sum(t.square().sum() for t in ours.values()).sqrt()
             worst = max((ours[n] - theirs[n]).norm() / whole for n in ours)
             print(json.dumps([what, ranks, worst.item()]))
-    # What was saved, as a user would read it.
+    # The saved model, as a user reads it.
     trained = read(name, folder / "trained")
     trained.eval(), model.eval()
     with torch.no_grad():
@@ -153,7 +154,7 @@ def compare(name, folder):
 
 
 def own_model(folder):
-    """What a description says of the runtime's own GPT-2 that has the sizes of the
+    """The clauses of a description for the runtime's own GPT-2, with the sizes of the
     model in `folder`."""
     config = json.loads((folder / "config.json").read_text())
     sizes = {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what was built, builds examples/embed against that alone, and has it
-# train a sample program: it prints the losses that chimera-run logs.
+# Installs the build, builds examples/embed with that installation only, and
+# lets it train a sample program. It must print the losses that chimera-run
+# logs.
 #
 #   install.sh BUILD SOURCE
 set -euo pipefail
@@ -23,6 +24,6 @@ own = [float(line) for line in open(sys.argv[1])]
 logged = [json.loads(line)["loss"] for line in list(open(sys.argv[2]))[:3]]
 sys.exit(0 if own == logged else f"expected {logged}, got {own}")
 PYTHON
-# What fails is told and ends with a status.
+# A failure is reported and gives a status other than 0.
 if "$work/embed/embed" "$work/none" 2>"$work/error"; then exit 1; fi
 grep "cannot open" "$work/error"

@@ -1,4 +1,4 @@
-"""A chimera-run in the middle of something, for the tests that disturb it."""
+"""A running chimera-run, for the tests that disturb it."""
 import os
 import re
 import signal
@@ -7,20 +7,20 @@ import subprocess
 import sys
 import time
 
-# As root, Open MPI wants to be told that it may run.
+# Open MPI refuses to run as root without these.
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
-# Seconds after which a job hangs. A verdict depends on what a job did and said, and on
-# no time: beside other work everything may take many times as long.
+# Seconds after which a job counts as hung. Verdicts depend on what a job did and
+# printed, never on time: on a busy machine everything may take many times as long.
 PATIENCE = 100
 
-# A shell's background jobs ignore SIGINT, and so would what they start.
+# Background jobs of a shell ignore SIGINT, and their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def fill(pipe):
-    """Writes to a pipe that nobody reads until it holds no more."""
+    """Writes to a pipe that nobody reads until it is full."""
     os.set_blocking(pipe, False)
     try:
         while True:
@@ -30,7 +30,7 @@ def fill(pipe):
 
 
 def stat_of(pid):
-    """State and parent of a process, or None."""
+    """The state and the parent of a process, or None."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
@@ -45,7 +45,7 @@ def running(pid):
 
 
 def rank_of(pid):
-    """None for what is no rank, or has ended."""
+    """The rank of a process, or None if it is not a rank or has ended."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environment:
             for entry in environment.read().split(b"\0"):
@@ -58,7 +58,8 @@ def rank_of(pid):
 
 
 def tcp_environments(ranks):
-    """What a launcher tells each rank of a job over TCP on this host."""
+    """The environment that a launcher gives each rank of a job over TCP on this
+    host."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -69,11 +70,11 @@ def tcp_environments(ranks):
 
 
 class Job:
-    """`chimera-run PROGRAM ARGUMENTS` over MPI, or with 0 ranks alone."""
+    """`chimera-run PROGRAM ARGUMENTS` over MPI or, with 0 ranks, as one process."""
 
     def __init__(self, chimera_run, program, ranks, *arguments):
-        # mpirun leaves ranks that it ends 1 s for their report, and always takes
-        # as long as it is told.
+        # mpirun gives ranks that it ends 1 s by default to write their report, and
+        # always waits for the whole time.
         launch = ["mpirun", "--mca", "odls_base_sigkill_timeout", "4", "-n",
                   str(ranks), "--oversubscribe"]
         self.process = subprocess.Popen(
@@ -81,7 +82,7 @@ class Job:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=ENVIRONMENT)
         self.expected = ranks
-        self.ranks = {}  # processes, by rank
+        self.ranks = {}  # rank -> process
 
     def __enter__(self):
         return self
@@ -93,12 +94,13 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
 
     def wait_for_steps(self):
-        """Returns once the first progress line says that all ranks train."""
+        """Returns when the first progress line says that all ranks train."""
         errors = self.why_not_started()
         check(errors is None, "the job did not start", errors)
 
     def why_not_started(self):
-        """None once all ranks train; the errors of a job that ends before."""
+        """Returns None when all ranks train, or the errors of a job that ends before
+        that."""
         for line in self.process.stdout:
             if line.startswith("step "):
                 if self.expected:
@@ -124,8 +126,8 @@ class Job:
         return running(self.ranks[rank])
 
     def end(self):
-        """Waits until all processes have ended. Returns output, errors and the
-        seconds that it took the ranks, and all, to end."""
+        """Waits until all processes have ended. Returns output, errors, and the
+        seconds until the ranks and until all processes had ended."""
         begin = time.monotonic()
         pids = list(self.ranks.values()) or [self.process.pid]
         while any(running(pid) for pid in pids):
@@ -142,12 +144,12 @@ def check(condition, message, report=""):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {message}\n{report}")
 
 
-# Where a report says that a rank is, before the opcode: in a step, or evaluating.
+# The position of a rank in a report, before the opcode: in a step, or evaluating.
 INSTRUCTION = r"(?:step \d+|evaluating after \d+ steps), instruction \d+: "
 
 
 def lines_on(report, rank):
-    """The report's lines on a rank that is at an instruction."""
+    """The report's lines about a rank that is at an instruction."""
     return re.findall(
         rf"^  rank {rank} \(worker {rank}\): {INSTRUCTION}"
         r"\w+.* since [\d.]+ s(?:; its process is stopped)?$", report,

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Kills or stops one rank of a job over MPI and looks at how the others end.
+"""Kills or stops one rank of a job over MPI and checks how the others end.
 
 usage: kill.py CHIMERA_RUN PROGRAM [--kills N] [--seed S] [--data TEXT]
                [--progress on]
        kill.py CHIMERA_RUN PROGRAM --stop [--progress on]
 
-Each time a rank and a moment are chosen at random, and `kill -9` ends the rank.
-Passes if all others end, the status is not 0, one report names
-the dead rank with its last instruction and every survivor with the instruction
-it was in and whom it waited for, and no half-written file is left. With --data
-the program trains on TEXT for a few steps over and over, with a good file of
-weights to be replaced: then a kill may also come before the first step and, with
-every third seed, comes when the weights are about to be gathered and saved.
+Each time a rank and a moment are chosen at random, and `kill -9` ends the rank. The
+test passes if all others end, the status is not 0, no half-written file is left, and
+one report names the dead rank with its last instruction, and every survivor with its
+instruction and the rank that it waited for. With --data the program repeatedly trains
+on TEXT for a few steps, with a good file of weights to be replaced. Then a kill may
+also come before the first step. With every third seed it comes when the weights are
+about to be gathered and saved.
 
-With --stop the rank is stopped (SIGSTOP): a wait for it must time out, or the watch
-over it, and the report must name it. A job that could not start within the timeout of
-its waits is started again with a longer one. PROGRAM has only workers, no copies.
+With --stop the rank is stopped (SIGSTOP). A wait for it must time out, or its watcher
+must notice, and the report must name it. If a job cannot start within the timeout of
+its waits, it is started again with a longer one. PROGRAM has only workers, no copies.
 Prints counts, seeds and times.
 """
 import argparse
@@ -31,15 +31,15 @@ import time
 
 from job import INSTRUCTION, Job, check, lines_on
 
-# Actions of 2 and 4 ms for an hour: always in the middle of something.
+# Actions of 2 and 4 ms for an hour, so that every signal comes in the middle of one.
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
 STEPS = 40
 ONE_REPORT = "the ranks at that moment:"
 
 
 def check_report(report, victim, pid, ranks):
-    """The report on a rank that died in a step or in an evaluation behind the last.
-    Returns its last opcode."""
+    """Checks the report on a rank that died in a step, or in an evaluation after the
+    last step. Returns the last opcode of that rank."""
     deaths = re.findall(
         rf"rank (\d+) \(worker \d+\), process {pid}, died; its last instruction was "
         rf"{INSTRUCTION}(\w+).*, from \S+:\d+:\d+$", report, re.MULTILINE)
@@ -58,8 +58,8 @@ def check_report(report, victim, pid, ranks):
 
 
 def check_files(folder, old):
-    """No file but whole ones, logs that are still growing, and those that earlier
-    runs have left, whole or not."""
+    """The folder has only whole files, logs that are still being written, and logs
+    that earlier runs have left, whole or not."""
     names = set(os.listdir(folder))
     logs = {name for name in names if re.fullmatch(r"log(\.part|\.\d+)?", name)}
     check(names <= logs | {"weights"},
@@ -67,7 +67,7 @@ def check_files(folder, old):
     for name in logs:
         with open(os.path.join(folder, name)) as file:
             lines = file.read().split("\n")
-        # What has no end yet is a line that grows.
+        # A line without an end is still being written.
         steps = [json.loads(line) for line in lines[:-1]]
         check(name != "log" or (lines[-1] == "" and "summary" in steps[-1]),
               "expected a log without a summary to be called .part")
@@ -87,7 +87,7 @@ def training(options, folder):
 
 
 def all_steps_in(log):
-    """Whether the log of a run that goes on has its last step."""
+    """Whether the log of a running job has its last step."""
     try:
         with open(log + ".part") as file:
             return file.read().count("\n") >= STEPS
@@ -96,7 +96,8 @@ def all_steps_in(log):
 
 
 def kill(options, ranks, seed, folder, old):
-    """One kill. Returns where it hit and the seconds that the others lived."""
+    """Kills one rank. Returns where the kill hit and the seconds that the others
+    lived on."""
     rng = random.Random(seed)
     victim = rng.randrange(ranks)
     log = os.path.join(folder, "log")
@@ -108,7 +109,7 @@ def kill(options, ranks, seed, folder, old):
         if options.data:
             job.wait_for_ranks()
             if seed % 3 == 0:
-                # What comes after the last step is short.
+                # Poll often: the time after the last step is short.
                 while job.process.poll() is None and not all_steps_in(log):
                     time.sleep(0.001)
                 time.sleep(rng.random() * 0.005)
@@ -132,14 +133,14 @@ def kill(options, ranks, seed, folder, old):
     for where in ("it was past its last step", "it had not begun"):
         if where in report:
             return where, took
-    # Before the ranks know of each other, and once they have nothing more to do
-    # with each other, mpirun ends them.
+    # Before the ranks know each other, and after they no longer need each other,
+    # mpirun ends them.
     return f"outside the run, and the job {ended}", took
 
 
 def stop_one(options, ranks, victim, seconds):
-    """The report of a job whose waits end after so many seconds and the status, after
-    the victim was stopped; None where a wait of the start has ended before."""
+    """Stops the victim in a job whose waits time out after `seconds`. Returns the
+    job's report, or None if a wait timed out while the job started."""
     with Job(options.chimera_run, options.program, ranks, *SLEEPING,
              "--timeout", str(seconds), "--progress", options.progress) as job:
         if (errors := job.why_not_started()) is not None:
@@ -159,7 +160,7 @@ def stop(options, ranks):
         if report := stop_one(options, ranks, victim, seconds):
             break
     check(report, f"the job did not start in {seconds} s")
-    # Whoever is first to say so: a rank that waits, or the watch over the victim.
+    # The first to report is either a rank that waits or the victim's watcher.
     check(re.search(rf"failed: timed out after {seconds} s waiting for |"
                     rf"aborted: rank {victim} was silent for ", report),
           "expected a wait to time out", report)

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains scaled-down models of examples/models, a GPT-2 and a BERT that predicts
-masked tokens, on real text with four pipelines, with forward doubling and with
-recomputation (BERT only so with --full, else with forward doubling), and holds the loss
-on held-out text against that of the byte-unigram model, the best that predicts
-without context. It must begin far above it and end well below.
+"""Trains scaled-down models of examples/models on real text: a GPT-2, and a BERT that
+predicts masked tokens, with four pipelines, with forward doubling and with
+recomputation (without --full BERT has forward doubling only). Compares the held-out
+loss with that of the byte-unigram model, the best model that predicts without context.
+The loss must start far above it and end well below it.
 
-BERT's task leaves a tenth of the tokens as they are, and puts another token in place
-of a tenth. Who knows frequencies only can then reach, of the unigram model's loss H,
-0.8 H + 0.2 (ln 2 + H / 2), which is 0.94 H for text; the test asks for 0.9 H.
+BERT's task leaves a tenth of the masked tokens unchanged and replaces a tenth by
+another token. If H is the unigram model's loss, a model that only knows frequencies can
+then reach 0.8 H + 0.2 (ln 2 + H / 2), which is 0.94 H for text. The test requires 0.9
+H.
 
-The same models must learn nothing from the same text with its bytes shuffled: where
-a held-out loss is low there, labels have leaked. Prints a line for each comparison
-and exits non-zero if one fails. Needs a Python with torch: the one of build/venv,
-unless it is run by another."""
+The same models must learn nothing from the same text with its bytes shuffled. A low
+held-out loss there shows that labels leak. Prints a line for each comparison and exits
+non-zero if one fails. Needs a Python with torch: that of build/venv, unless another
+Python runs this script."""
 
 import argparse
 import json
@@ -26,9 +27,10 @@ from exporting import PYTHON, ROOT, check_each, export, has
 from grid import compile_to, run
 from numerics import Checks
 
-SAMPLES = 64  # of a step
-# The model's sizes, its learning rate, how many steps it takes, and the most and the
-# least of the unigram model's loss that it may end with on the text and the shuffled.
+SAMPLES = 64  # per step
+# The model's sizes, learning rate, number of steps, the highest final loss on the text,
+# and the lowest final loss on the shuffled text. Losses are parts of the unigram
+# model's loss.
 MODELS = {
     "gpt2": ("heads=4 width=32 context=16", "4.0e-3", 100, 0.85, 0.98),
     "bert": ("heads=4 width=64 context=16 tied=False pairs=False", "2.0e-3", 300, 0.9, 0.93),
@@ -62,7 +64,7 @@ def check(options, folder, model):
     shuffled.write_bytes(text)
 
     def train(name, data, steps):
-        """Returns the held-out loss as a part of the unigram model's."""
+        """Returns the held-out loss as a part of the unigram model's loss."""
         schedule, more = SCHEDULES[name]
         program, log = folder / "program", folder / "log"
         description = DESCRIPTION.format(
@@ -81,7 +83,7 @@ def check(options, folder, model):
         return summary["held_out_loss"] / summary["unigram_loss"]
 
     start = train("4 pipelines", options.data, 0)
-    # All schedules train to the same numbers, which other tests hold.
+    # Other tests check that all schedules train to the same numbers.
     schedules = SCHEDULES if options.full or model == "gpt2" else ["forward doubling"]
     for name in schedules:
         end = train(name, options.data, steps)

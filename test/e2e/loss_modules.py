@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small modules whose losses use labels in all ways: means and sums, shifts, classes,
-and logits that can read their labels. modules.py says what a case is."""
+"""Small modules whose losses use labels in many ways: means and sums, shifts, classes,
+and logits that can read their labels. modules.py explains the form of a case."""
 
 from modules import GOOD, READS, WARNED
 

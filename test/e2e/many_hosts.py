@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tests of jobs over several hosts share: hosts, which are network, UTS, PID and
-mount namespaces of this machine, and what can happen to a job's ranks there."""
+"""Code that tests of jobs over several hosts share: hosts, which are network, UTS, PID
+and mount namespaces of this machine, and failures of a job's ranks."""
 
 import contextlib
 import hashlib
@@ -22,8 +22,9 @@ MODEL = """chimera.model @m gpt2 layers(6) heads(2) width(32) context(32) vocabu
 chimera.pipeline @train of @m stages(3) micro_batches(4) schedule("1f1b")
     micro_batch_size(2) data_parallel(2)
 """
-# A copy of a pipeline of two sleeping stages for each host. Between hosts there are
-# sums only, at the end of a step of 10.5 s, in which nobody waits for as long as 3 s.
+# Each host has a copy of a pipeline of two sleeping stages. Hosts communicate only to
+# sum gradients at the end of a step of 10.5 s. Within a host nobody waits for as long
+# as 3 s.
 SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
     data_parallel(3) time_unit(ns) {
   chimera.stage 0 cost <forward = 500000000, backward = 1000000000>
@@ -32,18 +33,18 @@ SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
     bytes <weights = 4096, optimizer = 8192, stash = 8, boundary = 4096>
 }
 """
-# A name of the first host, whose first address is any host itself, where nobody
-# listens but on the first.
+# A name of the first host that has several addresses. On every host the first address
+# means that host itself, and only on the first host does anyone listen there.
 MANY = "several-addresses"
 
 
 class NotStarted(RuntimeError):
-    """A wait of a job's start was longer than its --timeout."""
+    """A wait during a job's start was longer than its --timeout."""
 
 
 def with_timeout(timeout, use):
-    """What `use` returns of a timeout for the waits of a job. On a busy machine no job
-    starts within a short one, and it is tried again with longer ones."""
+    """Returns use(timeout), `timeout` being that of a job's waits. On a busy machine no
+    job starts within a short timeout, so it tries again with longer ones."""
     for seconds in (timeout, 4 * timeout):
         with contextlib.suppress(NotStarted):
             return use(seconds)
@@ -51,14 +52,15 @@ def with_timeout(timeout, use):
 
 
 def missing(*commands):
-    """What a test lacks for hosts here, or None."""
+    """The names of the missing commands that hosts of namespaces need, else "root" if
+    the user is not root, else None."""
     needed = ("ip", "unshare", "nsenter", "setpriv", *commands)
     absent = [command for command in needed if not shutil.which(command)]
     return ", ".join(absent) or (None if os.geteuid() == 0 else "root")
 
 
 def prepare(tools, folder):
-    """Makes two programs, a text, and the weights of one process, `alone`."""
+    """Makes two programs, a text, and `alone`, the weights of a single process."""
     (folder / "p.mlir").write_text(MODEL)
     (folder / "slow.mlir").write_text(SLOW)
     (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
@@ -80,14 +82,15 @@ def call(*command):
 
 
 class Host:
-    """Namespaces that end, with all that runs in them, with a process."""
+    """Namespaces that end together with a process, and with everything that runs in
+    them."""
 
     def __init__(self, number, folder):
         self.number = number
         self.address = f"10.77.0.{number + 1}"
         # fmt: off
         self.keeper = subprocess.Popen(
-            # They end with this script, however it ends.
+            # The namespaces end with this script, however it ends.
             ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
              "--kill-child", "--mount-proc", "--propagation", "private", "sh",
              "-c", f"hostname node{number} && mount -t tmpfs tmpfs /dev/shm && "
@@ -113,8 +116,8 @@ class Host:
 
 
 def separate(hosts, state):
-    """Whether the second and the third host reach each other no more; the first
-    reaches both."""
+    """Makes the second and the third host unable to reach each other, or able again.
+    The first host still reaches both."""
     for port in ("p1", "p2"):
         # fmt: off
         call(*hosts[0].command("ip", "link", "set", port, "type", "bridge_slave",
@@ -153,7 +156,7 @@ def three_hosts(folder):
 
 
 def processes(program):
-    """Those that live and run `program`: of each its number and environment."""
+    """The number and the environment of each live process that runs `program`."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             name = pathlib.Path("/proc", entry, "comm").read_text()
@@ -170,30 +173,32 @@ def processes(program):
 
 
 class Job:
-    """A job that runs. Subclasses say how it began: ranks(), text(), terminate()."""
+    """A running job. Subclasses define how it was started: ranks(), text(),
+    terminate()."""
 
-    # What its launcher or its transport says if that ends the ranks before they can
-    # write a report.
+    # A pattern of the launcher's or the transport's message if it ends the ranks before
+    # they can write a report.
     unreported = None
 
     def ranks(self):
-        """The processes of the ranks that live, by rank."""
+        """The processes of the live ranks, by rank."""
         raise NotImplementedError
 
     def text(self):
-        """What it has printed."""
+        """The output so far."""
         raise NotImplementedError
 
     def is_over(self):
-        """Whether all that was started for it has ended."""
+        """Whether all processes that were started for the job have ended."""
         raise NotImplementedError
 
     def terminate(self):
-        """Sends SIGTERM to its launcher, and returns what the job then says."""
+        """Sends SIGTERM to the launcher. Returns the message that the job should then
+        print."""
         raise NotImplementedError
 
     def detail(self):
-        """What helps to see why it did not do what was expected."""
+        """Text that helps to find out why a check failed."""
         return self.text()
 
     def check(self, condition, message, error=RuntimeError):
@@ -214,9 +219,9 @@ class Job:
         return ranks
 
     def disturb(self, how, hosts, timeout):
-        """Lets it run, then `how` happens, `timeout` being the one of its waits.
-        Returns the seconds that its ranks lived on. What they say shows that they ended
-        for the reason that they should have.
+        """Waits until the job trains, causes the failure `how`, and waits until all
+        ranks have ended. `timeout` is that of the job's waits. Checks that the job's
+        output gives the expected reason. Returns the seconds that the ranks lived on.
         """
         told = r"rank {} (.*(died|has ended)|is lost)|ended by SIGTERM"
         ranks = self.wait_for_steps()
@@ -229,7 +234,7 @@ class Job:
                 os.kill(ranks[0], signal.SIGKILL)
                 told = told.format(0)
             elif how == "separate":
-                # After the sums of the first step, and long before the next.
+                # After the sums of the first step, and long before those of the next.
                 time.sleep(2)
                 begin = time.monotonic()
                 separate(hosts, "on")
@@ -255,14 +260,14 @@ class Job:
                 hosts[2].set_link("up")
             elif how == "separate":
                 separate(hosts, "off")
-        end = time.monotonic() + PATIENCE  # the launcher may pass it on later
+        end = time.monotonic() + PATIENCE  # the launcher may forward the output later
         if self.unreported:
             told += "|" + self.unreported
         while not re.search(told, self.text()):
             self.check(time.monotonic() < end, f"{how}: expected a report of {told}")
             time.sleep(0.05)
-        # Each part that is still connected writes one report. That of a part which
-        # its launcher does not reach is lost, and srun's way to end leaves none.
+        # Each part that is still connected writes one report. A report is lost if the
+        # launcher does not reach its part, and srun ends ranks without a report.
         count = self.text().count("the ranks at that moment:")
         most = 2 if how == "cut" else 1
         lost = self.unreported and re.search(self.unreported, self.text())

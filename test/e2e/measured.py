@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows what a run did (chimera-run --trace) beside what the compiler predicts of it
-(--chimera-print-timeline="measured=FILE"), in every form: of synthetic stages that take
-as long as the description says, so that both steps take about as long; with one stage
-slower than it says, which the differences name; and with data-parallel copies."""
+"""Shows the trace of a run (`chimera-run --trace`) beside the compiler's prediction
+(`--chimera-print-timeline="measured=FILE"`), in every form. Synthetic stages take as
+long as the description says, so both steps must take about as long. If one stage is
+slower than described, the differences must name it. Also with data-parallel copies."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 import grid
 
 SVG = "{http://www.w3.org/2000/svg}"
-# What a busy host may add to a step.
+# The most by which a busy host may lengthen a step.
 FACTOR = 10
 
 SCHEDULES = [
@@ -29,7 +29,7 @@ SCHEDULES = [
 
 
 def description(schedule, forward_of_last=1_000_000):
-    """Two stages whose actions take a millisecond or two, four micro-batches."""
+    """Two stages whose actions take one or two milliseconds, and four micro-batches."""
     stages = "".join(
         f"""  chimera.stage {stage} cost <forward = {forward}, backward = 2000000,
       weight_gradient = 1000000, update = 100000>
@@ -55,7 +55,8 @@ def shown(args, folder, source, form, *options):
 
 
 def check(args, folder, schedule, slow_down=1):
-    """The last stage's forwards take `slow_down` times what the compiler is told."""
+    """The last stage's forwards take `slow_down` times as long as the compiler is
+    told."""
     program, source = folder / "program", folder / "told.mlir"
     grid.compile_to(args.tools, description(schedule, slow_down * 1_000_000), program)
     source.write_text(description(schedule))
@@ -100,8 +101,8 @@ def check(args, folder, schedule, slow_down=1):
 
 
 def check_patiently(*arguments, **options):
-    """Some run among a few must be as it should: other work on the host makes a sleep
-    late, and then a step is long and another action differs most."""
+    """One of a few runs must be right. Other work on the host can delay a sleep; then
+    the step is long, and another action differs most."""
     for attempt in range(5):
         try:
             return check(*arguments, **options)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds the bytes that each rank has at its peak against those that the program
-states: stashes, whose tensors the allocator counts, to the byte, and all with the
-arena, which the runtime allocates whole, within 10 %. Under four schedules, in all types,
-with and without dropout, of the built-in GPT-2 and of exported models (with a Python
-that has torch); and that recomputation lowers what stashes take.
+"""Compares the peak bytes of each rank with those that the program states. Stashes,
+whose tensors the allocator counts, must agree to the byte. The total with the arena,
+which the runtime allocates at once, must agree within 10 %. Runs four schedules, all
+types, with and without dropout, with the built-in GPT-2 and with exported models (if a
+Python has torch). Also checks that recomputation lowers the bytes of stashes.
 
-Holds what the processes of a run have resident at their peak, over each transport,
-against the stated peaks too: of GPipe with long messages to a rank that is slow to ask
-for them, beside the same with short ones."""
+Compares the peak resident memory of a run's processes, over each transport, with the
+stated peaks too: GPipe with long messages to a rank that is slow to receive them,
+beside the same program with short messages."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ from grid import run
 from job import ENVIRONMENT, tcp_environments
 from numerics import Checks
 
-# Of a process, once it has ended.
+# Prints the peak memory of a process after it has ended.
 PEAK = pathlib.Path(__file__).parents[1] / "bench/peak.py"
 HALVING = '"chimera", {concatenation = "halving"}'
 DESCRIPTION = """
@@ -47,8 +47,8 @@ EXPORTED = (
     ("convolution", "layers=4 width=64 context=64"),
 )
 
-# The second rank takes so long for a forward that the first could send all messages
-# of a step, 24 of them, before the second is there.
+# A forward of the second rank takes so long that the first rank could send all 24
+# messages of a step before the second rank receives them.
 SLOW = """
 chimera.pipeline @slow stages(2) micro_batches(24) schedule("gpipe") time_unit(ns)
     receive_window(1) {{
@@ -59,13 +59,13 @@ chimera.pipeline @slow stages(2) micro_batches(24) schedule("gpipe") time_unit(n
 }}
 """
 SHORT, LONG = 4096, 16 << 20
-# What allocators, threads and the transport may take besides, in bytes for a process.
-# Open MPI's is most of it: over TCP a rank keeps 128 KiB for each other one.
+# Bytes that allocators, threads and the transport of a process may use in addition.
+# Open MPI uses most of it: over TCP a rank keeps 128 KiB for each other rank.
 MORE = 16 << 20
 
 
 def stashes_of(worker):
-    """The most bytes of stashes behind any instruction of a program's worker."""
+    """The largest sum of stash bytes after any instruction of a program's worker."""
     sizes = [
         buffer["bytes"] if "stash" in buffer["kind"] else 0 for buffer in worker["buffers"]
     ]
@@ -78,8 +78,8 @@ def stashes_of(worker):
 
 
 def measure(checks, options, folder, name, description, *more):
-    """Compiles and runs a description, and checks each rank's bytes against what the
-    program states. Returns the bytes of each rank's stashes at most."""
+    """Compiles and runs a description, and compares each rank's bytes with those that
+    the program states. Returns the peak bytes of each rank's stashes."""
     source, program, log = (folder / f for f in ("d.mlir", "program", "log"))
     source.write_text(description)
     run(options.tools / "chimera-compile", source, "-o", program)
@@ -111,7 +111,7 @@ def built_in(options, folder, schedule):
         )  # fmt: skip
         whole = whole or stashes
         if more == "recompute(all)":
-            # Whoever holds more than one stash must now hold fewer.
+            # A rank that held more than one stash must now hold fewer.
             checks.check(
                 sum(stashes) < 0.6 * sum(whole)
                 and all(a <= b for a, b in zip(stashes, whole, strict=True)),
@@ -135,8 +135,7 @@ def exported(options, folder, model, arguments):
 
 
 def resident(options, folder, transport, boundary):
-    """(what the processes of a run had resident at most, the stated peaks) in bytes,
-    for each process."""
+    """(peak resident bytes, stated peak bytes) of each process of a run."""
     source, program, log, peaks = (folder / f for f in ("s.mlir", "slow", "log", "peaks"))
     source.write_text(SLOW.format(boundary=boundary))
     run(options.tools / "chimera-compile", source, "-o", program)

@@ -1,17 +1,17 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small modules that are hard to cut but are exported, and what chimera-export answers.
-`exporter.py` holds it to that."""
+"""Small modules that are hard to cut but can be exported, each with the output that
+`exporter.py` expects of chimera-export."""
 
 GOOD = "--check: "
 EXACT = "autograd's, bit by bit"
 EVAL = "exported as it runs in eval mode"
 CHECKPOINTED = "note: exported as if it checkpointed no activations"
-WITH_VALUES = "--check: the"  # what has to have values
+WITH_VALUES = "--check: the"  # the module must have values
 WARNED = "chimera-export: warning: "
 NOTED = "chimera-export: note: "
 READS = NOTED + "the logits of a position depend on later tokens"
-# Of the cases that are about something else, those whose logits depend on later tokens.
+# Cases about something else whose logits also depend on later tokens.
 ALSO_READS = {
     "a block that returns its result twice", "attention of PyTorch's own",
     "a view that is changed in place and alone", "slices that are assigned and changed",
@@ -52,8 +52,8 @@ def model(module, loss=cross_entropy, **more):
     return Model(module, (tokens,), (tokens.clone(),), loss, **more)
 
 """
-# What it is about, the function `make` (or more before it), a part of the answer, and
-# options.
+# A case: its subject, the function `make` (and perhaps code before it), a part of the
+# expected output, and options.
 CASES = [
     ("a plain net", "def make(): return model(Net())", GOOD),
     (

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports models with native code (chimera-export --native) and trains them with it
-(chimera-run --allow-native-code) and without: on one device, under schedules with
+"""Exports models with native code (`chimera-export --native`) and trains them with it
+(`chimera-run --allow-native-code`) and without: on one device, under schedules with
 whole and split backwards, recomputation and parts of micro-batches, with ranks as
 threads and, with --mpirun, as processes. Losses and last-step gradients must agree to
-1e-10 in float64 and 1e-4 in float32, relative to the largest gradient and to the loss,
-native code must have run, and no file may be left behind. Without --full it is one
-model of two layers, for a graph takes seconds to compile.
+1e-10 in float64 and 1e-4 in float32, relative to the largest gradient and to the loss.
+Native code must have run, and no file may be left behind. Compiling a graph takes
+seconds, so without --full there is only one model of two layers.
 
-Then it changes a byte of the code and takes the code away, which must be refused.
+Then changes a byte of the code, and removes the code; both must be refused.
 
---measure does nothing but time the steps of a GPT-2 of 8 layers of 256, with and
-without, on one thread.
+--measure only times the steps of a GPT-2 of 8 layers of width 256, with and without
+native code, on one thread.
 
-Prints a line for each comparison and exits non-zero if one fails. Needs a Python
-with torch: the one of build/venv, unless it is run by another; and g++."""
+Prints a line for each comparison and exits non-zero if one fails. Needs g++ and a
+Python with torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import itertools
@@ -39,7 +39,7 @@ SPLIT = ('"1f1b"', "split_backward recompute(all)")
 HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
 FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
-# Source, with what it is called, the type, how many parts a micro-batch has, and the
+# Source, its arguments, the type, the number of parts of a micro-batch, and the
 # schedules.
 SHORT = [("gpt", "", "float64", 1, [WHOLE, SPLIT])]
 MORE = [
@@ -49,7 +49,7 @@ MORE = [
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", 1, [WHOLE]),
     ("llama", "layers=2 heads=2 groups=1 width=16 context=8 samples=4", "float64", 1,
      [SPLIT]),
-    # Dropout is interpreted, the rest is not.
+    # Dropout is interpreted, everything else is native.
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4 dropout=0.1", "float64", 1,
      [SPLIT, DROPPED]),
 ]  # fmt: skip
@@ -106,7 +106,7 @@ chimera.pipeline @p of @m with @training stages(2) micro_batches({batches}) sche
 
 
 def export(options, folder, source, arguments, *more):
-    """Returns its output. What AOTInductor keeps goes to the folder."""
+    """Exports and returns the output. AOTInductor's cache is in the folder."""
     environment = os.environ | {
         "TORCHINDUCTOR_CACHE_DIR": str(options.cache),
         "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O1" if options.full else "O0",
@@ -140,7 +140,7 @@ class Training:
         self.gradients = read_tensors(folder / "gradients")
 
     def difference(self, other):
-        """The largest, relative to the largest gradient and to each loss."""
+        """The largest difference, relative to the largest gradient and to each loss."""
         assert self.gradients.keys() == other.gradients.keys()
         largest = max(max(map(abs, t)) for t in other.gradients.values())
         pairs = [
@@ -170,11 +170,11 @@ def check(options, folder, case):
         compiled > 0 and ("not compiled" in output) == drops,
         f"{case}: {compiled} graphs compiled",
     )
-    # Two exports at a time may write one file in PyTorch's cache.
+    # Two simultaneous exports could write the same file in PyTorch's cache.
     shared = list(options.cache.glob("*/*.wrapper.so"))
     checks.check(not shared, f"{case}: no library in the cache, got {shared}")
     native = ("--allow-native-code", folder / "package/native")
-    # Where a library would unpack what it loads.
+    # The folder into which a library would unpack the code that it loads.
     (folder / "temporary").mkdir()
     launcher = ("env", f"TMPDIR={folder / 'temporary'}")
     for schedule, more in schedules:
@@ -203,7 +203,7 @@ def check(options, folder, case):
 
         calls = compare()
         if (schedule, more) == WHOLE and not arguments:
-            # Two layers: forward and backward of each step.
+            # Two layers, each with a forward and a backward per step.
             wanted = 2 * BATCHES * 2 * STEPS
             checks.check(calls == wanted, f"{what}: no graph is interpreted")
         if (schedule, more) == schedules[0]:
@@ -253,7 +253,7 @@ def check_compiler(options, folder):
 
 
 def measure(options, folder):
-    """Prints seconds of a step: the least of several runs, taken in turns."""
+    """Prints the seconds of a step: the minimum of several runs that take turns."""
     sizes = "layers=8 heads=4 width=256 context=128 samples=4"
     for type_ in ("float32", "float64"):
         export(

@@ -1,31 +1,31 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a small GPT-2 in float64 for five steps, with D stages and W copies,
-under the schedules of the registry, with whole backwards and with backwards
-split into input and weight gradient, and some of both, and holds the outcome against
+"""Trains a small GPT-2 in float64 for five steps, with D stages and W copies, under the
+schedules of the registry: with whole backwards, with backwards that are split into
+input and weight gradient, and with some of both. Compares the result with
 
-- `chimera-run --sequential`, one device, no pipeline and whole backwards, with
-  the older weights that a schedule without a flush reads;
-- the independent PyTorch script reference.py, where a Python with torch is
-  given (whole backwards only);
-- the same program over MPI, to the last bit, where --mpirun is given (without
-  options and with all of them, of tied models without, of the variants those
-  with a fused recompute, of exported models all);
+- `chimera-run --sequential`: one device, no pipeline, whole backwards, and the older
+  weights that a schedule without a flush reads;
+- the independent PyTorch script reference.py, if a Python with torch is given (whole
+  backwards only);
+- the same program over MPI, bit by bit, if --mpirun is given (without options and with
+  all of them; tied models without; of the variants only those with a fused recompute;
+  of exported models all).
 
-and with recomputes and, where --mpirun is given, with gradients that are reduced
-early and in buckets, against the same without, to the last bit. With
---package it trains an exported model instead, from its values. With --tied the
-head multiplies by the token embedding, which first and last stage then both hold.
+Also compares runs with recomputes and, if --mpirun is given, runs whose gradients are
+reduced early and in buckets, with the same runs without, bit by bit. --package trains
+an exported model instead, from its values. With --tied the head multiplies by the token
+embedding, which the first and the last stage then both hold.
 
-Each run is evaluated on held-out text too, by all ranks, between steps where these
-have a flush and at the end.
+All ranks evaluate each run on held-out text, too: at the end and, if the schedule has a
+flush, between steps.
 
-No rank's values take more bytes than its program says.
+No rank's values may take more bytes than its program says.
 
-Weights and last-step gradients agree if per tensor the largest difference is at
-most 1e-10 * max(1, the largest element). Prints a line for each comparison and
-exits non-zero if one fails.
+Weights and last-step gradients agree if in each tensor the largest difference is at
+most 1e-10 * max(1, the largest element). Prints a line for each comparison and exits
+non-zero if one fails.
 """
 
 import argparse
@@ -46,7 +46,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 5
 EVERY = "--evaluate-every"
 TOLERANCE = 1e-10
-# Name: the schedule with its options, and micro-batches for each stage.
+# Name: the schedule with its options, and the number of micro-batches per stage.
 SCHEDULES = {
     "chimera": ('"chimera"', 1),
     "gpipe": ('"gpipe"', 1),
@@ -71,31 +71,31 @@ VARIANTS = {
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
-# Those that are also run with a head that is tied to the token embedding.
+# The schedules that are also run with a head that is tied to the token embedding.
 TIED = (
     "gpipe", "1f1b", "chimera", "chimera-4-pipelines", "gems",
     "interleaved-1f1b", "zb-v",
 )  # fmt: skip
-# Those of which a worker has two stages.
+# The schedules with two stages per worker.
 CHUNKED = {"interleaved-1f1b", "zb-v", "mixed-zb-v"}
-# Those whose order is given as text, of some whole and some split backwards.
+# The schedules whose order is given as text, with whole and split backwards.
 MIXED = {"mixed-1f1b", "mixed-zb-v"}
-# What the number of stages must be a multiple of.
+# The number of stages must be a multiple of this.
 NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2} | dict.fromkeys(
     CHUNKED, 2
 )
-# Those whose steps overlap.
+# The schedules whose steps overlap.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
-# Those that are also run with recomputes.
+# The schedules that are also run with recomputes.
 RECOMPUTED = (
     {"chimera-direct", "chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
 ) - MIXED
-# Those that are held against PyTorch although they are variants.
+# The variants that are compared with PyTorch.
 AGAINST_TORCH = (
     {"chimera-doubling", "chimera-halving"} | CHUNKED | MIXED | WITHOUT_FLUSH
 )
 
-# Eight layers with embedding and head, so that eight stages can be cut.
+# Eight layers including embedding and head, enough for eight stages.
 MODEL = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1) {tied}
@@ -143,7 +143,7 @@ def losses(log, kind="loss"):
 
 
 class Training:
-    """One way to train: its weights, gradients and losses."""
+    """One training run: its weights, gradients and losses."""
 
     def __init__(self, folder, name, launcher, tools, program, data, *options,
                  steps=STEPS):  # fmt: skip
@@ -159,7 +159,7 @@ class Training:
         self.losses = losses(log)
         self.held_out = losses(log, "held_out_loss")
         summary = json.loads(log.read_text().splitlines()[-1])["summary"]
-        self.ranks = summary.get("ranks", [])  # of one device none
+        self.ranks = summary.get("ranks", [])  # empty for one device
         self.every = options[options.index(EVERY) + 1] if EVERY in options else 0
 
 
@@ -201,7 +201,7 @@ def same_bits(checks, what, ours, theirs):
 
 
 def check_peaks(checks, what, training):
-    """No rank's values take more than its program says."""
+    """Checks that no rank's values take more bytes than its program says."""
     peaks = [(rank["peak_bytes"], rank["stated_peak_bytes"]) for rank in training.ranks]
     over = [f"{peak} for {stated}" for peak, stated in peaks if peak > stated]
     found = "; ".join(over) or "as stated"
@@ -268,9 +268,9 @@ def check_schedule(args, folder, schedule):
 
 
 def train(checks, args, folder, schedule, options, sequential, kept=None):
-    """Makes all runs of one program. Returns the sequential one, made here if it
-    is not given, and that of ranks as threads, which must equal `kept` where
-    that is given."""
+    """Runs one program in all ways. Returns the sequential run, made here unless it is
+    given, and the run with ranks as threads. If `kept` is given, that run must equal
+    it."""
     tied = "tied" if args.tied else ""
     case = f"{schedule} {options} D={args.stages} W={args.width} {tied}"
     name = "".join(filter(str.isalnum, schedule + options))
@@ -331,7 +331,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
 
 
 def reference(checks, args, folder, case, program, ours):
-    """Holds `ours` against the independent script."""
+    """Compares `ours` with the independent script."""
     dump = folder / "program.json"
     dump.write_text(
         run(args.tools / "chimera-translate", "--program-to-json", program)

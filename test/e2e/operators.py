@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models that call the operators of runtime/stage/exported/operators.txt: each layer
-adds what a group of expressions makes of its input.
+"""Models that call the operators of runtime/stage/exported/operators.txt. Each layer
+adds the results of a group of expressions of its input.
 
     tools/export/chimera-export test/e2e/operators.py group=math -o package
 
@@ -13,10 +13,10 @@ from chimera_export import Model
 from torch import nn
 
 WIDTH = 8
-# By name: modules, and expressions of them (m), of the layer's input x, a tensor of
-# [samples, context, WIDTH], and of what is made of x without a gradient: its signs (s,
-# 0 or 1), whole numbers (n) and values (d). In all but the last group a sample's results
-# depend on that sample alone.
+# Each group: its modules, and expressions. In an expression m are the modules and x is
+# the layer's input, of shape [samples, context, WIDTH]. Three tensors are made of x
+# without a gradient: its signs (s, 0 or 1), integers (n) and values (d). In all but the
+# last group a sample's results depend on that sample alone.
 GROUPS = {
     "activations": (
         dict(one=lambda: nn.PReLU(), each=lambda: nn.PReLU(8)),
@@ -222,8 +222,8 @@ GROUPS = {
 
 
 def expressions(text):
-    """Those of the text: they end with a semicolon, or with the line where a bracket
-    is not open."""
+    """The expressions of the text. An expression ends with a semicolon, or at the end
+    of a line if no bracket is open."""
     found, start = [], ""
     for piece in text.replace(";", "\n").splitlines():
         start = f"{start} {piece.strip()}".strip()

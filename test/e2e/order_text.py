@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the order of every description of the grid as text, and holds the program
-that is compiled of it against the one of the description: they are equal but for
-the name of the schedule and the places in the source. Then changes some backwards
-of the text, of the full grid of every fourth, from whole to split and others back,
-which makes a mixed plan, and holds it against one device on exact stages: equal
-integers."""
+"""Writes the order of every description of the grid as text and compiles it. The
+program must equal that of the description, except for the name of the schedule and the
+source locations. Then changes some whole backwards of the text to split ones and some
+split ones to whole ones (of the full grid only in every fourth description), and
+compares the mixed plan with one device on exact stages: equal integers."""
 
 import argparse
 import pathlib
@@ -19,11 +18,12 @@ import grid
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 LINE = re.compile(r'(chimera\.order \d+ )"([^"]*)"')
-# Provenance, and the places a program is from, of its dump.
+# The lines of a program's dump that may differ: the name of its schedule and its
+# source locations.
 UNEQUAL = re.compile(
     r'\n  "schedule": .*|\n +"(at|location)": .*|\n  "(files|locations)": \[[^]]*\]'
 )
-# What an action of the text is.
+# An action of the text.
 WORD = re.compile(r"(\d*)([FBIWR])(\d+)(.*)")
 
 
@@ -37,22 +37,24 @@ def written(tools, description, source):
 
 
 def program_of(tools, program):
-    """What a program says, without its provenance and the places it is from."""
+    """The content of a program, without the name of its schedule and its source
+    locations."""
     text = grid.run(tools / "chimera-translate", "--program-to-json", program)
     return UNEQUAL.sub("", text)
 
 
 def mixed(text, chooser):
-    """The text with some whole backwards split, their weight gradients later in the
-    section, and some split ones whole where their input gradient stands. Where steps
-    overlap the halves stay together if the next forward may read the update behind
-    them, or if recomputes have to stand straight before them. Slots no longer hold."""
+    """Changes the text: splits some whole backwards, with the weight gradient later in
+    the section, and makes some split backwards whole, at the position of their input
+    gradient. If steps overlap, the two halves stay together in two cases: if the next
+    forward may read the update after them, or if recomputes must come immediately
+    before them. The slots of the text are dropped."""
     together = "updates(each_micro_batch)" in text
     together |= "updates(each_step)" in text and "recompute(" in text
 
     def changed(match):
         words = [word for word in match[2].split() if word[0] != "."]
-        change = {}  # whether a backward does, with all its parts
+        change = {}  # whether a backward changes, with all its parts
         out, later = [], []
         for word in words:
             if word == "|":

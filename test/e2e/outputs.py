@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Where chimera-run writes, and what becomes of it where that fails or nobody
-reads.
+"""The files and streams that chimera-run writes, and what happens if writing
+fails or nobody reads.
 
 usage: outputs.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 """
@@ -63,13 +63,14 @@ class Test(Runs):
         if mount.returncode:
             self.skipTest(f"cannot mount: {mount.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
-        # Refused before anything is trained.
+        # Refused before training starts.
         result = self.run_it(*self.training("--save", "disk/weights"))
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"disk/weights: expected room for \d+ "
                          r"bytes on the file system, got 4096: free some")
         self.assertNotIn("step", result.stdout)
-        # One that fills up on the way ends nothing, and is told once.
+        # If the file system fills up during the run, the run goes on and reports
+        # it once.
         result = self.run_it(self.sample(), "--steps", "100", "--log",
                              "disk/log")
         self.assertEqual(result.returncode, 1)
@@ -104,7 +105,7 @@ class Test(Runs):
                                     text=True, timeout=PATIENCE)
         self.assertEqual(result.returncode, 1)
         self.assertIn("for standard output and ", result.stderr)
-        # What is no file may take all.
+        # A device file like /dev/null may receive several outputs.
         result = self.run_it(program, "--profile", "/dev/null", "--log",
                              "/dev/null")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -130,8 +131,8 @@ class Test(Runs):
             with open(log) as lines:
                 self.assertEqual(len([json.loads(line) for line in lines]), 3)
             os.remove(log)
-        # A report is no part of the log that it stands beside.
-        # Its first step takes some 20 s, so it is still in that.
+        # A report must not get into the log. The first step takes some 20 s, so
+        # the signal comes during it.
         result = self.shell('"$0" "$@" --stages synthetic --unit-ns 1e9 2>&- & '
                             f'until [ -e {log}.part ]; do sleep 0.1; done; '
                             'sleep 0.3; kill -TERM $!; wait $!', *arguments)
@@ -156,7 +157,7 @@ class Test(Runs):
         for line in first.stdout:
             if line.startswith(b"step 1/"):
                 break
-        # However long the second takes to start.
+        # Even if the second run takes long to start.
         first.send_signal(signal.SIGSTOP)
         self.expect_error(f"cannot write the log {log}.part: another run is "
                           "writing it", program, "--log", log)
@@ -186,7 +187,7 @@ class Test(Runs):
 
     def test_results_are_there_before_they_are_saved(self):
         for mode in ([], ["--sequential"]):
-            # On a busy machine a wait before that may take longer.
+            # On a busy machine an earlier wait may take longer than the timeout.
             for seconds in (1, 4, 16):
                 run = self.saving_into_a_pipe_without_reader(
                     "--timeout", str(seconds), *mode)
@@ -225,7 +226,7 @@ class Test(Runs):
             while piece := os.read(master, 65536):
                 text += piece
         except OSError:
-            pass  # of a terminal that nobody has open
+            pass  # the terminal has been closed
         self.assertEqual(run.wait(timeout=PATIENCE), 1)
         self.assertRegex(text, rb"ETA \d+:\d\d")
         self.assertRegex(text, rb"\nchimera-run: cannot write the log")
@@ -239,8 +240,8 @@ class Test(Runs):
              "synthetic", "--unit-ns", "1e8", "--log", log], stdout=writer,
             stderr=subprocess.PIPE, env=ENVIRONMENT)
         self.assertIn(b"4 workers", os.read(reader, 4096))
-        # Long before the end of the last step, after 7 s: it has its results to
-        # print, and its log to complete.
+        # Long before the end of the last step, after 7 s: the run still has to
+        # print its results and to complete its log.
         fill(writer)
         os.close(writer)
         begin = time.monotonic()

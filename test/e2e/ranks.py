@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Ranks that differ, that never come, and that are dead without anybody asking.
+"""Ranks that differ, that never start, or that have died unnoticed.
 
 usage: ranks.py CHIMERA_RUN WRITE_SAMPLE
 
-Over MPI: each job ends by itself, with one clear reason.
+Over MPI each job must end by itself, with one clear reason.
 """
 import os
 import re
@@ -33,7 +33,7 @@ class Test(unittest.TestCase):
         return file
 
     def errors_of(self, at_rank_2, *arguments):
-        """Of a job in which rank 2 begins with a shell command of its own, which
+        """The error output of a job whose rank 2 first runs a shell command, which
         may change the arguments."""
         script = (f'if [ "$OMPI_COMM_WORLD_RANK" = 2 ]; then {at_rank_2}; fi; '
                   f'exec {CHIMERA_RUN} "$@"')
@@ -100,8 +100,8 @@ class Test(unittest.TestCase):
                          1, errors)
 
     def start_by_hand(self, *changes):
-        """Four ranks that meet over TCP, each in a shell that does its change;
-        what each wrote, when all have ended with an error."""
+        """Starts four ranks over TCP, each in a shell that makes its change. Returns
+        the output of each when all have ended with an error."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -131,7 +131,8 @@ class Test(unittest.TestCase):
                     self.assertIn(f"rank {rank} failed: ", text)
 
     def test_only_the_root_needs_the_folder_of_an_output(self):
-        """Here rank 0: it has the loss of the pipeline that runs up."""
+        """The root is rank 0 here: it computes the loss of the pipeline that runs
+        up."""
         file = os.path.join(self.folder, "only", "log")
         texts = self.start_by_hand(*[f'set "$@" --log {file}'] * 4)
         self.assertIn(f"chimera-run: {file}", texts[0])
@@ -140,12 +141,13 @@ class Test(unittest.TestCase):
 
     def test_a_rank_that_never_comes(self):
         errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")
-        # mpirun ends the others when the first is out of patience.
+        # mpirun ends the other ranks when the first one times out.
         self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
                       "to start", errors)
 
     def test_a_rank_that_is_stopped_while_all_start(self):
-        """Over TCP, between the meeting and the first step: one rank names it."""
+        """Over TCP, a rank is stopped between the meeting and the first step. Another
+        rank must name it."""
         victim = 2
         for _ in range(3):
             ranks = [subprocess.Popen(
@@ -154,7 +156,7 @@ class Test(unittest.TestCase):
                 env=environment) for environment in tcp_environments(4)]
             for rank in ranks:
                 self.addCleanup(rank.kill)
-            # The root says when it has met the others.
+            # The root prints this line when it has met the others.
             self.assertIn("over TCP", ranks[0].stdout.readline())
             ranks[victim].send_signal(signal.SIGSTOP)
             texts = [rank.communicate(timeout=PATIENCE)[1] for rank in ranks]
@@ -163,13 +165,13 @@ class Test(unittest.TestCase):
                                "is stopped")
             told = [text for text in texts if named.search(text)]
             self.assertEqual(len(told), 1, texts)
-            # One that hears of it in the middle of its start may say so.
+            # A rank that hears of it while it starts may say so.
             for text in texts:
                 if text not in told and text.strip():
                     self.assertRegex(text, r"^chimera-run: aborted: rank \d failed: ")
 
     def test_a_rank_in_a_container(self):
-        """In a PID namespace of its own: it cannot be watched, but trains."""
+        """In a PID namespace of its own a rank cannot be watched, but it trains."""
         own = ["unshare", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*own, "true"], capture_output=True).returncode:
             self.skipTest("needs the right to make a PID namespace")
@@ -190,7 +192,7 @@ class Test(unittest.TestCase):
         with Job(CHIMERA_RUN, self.program, 4, "--stages", "synthetic",
                  "--unit-ns", "2e6", "--steps", "1000000") as job:
             job.wait_for_steps()
-            # So the dead rank stays in the table of processes.
+            # mpirun is stopped, so that the dead rank stays in the process table.
             os.kill(job.process.pid, signal.SIGSTOP)
             self.addCleanup(job.process.send_signal, signal.SIGCONT)
             os.kill(job.ranks[1], signal.SIGKILL)

@@ -2,12 +2,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a program's model with plain PyTorch, on one device, without any of
-chimera's code, and compares the outcome with chimera's.
+chimera's code, and compares the result with chimera's.
 
-It shares with chimera what is documented and nothing else: the architecture
-(runtime/program/Layers.h), the derivation of random numbers
-(runtime/stage/torch/Random.h) and the choice of text windows (TextData.h). The
-initial weights are read from a file:
+It uses only what chimera documents: the architecture (runtime/program/Layers.h), the
+derivation of random numbers (runtime/stage/torch/Random.h) and the choice of text
+windows (TextData.h). It reads the initial weights from a file:
 
     chimera-translate --program-to-json program.chimera > program.json
     chimera-run program.chimera --sequential --data TEXT --steps 0 --save w0
@@ -15,9 +14,9 @@ initial weights are read from a file:
     test/e2e/reference.py --program-json program.json --data TEXT --steps 5 \\
         --weights w0 --compare w5
 
-Numbers on the command line take precedence over those of the program; without
---program-json all of them are needed. Exits with 0 if everything agrees, 1 if
-something differs, 2 if it cannot run. Needs no package but torch.
+Numbers on the command line replace those of the program. Without --program-json all
+of them are needed. Exits with 0 if everything agrees, 1 if something differs, 2 if
+it cannot run. Needs no package but torch.
 """
 
 import argparse
@@ -87,7 +86,8 @@ LOW = (1 << 32) - 1
 
 
 def philox(counter, key):
-    """Philox4x32-10 of four tensors of 32-bit words, held in 64 bits."""
+    """Philox4x32-10 of four tensors of 32-bit words that are stored as 64-bit
+    integers."""
     a, b, c, d = counter
     low, high = key & LOW, key >> 32
     for _ in range(10):
@@ -115,16 +115,16 @@ class Dropout:
         zero = torch.zeros_like(counter)
         numbers = philox((counter & LOW, counter >> 32, zero, zero), key)
         numbers = torch.stack(numbers, -1).flatten()[first % 4 :][: x.numel()]
-        # As cuRAND makes a float in (0, 1] of a number.
+        # As cuRAND converts a number to a float in (0, 1].
         uniform = numbers.float() * 2.0**-32 + 2.0**-33
         kept = (uniform > self.p).reshape(x.shape)
         return torch.where(kept, x / (1 - self.p), torch.zeros_like(x))
 
 
 class Gpt2:
-    """GPT-2 over a dictionary of named parameters, its head's matrix one of them
-    or, if it is tied, the token embedding's. Computes in `dtype`; in bfloat16
-    norms and the loss of the logits are computed in float32."""
+    """GPT-2 with its parameters in a dictionary. The head's matrix is one of them
+    or, if tied, that of the token embedding. Computes in `dtype`; if that is
+    bfloat16, norms and the loss are computed in float32."""
 
     def __init__(self, parameters, layers, heads, tied, dtype):
         self.p = {name: p.to(dtype) for name, p in parameters.items()}
@@ -209,7 +209,7 @@ def read_safetensors(path):
 
 
 def windows(text, run, step, micro_batch):
-    """Tokens and labels of one micro-batch."""
+    """The tokens and labels of one micro-batch."""
     held_out = math.floor(len(text) * run.hold_out)
     starts = len(text) - held_out - run.context
     if starts < 1:
@@ -230,10 +230,10 @@ def windows(text, run, step, micro_batch):
 
 
 class History:
-    """What the parameters were, update by update. A stage s of D has done an
-    update for each micro-batch but the D-1-s that are in flight behind it when
-    it begins one (PipeDream, SOSP'19), or reads what all but the last step made
-    of the weights (PipeDream-2BW, ICML'21)."""
+    """The parameters after every update. Before a micro-batch, stage s of D has done
+    an update for each earlier micro-batch except the D-1-s in flight (PipeDream,
+    SOSP'19); or it reads the weights without the last step's update (PipeDream-2BW,
+    ICML'21)."""
 
     def __init__(self, run, parameters):
         self.run, self.parameters = run, parameters
@@ -267,7 +267,8 @@ class History:
         }
 
     def take_gradients(self, weights):
-        """Adds the gradients of what was read to those of the parameters."""
+        """Adds the gradients of the weights that were read to those of the
+        parameters."""
         if weights is self.parameters:
             return
         for name, parameter in self.parameters.items():
@@ -282,7 +283,8 @@ class History:
 
 
 def train(run, text, parameters):
-    """Trains `parameters` in place; their gradients are the last step's."""
+    """Trains `parameters` in place. Afterwards their gradients are those of the last
+    step."""
     for parameter in parameters.values():
         parameter.requires_grad_(True)
     matrices = [p for p in parameters.values() if p.dim() >= 2]
@@ -325,9 +327,9 @@ def train(run, text, parameters):
 
 
 def compare(what, path, ours, tolerance, by_norm):
-    """Whether the tensors in `path` are `ours`, and prints how far they are
-    apart: per tensor at most tolerance * max(1, the largest element), or by the
-    norm of the difference relative to that of all tensors."""
+    """Whether the tensors in `path` equal `ours`. Prints the differences. A tensor
+    may differ by at most tolerance * max(1, the largest element) or, by norm, the
+    norm of the difference by at most tolerance times the norm of all tensors."""
     theirs = read_safetensors(path)
     whole = math.sqrt(sum(a.double().square().sum().item() for a in ours.values()))
     agree = True
@@ -348,7 +350,7 @@ def compare(what, path, ours, tolerance, by_norm):
         else:
             scale = max(1.0, a.abs().max().item())
             difference = (a - b).abs().max().item() / scale
-        if not difference <= tolerance:  # NaN differs
+        if not difference <= tolerance:  # also true for NaN
             print(f"{what} {name}: differs by {difference:.3g}")
             agree = False
         worst = max(worst, (difference, name))

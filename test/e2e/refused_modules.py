@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small modules that cannot be exported, and what chimera-export answers. `exporter.py`
-holds it to that; modules.py says what a case is."""
+"""Small modules that cannot be exported, each with the output that `exporter.py`
+expects of chimera-export. modules.py explains the form of a case."""
 
 REFUSED = [
     (

@@ -1,8 +1,8 @@
-"""chimera-run with samples in a folder of its own, for the tests that look at
-what it prints, writes and refuses.
+"""chimera-run with sample programs in a temporary folder, for the tests of its
+output, its files and its errors.
 
 Such a test takes CHIMERA_RUN WRITE_SAMPLE [MPIRUN]. It needs no compiler:
-WRITE_SAMPLE makes the programs. Without MPIRUN what runs over MPI is skipped.
+WRITE_SAMPLE makes the programs. Without MPIRUN, tests over MPI are skipped.
 """
 import json
 import os
@@ -33,7 +33,7 @@ class Runs(unittest.TestCase):
         return file
 
     def training(self, *arguments):
-        """Of a program with a model, and text."""
+        """Arguments that train a program with a model on text."""
         text = self.path("text")
         with open(text, "w") as file:
             file.write("What is trained on. " * 20)
@@ -64,7 +64,8 @@ class Runs(unittest.TestCase):
         return [step["loss"] for step in steps], last["summary"]
 
     def over_tcp(self, ranks, *arguments, only=None):
-        """Status and output of each of some processes, of so many ranks."""
+        """The status and output of each process of a job of `ranks` ranks over TCP.
+        `only` names the ranks to start."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])

@@ -1,15 +1,15 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What BERT is given of a text, by the formulas of runtime/stage/torch/Random.h and
+"""BERT's samples of a text, by the formulas of runtime/stage/torch/Random.h and
 TokenSamples.h."""
 
 from reference import mix
 
 
 class BertSamples:
-    """`run` has the seed, the context, the samples of a micro-batch and the part of
-    the text that is held out. `marks` are [CLS], [SEP] and [PAD]; without them
-    samples are no pairs."""
+    """`run` has the seed, the context, the samples of a micro-batch and the held-out
+    part of the text. `marks` are [CLS], [SEP] and [PAD]. Without `marks` samples are
+    single windows, not pairs."""
 
     def __init__(self, text, run, token, marks, rate=0.15):
         self.text, self.run, self.token, self.marks = text, run, token, marks
@@ -17,7 +17,7 @@ class BertSamples:
         self.training = len(text) - int(len(text) * run.hold_out)
 
     def of(self, step, micro_batch):
-        """Columns of the micro-batch's samples: the inputs, then the labels."""
+        """The columns of the micro-batch's samples: the inputs, then the labels."""
         columns, samples = [], self.run.micro_batch_size
         starts = self.training - self.run.context
         for row in range(micro_batch * samples, (micro_batch + 1) * samples):
@@ -35,7 +35,8 @@ class BertSamples:
         return list(zip(*columns))
 
     def _mask(self, window, words, key):
-        """Masks tokens of the window; `words` are where they stand."""
+        """Masks tokens of the window in place. `words` are the positions that may be
+        masked. Returns the labels."""
         original, labels = list(window), [-100] * len(window)
         for i in words:
             if (mix(key, i, 0) >> 11) * 2.0**-53 >= self.rate:
@@ -49,8 +50,8 @@ class BertSamples:
         return labels
 
     def _pair(self, first, starts, key):
-        """Tokens, segments, which are no padding, where words stand, and whether the
-        second sentence is from elsewhere."""
+        """Tokens, segments, which tokens are not padding, the positions of words, and
+        whether the second sentence is from elsewhere."""
         most, text = self.run.context - 3, self.text
         length = 2 + mix(key, 1) % (most - 1) if mix(key, 0) % 10 == 0 else most
         middle = 1 + mix(key, 2) % (length - 1)

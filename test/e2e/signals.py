@@ -3,9 +3,9 @@
 
 usage: signals.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 
-SIGINT and SIGTERM: one report on every rank in the middle of its step, which would
-take long to end by itself, and status 128 + signal (mpirun passes on a SIGTERM for
-both, after 1 s).
+SIGINT and SIGTERM: one report on every rank in the middle of its step, which
+would take long to end by itself, and status 128 + signal (mpirun sends ranks a
+SIGTERM for both, after 1 s).
 SIGUSR1: status 0, and the log and weights of a run of exactly so many steps.
 """
 import json
@@ -21,7 +21,8 @@ from job import PATIENCE, Job, check, fill, lines_on
 
 CHIMERA_RUN, WRITE_SAMPLE, *MPIRUN = sys.argv[1:]
 RANKS = 4
-# Actions of 2 and 4 ms for an hour: always in the middle of something.
+# Actions of 2 and 4 ms for an hour, so that every signal comes in the middle of
+# one.
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
 
 
@@ -35,7 +36,8 @@ def check_report(errors, headline):
         check(len(lines) == 1, f"expected one line on rank {rank}", errors)
         check(", from sample.mlir:" in lines[0],
               f"expected the source of rank {rank}'s action", errors)
-    # Nobody waits for a rank if all have started the sum that they wait for.
+    # If all ranks have started the all-reduce for which they wait, none of them waits
+    # for another rank.
     in_sum = all("wait for all_reduce_start" in lines_on(errors, rank)[0]
                  for rank in range(RANKS))
     check(in_sum or re.search(r"; waits for rank \d since", errors),
@@ -43,7 +45,8 @@ def check_report(errors, headline):
 
 
 def end(program, number, ranks, to_ranks):
-    """Sends the signal to mpirun or this process, or to so many ranks."""
+    """Sends the signal to mpirun or the single process, or to the first `to_ranks`
+    ranks."""
     with Job(CHIMERA_RUN, program, ranks, *SLEEPING) as job:
         job.wait_for_steps()
         pids = list(job.ranks.values())[:to_ranks] or [job.process.pid]
@@ -64,7 +67,8 @@ def end(program, number, ranks, to_ranks):
 
 
 def end_unheard(program):
-    """Where nobody reads standard error any more, and its pipe is full."""
+    """The run must end although its pipe for standard error is full and nobody
+    reads it."""
     reader, writer = os.pipe()
     fill(writer)
     with subprocess.Popen([CHIMERA_RUN, program, *SLEEPING], stderr=writer,

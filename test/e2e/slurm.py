@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Submits the scripts of examples/slurm to a Slurm of its own, whose three hosts are
-namespaces of this machine (see many_hosts.py). Each script trains to the weights of one
-process. Where Slurm sends SIGUSR1, as it does before a job's time is up, the job
-stops after a step and saves. When a rank dies, is stopped or is cut off, when srun is
-told to end, or the job is cancelled, all ranks end in time, and the job's output says
-why. Prints how long that took. Needs root and Slurm, and says so where they are
-missing. Without --rounds not all of that happens to each script.
+"""Submits the scripts of examples/slurm to a Slurm that this script starts on three
+hosts, which are namespaces of this machine (see many_hosts.py). Each script must train
+to the weights of a single process. If Slurm sends SIGUSR1, as it does before a job's
+time limit, the job must stop after a step and save. If a rank dies, is stopped or is
+cut off, if srun is told to end, or if the job is cancelled, all ranks must end in time,
+and the job's output must say why. Prints how long that took. Needs root and Slurm;
+otherwise says so. Without --rounds not every script has every failure.
 
 usage: slurm.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
                 [--timeout SECONDS] [--only SCRIPT]
@@ -30,14 +30,14 @@ from many_hosts import HOSTS, RANKS, digest, missing, prepare, processes
 from many_hosts import show_times, three_hosts, with_timeout
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
-# What happens to jobs of each script. A torchrun takes seconds to start, and ends by
-# the SIGUSR1 that Slurm sends.
+# What happens to jobs of each script. torchrun takes seconds to start, and Slurm's
+# SIGUSR1 ends it.
 ALL = {
     "tcp.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
     "torchrun.sh": ("kill", "cancel"),
     "mpi.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
 }
-# What is tried where time is short.
+# What is tried without --rounds.
 PART = {
     "tcp.sh": ("save", "kill", "stop", "terminate"),
     "torchrun.sh": ("kill",),
@@ -45,9 +45,8 @@ PART = {
 }
 COMMANDS = ("slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "sinfo")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
-# Authentication by names alone, so that no key and no munge is needed. TmpFS is the
-# one folder that each of these hosts has for itself: PMIx makes folders there whose
-# names are those of the other hosts' as well.
+# Authentication by names alone needs no key and no munge. TmpFS is a folder that each
+# host has for itself: PMIx makes folders there with the same names on every host.
 CONFIGURATION = """
 ClusterName=test
 SlurmctldHost=node0(10.77.0.1)
@@ -78,7 +77,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 
 class Cluster:
-    """Slurm on `hosts`. Its processes end with the namespaces of the hosts."""
+    """A Slurm on `hosts`. Its processes end with the namespaces of the hosts."""
 
     def __init__(self, hosts, options, folder):
         self.hosts = hosts
@@ -119,7 +118,7 @@ class Cluster:
         )
 
     def call(self, *command, check=True):
-        """What a command prints on the first host."""
+        """The output of a command on the first host."""
         result = subprocess.run(
             self.hosts[0].command(*map(str, command)),
             env=self.environment,
@@ -137,8 +136,8 @@ class Cluster:
         )
 
     def wait_for_end(self):
-        """Requires that the namespaces of the hosts were killed. They hold all
-        processes, which may write into the folder until they have ended."""
+        """Waits until all processes of Slurm have ended, because they may write into
+        the folder before. Requires that the namespaces of the hosts were killed."""
         for daemon in self.daemons:
             daemon.wait()
         while any(running(host.pid) for host in self.hosts):
@@ -146,9 +145,9 @@ class Cluster:
 
 
 class SlurmJob(many_hosts.Job):
-    """A script that was submitted."""
+    """A submitted script."""
 
-    # Open MPI ends its process, and then Slurm the step, where a send fails.
+    # If a send fails, Open MPI ends its process; Slurm then ends the step.
     unreported = r"pml_ob1_\w+\.c:\d+ FATAL"
 
     def __init__(self, cluster, script, *arguments):
@@ -167,11 +166,12 @@ class SlurmJob(many_hosts.Job):
         return self
 
     def __exit__(self, *_):
-        """A job that failed must not keep its hosts from the next one."""
+        """Cancels the job, so that a failed one does not block its hosts."""
         self.cluster.call("scancel", "--signal", "KILL", self.number, check=False)
 
     def is_its(self, environment):
-        """The name of the configuration tells this Slurm from any other."""
+        """Whether a process belongs to this Slurm: the path of its configuration
+        identifies it."""
         return (
             environment.get("SLURM_CONF") == self.cluster.environment["SLURM_CONF"]
             and environment.get("SLURM_JOB_ID") == self.number
@@ -192,7 +192,8 @@ class SlurmJob(many_hosts.Job):
         return f"{self.text()}\n{self.cluster.logs()}"
 
     def terminate(self):
-        """To the first srun, which has made the other. It kills the ranks."""
+        """Sends SIGTERM to the first srun, which has started the second. It kills the
+        ranks."""
         its = [pid for pid, where in processes("srun") if self.is_its(where)]
         os.kill(min(its), signal.SIGTERM)
         return "forcing job termination"
@@ -205,7 +206,7 @@ class SlurmJob(many_hosts.Job):
         return re.search(r"JobState=(\w+)", shown)[1]
 
     def wait(self, expected):
-        """Until the job is over, in the state that is expected."""
+        """Waits until the job is over. It must be in the expected state."""
         end = time.monotonic() + PATIENCE
         while (state := self.state()) not in ENDS:
             self.check(time.monotonic() < end, f"the job is still {state}")
@@ -214,9 +215,10 @@ class SlurmJob(many_hosts.Job):
 
 
 def with_job(make, use):
-    """What `use` returns of the job that `make` submits, of another one where Open MPI
-    4.1 under PMIx crashes at its start, before a rank has said anything. On these
-    hosts it does so once in forty jobs, more often beside other load."""
+    """Returns use(job) for the job that `make` submits. Open MPI 4.1 under PMIx
+    sometimes crashes at its start, before a rank has printed anything; then it submits
+    another job. On these hosts that happens once in forty jobs, more often beside other
+    load."""
     for attempt in range(3):
         with make() as job:
             try:
@@ -254,7 +256,7 @@ def save(cluster, script):
 
 
 class Cancelled(SlurmJob):
-    """Its launcher is Slurm itself."""
+    """A job that Slurm itself ends, by scancel."""
 
     def terminate(self):
         self.cluster.call("scancel", self.number)
@@ -262,7 +264,7 @@ class Cancelled(SlurmJob):
 
 
 def disturb(cluster, script, how, timeout):
-    """Returns the seconds that the ranks lived on."""
+    """Returns for how many seconds the ranks lived on."""
     kind = Cancelled if how == "cancel" else SlurmJob
 
     def use(seconds):
@@ -341,7 +343,7 @@ def main():
     parser.add_argument("--only", help="the script")
     options = parser.parse_args()
     options.tools = options.tools.resolve()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # cleans up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # cleans up on the way out
     if lack := missing(*COMMANDS):
         print("skipped: a Slurm on hosts of namespaces needs", lack)
         return
@@ -349,7 +351,7 @@ def main():
         folder = pathlib.Path(name)
         prepare(options.tools, folder)
         reason = run(options, folder)
-    # Last, for whoever reads it takes the whole test as skipped.
+    # Last, because ctest takes the whole test as skipped if it finds this line.
     if reason:
         print("skipped:", reason)
 

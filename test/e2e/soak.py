@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A long run takes no more memory than a short one. Runs many short steps of exact
-stages in two directions, with all-reduces of several buckets, as threads, over MPI
-and over TCP, and compares what each rank's process has resident near the last step
-with what it had after the first thousand: at most 1 % more.
+"""Checks that a long run takes no more memory than a short one. Runs many short steps
+of exact stages in two directions, with all-reduces of several buckets, as threads, over
+MPI and over TCP. Near the last step each rank's process may have at most 1 % more
+memory resident than after the first thousand steps.
 
-The log is a pipe, so a run that is being measured waits until its next lines are
-read: the verdict depends on the number of steps and on nothing else.
+The log is a pipe, so a run that is being measured waits until its next lines are read.
+Therefore the verdict depends only on the number of steps.
 
 usage: soak.py --tools BIN [--mpirun MPIRUN] [--steps 20000]
 """
@@ -26,8 +26,9 @@ import tempfile
 from job import ENVIRONMENT, rank_of, stat_of, tcp_environments
 
 RANKS = 4
-FIRST = 1000  # steps, after which memory is measured first
-# Lines that may be in the pipe: the run is at most so much further than read.
+FIRST = 1000  # steps before the first measurement
+# The number of lines that fit into the pipe: the run is at most so many steps ahead of
+# the reader.
 PIPED = 100
 LIMIT = 1.01
 TWO_COPIES = 'schedule("chimera") all_reduce(eager_opt) bucket_bytes(2048)'
@@ -42,13 +43,14 @@ DESCRIPTION = (
 
 
 def resident(pid):
-    """Bytes. The counter of /proc/PID/status is up to half a megabyte off."""
+    """Resident bytes. The counter of /proc/PID/status is up to half a megabyte
+    wrong."""
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return int(re.search(r"^Rss: +(\d+) kB$", text, re.MULTILINE)[1]) * 1024
 
 
 def children_of(launcher):
-    """The processes of mpirun's ranks, in their order."""
+    """The processes of mpirun's ranks, in the order of the ranks."""
     ranks = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         stat = stat_of(entry)
@@ -58,7 +60,7 @@ def children_of(launcher):
 
 
 class Run:
-    """`chimera-run` over a transport, whose log this reads."""
+    """`chimera-run` over a transport. This class reads its log."""
 
     def __init__(self, options, transport, program, folder):
         self.log = folder / f"log-{transport}"
@@ -86,7 +88,7 @@ class Run:
         ]
 
     def __enter__(self):
-        # Not for writing, so that the end of the run ends the lines.
+        # Opened only for reading, so that the lines end when the run ends.
         self.lines = self.log.open()
         fcntl.fcntl(self.lines, fcntl.F_SETPIPE_SZ, 4096)
         return self
@@ -104,7 +106,7 @@ class Run:
         sys.exit(f"soak.py: over {self.transport}: the run ended before step {step}")
 
     def memory(self):
-        """What each process has resident."""
+        """The resident bytes of each process."""
         pids = [process.pid for process in self.processes]
         if self.transport == "mpi":
             pids = children_of(*pids)
@@ -121,7 +123,7 @@ class Run:
 
 
 def soak(options, transport, program, folder):
-    """Whether memory stayed as it was."""
+    """Returns whether memory did not grow."""
     with Run(options, transport, program, folder) as run:
         run.read_to(FIRST)
         before = run.memory()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds the distributions that --no-values records of modules against the values that
-the same modules begin with in PyTorch: bounds, means and deviations. Modules whose
-first values a run cannot draw have to be said, each with the reason. Needs a Python
-with torch: the one of build/venv, unless it is run by another."""
+"""Compares the initial distributions that --no-values records for modules with the
+values that PyTorch gives the same modules: bounds, means and deviations. Parameters
+whose initial values a run cannot draw must be reported, each with the reason. Needs a
+Python with torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import math
@@ -13,17 +13,17 @@ import sys
 
 from exporting import PYTHON, ROOT, has
 
-ELEMENTS = 200  # of a parameter, from which its moments are compared
+ELEMENTS = 200  # parameters with at least so many elements have their moments compared
 
 
 def cases(torch):
-    """Of each case a function that makes a module, and which of its parameters cannot
-    be drawn: a part of the name, and of the reason."""
+    """For each case, a function that makes a module, and its parameters that cannot be
+    drawn: a part of the name, and of the reason."""
     nn, F = torch.nn, torch.nn.functional
     init = nn.init
 
     class With(nn.Module):
-        """A module with one parameter, which `begin` sets."""
+        """A module with one parameter, which `begin` initialises."""
 
         def __init__(self, value, begin=None):
             super().__init__()
@@ -161,7 +161,7 @@ def moments(start):
         return start.mean, start.deviation
     if start.start == "Uniform":
         return (start.low + start.high) / 2, (start.high - start.low) / math.sqrt(12)
-    # Between a and b in deviations from the mean.
+    # A truncated normal distribution: its ends in deviations from the mean.
     a, b = ((end - start.mean) / start.deviation for end in (start.low, start.high))
     density = lambda x: math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     mass = (math.erf(b / math.sqrt(2)) - math.erf(a / math.sqrt(2))) / 2
@@ -171,7 +171,7 @@ def moments(start):
 
 
 def difference(torch, start, value):
-    """What of a value that PyTorch begins with does not fit, or nothing."""
+    """How PyTorch's initial value differs from the distribution, or nothing."""
     if start.zero_row:
         row = value[start.zero_row[0]]
         if row.any() or start.zero_row[1] != row.numel():

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds what chimera-tokens writes against the tokens of the whole text, for tokenizers
-whose files remember how single inputs of a model were prepared, and for texts with the
-line ends, marks and bytes that files have, also through pipes. Also what may not be
-written over, and the memory that a large text takes.
-Exits non-zero if one fails. Needs a Python with tokenizers: the one of build/venv,
-unless it is run by another."""
+"""Compares the tokens that chimera-tokens writes with those of the whole text. Some
+tokenizers' files have settings for single inputs of a model; texts have the line ends,
+marks and bytes that files have, and also come through pipes. Also checks which files
+are never overwritten, and the memory that a large text takes. Exits non-zero if one
+fails. Needs a Python with tokenizers: that of build/venv, unless another Python runs
+this script."""
 
 import argparse
 import array
@@ -23,7 +23,7 @@ TEXT = (ROOT / "LICENSE").read_text()
 
 
 class Bench:
-    """A folder with tokenizers and texts, and how many comparisons failed."""
+    """A folder with tokenizers and texts, and the number of failed comparisons."""
 
     def __init__(self, folder):
         self.folder, self.failed = folder, 0
@@ -33,7 +33,7 @@ class Bench:
         self.failed += not good
 
     def run(self, tokenizer, texts, *options):
-        """The status, the tokens that were written and what was printed."""
+        """The status, the written tokens and the printed output."""
         tokenizer.save(str(self.folder / "tokenizer.json"))
         paths = []
         for number, content in enumerate(texts):
@@ -56,7 +56,7 @@ class Bench:
 
 
 def make(**model):
-    """A byte-level tokenizer as GPT-2's."""
+    """A byte-level tokenizer like GPT-2's."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     made = Tokenizer(models.BPE(**model))
@@ -75,7 +75,7 @@ def whole(tokenizer, text):
 
 
 def remembered_settings(bench):
-    """Each of what a file may remember changes nothing, and is named."""
+    """Each setting that a file may have for single inputs is ignored, and named."""
     from tokenizers import processors
 
     expected = whole(make(), TEXT)
@@ -151,7 +151,7 @@ def texts(bench):
 
 
 def pipes(bench):
-    """A text that can be read but once has the same tokens."""
+    """A text that can be read only once has the same tokens."""
     made = make()
     file = bench.folder / "tokenizer.json"
     made.save(str(file))
@@ -188,7 +188,7 @@ def pipes(bench):
     done, ids = run(command)
     good = done.returncode and "expected each text that is no file once" in done.stderr
     bench.check(good, "a pipe that is given twice", done.stderr)
-    # It has no end, and is no text.
+    # /dev/zero never ends, and is no text.
     done, ids = run(f'{call} /dev/zero --tokenizer "$2" -o "$3"')
     good = done.returncode and "got a character 0 in line 1" in done.stderr
     bench.check(good, "/dev/zero", done.stderr)
@@ -202,7 +202,7 @@ def pipes(bench):
 
 
 def outputs(bench):
-    """What is read is not written over, under whatever name, and links stay links."""
+    """An input is never overwritten, under whatever name, and links stay links."""
     folder = bench.folder / "outputs"
     folder.mkdir()
     made = make()
@@ -254,7 +254,7 @@ def outputs(bench):
 
 
 def tokenizers_that_fail(bench):
-    """Each is told in a line."""
+    """Each failure is reported in one line."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     for name, model in (
@@ -289,7 +289,7 @@ def tokenizers_that_fail(bench):
 
 
 def losses(bench):
-    """What a tokenizer does not know is counted."""
+    """Characters that the tokenizer does not know are counted."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = Tokenizer(models.WordLevel({"one": 0, "?": 1}, unk_token="?"))
@@ -307,7 +307,7 @@ def losses(bench):
 
 
 def large(bench):
-    """A text in pieces has the tokens of the whole, whatever its lines."""
+    """A text in pieces has the tokens of the whole text, whatever its lines are."""
     from tokenizers import pre_tokenizers
 
     # Long runs of line breaks and spaces, which are tokens of their own.
@@ -317,7 +317,7 @@ def large(bench):
     made = make()
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text of several pieces", output)
-    # It begins every text with a space, so pieces of it would differ.
+    # This tokenizer puts a space before every text, so pieces would have other tokens.
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text that has no pieces", output)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds what a run says that its ranks did (chimera-run --trace) against what the
-compiler says that they will do (--chimera-print-timeline="format=chrome-trace"), of
-ranks as threads, over MPI and over TCP: each worker has the same actions in the same
-order, under the same names, with the same arguments, and the same arrows. By the
-clock no two events of a worker overlap, and no action runs before what it needs; also
-where ranks have clocks that began at other times. Of what runs without a flush, the
-compiler finds what each worker repeats (measured=) where this script does."""
+"""Compares the trace of a run (`chimera-run --trace`) with the compiler's trace
+(`--chimera-print-timeline="format=chrome-trace"`), for ranks as threads, over MPI and
+over TCP. Each worker has the same actions in the same order, with the same names,
+arguments and arrows. By the clock, no two events of a worker overlap, and no action
+starts before its inputs are ready, even if the clocks of ranks started at other times.
+For schedules without a flush, the compiler (measured=) finds the same repeated body of
+each worker as this script."""
 
 import argparse
 import collections
@@ -34,7 +34,7 @@ PIPELINES = [
     "split_backward",
     'stages(4) micro_batches(4) workers(2) schedule("zb-v") recompute([1])',
 ]
-# Whose steps overlap: the compiler shows others of them.
+# Steps overlap; the compiler's trace shows other steps.
 OVERLAPPING = 'stages(3) micro_batches(4) schedule("pipedream-2bw")'
 
 
@@ -50,7 +50,7 @@ def predicted(args, folder, description):
 
 
 def over_tcp(command, ranks, clocks=None):
-    """`clocks` are the seconds by which ranks' clocks are ahead of this host's."""
+    """`clocks` are the seconds by which each rank's clock is ahead of this host's."""
     before = {
         rank: ["unshare", "--time", "--fork", "--monotonic", str(seconds)]
         for rank, seconds in (clocks or {}).items()
@@ -118,7 +118,8 @@ def arrows_of(trace, copy):
 
 
 def pieces_of(event):
-    """The parts of micro-batches that an action covers, all of one as one."""
+    """The parts of micro-batches that an action covers. A whole micro-batch is one
+    part."""
     arguments = event["args"]
     first, part = arguments["micro_batch"], arguments.get("part")
     return [
@@ -128,12 +129,12 @@ def pieces_of(event):
 
 
 def check_clock(trace, stages, label, off=1e-3):
-    """By clocks that may be off by so many microseconds: what a worker does, and what
-    actions need."""
+    """Checks, by clocks that may differ by `off` microseconds, that a worker's events
+    do not overlap and that actions run after those that they need."""
     for place, events in workers_of(trace, lambda event: True).items():
         for before, after in zip(events, events[1:]):
             end = before["ts"] + before["dur"]
-            # A number holds no more of microseconds.
+            # The file has times with this precision, in microseconds.
             assert end <= after["ts"] + 1e-3, (label, place, before, after)
     begins, ends = {}, {}
     for (copy, _), events in workers_of(trace, is_action).items():
@@ -155,7 +156,8 @@ def check_clock(trace, stages, label, off=1e-3):
             if stage + 1 < stages:
                 needs.append((copy, False, stage + 1, piece))
         for need in needs:
-            # A step before the trace may have made it.
+            # If steps overlap, a step before the traced ones may have run the action
+            # that this one needs.
             if need in ends or "overlaps" not in label:
                 assert ends[need] <= begins[copy, is_forward, stage, piece] + off, (
                     label, need, piece)  # fmt: skip
@@ -190,7 +192,7 @@ def check(args, folder, clauses):
             want = names_of(workers_of(expected, is_action), 0)
             assert names_of(actions, copy) == want, label
             assert arrows_of(trace, copy) == arrows_of(expected, 0), label
-            # Updates of a worker may come in another order.
+            # A worker's updates may come in another order.
             updates = lambda event: event["cat"] == "update"  # noqa: E731
             for worker, events in workers_of(expected, updates).items():
                 got = workers_of(trace, updates)[copy, worker[1]]
@@ -202,7 +204,7 @@ def check(args, folder, clauses):
 
 
 def check_steps(args, folder):
-    """Several steps, and steps that overlap."""
+    """Traces of several steps, and of steps that overlap."""
     program = folder / "program"
     grid.compile_to(args.tools, f"chimera.pipeline @p {PIPELINES[0]}\n", program)
     trace = traced(args, folder, program, 4, "threads", "--trace-steps", "2")
@@ -228,8 +230,8 @@ def check_steps(args, folder):
 
 
 def body_of(trace, worker, body):
-    """When the worker began and ended what it repeats, for the last time, and how long
-    it computed. `body` has the kind and the micro-batch of each action that it repeats;
+    """When the worker began and ended its repeated body for the last time, and how long
+    it computed. `body` has the kind and micro-batch of each action of the body;
     micro-batches count from the first of the step before the last."""
     events = workers_of(trace, is_computed)[0, worker]
     last = max(event["args"]["step"] for event in events if is_action(event))
@@ -246,8 +248,8 @@ def body_of(trace, worker, body):
 
 
 def check_measured(args, folder):
-    """Where no flush ends a step: worker w of PipeDream's three repeats a forward, of a
-    micro-batch 2 - w ahead, and a backward."""
+    """A schedule without a flush: each worker w of PipeDream's three repeats two
+    actions, a forward and a backward. The forward's micro-batch is 2 - w ahead."""
     source, program, shown = folder / "p.mlir", folder / "program", folder / "shown"
     for schedule in ("pipedream", "pipedream-2bw"):
         description = OVERLAPPING.replace("pipedream-2bw", schedule)
@@ -277,14 +279,15 @@ def check_measured(args, folder):
             assert abs(sum(event["dur"] for event in got) - busy) < 0.1, (
                 schedule, worker, got)  # fmt: skip
         step = document["otherData"]["step"]
-        # Four micro-batches of a forward and a backward, which waits a little.
+        # Four micro-batches with a forward and a backward each, and short waits.
         assert step["predicted_us"] >= 4 * 600, step
         assert abs(step["measured_us"] - longest) < 0.1, (step, longest)
         print(f"{schedule}: steps 2 and 3 take {longest:.0f} us", flush=True)
 
 
 def check_clocks(args, folder):
-    """Of hosts that began at other times; each rank is in a namespace of its own."""
+    """The hosts' clocks started at other times: each rank is in a time namespace of its
+    own."""
     may = subprocess.run(
         ["unshare", "--time", "--fork", "--monotonic", "1", "true"], check=False
     )
@@ -295,7 +298,7 @@ def check_clocks(args, folder):
     grid.compile_to(args.tools, f"chimera.pipeline @p {PIPELINES[0]}\n", program)
     trace = traced(args, folder, program, 4, "tcp", clocks={1: 1000, 2: -100, 3: 7})
     off = trace["otherData"]["largest_half_round_trip_ns"] / 1000
-    # Each of two clocks may be off by as much.
+    # Each of the two clocks may be off by this.
     check_clock(trace, 4, "several clocks", 2 * off)
     print(f"several clocks: compared to {off:.1f} us", flush=True)
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains the runtime's own GPT-2 and an exported one, examples/models/gpt2.py, from the
-same weights, with dropout and without, in float32 and float64: losses, weights and
-gradients are the same to the last bit, but in float64 with dropout, where they agree
-to 1e-10. Without dropout their plans are the same too, to the byte; with it the
-exported model keeps attention's probabilities, which the other makes again. Needs a Python with torch: the one
-of build/venv, unless it is run by another."""
+"""Trains the runtime's own GPT-2 and an exported one (examples/models/gpt2.py) from the
+same weights, with and without dropout, in float32 and float64. Losses, weights and
+gradients are equal bit by bit, except in float64 with dropout, where they agree to
+1e-10. Without dropout their plans are equal to the byte, too; with dropout the exported
+model saves attention's probabilities, which the other recomputes. Needs a Python with
+torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(4) schedule("chimera")
 
 
 def exported_name(name):
-    """Of a parameter of the runtime's own model."""
+    """The exported model's name of a parameter of the runtime's own model."""
     layer, rest = re.fullmatch(r"layers\.(\d+)\.(.*)", name).groups()
     if int(layer) == 0:
         return f"{rest}.weight"
@@ -46,7 +46,7 @@ def renamed(source, target):
 
 
 def tensors(path):
-    """Bytes by name."""
+    """The bytes of each tensor, by name."""
     data = path.read_bytes()
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
@@ -109,7 +109,8 @@ def check(options, folder, kind, dropout, more):
         lines.append(f"{'ok  ' if good else 'FAIL'} {case}: {line}")
 
     if not dropout:
-        # Partition counts other operations, and cuts alike here.
+        # Partition counts different operations for the two models, but cuts them alike
+        # here.
         say(plans["own"] == plans["exported"], "plans are the same")
     if not (kind == "f64" and dropout):
         same = losses(outcome["own"][2]) == losses(outcome["exported"][2])

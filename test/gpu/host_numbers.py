@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains the models of programs.py on GPUs and on the host, and compares: each
-step's loss, and each parameter's gradient by the norm of its difference, both
-within 1e-4 (of models in bfloat16 1e-2), the latter of the norm of all gradients."""
+"""Trains the models of programs.py on GPUs and on the host, and compares each step's
+loss and each parameter's gradient. Both must agree within 1e-4 (in bfloat16 1e-2).
+For a gradient this is the norm of the difference, relative to the norm of all
+gradients."""
 
 import argparse
 import json
@@ -37,7 +38,7 @@ def norm(numbers):
 
 
 def train(options, program, text, device, ranks, folder):
-    """Losses and gradients."""
+    """Trains and returns losses and gradients."""
     log, gradients = folder / f"{device}.log", folder / f"{device}.safetensors"
     # fmt: off
     command = [options.run, program, "--data", text, "--device", device,

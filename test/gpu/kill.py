@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kills a rank that trains on a GPU, or stops it: the others must end within 5 s
-(of the timeout, where it is stopped), and one of them must say which rank it was
-and what all were doing."""
+"""Kills or stops a rank that trains on a GPU. The others must end within 5 s (after the
+timeout, if it was stopped), and one of them must name the rank and report what all were
+doing."""
 
 import argparse
 import json
@@ -16,12 +16,12 @@ import time
 import launch
 
 SECONDS = 5
-# This is also how much later than the first a rank may start.
+# Also the longest time by which a rank may start later than the first.
 TIMEOUT = 15
 
 
 def disturb(options, each, victim, how):
-    """Seconds until the others had ended, and what they wrote."""
+    """The seconds until the others had ended, and their output."""
     # fmt: off
     processes = launch.start(
         [options.run, options.programs / each["program"], "--device", "cuda",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts chimera-run as one process, whose ranks are threads, or as a process for
-each rank. These need no launcher. Both may share a GPU."""
+"""Starts chimera-run as one process, whose ranks are threads, or as one process
+per rank. Needs no launcher. Ranks may share a GPU in both cases."""
 
 import os
 import socket
@@ -21,13 +21,13 @@ def free_port():
 
 
 def start(command, ranks):
-    """The processes: with no `ranks`, one for all of them."""
+    """Starts the processes. Without `ranks`, one process runs all ranks."""
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     if ranks:
         place |= {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
     processes = []
     for rank in range(ranks or 1):
-        # A pipe that nobody reads would stop the process that fills it.
+        # A full pipe that nobody reads would stop its process, so use a file.
         output = tempfile.TemporaryFile("w+")
         processes.append(
             subprocess.Popen(
@@ -42,7 +42,8 @@ def start(command, ranks):
 
 
 def finish(processes, seconds=SECONDS):
-    """What they wrote, together, and whether all ended well within `seconds`."""
+    """The processes' output together, and whether all ended successfully within
+    `seconds`."""
     texts = []
     end = time.monotonic() + seconds
     for process in processes:
@@ -63,7 +64,7 @@ def run(command, ranks=0):
 
 
 def main():
-    """launch.py RANKS COMMAND…: a process for each rank."""
+    """launch.py RANKS COMMAND…: one process per rank."""
     text, is_well = run(sys.argv[2:], int(sys.argv[1]))
     sys.stdout.write(text)
     sys.exit(0 if is_well else 1)

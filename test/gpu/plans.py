@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Holds the steps that the compiler predicts for a GPU against the clock: GPT-2 in two
-types, with several sizes of micro-batches, with and without recomputation. It predicts
-from profiles of programs that have each layer as a stage of its own, with micro-batches
-of the smallest and of the largest size.
+"""Compares the step times that the compiler predicts for a GPU with measured ones:
+GPT-2 in two types, with several micro-batch sizes, with and without recomputation. The
+predictions use profiles of programs in which each layer is a stage of its own, with
+micro-batches of the smallest and of the largest size.
 
-Where there is a GPU, --run measures all programs and keeps what it found in --to. Where
-there is a compiler, --tools predicts what is kept there and prints both, with the spread
-of the steps. The two may be different machines.
+On a machine with a GPU, --run measures all programs and writes the results to --to. On
+a machine with a compiler, --tools predicts the steps in that file and prints both, with
+the spread of the measured steps. The two may be different machines.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tempfile
 
 import launch
 
-# One rank has no links, and the profiles say what its device takes.
+# One rank has no links. The profiles have the speed of its device.
 MACHINE = "chimera.machine @one devices(1) memory(80 GiB) profile({profiles})\n"
 
 
@@ -31,7 +31,7 @@ def execute(*command):
 
 
 def measure(options, cases):
-    """Adds to each case what its run profiled, which has the steps too."""
+    """Adds to each case its run's profile, which also has the steps."""
     for case in cases:
         with tempfile.TemporaryDirectory() as name:
             profile = pathlib.Path(name) / "profile"
@@ -50,7 +50,7 @@ def steps_of(case):
 
 
 def predict(options, cases):
-    """Adds to each plan the step that the compiler predicts, ns."""
+    """Adds to each plan the step that the compiler predicts, in ns."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         source, report = folder / "plan.mlir", folder / "report.json"

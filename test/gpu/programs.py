@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles what is run on GPUs, which need no compiler where they are: programs
-of every scheme of the registry with its options, proven for the order in which a
-GPU communicates. Beside each stands what one device makes of it with exact
-stages, which are integers: the digest of its weights."""
+"""Compiles the programs that run on GPUs, so that no compiler is needed there: every
+scheme of the registry with its options, proven for the order in which a GPU
+communicates. Each has the expected digest of its weights, computed by one device with
+exact stages, which are integers."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ import grid  # noqa: E402
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 STEPS = 3
-# One of each kind for a scheme, in turns.
+# Each schedule has one of these, in turns.
 OPTIONS = (
     "",
     "split_backward",
@@ -33,7 +33,7 @@ def descriptions():
     for stages in (2, 4):
         for scheme, schedule, workers in grid.schedules(stages):
             options = OPTIONS[number % len(OPTIONS)]
-            # Two copies where that makes no more than four ranks.
+            # Two copies if that gives at most four ranks.
             width = 2 if workers <= 2 and number % 2 else 1
             batches = 2 * stages + number % 2
             if not grid.takes(scheme, workers, batches):
@@ -50,7 +50,7 @@ def descriptions():
 
 
 def models():
-    """The same of models that train on text."""
+    """The same for models that train on text."""
     for number, (stages, schedule, context, dropout, more) in enumerate((
         (2, '"chimera"', 64, 0, ""),
         (2, '"1f1b"', 64, 0, "split_backward"),
@@ -71,14 +71,14 @@ def models():
 GPT2 = {
     "GPT-2 124M": "layers(12) heads(12) width(768) context(1024) vocabulary(50257) tied",
     "GPT-2 350M": "layers(24) heads(16) width(1024) context(1024) vocabulary(50257) tied",
-    # For the host, to try the table.
+    # For trying the table on the host.
     "tiny": "layers(2) heads(2) width(16) context(8) vocabulary(256) tied",
 }
 
 
 def timed():
-    """(name, description, ranks, model) of what the table times: of each model two
-    stages in both types, without and with dropout, and a step of one rank."""
+    """(name, description, ranks, model) of the programs that the table times: for each
+    model two stages in both types, with and without dropout, and a step on one rank."""
     for number, (model, sizes) in enumerate(GPT2.items()):
         for types in ("", "activation_type(bf16)"):
             for stages, batches, name in (
@@ -91,7 +91,7 @@ def timed():
                     f'micro_batches({batches}) schedule("1f1b") '
                     f"micro_batch_size(4) {types}\n"
                 ), stages, model
-    # Many instructions with next to nothing to compute.
+    # Many instructions with almost no computation.
     yield "timed-instructions", (
         f"chimera.model @m gpt2 {GPT2['tiny']}\n"
         'chimera.pipeline @p of @m stages(2) micro_batches(64) schedule("1f1b") '
@@ -101,8 +101,8 @@ def timed():
 
 def predicted():
     """(name, description, ranks, model, type, is profiled) of programs of one rank:
-    those that are profiled, with each layer as a stage, embedding and head included,
-    and plans of which plans.py then predicts a step."""
+    programs to profile, with one stage per layer, embedding and head included; and
+    plans whose steps plans.py predicts."""
     clauses = {"float32": "", "bfloat16": "activation_type(bf16)"}
     for model, types, sizes in (
         ("GPT-2 124M", ("float32", "bfloat16"), (1, 2, 4, 8)),
@@ -159,7 +159,7 @@ def main():
 
     every = list(grid.in_parallel(one, descriptions()))
     (options.to / "programs.json").write_text(json.dumps(every, indent=1))
-    # Within how much the numbers of GPUs are those of the host.
+    # The largest difference between the numbers on GPUs and on the host.
     trained = [
         compiled(case) | {"most": 1e-2 if grid.COPIED in case[1] else 1e-4}
         for case in models()
@@ -167,7 +167,8 @@ def main():
     (options.to / "models.json").write_text(json.dumps(trained, indent=1))
     table = [compiled(case[:3]) | {"model": case[3]} for case in timed()]
     for each in table:
-        # What PyTorch is to build; there is no compiler where it is read.
+        # PyTorch must build these stages. They are written here because the machine
+        # that reads this file has no compiler.
         dump = json.loads(
             grid.run(options.tools / "chimera-translate", "--program-to-json",
                      options.to / each["program"])

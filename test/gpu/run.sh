@@ -56,7 +56,7 @@ pack() {
 
 device() { "$bin/gpu_device_tests" --gtest_brief=1; }
 
-# Threads share one GPU, and so do two processes. With more, threads also have one
+# Threads share one GPU, and so do two processes. With more GPUs, threads also use one
 # each.
 channels() {
   "$bin/gpu_copy_tests" --gtest_brief=1 || return 1
@@ -66,15 +66,15 @@ channels() {
   "$here/launch.py" 2 "$bin/gpu_channel_tests" --gtest_brief=1
 }
 
-# Ranks are threads, which share one GPU, where there are more also with one each.
+# Ranks are threads that share one GPU. With more GPUs, also one GPU each.
 as_threads() {
   local one=${CUDA_VISIBLE_DEVICES:-0}
   CUDA_VISIBLE_DEVICES=${one%%,*} "$@" || return 1
   [ "$gpus" = 1 ] || "$@"
 }
 
-# Processes that share a GPU are slow (a message takes milliseconds): they run
-# one program of seven, which takes some of each kind.
+# Processes that share a GPU are slow (a message takes milliseconds), so they run only
+# one program in seven, which includes some of each kind.
 schemes() {
   local each=("$here/schemes.py" --run "$bin/chimera-run" --programs "$programs")
   as_threads "${each[@]}" && "${each[@]}" --processes --every 7
@@ -89,7 +89,7 @@ numbers() {
 
 kill() { "$here/kill.py" --run "$bin/chimera-run" --programs "$programs"; }
 
-# Prints what the machine takes by threads and by processes, and keeps the latter as
+# Prints the machine as measured by threads and by processes, and saves the latter as
 # machine.mlir beside the programs.
 calibrate() {
   local file=$(dirname "$programs")/machine.mlir
@@ -98,8 +98,9 @@ calibrate() {
     "$here/launch.py" 2 "${measure[@]}" && cat "$file"
 }
 
-# Keeps what it measures as plans.json beside the programs, and predicts it where there
-# is a compiler. Elsewhere `test/gpu/plans.py --tools … --to plans.json` predicts it.
+# Saves the measurements as plans.json beside the programs. If there is a compiler,
+# predicts them, too; otherwise run `test/gpu/plans.py --tools … --to plans.json`
+# elsewhere.
 plans() {
   local tools=$root/build/release/bin
   [ -x "$tools/chimera-opt" ] || tools=
@@ -107,9 +108,9 @@ plans() {
     --to "$(dirname "$programs")/plans.json" ${tools:+--tools "$tools"}
 }
 
-# By build/venv's Python, which has torch, where it is there. Kept as table.json
-# beside the programs.
-# MODELS, say "GPT-2 124M": those that begin so, where all take too long.
+# Uses build/venv's Python, which has torch, if it exists. Saves the table as table.json
+# beside the programs. MODELS (for example "GPT-2 124M") selects models by the start of
+# their names, if all take too long.
 table() {
   local python=python3
   [ ! -x "$root/build/venv/bin/python" ] || python=$root/build/venv/bin/python
@@ -117,7 +118,8 @@ table() {
     --to "$programs/../table.json" ${MODELS:+--models "$MODELS"}
 }
 
-# Kernels, queues and copies, then a model that trains, also with captured graphs.
+# Checks kernels, queues and copies, then a model that trains, also with captured
+# graphs.
 sanitizer() {
   local tool
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)

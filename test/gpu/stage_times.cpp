@@ -1,14 +1,14 @@
-//===- stage_times.cpp - What the actions of a program's stages take ------===//
+//===- stage_times.cpp - Times of the actions of a program's stages -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each stage of a compiled program alone, again and again, and prints the
+// Runs each stage of a compiled program alone, many times, and prints the
 // medians of forward, backward and optimizer step as JSON, by the clock of the
 // device. The host never waits in between. On a GPU it also times a large copy,
-// which is as fast as memory allows.
+// which runs at memory bandwidth.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::minutes kTimeout(5);
-/// Until libraries have chosen their kernels and graphs are captured.
+/// Rounds before libraries have chosen their kernels and graphs are captured.
 constexpr int kUntimed = 5;
 
 struct Settings {
@@ -56,7 +56,7 @@ struct Memory {
   Bytes bytes;
 };
 
-/// Numbers of some size, so that nothing is zero.
+/// Fills memory with ordinary numbers, so that nothing is zero.
 void fillWithNumbers(Bytes bytes, program::DataType type) {
   const auto size = static_cast<size_t>(program::bytesOf(type));
   for (size_t i = 0; i < bytes.size() / size; ++i) {
@@ -78,12 +78,12 @@ void fillWithTokens(Bytes bytes, uint32_t vocabulary) {
   }
 }
 
-/// Times what is launched on a queue.
+/// Times work that is launched on a queue.
 class Clock {
 public:
   Clock(Device &device, Queue &queue) : device(device), queue(queue) {}
 
-  /// The medians of the `calls`, each in its place in a round.
+  /// The median time of each of the `calls`, which run in rounds.
   std::vector<double>
   milliseconds(const std::vector<std::function<void()>> &calls, int repeats) {
     std::vector<std::vector<double>> all(calls.size());
@@ -99,7 +99,7 @@ public:
                            1e6);
       }
       own.push_back(queue.recordTime());
-      // As far ahead as a run would be.
+      // The host runs ahead of the device as far as in a training run.
       if (round > 0)
         device.waitFor(points[static_cast<size_t>(round - 1)].back(), kTimeout);
     }
@@ -195,7 +195,7 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
           {"optimizer_ms", times[2]}};
 }
 
-/// Bytes read and written in a second by a copy.
+/// Bytes per second that a copy reads and writes.
 double copyBandwidth(Device &device, Queue &queue, int repeats) {
   constexpr uint64_t kBytes = uint64_t(1) << 30;
   Memory from(device, kBytes), to(device, kBytes);

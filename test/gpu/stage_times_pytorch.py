@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times forward and backward of the stages of a program of table.json in plain
 PyTorch, eager or by torch.compile with CUDA graphs, and prints medians as
-stage_times does. In bfloat16 all of the model has that type but for the loss from
-the logits on; gradients are added to those of the micro-batch before."""
+stage_times does. In bfloat16 the whole model has that type, except the loss after
+the logits. Gradients are added to those of the previous micro-batch."""
 
 import argparse
 import json
@@ -70,7 +70,7 @@ class Stage(nn.Module):
 
 
 class Clock:
-    """Points in time of a GPU, or of the host."""
+    """Points in time on a GPU, or on the host."""
 
     def __init__(self, device):
         self.is_cuda = device == "cuda"
@@ -113,7 +113,8 @@ def times_of(stage, each, options):
     run = module
     if options.compile:
         run = torch.compile(module, mode="reduce-overhead")
-    # To add to; a graph's own output would be overwritten by its next launch.
+    # Gradients to add to. A graph's own output would be overwritten by its next
+    # launch.
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
     clock, points = Clock(options.device), []
@@ -145,7 +146,7 @@ def main():
     every = json.loads((options.programs / "table.json").read_text())
     (each,) = (one for one in every if one["program"] == options.program)
     torch.manual_seed(1)
-    # As chimera has it.
+    # As in chimera.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     found = {"stages": [times_of(stage, each, options) for stage in each["stages"]]}
     found["torch"] = torch.__version__

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints what the project promises of GPUs beside what was measured, a line each:
+"""Prints the project's targets for GPUs and the measured values, one line each:
 
-- forward and backward of GPT-2's stages against PyTorch, eager and compiled;
-- the same stages with dropout against those without;
-- AdamW, as the part of the bandwidth of a copy that its memory traffic reaches;
-- the time that an instruction takes where stages compute next to nothing;
-- a step's time, and the bytes of a rank at its peak, against those that were
-  predicted from the profile of another run and from the program.
+- forward and backward of GPT-2's stages, compared with PyTorch, eager and compiled;
+- the same stages with dropout, compared with those without;
+- AdamW: the memory bandwidth that it reaches, as a part of a copy's;
+- the time per instruction if stages compute almost nothing;
+- the time of a step and the peak bytes of a rank, compared with the predictions from
+  the profile of another run and from the program.
 
-Times are medians by the clock of the GPU, but for instructions, which are whole
-runs. Rows that cannot be had say why. Writes all of it to --to as JSON. A target
-that is missed fails nothing: it is a measurement.
+Times are medians by the clock of the GPU, except for instructions, which use whole
+runs. Rows that cannot be measured say why. Writes everything to --to as JSON. A missed
+target is no failure: this is a measurement.
 """
 
 import argparse
@@ -23,10 +23,10 @@ import subprocess
 import sys
 import tempfile
 
-# Of forward and backward together.
+# Targets for forward and backward together.
 EAGER, COMPILED, DROPOUT = 1.0, 0.95, 1.1
-# AdamW reads gradient, weight and two averages, and writes three of them. Where
-# stages compute in bfloat16 it then reads the weights and writes their copy.
+# AdamW reads gradient, weight and two averages, and writes three of them. If stages
+# compute in bfloat16, it then reads the weights and writes their copy.
 TRAFFIC, TRAFFIC_OF_COPY = 28, 6
 ADAMW = 0.85
 PREDICTED = 0.03
@@ -56,7 +56,7 @@ class Table:
         self.write()
 
     def write(self):
-        """All so far: somebody may end this at a time limit."""
+        """Writes all rows so far, because a time limit may end the script."""
         if self.to:
             self.to.write_text(
                 json.dumps({"machine": self.machine, "rows": self.rows}, indent=1)
@@ -65,7 +65,8 @@ class Table:
 
 
 def execute(*command):
-    """What it prints; the last line of its errors where it fails."""
+    """Runs a command and returns its output. If it fails, raises an error with the last
+    line of its error output."""
     result = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True
     )
@@ -87,7 +88,7 @@ def own_times(options, each, *more):
 
 
 def add_stages(table, what, ours, reference, target):
-    """A row for each stage: forward and backward together."""
+    """Adds a row for each stage: forward and backward together."""
     for number, (a, b) in enumerate(
         zip(ours["stages"], reference["stages"], strict=True)
     ):
@@ -98,7 +99,7 @@ def add_stages(table, what, ours, reference, target):
 
 
 def stage_rows(table, options, each):
-    """Returns the stages' own times."""
+    """Adds the rows of a program's stages. Returns the stages' own times."""
     pytorch = [
         options.python, pathlib.Path(__file__).parent / "stage_times_pytorch.py",
         "--programs", options.programs, "--program", each["program"],
@@ -150,7 +151,7 @@ def adamw_rows(table, each, times):
 
 
 def train(options, program, *more):
-    """Summary, and profile where one is asked for."""
+    """Trains. Returns the summary, and the profile if it is requested."""
     with tempfile.TemporaryDirectory() as folder:
         log, profile = pathlib.Path(folder) / "log", pathlib.Path(folder) / "profile"
         wanted = ["--profile", profile] if "profile" in more else []
@@ -182,8 +183,9 @@ def instruction_rows(table, options, each):
 
 
 def predicted_rows(table, options, each):
-    """One rank: a step is its instructions one after another. Between several,
-    the compiler's simulator predicts (test/bench/predict.py)."""
+    """Adds the rows of a program with one rank, whose step is the sum of its
+    instructions. For several ranks the compiler's simulator predicts
+    (test/bench/predict.py)."""
     name = name_of(each)
     program = options.programs / each["program"]
     try:

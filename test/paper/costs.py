@@ -1,33 +1,34 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the stages of a configuration cost on the paper's machine, and the description
-that says so to chimera-opt.
+"""The costs of a configuration's stages on the paper's machine, and the description
+that gives them to chimera-opt.
 
-A node of Piz Daint has one P100. Messages and sums move by GLOO: from the device into
-the host's memory, to the other host, and onto the device there.
+A node of Piz Daint has one P100. GLOO moves messages and sums: from the device to the
+host's memory, to the other host, and from there to its device.
 """
 
 import dataclasses
 
 MIB = 1 << 20
-BACKWARD = 2  # forwards that a backward takes, as in the paper's model
+BACKWARD = 2  # a backward takes two forwards, as in the paper's model
 # Bytes of a parameter: its value or its gradient, and Adam's two moments.
 VALUE, MOMENTS = 4, 8
-# An update reads the gradient and reads and writes value and moments.
+# An update reads the gradient, and reads and writes value and moments.
 UPDATE_BYTES = VALUE + 2 * (VALUE + MOMENTS)
-# BERT predicts 20 of 128 tokens, as it does in its own pre-training at that length; a
-# head over all of them would make the last of 16 stages 1.6 times as slow as the
-# others, which GPipe's bars exclude.
+# BERT predicts 20 of 128 tokens, as in its own pre-training at that length. A head over
+# all tokens would make the last of 16 stages 1.6 times as slow as the others, which
+# GPipe's bars exclude.
 PREDICTED = {"BERT-48": 20}
-# What PyTorch's autograd keeps of a layer for each token and channel: 24 floats (inputs
-# of products and norms, queries, keys, values, and four of GELU's own, each as wide as
-# four channels) and two masks of dropout. Counted in a layer that is written out.
+# Bytes that PyTorch's autograd keeps of a layer for each token and channel: 24 floats
+# (inputs of products and norms, queries, keys, values, and four of GELU's own, each as
+# wide as four channels) and two masks of dropout. Counted in a layer written out in
+# PyTorch.
 TOKEN_BYTES = 24 * VALUE + 2
-# Of each prediction: the logits and their soft-maximum's logarithm.
+# For each prediction: the logits and their log-softmax.
 LOGITS_BYTES = 2 * VALUE
-# Schemes whose gradients are summed in several buckets that are under way at a time:
-# Chimera's code cuts each stage's into three to seven, and we take it that PipeDream
-# leaves it to DistributedDataParallel. All others sum the whole gradient at once.
+# Schemes whose gradients are summed in several buckets at a time. Chimera's code cuts
+# each stage's gradient into three to seven buckets. We assume that PipeDream leaves it
+# to DistributedDataParallel. All others sum the whole gradient at once.
 BUCKETED = ("Chimera", "PipeDream")
 
 SCHEDULES = {
@@ -38,8 +39,8 @@ SCHEDULES = {
     "2BW": "pipedream-2bw",
 }
 # The released code of forward doubling issues the two forwards of a pair one after the
-# other (Fig. 7d). Of backward halving there is none; the legend's half micro-batch
-# says that it was doubling with half as many samples.
+# other (Fig. 7d). There is no code of backward halving. The half micro-batch in the
+# figure's legend indicates that it was doubling with half as many samples.
 CONCATENATIONS = {
     "direct": "direct",
     "doubling": "fine-tuned-doubling",
@@ -49,30 +50,30 @@ CONCATENATIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Constants:
-    """Of the machine, all ten; fit.py says which are fitted."""
+    """The machine's ten constants; fit.py says which are fitted."""
 
-    # Operations a second in a transformer layer, its norms and dropouts included.
+    # Operations per second in a transformer layer, including norms and dropouts.
     speed: float = 6.599e12
-    # The same in the head, one large product: nine tenths of the data sheet's.
+    # The same in the head, which is one large product: 0.9 of the data sheet's speed.
     head_speed: float = 8.4e12
-    # Seconds that a layer's forward, or the head's, takes beside its operations.
+    # Seconds of a layer's or the head's forward in addition to its operations.
     launch: float = 1.06e-3
-    # Seconds for a byte of a message on each of its three ways: off the device, which
-    # occupies the sender, between the hosts, and onto the device, which occupies the
+    # Seconds per byte of a message on each of its three ways: off the device, which
+    # occupies the sender; between the hosts; and onto the device, which occupies the
     # receiver.
     message: float = 1.766e-9
-    # Seconds for a byte of a gradient to the host and back, and for each of the
+    # Seconds per byte of a gradient to the host and back, and for each of the
     # log2(replicas) exchanges of its sum.
     staging: float = 0.9969e-9
     exchange: float = 0.3046e-9
     # Sums that GLOO moves at a time: threads of a process group, PyTorch's default.
     threads: int = 2
-    # Bytes a second of an update: three quarters of the data sheet's.
+    # Bytes per second of an update: three quarters of the data sheet's.
     memory_bandwidth: float = 549e9
-    # Bytes that the framework takes.
+    # Bytes that the framework uses.
     reserved: float = 0.3201e9
-    # Bytes that autograd keeps of a layer for each score of attention: four floats and
-    # a mask of dropout would be 17.
+    # Bytes that autograd keeps of a layer for each attention score. Four floats and a
+    # mask of dropout would be 17.
     score_bytes: float = 16.66
 
 
@@ -80,7 +81,8 @@ MEMORY = 16 << 30  # of a P100
 
 
 def layer_operations(model):
-    """Of a forward of one sample: products by weights, and attention's two."""
+    """Operations of a forward of one sample: products by weights, and attention's
+    two."""
     weights = 24 * model.width**2 * model.sequence
     return weights + 4 * model.width * model.sequence**2
 
@@ -102,8 +104,8 @@ class Stage:
 
 
 def stages(constants, bar):
-    """Layers are shared out evenly; the first stage has the embedding too, which takes
-    no time to speak of, and the last the head."""
+    """Layers are divided evenly. The first stage also has the embedding, which takes
+    almost no time, and the last one the head."""
     model, samples = bar.model, bar.batch
     layers = model.layers // bar.depth
     tokens = model.sequence * model.width
@@ -138,7 +140,8 @@ def schedule(bar):
 
 
 def machine(constants, nodes, bucketed, name, memory=MEMORY):
-    """Where several buckets are under way, so are as many as there are threads."""
+    """The description of the machine. If several buckets are summed at a time, there
+    are as many as threads."""
     way, staging, exchange = (
         nanoseconds(seconds * MIB)
         for seconds in (constants.message, constants.staging, constants.exchange)
@@ -157,9 +160,10 @@ def machine(constants, nodes, bucketed, name, memory=MEMORY):
 
 
 def describe(constants, bar, name):
-    """Recomputation happens in the backward, once its gradient is there, as PyTorch's
-    checkpoints have it."""
-    # Memory is judged afterwards: a cap would refuse what we want to know more of.
+    """The description of a configuration. A recompute runs in the backward, after its
+    gradient has arrived, as in PyTorch's checkpoints."""
+    # Memory is judged afterwards: a cap would refuse configurations that we want to
+    # examine.
     text = machine(
         constants, bar.nodes, bar.scheme in BUCKETED, f"machine_of_{name}", 1 << 40
     )

@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which bars the machine's constants are fitted on, and how."""
+"""The bars on which the machine's constants are fitted, and the fit itself."""
 
 import dataclasses
 import math
@@ -9,7 +9,7 @@ import costs
 import paper
 from simulator import Simulator, distinct, error, figure_9
 
-# What the constants are fitted on, and what each bar identifies.
+# The bars for the fit, and the constant that each one identifies.
 FITTED_BARS = {
     "Fig. 10 BERT-48 GPipe W2 D16 B16 N16 R": "message: the largest, four of them "
     "beside three layers",
@@ -27,7 +27,8 @@ TIMES = ("speed", "launch", "message", "staging", "exchange")
 FITTED_CONFIGURATIONS = {
     bar.configuration for bar in paper.bars() if bar.name in FITTED_BARS
 }
-# Two maxima of Fig. 9, of the same stages: their difference is a sample's activations.
+# Two maxima of Fig. 9 with the same stages: their difference is a sample's
+# activations.
 FITTED_MEMORY = (
     ("GPT-2 (32 layers)", "DAPPLE", 16, 1),
     ("GPT-2 (32 layers)", "DAPPLE", 16, 2),
@@ -58,7 +59,8 @@ def solve(matrix, right):
 
 
 def minimise(residuals, constants, names):
-    """Least squares by Levenberg and Marquardt, over logarithms of the constants."""
+    """Least squares by Levenberg and Marquardt, over the logarithms of the
+    constants."""
 
     def moved(steps):
         changes = {
@@ -100,7 +102,7 @@ def minimise(residuals, constants, names):
 
 
 def fit_times(tools, bars, constants):
-    """The constants of time that come nearest to the bars."""
+    """Fits the constants of time to the bars."""
 
     def residuals(constants):
         simulator = Simulator(tools, constants)
@@ -132,7 +134,7 @@ def fitted_bars():
 
 
 def print_fit(tools):
-    """As lines of costs.py, and how far the bars are from them."""
+    """Prints the constants as lines of costs.py, and the error of each bar."""
     bars = fitted_bars()
     constants = fit_memory(tools, fit_times(tools, bars, costs.Constants()))
     for name in TIMES + MEMORIES:

@@ -1,10 +1,10 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the paper measured: Li and Hoefler, "Chimera: Efficiently Training Large-Scale
+"""The paper's measurements: Li and Hoefler, "Chimera: Efficiently Training Large-Scale
 Neural Networks with Bidirectional Pipelines", SC'21.
 
-Throughputs are in sequences a second and were read off the figures, to about half a
-sequence; memory is in GB, read to about 0.1. A bar is one configuration that was run.
+Throughputs are in sequences per second, read off the figures to about half a sequence.
+Memory is in GB, read to about 0.1. A bar is one configuration that was run.
 """
 
 import dataclasses
@@ -20,7 +20,8 @@ class Model:
     heads: int
     sequence: int
     vocabulary: int
-    # Parameters of the embedding and of the head beside vocabulary * width each.
+    # Parameters of the embedding and of the head in addition to vocabulary * width
+    # each.
     embedding_rest: int
     head_rest: int
 
@@ -45,14 +46,14 @@ class Model:
         )
 
 
-# BERT's embedding has 512 positions, two segments and a norm; its head a transform with
-# a norm, a bias for each word, the pooler and the classifier of the next sentence.
+# BERT's embedding has 512 positions, two segments and a norm. Its head has a transform
+# with a norm, a bias for each word, the pooler and the classifier of the next sentence.
 BERT = Model(
     "BERT-48", 48, 1024, 16, 128, 30522,
     embedding_rest=(512 + 2 + 2) * 1024,
     head_rest=2 * 1024 * (1024 + 1) + 2 * 1024 + 30522 + 2 * 1024 + 2,
 )  # fmt: skip
-# GPT-2's embedding has 1024 positions, whatever the length; its head a norm.
+# GPT-2's embedding has 1024 positions, whatever the length is. Its head has a norm.
 GPT2 = Model(
     "GPT-2", 64, 1280, 20, 632, 50257,
     embedding_rest=1024 * 1280,
@@ -63,8 +64,8 @@ GPT2_32 = dataclasses.replace(GPT2, name="GPT-2 (32 layers)", layers=32)
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """A configuration and what the paper measured of it: sequences a second, or None
-    where it ran out of memory."""
+    """A configuration and the paper's measurement: sequences per second, or None if it
+    ran out of memory."""
 
     figure: str
     model: Model
@@ -94,7 +95,7 @@ class Bar:
 
     @property
     def label(self):
-        """The scheme, as the paper tells it apart."""
+        """The scheme, with the details that distinguish it in the paper."""
         if self.scheme != "Chimera":
             return self.scheme
         if self.pipelines != 2:
@@ -105,7 +106,7 @@ class Bar:
 
     @property
     def configuration(self):
-        """What is run, whichever figure shows it."""
+        """The configuration itself, whichever figure shows it."""
         return dataclasses.replace(self, figure="", measured=None)
 
 
@@ -116,8 +117,8 @@ def bar(figure, model, scheme, width, depth, batch, mini_batch, measured, **opti
     )  # fmt: skip
 
 
-# PipeDream updates after each micro-batch, so its mini-batch is one of each copy and N
-# says nothing; we follow so many of them that each stage has one in flight.
+# PipeDream updates after each micro-batch, so its mini-batch is one micro-batch of each
+# copy and N means nothing. We use so many that each stage has one in flight.
 def pipedream(figure, model, width, depth, mini_batch, measured, recompute=False):
     return Bar(
         figure, model, "PipeDream", width, depth, mini_batch // width, depth,
@@ -125,7 +126,8 @@ def pipedream(figure, model, width, depth, mini_batch, measured, recompute=False
     )  # fmt: skip
 
 
-# Eq. 1 against the paper's own measurements: B-hat 512, what Eq. 1 predicted.
+# Eq. 1 and the paper's own measurements, with B-hat 512: (measurement, Eq. 1's
+# prediction).
 EQUATION = [
     (bar("Eq. 1", model, "Chimera", width, depth, batch, 512, measured,
          recompute=recompute), modelled)
@@ -189,7 +191,7 @@ def fig10():
 
 
 def fig11():
-    """GPT-2 on 512 nodes, mini-batches of 512, all recomputed but GEMS."""
+    """GPT-2 on 512 nodes, mini-batches of 512, all with recomputation except GEMS."""
     name = "Fig. 11"
     for scheme, values in (
         ("GPipe", (78.0, 92.0, 101.0, 71.0)),
@@ -203,7 +205,7 @@ def fig11():
             )  # fmt: skip
     for depth, mini_batch, measured in ((32, 16, OOM), (16, 96, 45.0), (8, 128, 77.0)):
         yield pipedream(name, GPT2, 512 // depth, depth, mini_batch, measured, True)
-    # The mini-batch of the fourth is not given; a sample each is the least.
+    # The fourth mini-batch is not given; one sample per copy is the minimum.
     yield pipedream(name, GPT2, 128, 4, 128, OOM, True)
     yield bar(name, GPT2, "GEMS", 64, 8, 2, 512, 56.0)
 
@@ -264,7 +266,7 @@ def large_mini_batches():
     recompute = {"recompute": True}
     for column, mini_batch in enumerate((512, 1024, 1536, 2048)):
         later = column > 0
-        # At 512 both of Chimera's are the one of the weak scaling.
+        # At 512 both bars of Chimera are the one of the weak scaling.
         chimera = (8, recompute) if later else (32, {})
         doubling = {"concatenation": "doubling"} if later else {}
         for scheme, (depth, options), values in (
@@ -284,7 +286,7 @@ def large_mini_batches():
 
 
 def pipelines():
-    """GPT-2 of 32 layers on 64 nodes, mini-batches of 64; one pipeline is DAPPLE."""
+    """GPT-2 of 32 layers on 64 nodes, mini-batches of 64. One pipeline is DAPPLE."""
     for width, depth, values in (
         (2, 32, (21.9, 27.1, 28.3, 26.4, 22.2)),
         (4, 16, (28.0, 33.0, 30.1, 26.1)),
@@ -303,7 +305,7 @@ def bars():
     yield from (bar for bar, _ in EQUATION)
 
 
-# Fig. 9: most and least GB of a worker, or None where it ran out of memory.
+# Fig. 9: the most and the least GB of a worker, or None if it ran out of memory.
 SCHEMES_9 = ("Chimera", "DAPPLE", "GEMS", "PipeDream", "2BW", "GPipe")
 FIGURE_9 = (
     (BERT, 2, 16, 8,

@@ -1,10 +1,10 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What chimera-plan answers for the paper's models and machine.
+"""The answers of chimera-plan for the paper's models and machine.
 
 The planner cuts layers into stages itself. The machine depends on the code: Chimera's
-sums gradients in buckets, which are under way side by side. So the planner is asked
-twice, about Chimera's schedules and about the others.
+sums gradients in several buckets at a time. So the planner is asked twice, once about
+Chimera's schedules and once about the others.
 """
 
 import json
@@ -24,12 +24,13 @@ QUESTIONS = (
     (paper.GPT2, 2048, 2048),
 )
 FLUSH = ("Chimera", "GPipe", "DAPPLE", "GEMS")
-SCHEDULES = ("gpipe", "1f1b", "gems", "interleaved-1f1b", "zb-v")  # beside Chimera's
+SCHEDULES = ("gpipe", "1f1b", "gems", "interleaved-1f1b", "zb-v")  # besides Chimera's
 
 
 def describe(constants, model, nodes, bucketed):
-    """A bare model: the embedding is in the first layer and the head in the last, whose
-    operations are counted as layers of the machine's one speed."""
+    """A bare model. The first layer includes the embedding, and the last one the head,
+    whose operations are counted at the layers' speed, because the machine has only
+    one."""
     tokens = model.sequence * model.width
     scores = model.heads * model.sequence**2
     kept = tokens * costs.TOKEN_BYTES + scores * constants.score_bytes
@@ -67,7 +68,7 @@ class Planner:
         self.mini_batch = mini_batch
 
     def best(self):
-        """The fastest plan of all."""
+        """The fastest of all plans."""
         others = ",".join(SCHEDULES)
         return min(
             self.ask("chimera")[:1] + self.ask(others)[:1],
@@ -75,7 +76,7 @@ class Planner:
         )
 
     def ask(self, schedules, *options):
-        """The plans of the answer, none where there are none."""
+        """The plans of the answer, or an empty list."""
         text = self.texts[schedules == "chimera"]
         with tempfile.TemporaryDirectory() as name:
             output = pathlib.Path(name, "plans.json")
@@ -84,7 +85,7 @@ class Planner:
                 list(map(str, words)), input=text, capture_output=True,
                 text=True, check=False,
             )  # fmt: skip
-            # It is written where no plan is possible, too.
+            # The file is written even if no plan is possible.
             if not output.exists():
                 sys.exit(result.stderr)
             return json.loads(output.read_text())["plans"]
@@ -93,7 +94,7 @@ class Planner:
         return self.mini_batch / (plan["step"] * 1e-9)
 
     def measured(self, bar):
-        """The plan that the paper measured, None where it does not fit."""
+        """The plan that the paper measured, or None if it does not fit."""
         schedule = "chimera" if bar.scheme == "Chimera" else costs.SCHEDULES[bar.scheme]
         expected = {}
         if bar.scheme == "Chimera":
@@ -108,7 +109,7 @@ class Planner:
             "--recompute", "fused" if bar.recompute else "none",
         )  # fmt: skip
         alike = [plan for plan in plans if plan["options"] == expected]
-        # Where two settings make the same schedule the table has the first of them.
+        # If two settings give the same schedule, the table has the first one.
         return (alike or plans or [None])[0]
 
 
@@ -129,9 +130,9 @@ def name(plan):
 
 
 def judge(tools, constants, bars):
-    """Prints what is picked of the measured plans and of all. Returns the most that a
-    pick of the measured ones loses to the best of them, percent, and the most seconds
-    that an answer took."""
+    """Prints the picks among the measured plans and among all. Returns the largest
+    loss, in percent, of a pick against the best measured plan, and the longest time of
+    an answer, in seconds."""
     print(
         "\n## What the planner answers\n\n"
         "| model | nodes | of the measured it picks | paper | best | | of all plans "

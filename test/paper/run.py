@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's evaluation, reproduced by the simulator.
+"""Reproduces the paper's evaluation with the simulator.
 
-Describes every configuration that the paper measured (paper.py) by stages that cost
-what they would on its machine (costs.py), asks chimera-opt what a step takes and a
-worker holds, and prints both side by side: throughputs, Eq. 1, memory, and what
-follows of them. Ten constants describe the machine. Those that are fitted are fitted
-on twelve bars, none of them Chimera's; everything else is predicted.
+Describes every configuration that the paper measured (paper.py) by stages with the
+costs that they would have on its machine (costs.py), gets the step time and the memory
+of each worker from chimera-opt, and prints both side by side: throughputs, Eq. 1,
+memory, and the conclusions. Ten constants describe the machine. Some of them are fitted
+on twelve bars, none of which is Chimera's; everything else is predicted.
 
     test/paper/run.py [--tools DIR] [--check] [--fit] [--leave-one-out]
 
-With --check the script fails where one of its criteria does. With --fit it fits the
-constants anew, prints them and ends; they are kept in costs.py. With --leave-one-out it
-does so without each of the bars in turn, and prints what becomes of the criteria.
+With --check the script fails if one of its criteria does. --fit fits the constants
+again, prints them and ends; their place is costs.py. --leave-one-out does so without
+each of the bars in turn, and prints the effect on the criteria.
 """
 
 import argparse
@@ -51,13 +51,14 @@ IDENTIFIED = {
 
 # Limits of --check, in percent.
 MEDIAN_LIMIT, PAIRS_LIMIT, MEMORY_LIMIT, PICK_LIMIT = 10, 85, 5, 3
-# Pairs that are nearer to each other than this say nothing.
+# Pairs that differ by less than this are ignored.
 PAIR_DIFFERENCE = 5
 
-# What ours misses are all PipeDream's and 2BW's. Their bars of Fig. 9 that ran are
-# above ours by 4 bytes a parameter of the first stage (BERT-48: a second buffer for
-# gradients) to 12 (GPT-2, 2BW, W2 D16 B1): their code holds more than the schemes need.
-# What it is we do not know, so this explains and corrects nothing.
+# Simulated memory misses only configurations of PipeDream and 2BW. Their bars of Fig. 9
+# that ran are above the simulated ones by 4 bytes (BERT-48: a second buffer for
+# gradients) to 12 bytes (GPT-2, 2BW, W2 D16 B1) per parameter of the first stage: their
+# code holds more than the schemes need. We do not know what it is, so this number
+# explains and corrects nothing.
 EXCESS = 12
 EXPLAINED = ("PipeDream", "2BW")
 
@@ -77,7 +78,8 @@ def print_constants(constants):
 
 
 def print_bars(simulator, bars):
-    """One table for each figure; out of memory is judged by what a worker holds."""
+    """Prints one table for each figure. Out of memory is judged by the memory of a
+    worker."""
     for figure, group in itertools.groupby(bars, key=lambda bar: bar.figure):
         print(f"\n## {figure}, sequences a second\n")
         print("| model | nodes | scheme | W | D | B | N | R | paper | ours | error | |")
@@ -117,7 +119,7 @@ def print_equation(simulator):
 
 
 def print_memory(simulator):
-    """Returns errors of Chimera's maxima in percent."""
+    """Prints Fig. 9. Returns the errors of Chimera's maxima in percent."""
     print("\n## Fig. 9, most and least GB of a worker\n")
     print("| model | W | D | B | scheme | paper | ours | error of the most | |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -145,8 +147,9 @@ def print_memory(simulator):
 
 
 def judge_memory(simulator, bars):
-    """How many that ran ours calls out of memory, and how many that did not it calls
-    possible without a reason."""
+    """The number of configurations that ran but are simulated as out of memory, and the
+    number of those that ran out of memory but are simulated as possible without an
+    explanation."""
     cases = distinct(bars) + [bar for bar, _ in figure_9()]
     peaks = {bar: max(simulator.memory(bar)) for bar in cases}
     ran = [bar for bar in cases if bar.measured is not None]
@@ -212,8 +215,8 @@ def judge_pairs(simulator, bars):
 
 
 def judge_picks(simulator, bars):
-    """The most that a pick of ours loses to the best measured, and the least that ours
-    puts between a pick and the next, in percent."""
+    """The largest loss of a simulated pick against the best measured configuration, and
+    the smallest simulated margin between a pick and the next one, in percent."""
     print("\n## Which of Chimera's configurations ours would pick\n")
     print("| model | nodes | mini-batch | of | pick | paper | best | | margin |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -240,7 +243,8 @@ def judge_picks(simulator, bars):
 
 
 def median_errors(simulator, bars):
-    """Of the bars that were not fitted, and of Chimera's among them, in percent."""
+    """Median errors, in percent, of the bars that were not fitted, and of Chimera's
+    among them."""
     errors = [
         (bar.scheme, abs(error(simulator.throughput(bar), bar.measured)))
         for bar in bars
@@ -270,7 +274,7 @@ def print_summary(simulator, bars):
 
 
 def print_leave_one_out(tools):
-    """What hangs on a single bar."""
+    """Prints the effect of each single bar on the criteria."""
     bars, once = fit.fitted_bars(), distinct(paper.bars())
     print("| fitted without | median error | Chimera's | pairs | picks lose |")
     print("|---|---|---|---|---|")

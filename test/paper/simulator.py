@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What chimera-opt says of the paper's configurations."""
+"""The results of chimera-opt for the paper's configurations."""
 
 import json
 import pathlib
@@ -12,12 +12,12 @@ import costs
 import paper
 
 # The mini-batches of Fig. 9, which the paper does not give. Only GPipe's memory
-# depends on them: it holds N micro-batches.
+# depends on them, because it holds N micro-batches.
 MINI_BATCH_9 = {"BERT-48": 1024, "GPT-2 (32 layers)": 64}
 
 
 class Simulator:
-    """What chimera-opt says of configurations, each simulated once."""
+    """The results of chimera-opt for configurations, each simulated once."""
 
     def __init__(self, tools, constants):
         self.tool = tools / "chimera-opt"
@@ -51,25 +51,25 @@ class Simulator:
             self.reports.update(zip(bars, json.loads(output.read_text())))
 
     def throughput(self, bar):
-        """Sequences a second."""
+        """Sequences per second."""
         self.run([bar])
         return bar.mini_batch / (self.reports[bar.configuration]["step"] * 1e-9)
 
     def memory(self, bar):
-        """Most bytes of each worker."""
+        """The peak bytes of each worker."""
         self.run([bar])
         peaks = self.reports[bar.configuration]["peak_bytes"]
         return [peak + self.constants.reserved for peak in peaks]
 
 
 def error(ours, measured):
-    """In percent."""
+    """The error in percent."""
     return 100 * (ours / measured - 1)
 
 
 def distinct(bars):
-    """A configuration that several figures show counts once, as the first of them
-    measured it."""
+    """Each configuration once. If several figures show it, the first one's
+    measurement counts."""
     first = {}
     for bar in bars:
         first.setdefault(bar.configuration, bar)

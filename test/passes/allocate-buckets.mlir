@@ -1,5 +1,5 @@
-// Pieces of a gradient lie in its place, and so do their sums; the joined whole
-// lies there again, in the buffer that it had.
+// The pieces of a gradient, and their sums, are inside the gradient's bytes.
+// The joined gradient is in the same buffer as before.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
 

@@ -24,7 +24,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// No worker runs an all-reduce as a whole.
+// A worker never runs an all-reduce as a whole.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -64,7 +64,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Each fits, both do not.
+// Each worker alone fits, but both together do not.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected values of less than 2^62 bytes in all}}
   chimera.worker 0 holds [0, 0] {
@@ -100,7 +100,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Weights that are yielded as they were and updated too.
+// Weights that are both updated and yielded unchanged.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -119,7 +119,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A contribution that is summed in place while another sum needs it.
+// A contribution that is summed in place while another sum still needs it.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -141,7 +141,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A gradient that is cut while its whole is still needed.
+// A gradient that is cut while the whole gradient is still needed.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<16>, %o: !chimera.optimizer_state<1>):

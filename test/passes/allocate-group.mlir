@@ -1,4 +1,5 @@
-// A group's posts have places of their own, held until the waits outside.
+// The posts of a group have buffers of their own until their waits after the
+// group.
 //
 // RUN: chimera-opt %s --chimera-allocate --chimera-verify-allocated | FileCheck %s
 
@@ -15,7 +16,7 @@
 // CHECK-NEXT: chimera.wait %{{.*}}#0 : !chimera.sending
 // CHECK-NEXT: chimera.wait %{{.*}}#1 buffers [[[D]]]
 // CHECK-NEXT: chimera.load
-// Both are done with: their places are free.
+// Both transfers are complete, so their bytes are free.
 // CHECK-NEXT: chimera.forward {{.*}} micro_batch 2 buffers [[[Y]],
 chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {

@@ -1,10 +1,11 @@
 // RUN: chimera-opt %s --chimera-to-projected --chimera-allocate --split-input-file | FileCheck %s
 
-// Sums, weights and optimizer state are updated in place; the second
-// micro-batch's loads reuse the first one's places, its loss and stash do not.
+// Sums, weights and optimizer state are updated in place. The second
+// micro-batch's loads reuse the bytes of the first one's; its loss and stash do
+// not.
 //
-// Most bytes live at instruction 5, the second forward: weights 64 and state
-// 128, tokens and labels 64 each, two losses of 8, two stashes of 64.
+// The peak is at instruction 5, the second forward: weights 64 and state 128,
+// tokens and labels 64 each, two losses of 8, two stashes of 64.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes {{[0-9]+}} peak 464 at 5 {
 // CHECK-NEXT: ^bb0
@@ -20,7 +21,7 @@
 // CHECK: chimera.forward {{.*}} micro_batch 1 buffers
 // CHECK-NEXT: chimera.backward {{.*}} micro_batch 0 buffers [[[G:[0-9]+]]]
 // CHECK-NEXT: chimera.backward {{.*}} micro_batch 1 buffers [[[G]]]
-// With two contributions the sum takes a place of its own until its wait.
+// With two contributions the sum has a buffer of its own until its wait.
 // CHECK-NEXT: chimera.all_reduce_start {{.*}} buffers [[[R:[0-9]+]]]
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 buffers [0, 1](
 // CHECK-NEXT: chimera.wait {{.*}} buffers [[[R]]]
@@ -28,10 +29,10 @@ chimera.pipeline @one stages(1) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// A transfer owns its buffer from post to wait, at both ends: worker 0 makes
-// the second activation elsewhere while the first one's send is not waited for,
-// and worker 1 receives both into places of their own. A gradient that came is
-// done with when the next is posted for: the same place.
+// A transfer owns its buffer from post to wait, at both ends. Worker 0 makes
+// the second activation elsewhere before it has waited for the first one's
+// send, and worker 1 receives both into buffers of their own. A received
+// gradient is dead when the next receive is posted, so both use the same bytes.
 // CHECK-LABEL: chimera.pipeline @two
 // CHECK: chimera.worker 0
 // CHECK: chimera.forward {{.*}} micro_batch 0 buffers [[[Y:[0-9]+]], {{[0-9]+}}]
@@ -42,7 +43,7 @@ chimera.pipeline @one stages(1) micro_batches(2) schedule("gpipe")
 // CHECK: chimera.post_receive {{.*}} micro_batch 0 buffers [[[D:[0-9]+]]]
 // CHECK: chimera.wait {{.*}} buffers [[[D]]]
 // CHECK: chimera.post_receive {{.*}} micro_batch 1 buffers [[[D]]]
-// A gradient that one worker contributes becomes the sum in its place.
+// The gradient that a worker contributes is replaced by the sum in place.
 // CHECK: chimera.backward {{.*}} micro_batch 1 buffers [[[G:[0-9]+]]]
 // CHECK-NEXT: chimera.all_reduce_start {{.*}} width 2 {{.*}} buffers [[[G]]]
 // CHECK-NEXT: chimera.wait {{.*}} buffers [[[G]]]
@@ -56,7 +57,7 @@ chimera.pipeline @two stages(2) micro_batches(2) schedule("gpipe") data_parallel
 
 // -----
 
-// Offsets are multiples of 64 and no byte is wasted on a stash: it is opaque.
+// Offsets are multiples of 64. A stash takes no bytes, because it is opaque.
 // CHECK-LABEL: chimera.pipeline @odd
 // CHECK: chimera.buffer 0 : !chimera.weights<5> at 0
 // CHECK-NEXT: chimera.buffer 1 : !chimera.optimizer_state<7> at 64
@@ -68,8 +69,8 @@ chimera.pipeline @odd stages(1) micro_batches(1) schedule("1f1b") {
 
 // -----
 
-// Messages lie behind all else, and in each other's places only: no tokens take
-// the first bytes of one.
+// Messages come after all other buffers and overlap only each other. Tokens
+// never use the first bytes of a message.
 // CHECK-LABEL: chimera.pipeline @messages
 // CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 2304
 // CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.tokens<64> at 192

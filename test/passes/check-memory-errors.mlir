@@ -1,11 +1,11 @@
-// What the memory of workers is checked on.
+// When the memory of workers is checked.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=WORKERS
 // WORKERS: error: 'chimera.pipeline' op expected workers: run chimera-project first
 // RUN: chimera-opt %s --chimera-to-projected | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=ARENA
 // ARENA: error: 'chimera.worker' op expected the bytes of its arena and stashes: run chimera-allocate first
 //
-// The passes on workers alone do not look at the cap.
+// The passes on workers do not check the cap.
 // RUN: chimera-opt %s --chimera-to-projected -o %t
 // RUN: sed 's/memory_cap(1 KiB)/memory_cap(600)/' %t | chimera-opt --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages,chimera-allocate-worker)))' -o %t.allocated
 // RUN: FileCheck %s < %t.allocated
@@ -15,18 +15,18 @@
 // CAP: error: 'chimera.pipeline' op expected workers of at most 600 bytes (memory_cap), got 640 on worker 1: an arena of 576 and stashes of 64
 // RUN: sed 's/memory_cap(600)/memory_cap(640)/' %t.allocated | chimera-opt --chimera-check-memory -o /dev/null
 //
-// What has been allocated is not placed and allocated again.
+// Allocated workers cannot be placed and allocated again.
 // RUN: not chimera-opt %t.allocated --chimera-place-messages 2>&1 | FileCheck %s --check-prefix=AGAIN
 // RUN: not chimera-opt %t.allocated --chimera-allocate 2>&1 | FileCheck %s --check-prefix=AGAIN
 // RUN: not chimera-opt %t.allocated --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages)))' 2>&1 | FileCheck %s --check-prefix=AGAIN
 // AGAIN: error: 'chimera.worker' op expected a worker without buffers, as chimera-project makes it
 //
-// Pipelines of passes run on modules.
+// Pipelines of passes run only on modules.
 // RUN: not chimera-opt %t --pass-pipeline='builtin.module(chimera.pipeline(chimera-allocate))' 2>&1 | FileCheck %s --check-prefix=NESTED
 // RUN: not chimera-opt %t --pass-pipeline='builtin.module(chimera.pipeline(chimera-place-messages))' 2>&1 | FileCheck %s --check-prefix=NESTED
 // NESTED: --chimera-{{allocate|place-messages}} runs on a module, not inside a chimera.pipeline
 //
-// Stashes that are stated are verified.
+// Stated stashes are verified.
 // RUN: sed 's/stashes 128/stashes 64/' %t.allocated | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=STASHES
 // STASHES: error: 'chimera.worker' op expected 128 bytes of stashes at a time, got 64
 // RUN: sed '/chimera.wait .* : !chimera.sending/d' %t.allocated | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=WAIT

@@ -5,7 +5,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// The consumer of what a placed action makes is placed nowhere.
+// The action has a worker, but its consumer has none.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %t, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
@@ -22,7 +22,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A stash cannot travel: its backward stands on another worker.
+// A stash cannot be sent, but its backward is on another worker.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %t, %w, %d, %g = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>, !chimera.gradient<1>, !chimera.weight_gradient<1>)

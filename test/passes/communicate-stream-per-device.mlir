@@ -1,6 +1,7 @@
-// Where a device has one stream, messages are posted in the order in which they
-// are ready: that of micro-batch 2 before that of an action that began earlier
-// and is under way. Next to each other at both ends, as without that.
+// With one stream per device, messages are posted in the order in which they
+// are ready. The message of micro-batch 2 is posted before that of an action
+// that started earlier and still runs. Both ends post next to each other, as
+// without this rule.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-communicate=messages=stream-per-device | FileCheck %s
 // CHECK: chimera.forward pipeline 0 stage 1 micro_batch 0 on 1

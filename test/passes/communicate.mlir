@@ -1,7 +1,8 @@
 // RUN: chimera-opt %s --chimera-to-communicated --split-input-file | FileCheck %s
 
-// Both posts stand right behind the action that makes the value, the receive
-// first; the receive is waited for right before its use, the send right behind.
+// Both posts come directly after the action that makes the value, the receive
+// first. The receive's wait is directly before the value's use, the send's wait
+// directly after it.
 // CHECK-LABEL: chimera.pipeline @linear
 // CHECK: %[[Y:.*]], %[[S:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK-NEXT: %[[Q:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : <!chimera.activation<64>>
@@ -10,14 +11,15 @@
 // CHECK-NEXT: %[[X:.*]] = chimera.wait %[[Q]] on 1
 // CHECK-NEXT: chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[X]], %{{.*}}, %[[L]])
 // CHECK-NEXT: chimera.wait %[[P]] on 0
-// A gradient travels the other way, labelled with the stage that made it.
+// A gradient goes in the other direction. Its label names the stage that made
+// it.
 // CHECK: %{{.*}}, %[[D:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
 // CHECK-NEXT: %[[QD:.*]] = chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 on 0 : <!chimera.gradient<64>>
 // CHECK-NEXT: %[[PD:.*]] = chimera.post_send %[[D]] to 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.gradient<64>
 // CHECK-NEXT: %[[XD:.*]] = chimera.wait %[[QD]] on 0
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S]], %[[XD]],
 // CHECK-NEXT: chimera.wait %[[PD]] on 1
-// All-reduces are for synchronise to split.
+// The pass synchronise splits all-reduces later.
 // CHECK-NEXT: chimera.all_reduce
 chimera.pipeline @linear stages(2) micro_batches(1) schedule("gpipe")
 
@@ -31,7 +33,7 @@ chimera.pipeline @chimera stages(4) micro_batches(4) schedule("chimera")
 
 // -----
 
-// One worker has nobody to talk to.
+// A single worker has no messages.
 // CHECK-LABEL: chimera.pipeline @single
 // CHECK-NOT: {{post|wait}}
 chimera.pipeline @single stages(1) micro_batches(2) schedule("gpipe") split_backward

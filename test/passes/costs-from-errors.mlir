@@ -1,4 +1,4 @@
-// What is wrong with profiles and the machines that have them.
+// Errors in profiles and in the machines that name them.
 //
 // RUN: rm -rf %t && split-file %s %t && cp %S/Inputs/profile-1.json %t
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from 2>&1 | FileCheck %s --check-prefix=NONE
@@ -19,7 +19,7 @@
 // RUN: not chimera-compile %t/scheduled.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PHASE
 // PHASE: error: expected a description for --costs-from, got the phase: scheduled
 //
-// Profiles that no stage would take its costs from.
+// Profiles are refused if no stage would take its costs from them.
 // RUN: not chimera-compile %t/alone.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=BARE
 // BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline that cuts a model for a machine, got none of a model: say `of` which
 // RUN: not chimera-compile %t/off.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=OFF
@@ -27,16 +27,16 @@
 // RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
 // STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: leave them out
 //
-// A profile that would count for nothing.
+// A profile is refused if it adds nothing to the profiles before it.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: expected whole backwards, split ones or recomputes that no profile before it of micro-batches of 1 has, got none
 //
-// A profile of another model that happens to have as many layers.
+// A profile of another model is refused even if the number of layers is the same.
 // RUN: cp -r %S/Inputs/exported %t/package
 // RUN: not chimera-compile %t/exported.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PACKAGE
 // PACKAGE: exported.mlir:3:1: error: {{.*}}profile-1.json: expected a profile of the model {"architecture":"exported",{{.*}}, got {"architecture":"gpt2",{{.*}}
 //
-// What is read is not written over.
+// A file that is read cannot also be the output.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: sed 's/profile("none.json")/profile("profile-1.json")/' %t/missing.mlir > %t/named.mlir
 // RUN: not chimera-compile %t/named.mlir -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=KEPT

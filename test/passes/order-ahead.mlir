@@ -1,5 +1,5 @@
-// Weight gradients behind forwards of the next step: both steps' forwards of a
-// micro-batch are in flight, and the program is proven and runs to equal integers.
+// Weight gradients after forwards of the next step: a micro-batch's forwards of
+// both steps are in flight. The program is proven and runs to equal integers.
 //
 // REQUIRES: runtime
 // RUN: split-file %s %t && cd %t

@@ -1,8 +1,8 @@
-// Orders that are wrong, each refused at the word that is.
+// Wrong orders. Each is refused at the wrong word.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --split-input-file -o /dev/null 2>&1 | FileCheck %s
 
-// No word.
+// Q1 is not a word of the notation.
 // CHECK: offset :9:29: error: 'chimera.order' op expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 (a range), B0.1 (a part), .3 (idle slots) or |, got Q1
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -12,7 +12,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A micro-batch too many.
+// A micro-batch that does not exist.
 // CHECK: offset :7:29: error: 'chimera.order' op expected a micro-batch below 2, got 2
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -32,7 +32,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Which stage?
+// The stage is ambiguous.
 // CHECK: offset :7:32: error: 'chimera.order' op expected the stage before F1, one of 0, 2, as worker 0 has several of pipeline 0
 chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
   chimera.direction 0 down on [0, 1, 0, 1] micro_batches [0, 1]
@@ -42,7 +42,7 @@ chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
 
 // -----
 
-// Not the range that the direction states.
+// Another range than the direction states.
 // CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, as the direction's forward covers
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1] forwards [2]
@@ -52,7 +52,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A part of what is whole.
+// A part of a whole backward.
 // CHECK: offset :7:26: error: 'chimera.order' op expected B0 alone, as the direction's backwards are in one part
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -62,7 +62,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A section where a flush ends the step.
+// A section, although a flush ends the step.
 // CHECK: offset :7:23: error: 'chimera.order' op expected no |, as a flush ends the step
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -72,7 +72,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// No sections where steps overlap.
+// No sections, although steps overlap.
 // CHECK: offset :7:31: error: 'chimera.order' op expected a prologue, a step and an epilogue, with | between them, as steps overlap
 chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -114,7 +114,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A backward that is whole and split.
+// A backward that is both whole and split.
 // CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, in which this backward is split: write I (its input gradient) in its place, and W (its weight gradient) there or later
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -145,7 +145,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A recompute of what is kept.
+// A recompute of a stash that is kept.
 // CHECK: offset :7:23: error: 'chimera.order' op worker 0: recompute of pipeline 0, stage 0, micro-batch 0 is no action of the problem, which does not recompute this stage
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -155,7 +155,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Slots that come too early for what they need.
+// Slots that are too early for their inputs.
 // CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs forward of pipeline 0, stage 0, micro-batch 0 in slot 0
 // CHECK: offset :9:20: note: without slots all run as soon as their order allows: delete that of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
@@ -187,7 +187,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A line for no worker.
+// A line for a worker that does not exist.
 // CHECK: offset :9:19: error: 'chimera.order' op expected a worker below 2, got 2
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -198,7 +198,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Says twice what is split.
+// Split backwards are stated twice.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward beside an order, which says which backwards are split
 chimera.pipeline @p stages(2) micro_batches(2) split_backward {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -224,19 +224,19 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Neither.
+// The pipeline has neither a placement nor an order.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected schedule(NAME), or a chimera.direction for each pipeline and a chimera.order for each worker
 chimera.pipeline @p stages(2) micro_batches(2)
 
 // -----
 
-// Another schedule than its updates.
+// Another schedule than the updates say.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), which is what schedule "1f1b" does, or none, got each_step
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_step)
 
 // -----
 
-// A step that is too short for what is in flight.
+// A step that is too short for the micro-batches in flight.
 // CHECK: 'chimera.pipeline' op expected at least 3 micro-batches a step where steps overlap, which the first stage is ahead, got 1
 chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
   chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0]
@@ -248,7 +248,7 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
 
 // -----
 
-// More forwards before the body than the stage is ahead of its backwards.
+// More forwards before the body than the stage may be ahead.
 // CHECK: 'chimera.order' op worker 0: expected 0 forwards of stage 0 before the body, one for each stage behind it, got forward of pipeline 0, stage 0, micro-batch 0 there
 chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -257,7 +257,7 @@ chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
 
 // -----
 
-// A worker without a stage where steps overlap.
+// A worker without a stage, although steps overlap.
 // CHECK: 'chimera.pipeline' op expected a stage on each worker where steps overlap, got none on worker 0
 chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
   chimera.direction 0 down on [1, 1] micro_batches [0, 1]
@@ -267,7 +267,7 @@ chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
 
 // -----
 
-// A recompute that is missing where steps overlap.
+// A missing recompute, although steps overlap.
 // CHECK: 'chimera.order' op expected every recompute straight before its backward, where steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
 chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
   chimera.direction 0 down on [0, 1] micro_batches [0]
@@ -277,7 +277,7 @@ chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all)
 
 // -----
 
-// Slots beyond what can be read again.
+// Slots that are too large to be read back.
 // CHECK: 'chimera.order' op expected less than 2^31 slots
 chimera.pipeline @p stages(1) micro_batches(1) {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -286,7 +286,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 
 // -----
 
-// A schedule's name and an order.
+// Both a schedule's name and an order.
 // CHECK: 'chimera.direction' op expected a described pipeline, which has stages at most, or directions and orders in place of schedule(NAME): this one has been partitioned already, or says both
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -295,7 +295,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Numbers that nothing can be so large as.
+// Numbers that are too large.
 // CHECK: 'chimera.order' op expected numbers below 2^31, got 0F99999999999999999999
 chimera.pipeline @p stages(1) micro_batches(1) {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -304,7 +304,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 
 // -----
 
-// A backward of the epilogue, named as of its own step.
+// A backward of the epilogue, with the number that it has in its own step.
 // CHECK: 'chimera.order' op backward of pipeline 0, stage 0, micro-batch 1 of the second step is missing
 chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]

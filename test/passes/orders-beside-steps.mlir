@@ -1,11 +1,11 @@
-// An order beside a step that is scheduled: only chimera-recompute follows it.
+// An order beside a scheduled step: only chimera-recompute uses the order.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled -o %t
 // RUN: sed 's/    chimera.step {/    chimera.order 0 "F0 B0"\n    chimera.step {/' %t > %t.both
 // RUN: not chimera-opt %t.both --chimera-verify-scheduled 2>&1 | FileCheck %s
 // RUN: not chimera-opt %t.both --chimera-communicate 2>&1 | FileCheck %s
 // CHECK: 'chimera.order' op expected no order beside a scheduled step, which has its own: run chimera-recompute where it has recomputes, else delete it
-// What is looked at is the step.
+// The written order is that of the step, not the order beside it.
 // RUN: chimera-opt %t.both --chimera-write-order | FileCheck %s --check-prefix=WRITTEN
 // WRITTEN: chimera.order 0 "F0 F1 B0 B1"
 //

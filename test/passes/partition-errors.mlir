@@ -15,7 +15,7 @@ chimera.pipeline @p of @missing stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// Not a model.
+// The symbol is not a model.
 // expected-error@below {{expected a chimera.model @p, found none}}
 chimera.pipeline @p of @p stages(2) micro_batches(2) schedule("gpipe")
 
@@ -53,7 +53,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") time_unit(hours
 
 // -----
 
-// Nothing is in nanoseconds.
+// No cost is in nanoseconds.
 // expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no stages with costs of its own}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") time_unit(ns)
 
@@ -65,7 +65,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") time_unit
 
 // -----
 
-// Parts, and steps that overlap, are known here only.
+// Parts, and steps that overlap, are known only here.
 // expected-error@below {{expected at most 4194304 actions, got 5000000: 5 for each of 1000 stages and 1000 micro-batches}}
 chimera.pipeline @p stages(1000) micro_batches(1000) schedule("chimera", {concatenation = "halving"}) split_backward
 
@@ -141,7 +141,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// A step of so much time could not be simulated.
+// The total time of this step is too large for the simulator.
 // expected-error@below {{expected times that sum to less than 2^62 over the step}}
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 4611686018427387904, backward = 1>
@@ -150,7 +150,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Partitioned already.
+// Already partitioned.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   // expected-error@below {{expected a described pipeline, which has stages at most}}
   chimera.direction 0 down on [0] micro_batches [0, 1]
@@ -165,7 +165,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Stages that are given hold all layers of the model, in order.
+// Given stages must contain all layers of the model, in order.
 chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
@@ -199,7 +199,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Halves hold whole samples.
+// Halves must have whole samples.
 chimera.model @gpt gpt2 layers(2) heads(1) width(2) context(2) vocabulary(4)
 // expected-error@below {{expected a micro_batch_size that is a multiple of 2, the parts of a backward, got 3}}
 chimera.pipeline @p of @gpt stages(4) micro_batches(4)

@@ -1,4 +1,4 @@
-// What a pipeline asks of a machine that it does not have.
+// Pipelines that need more than their machine has.
 //
 // RUN: chimera-opt %s --chimera-partition --split-input-file --verify-diagnostics
 
@@ -9,7 +9,7 @@ chimera.pipeline @p of @m on @machine stages(2) micro_batches(2) schedule("1f1b"
 
 // -----
 
-// Decades.
+// A step of decades.
 chimera.machine @machine devices(4) memory(16 GiB) speed(1)
 chimera.model @m gpt2 layers(24) heads(16) width(1024) context(1024) vocabulary(50257)
 // expected-error@below {{expected a model whose operations, bytes and nanoseconds for a micro-batch are below 2^60}}

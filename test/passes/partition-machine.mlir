@@ -1,10 +1,10 @@
-// A pipeline on a machine: costs in nanoseconds by the machine's speed, its link,
-// its memory.
+// A pipeline on a machine: costs in nanoseconds by the machine's speed, its link
+// and its memory.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/model.mlir --chimera-partition | FileCheck %s
-// 2 FLOP a nanosecond, and of the bytes of an update, those of the gradient once
-// and of weights and state twice, 28 for each parameter, 7 a nanosecond.
+// 2 FLOP per nanosecond. An update reads the gradient once, and reads and writes
+// weights and state: 28 bytes for each parameter, at 7 bytes per nanosecond.
 // CHECK: @flops {{.*}} time_unit(flop)
 // CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#F:]], backward = [[#B:]]> bytes <weights = [[#W:]],
 // CHECK: @timed of @m on @machine {{.*}} time_unit(ns)
@@ -15,20 +15,21 @@
 // REPORT: unit of time ns
 // REPORT: p2p 40 us
 // REPORT: memory caps per worker 15 MiB, 15 MiB
-// By the machine's all-reduces, not by its link.
+// The machine's all-reduces count, not its link.
 // REPORT: all-reduce of the gradient, by stage 6 ms, 6 ms
 
-// Sums that double: log2(4) exchanges of 3 ms, and what both ends take once.
+// Recursive doubling: log2(4) exchanges of 3 ms, and once the times of a send and
+// of a receive.
 // RUN: chimera-opt %t/doubling.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=DOUBLING
 // DOUBLING: all-reduce of the gradient, by stage 7 ms, 7 ms
 
-// The pipeline's own come before the machine's.
+// The pipeline's own times take precedence over the machine's.
 // RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: unit of time ns
 // OWN: p2p 5 ns
 // OWN: memory caps per worker 5000 B, 5000 B
 
-// What does not fit is refused, as for any cap.
+// A pipeline that does not fit is refused, as with any cap.
 // RUN: not chimera-opt %t/small.mlir --chimera-to-allocated 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL: error: {{.*}}(memory_cap)
 

@@ -1,6 +1,6 @@
 // RUN: chimera-opt %s --chimera-partition --split-input-file | FileCheck %s
 
-// Bare stages: unit costs, 64 bytes a value, the scheme's two directions.
+// Bare stages: unit costs, 64 bytes per value, the scheme's two directions.
 // CHECK-LABEL: chimera.pipeline @bare stages(4)
 // CHECK-SAME: time_unit(slot) {
 // CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 1, input_gradient = 1, weight_gradient = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
@@ -62,7 +62,7 @@ chimera.pipeline @wide of @gpt stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// Beside activations of bfloat16, weights hold a copy of the parameters, which
+// With activations of bfloat16, weights include a copy of the parameters, which
 // has neither gradient nor state.
 // CHECK-LABEL: chimera.pipeline @mixed
 // CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1403136, optimizer = 1870848, {{.*}}, boundary = 4096, copy = 467712, weight_stash = {{[0-9]+}}>
@@ -72,8 +72,8 @@ chimera.pipeline @mixed of @gpt stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// A head that costs more than all blocks stands alone; as many stages as layers
-// have one layer each.
+// A head that costs more than all blocks is a stage of its own. With as many
+// stages as layers, each stage has one layer.
 // CHECK-LABEL: chimera.pipeline @head
 // CHECK-NEXT: chimera.stage 0 layers(0, 3)
 // CHECK-NEXT: chimera.stage 1 layers(3, 4)
@@ -88,7 +88,7 @@ chimera.pipeline @single of @gpt stages(4) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// Stages that are given are kept, and so is the unit of their costs.
+// Given stages and the unit of their costs are kept.
 // CHECK-LABEL: chimera.pipeline @kept
 // CHECK-SAME: schedule("chimera") time_unit(ns) {
 // CHECK-NEXT: chimera.stage 1 layers(2, 6) cost <forward = 7, backward = 9> bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
@@ -103,7 +103,7 @@ chimera.pipeline @kept stages(2) micro_batches(2) schedule("chimera") time_unit(
 
 // -----
 
-// A forward of two micro-batches, and what is left over alone.
+// Forwards of two micro-batches; the last one is left over alone.
 // CHECK-LABEL: chimera.pipeline @doubling
 // CHECK: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [{{.*}}] forwards [2, 2]{{$}}
 // CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [{{.*}}] forwards [2, 2]{{$}}
@@ -112,7 +112,7 @@ chimera.pipeline @doubling stages(4) micro_batches(8)
 
 // -----
 
-// Backwards of halves. A bare stage takes a unit of time for each.
+// Backwards of halves. For a bare stage, each takes a unit of time.
 // CHECK-LABEL: chimera.pipeline @halving
 // CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 2, input_gradient = 2, weight_gradient = 2, recompute = 2>
 // CHECK: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0, 2] backward_parts 2
@@ -120,7 +120,7 @@ chimera.pipeline @doubling stages(4) micro_batches(8)
 chimera.pipeline @halving stages(4) micro_batches(4)
     schedule("chimera", {concatenation = "halving"})
 
-// SGD keeps no state.
+// SGD has no optimizer state.
 // CHECK-LABEL: chimera.pipeline @plain_descent
 // CHECK: chimera.stage 0 {{.*}} optimizer = 0,
 chimera.training @training optimizer(sgd)

@@ -1,6 +1,7 @@
-// Windows 1 to 4 need 7872, 10048, 9728 and 9216 bytes: a larger one may leave
-// smaller gaps between messages of several sizes. All but the first are equally
-// fast, so the cap leaves the last, which is larger than what no cap chooses.
+// Windows 1 to 4 need 7872, 10048, 9728 and 9216 bytes: a larger window may
+// leave smaller gaps between messages of several sizes. All but the first are
+// equally fast. So the cap leaves only the last one, which is larger than the
+// window chosen without a cap.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
 // CHECK: chimera.worker 0 {{.*}} arena 5824 stashes

@@ -1,6 +1,6 @@
-// Whatever the cap, the chosen window is the largest that fits, as far as it is
-// faster: without a cap it is 7, and each takes one message of 64 bytes more
-// than the one before it. The stage in the middle holds the most.
+// For any cap, the chosen window is the largest that fits and is still faster
+// than a smaller one. Without a cap it is 7. Each window needs 64 bytes, one
+// message, more than the previous one. The stage in the middle has the most.
 //
 // RUN: sed 's|CAP|5312|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=4800
 // RUN: sed 's|CAP|5376|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=4864

@@ -1,6 +1,6 @@
-// Prologue, step and epilogue each begin with windows of their own: nothing is
-// under way between them. What comes for the next section is waited for at the
-// end of the one before.
+// Prologue, step and epilogue each start with windows of their own: no message
+// is in flight between them. A message for the next section is awaited at the
+// end of the previous one.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --chimera-allocate --chimera-verify-allocated --chimera-verify-program -o /dev/null

@@ -1,6 +1,6 @@
-// Where a device has one stream, sends and the receive behind them are one
-// group, whatever the workers. What is posted behind a receive is in no group
-// with it.
+// With one stream per device, sends and the receive after them are one group
+// even for different peers. A post after that receive is not in the same
+// group.
 //
 // RUN: chimera-compile %s --messages=stream-per-device -o %t
 // RUN: chimera-translate --program-to-json %t | FileCheck %s --check-prefix=FILE

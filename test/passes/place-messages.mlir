@@ -1,16 +1,16 @@
-// Where receives are posted.
+// The positions at which receives are posted.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --split-input-file | FileCheck %s
 //
-// A window that somebody chose before is chosen anew.
+// A chosen window that the module has already is replaced by a new choice.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")' | chimera-opt --chimera-to-projected | sed 's/holds \[[0-9, ]*\]/& window 2/' | chimera-opt --chimera-choose-window | FileCheck %s --check-prefix=ANEW --implicit-check-not="window 2"
 // ANEW: chimera.worker 0 holds [0, 0] {
 
-// One receive is outstanding on a channel: the first from the start, each other
-// once the one before it has been waited for, before the action that uses it.
-// Waits for receives stay right before what needs them. Those for sends would
-// stand behind their posts, since worker 0 goes on at once where all is equal:
-// they move behind the next action.
+// One receive is outstanding on a channel. The first is posted at the start.
+// Each other one is posted after the wait of the previous one, before the
+// action that uses that one. Waits for receives stay directly before their use.
+// Waits for sends would come directly after their posts, because worker 0
+// continues at once when times are equal. They move after the next action.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -56,7 +56,8 @@ chimera.pipeline @two stages(2) micro_batches(3) schedule("gpipe") receive_windo
 
 // -----
 
-// As many as there are.
+// With a window as large as the number of messages, all receives are posted at
+// the start.
 // CHECK-LABEL: chimera.pipeline @all
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -66,8 +67,8 @@ chimera.pipeline @all stages(2) micro_batches(3) schedule("gpipe") receive_windo
 
 // -----
 
-// Unless it is given the smallest window that costs no time: 1 where messages
-// take none,
+// By default, the smallest window that costs no time: 1 if messages take no
+// time,
 // CHECK-LABEL: chimera.pipeline @free
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -77,7 +78,7 @@ chimera.pipeline @free stages(2) micro_batches(3) schedule("gpipe") link <receiv
 
 // -----
 
-// and more where a message would be under way later with it: forwards of 1,
+// and a larger one if a message would otherwise be delayed: forwards of 1,
 // messages of 2.
 // CHECK-LABEL: chimera.pipeline @slow
 // CHECK: chimera.worker 1
@@ -89,7 +90,8 @@ chimera.pipeline @slow stages(2) micro_batches(3) schedule("gpipe") link <latenc
 
 // -----
 
-// Each channel has its own window: worker 1 of three receives from both sides.
+// Each channel has a window of its own: worker 1 of three receives from both
+// sides.
 // CHECK-LABEL: chimera.pipeline @sides
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0

@@ -42,7 +42,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// No op of a worker.
+// An op that belongs to no worker.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -80,7 +80,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A value of another worker, not sent.
+// A value of another worker that was not sent.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -149,7 +149,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The states change places.
+// The states are exchanged.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

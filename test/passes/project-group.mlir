@@ -1,5 +1,5 @@
-// A group moves as a whole and names no worker within; a state that nothing
-// updates is yielded as it is; a worker without work is there too.
+// A group moves as a whole and its posts name no worker. A state without an
+// update is yielded unchanged. A worker without work exists, too.
 //
 // RUN: chimera-opt %s --chimera-project --allow-unregistered-dialect | FileCheck %s
 

@@ -1,5 +1,5 @@
-// Steps that overlap: each worker gets its part of every section, with what its
-// replica takes and yields there.
+// Steps that overlap: each worker gets its part of every section, with the
+// values that its replicas take and yield there.
 //
 // RUN: chimera-opt %s --chimera-to-projected | FileCheck %s
 // CHECK-NOT: chimera.prologue

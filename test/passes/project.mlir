@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-to-projected | FileCheck %s
 
 // Every worker has its part of the step in the step's order, takes the states
-// of its replicas as arguments and yields them; nothing names a worker within.
+// of its replicas as arguments and yields them. Its ops name no worker.
 // CHECK-LABEL: chimera.pipeline @p
 // CHECK: chimera.direction 1
 // CHECK-NEXT: chimera.worker 0 holds [0, 0, 1, 1] {

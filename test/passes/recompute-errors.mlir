@@ -1,4 +1,4 @@
-// What a scheduled step must be to have recomputes put in.
+// Requirements on a scheduled step into which recomputes are inserted.
 //
 // RUN: chimera-opt %s --chimera-recompute --verify-diagnostics --split-input-file -o /dev/null
 
@@ -7,7 +7,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all)
 
 // -----
 
-// Without a wish it needs nothing and changes nothing.
+// Without a recompute clause the pass requires nothing and changes nothing.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
@@ -76,7 +76,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) 
 
 // -----
 
-// A stash of unknown origin.
+// A stash that no forward made.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all fused) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

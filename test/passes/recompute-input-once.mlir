@@ -1,5 +1,5 @@
-// What a forward reads and a recompute reads again is there once: the cap holds,
-// by the schedule library's model as in the program.
+// An input that a forward and its recompute both read is stored once. So the cap
+// holds, both in the schedule library's model and in the program.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
 // CHECK: chimera.worker 0 {{.*}} arena 1000512 stashes 16 peak 1000{{[0-9]+}} at

@@ -1,11 +1,11 @@
-// Steps that overlap, recomputed: what forwards took is handed on instead of
-// what they would have kept.
+// Steps that overlap, with recomputes: the inputs of forwards are loop-carried
+// instead of their stashes.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s
 
-// Stage 0 hands on versions and optimizer state alone, stage 1 the input of the
-// micro-batch in flight and then that of the next one, and stage 2, which has
-// nothing in flight, what it did before.
+// Stage 0 carries only versions and optimizer state. Stage 1 carries the input
+// of the micro-batch in flight, then that of the next one. Stage 2, which has
+// nothing in flight, carries the same as without recomputes.
 // CHECK-LABEL: @early
 // CHECK: chimera.prologue
 // CHECK: %[[Y0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0({{.*}} -> !chimera.activation<64>
@@ -13,9 +13,10 @@
 // CHECK: %[[Z0:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[Y0]],
 // CHECK: chimera.yield {{.*}}, %[[Y0]], %[[Y1]], %{{[^,]*}}, %{{[^,]*}}, %[[Z0]] : !chimera.weights<64>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>, !chimera.activation<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>
 
-// A recompute reads the version that its forward read and its backward reads.
-// In flight it takes what was handed on, or loads that again; what its own
-// section has read it takes as it is. An update still follows its backward.
+// A recompute reads the same version as its forward and its backward. For a
+// micro-batch in flight it uses the loop-carried input, or loads it again. An
+// input that its own section has read is used directly. An update still follows
+// its backward.
 // CHECK: chimera.step
 // CHECK-NEXT: (%[[V0:[a-z0-9]*]]: !chimera.weights<64>, %[[V1:[a-z0-9]*]]: !chimera.weights<64>, %[[V2:[a-z0-9]*]]: !chimera.weights<64>, {{[^,]*}}, %[[U0:[a-z0-9]*]]: !chimera.weights<64>, %[[U1:[a-z0-9]*]]: !chimera.weights<64>, {{[^,]*}}, %[[A0:[a-z0-9]*]]: !chimera.activation<64>, %[[A1:[a-z0-9]*]]: !chimera.activation<64>,
 // CHECK: %[[T2:.*]] = chimera.load pipeline 0 stage 0 micro_batch 2 on 0
@@ -37,7 +38,7 @@
 // CHECK-NOT: chimera.recompute
 chimera.pipeline @early stages(3) micro_batches(3) schedule("pipedream") recompute(all)
 
-// Some stages: the others hand on stashes. Fused, the last stage recomputes too,
+// Some stages: the others carry stashes. Fused, the last stage recomputes too,
 // with the labels that its forward read.
 // CHECK-LABEL: @some
 // CHECK: chimera.yield {{.*}} : !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.stash<64>, !chimera.stash<64>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>, !chimera.activation<64>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>

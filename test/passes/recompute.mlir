@@ -1,11 +1,12 @@
-// Recomputes stand before backwards; forwards keep nothing for those.
+// Recomputes come before backwards, and forwards save nothing for those
+// backwards.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --split-input-file | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-communicated --split-input-file | FileCheck %s --check-prefix=COMMUNICATED
 
-// Early: from the forward's own operands, on the last stage with its labels.
-// There the backward follows its forward at once and uses its stash. No slot is
-// left, and the sums are threaded as before.
+// Early: from the forward's own operands, on the last stage including its
+// labels. There the backward directly follows its forward and uses its stash.
+// No slots remain, and the sums are threaded as before.
 // CHECK-LABEL: chimera.pipeline @early
 // CHECK-NOT: slot {{[0-9]}}
 // CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 on 0
@@ -27,9 +28,9 @@ chimera.pipeline @early stages(2) micro_batches(2) schedule("1f1b") recompute(al
 
 // -----
 
-// Fused: behind the wait for the gradient, and never left out. A send is waited
-// for behind what waits for it. What the forward received is used again, not
-// sent again.
+// Fused: after the wait for the gradient, and never left out. A send is awaited
+// after its consumer's wait. The input that the forward received is used again,
+// not sent again.
 // CHECK-LABEL: chimera.pipeline @fused
 // CHECK: %[[L:.*]] = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.labels<64>
 // CHECK: %[[E:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[X:.*]], %[[W:.*]], %[[L]]) : {{.*}} -> !chimera.loss<8>
@@ -58,7 +59,7 @@ chimera.pipeline @some stages(3) micro_batches(3) schedule("gpipe") recompute([1
 
 // -----
 
-// A forward of two micro-batches, the first of which is used at once.
+// A forward of two micro-batches, the first of which is used immediately.
 // CHECK-LABEL: chimera.pipeline @doubled
 // CHECK: %[[E:.*]]:2, %[[S:.*]] = chimera.forward pipeline 0 stage 3 micro_batch 0 count 2 on 3(%[[X:.*]], %[[W:.*]], %[[L:.*]]) :
 // CHECK: chimera.backward pipeline 0 stage 3 micro_batch 0 on 3(%[[S]], %[[E]]#0,
@@ -72,7 +73,7 @@ chimera.pipeline @doubled stages(4) micro_batches(8)
 
 // -----
 
-// Halves: each part has its recompute, from the whole input.
+// Halves: each part has a recompute of its own, from the whole input.
 // CHECK-LABEL: chimera.pipeline @halved
 // CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0 part 0 of 2 on 0(%[[T:.*]], %{{.*}}) : (!chimera.tokens<64>, !chimera.weights<64>) -> !chimera.stash<32>
 // CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0 part 1 of 2 on 0(%[[T]],

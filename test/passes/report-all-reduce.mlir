@@ -1,10 +1,10 @@
-// What all-reduces take, and what of it the end of the step waits for.
+// The times of all-reduces, and the part that does not overlap with the step.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
 // Two replicas: 2 times the latency, and 64 bytes once.
 // CHECK: all-reduce of the gradient, by stage 7 7 7 7
 // CHECK-NEXT: un-overlapped at the step's end lazy = 14, eager_opt = 7, eager = 7
-// Messages that take time leave idle time to stage 2 too.
+// With messages that take time, stage 2 has idle time, too.
 // CHECK-NEXT: early by eager_opt, stages 2 3
 
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages format=json" -o /dev/null | FileCheck %s --check-prefix=JSON
@@ -12,14 +12,14 @@
 // JSON: "all_reduce_unoverlapped": {
 // JSON-NEXT: "lazy": 14,
 
-// Nothing to say where messages take no time.
+// Nothing is reported if messages take no time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s --check-prefix=FREE
 // FREE: makespan
 // FREE-NOT: all-reduce
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera") link <latency = 3, receive_per_mib = 16384>
 
 // In buckets of at most 24 bytes, as chimera-synchronise cuts them: three
-// latencies one after another, the bytes the same.
+// latencies one after another, and the same bytes.
 // RUN: sed 's|^chimera.*|& bucket_bytes(31)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=BUCKETS
 // BUCKETS: all-reduce of the gradient, by stage 19 19 19 19
 // BUCKETS-NEXT: in buckets 3 3 3 3

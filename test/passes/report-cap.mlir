@@ -1,5 +1,5 @@
-// What exceeds its memory cap is shown beside what does not, and refused then:
-// one line a pipeline, and a status that is not zero.
+// A pipeline above its memory cap is reported beside the others, and then
+// refused: one line per pipeline, and a status that is not zero.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=2 -o /dev/null 2> %t.err | FileCheck %s --check-prefix=REPORT
 // RUN: grep -c error: %t.err | FileCheck %s --check-prefix=COUNT

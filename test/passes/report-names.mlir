@@ -1,5 +1,5 @@
-// A name may be any bytes. Titles and tables, pictures and traces show what is
-// not a character, and what a terminal obeys, as \xNN.
+// A name may have any bytes. Titles, tables, pictures and traces show bytes
+// that are no character, or that control a terminal, as \xNN.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | sed 's/("gpipe")/("mine\\1B\\FE", {concatenation = "c\\0A\\FD"})/' > %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-print-timeline -o /dev/null | FileCheck %s --check-prefix=TITLE

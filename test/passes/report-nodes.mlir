@@ -1,11 +1,12 @@
-// A machine of nodes: what messages take within one and between two.
+// A machine with nodes: times of messages within a node and between two.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=GRID
 
-// Two nodes of two: P0 and P1 are on one, P2 and P3 on the other. Eight actions of
-// 1 ms; there and back a message of 5 ms between nodes and in each 1 ms on its way
-// after 0.525 ms that it occupies its sender.
+// Two nodes of two devices: P0 and P1 are on one, P2 and P3 on the other. A step
+// has eight actions of 1 ms. Forth and back, there is a message of 5 ms between
+// nodes, and one of 1 ms within each node, which occupies its sender for 0.525 ms
+// before it travels.
 // CHECK: pipeline four
 // CHECK: p2p 5 ms
 // CHECK-NEXT: devices of a node 2
@@ -24,8 +25,8 @@ chimera.pipeline @four on @nodes stages(4) micro_batches(1) schedule("gpipe") {
   chimera.stage 3 cost <forward = 1000000, backward = 1000000> bytes <weights = 64, optimizer = 0, stash = 8, boundary = 1048576>
 }
 
-// Nodes of two have the two workers of a copy each, so all-reduces are between
-// nodes. Here a pipeline of its own link has that everywhere.
+// A node has the two workers of a copy, so all-reduces are between nodes. In a
+// pipeline with a link of its own, that link is used everywhere.
 // CHECK: pipeline copies
 // CHECK: p2p 7 ns
 // CHECK-NEXT: devices of a node 2
@@ -37,8 +38,8 @@ chimera.pipeline @copies on @nodes stages(2) micro_batches(1) schedule("gpipe")
   chimera.stage 1 cost <forward = 1000000, backward = 1000000> bytes <weights = 64, optimizer = 0, stash = 8, boundary = 1048576>
 }
 
-// A worker a copy: both copies are on one node, whose all-reduces take what its
-// link does: 2 messages of 1.001 ms for a few bytes.
+// One worker per copy: both copies are on one node. Its all-reduces use the node's
+// link: 2 messages of 1.001 ms for a few bytes.
 // CHECK: pipeline alone
 // CHECK: all-reduce of the gradient, by stage 2.002 ms
 chimera.pipeline @alone on @nodes stages(1) micro_batches(1) schedule("gpipe")

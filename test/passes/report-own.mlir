@@ -1,4 +1,4 @@
-// A schedule of one's own is reported as any other, without formulas.
+// The user's own schedule is reported like any other, without formulas.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | sed 's/("1f1b")/("mine", {shape = "v"})/' > %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-report=forward=2 -o /dev/null | FileCheck %s --implicit-check-not=formula

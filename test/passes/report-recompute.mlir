@@ -1,4 +1,4 @@
-// Where each forward stands straight before its backward nothing is recomputed,
+// If each forward comes directly before its backward, nothing is recomputed,
 // and the report says so.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s

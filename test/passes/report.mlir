@@ -1,4 +1,4 @@
-// Sizes, times, bubbles, memory and bounds; formulas where they hold.
+// Sizes, times, bubbles, memory and bounds; formulas if they hold.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1" -o /dev/null | FileCheck %s --check-prefix=TABLE
 // RUN: chimera-opt %s --chimera-to-allocated --chimera-report="format=table forward=1" -o /dev/null | FileCheck %s --check-prefixes=TABLE,ALLOCATED
@@ -46,7 +46,7 @@
 // TABLE-NOT: formula
 // TABLE: weight gradient 1
 
-// A message that takes time leaves the formulas.
+// With messages that take time, the formulas no longer hold.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages p2p=1" -o /dev/null | FileCheck %s --check-prefix=P2P
 // P2P: unit of time slot
 // P2P-NEXT: forward (f) 1
@@ -63,14 +63,14 @@
 chimera.pipeline @d4 stages(4) micro_batches(8) schedule("chimera") data_parallel(3)
 chimera.pipeline @split stages(2) micro_batches(2) schedule("1f1b") split_backward
 
-// Something simpler does the same.
+// A simpler schedule does the same.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s --check-prefix=NOTE
 // NOTE: pipeline whole
 // NOTE: options pipelines = 4, concatenation = direct
 // NOTE: note with as many pipelines as stages every worker holds the whole model: plain data parallelism does the same without messages
 chimera.pipeline @whole stages(4) micro_batches(4) schedule("chimera", {pipelines = 4})
 
-// Steps that overlap: two of them are timed, and what one takes in between.
+// Steps that overlap: two of them are timed, and the steady step between them.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=STEADY
 // STEADY: pipeline endless
 // STEADY: steps that overlap, shown 2{{$}}

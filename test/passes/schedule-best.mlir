@@ -1,5 +1,5 @@
-// Options that are left open: the setting with which a step takes least time, by
-// the stages' own costs, and of those that fit the cap. Partition says which.
+// Options that are left open: the setting with the shortest step, by the stages'
+// own costs, among those that fit the cap. Partition writes it.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/best.mlir --chimera-partition | FileCheck %s --check-prefix=BEST
@@ -8,12 +8,12 @@
 // BEST: @more {{.*}}schedule("chimera", {concatenation = "direct", pipelines = 4 : i64})
 // BEST: @capped {{.*}}schedule("chimera", {concatenation = "direct", pipelines = 2 : i64})
 
-// It is the program of the setting, to the last byte.
+// The program equals that of the explicit setting, to the last byte.
 // RUN: chimera-compile - -o %t/open < %t/open.mlir
 // RUN: sed 's|"best"|"halving"|' %t/open.mlir | chimera-compile - -o %t/set
 // RUN: cmp %t/open %t/set
 
-// A report names a better setting, where there is one.
+// A report names a better setting, if there is one.
 // RUN: chimera-opt %t/reported.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=NOTE
 // NOTE-LABEL: direct: chimera
 // NOTE: note {{.*}}concatenation = {{.*}} would take {{[0-9.]+}} % of the time for a step, and no worker hold more

@@ -1,4 +1,4 @@
-// Which numbers of stages, workers and micro-batches a schedule refuses.
+// Numbers of stages, workers and micro-batches that schedules refuse.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --split-input-file --verify-diagnostics
 
@@ -8,24 +8,24 @@ chimera.pipeline @a stages(4) micro_batches(4) schedule("interleaved-1f1b") work
 
 // -----
 
-// A scheme of one stage a worker.
+// A scheme with one stage per worker.
 // expected-error@below {{schedule "1f1b" (any D >= 1, S = D, any N >= 1): expected as many stages as workers (2), got 4}}
 chimera.pipeline @a stages(4) micro_batches(4) schedule("1f1b") workers(2)
 
 // -----
 
-// Stages that do not divide.
+// The workers do not divide the stages.
 // expected-error@below {{expected a number of stages that is a multiple of the 4 workers, got 6}}
 chimera.pipeline @a stages(6) micro_batches(4) schedule("interleaved-1f1b") workers(4)
 
 // -----
 
-// Micro-batches that make no equal groups.
+// Micro-batches that do not form equal groups.
 // expected-error@below {{expected micro-batches that 2 groups, one for each 4 of them, share equally, got 9: use 8 or 10}}
 chimera.pipeline @a stages(8) micro_batches(9) schedule("interleaved-1f1b") workers(4)
 
 // -----
 
-// A V of other than two stages a worker.
+// A V placement with another number than two stages per worker.
 // expected-error@below {{expected two stages for each of the 8 workers, got 8 stages}}
 chimera.pipeline @a stages(8) micro_batches(8) schedule("zb-v")

@@ -1,4 +1,4 @@
-// A step that unroll would not make: hand-written ones come here.
+// Hand-written steps that unroll would not make.
 //
 // RUN: chimera-opt %s --chimera-schedule --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
 
@@ -24,7 +24,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// No such stage, pipeline or micro-batch, and the half of a whole backward.
+// A stage, pipeline or micro-batch that does not exist, and half of a whole
+// backward.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -159,7 +160,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Communicated already.
+// Already communicated.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -176,7 +177,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A backward that takes the stash of a later forward: MLIR's dominance check is
+// A backward that uses the stash of a later forward. MLIR's dominance check is
 // the dependency check of the new order.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("1f1b") {
   chimera.stage 0 cost <forward = 1, backward = 1>

@@ -1,5 +1,5 @@
 // Orders that are given as text: looped breadth-first (Lamy-Poirier, "Breadth-First
-// Pipeline Parallelism", MLSys'23), and one of whole and split backwards.
+// Pipeline Parallelism", MLSys'23), and one with whole and split backwards.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/breadth-first.mlir --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o %t/out | FileCheck %s --check-prefix=BREADTH --match-full-lines
@@ -10,7 +10,7 @@
 // RUN: chimera-opt %examples/order.mlir --chimera-timeline -o %t/out | FileCheck %s --check-prefix=EXAMPLE
 // EXAMPLE: makespan 11
 
-// What is written is read as it was written.
+// A written order is read back unchanged.
 // RUN: chimera-opt %t/mixed.mlir --chimera-to-scheduled --chimera-write-order -o %t/written
 // RUN: FileCheck %s --check-prefix=WRITTEN --match-full-lines < %t/written
 // RUN: chimera-opt %t/written --chimera-to-allocated --chimera-write-order | diff %t/written -
@@ -114,7 +114,7 @@ chimera.pipeline @breadth_first stages(8) micro_batches(8) workers(4) {
 }
 
 //--- mixed.mlir
-// Whole backwards on stage 1, split ones on stage 0 but for that of micro-batch 1.
+// Whole backwards on stage 1; split ones on stage 0, except that of micro-batch 1.
 chimera.pipeline @mixed stages(2) micro_batches(3) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1, 2]
   chimera.order 0 "F0 F1 I0 F2 B1 I2 W0 W2"
@@ -122,7 +122,7 @@ chimera.pipeline @mixed stages(2) micro_batches(3) {
 }
 
 //--- recomputed.mlir
-// A recompute that is not where chimera-recompute would put it.
+// A recompute at another position than chimera-recompute would choose.
 chimera.pipeline @recomputed stages(2) micro_batches(2) recompute([0]) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 R0 R1 B0 B1"

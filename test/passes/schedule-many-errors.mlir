@@ -1,4 +1,4 @@
-// Violations are reported whole up to twenty, then counted.
+// Up to twenty violations are reported in full; more are only counted.
 //
 // RUN: not chimera-opt %s --mlir-print-op-on-diagnostic=false --chimera-verify-scheduled 2>&1 | FileCheck %s
 

@@ -1,14 +1,14 @@
-// What a scheme cannot do, and what is possible instead.
+// Settings that a scheme refuses, and the possible ones.
 //
 // RUN: chimera-opt %s --chimera-partition --split-input-file --verify-diagnostics
 
-// A scheme that nobody knows.
+// An unknown scheme.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "typhon"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("typhon")
 
 // -----
 
-// Another name of one that there is.
+// Another name of an existing scheme.
 // expected-error@below {{pipedream-2bw, got "dapple": did you mean 1f1b?}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("dapple")
 
@@ -19,25 +19,26 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("ScheduleInterleaved1F1B
 
 // -----
 
-// A slip.
+// A typing error.
 // expected-error@below {{pipedream-2bw, got "chimaera": did you mean chimera?}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// One that papers have is no slip.
+// A scheme from the literature that is not supported yet. The message does not
+// suggest a similar name.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-h1", which is not supported yet: give its placement and its order (chimera.direction, chimera.order)}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-h1")
 
 // -----
 
-// Nor is one that is only a little like another.
+// No name is suggested if the given one is not similar to any.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-x9"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-x9")
 
 // -----
 
-// An option that the scheme does not know.
+// An option that this scheme does not have.
 // expected-error@below {{schedule "gpipe" (any D >= 1, S = D, any N >= 1): expected no options, got "pipelines"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("gpipe", {pipelines = 4})
 
@@ -48,13 +49,13 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("pipedream", {concatenat
 
 // -----
 
-// An option that no scheme knows.
+// An option that no scheme has.
 // expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected one of the options pipelines, concatenation, got "speed"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {speed = "warp"})
 
 // -----
 
-// A value that the option does not take.
+// A value that the option does not have.
 // expected-error@below {{expected concatenation to be direct, eager, doubling, fine-tuned-doubling or halving, or best, got "tripling"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {concatenation = "tripling"})
 
@@ -86,7 +87,7 @@ chimera.pipeline @p stages(5) micro_batches(8) schedule("chimera", {pipelines = 
 
 // -----
 
-// Neither a number nor a word.
+// The option is neither a number nor a string.
 // expected-error@below {{expected an integer or a string for the schedule's option "pipelines", got [4]}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = [4]})
 

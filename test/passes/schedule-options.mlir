@@ -1,4 +1,4 @@
-// A schedule's options: spelled in the description, kept in a round trip, taken
+// A schedule's options: written in the description, kept in a round trip, used
 // by the scheme.
 //
 // RUN: split-file %s %t
@@ -23,7 +23,7 @@
 // PAIRS: P0   F01 =
 // PAIRS: makespan 28 (forward 1, backward 2, p2p 0)
 
-// Half of that, with a half for each whole.
+// Half of that, with two halves instead of each backward.
 // HALVES: P0   F0  F2
 // HALVES: makespan 14 (forward 1, backward 2, p2p 0)
 

@@ -1,5 +1,5 @@
-// Steps that overlap: each section is brought into the order of its part of the
-// schedule, and an update stands right behind the gradient that it takes.
+// Steps that overlap: each section gets the order of its part of the schedule.
+// An update comes directly after the gradient that it uses.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s --check-prefix=FIRST
@@ -35,7 +35,7 @@
 // FIRST-NEXT: chimera.copy pipeline 0 stage 1 on 1
 chimera.pipeline @each stages(3) micro_batches(3) schedule("pipedream") data_parallel(2) split_backward
 
-// One update: behind all actions, sums threaded through the backwards.
+// One update, after all actions. Sums are threaded through the backwards.
 // CHECK-LABEL: @step
 // CHECK: chimera.step
 // CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0({{[^,]*}}, {{[^,]*}}, {{[^,]*}}) :

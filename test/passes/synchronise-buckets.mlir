@@ -1,5 +1,5 @@
-// Gradients in buckets of at most so many bytes: cut behind the last
-// contribution, an all-reduce each, joined before the update.
+// Gradients in buckets of limited size: cut after the last contribution, one
+// all-reduce for each bucket, joined before the update.
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
 
@@ -24,21 +24,22 @@ chimera.pipeline @chimera stages(2) micro_batches(2) schedule("chimera") bucket_
 
 // -----
 
-// One bucket is no bucket.
+// A single bucket is not cut.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK-NOT: chimera.split
 chimera.pipeline @one stages(2) micro_batches(2) schedule("chimera") bucket_bytes(64)
 
 // -----
 
-// What is not reduced is not cut: one pipeline, one copy.
+// Gradients that are not reduced are not cut: one pipeline, one copy.
 // CHECK-LABEL: chimera.pipeline @alone
 // CHECK-NOT: chimera.split
 chimera.pipeline @alone stages(2) micro_batches(2) schedule("1f1b") bucket_bytes(8)
 
 // -----
 
-// The middle one of three stages stands twice on its worker: reduced whole.
+// Both replicas of the middle one of three stages are on one worker, so its
+// gradient is reduced as a whole.
 // CHECK-LABEL: chimera.pipeline @odd
 // CHECK: chimera.worker 1
 // CHECK-NOT: chimera.split
@@ -49,7 +50,7 @@ chimera.pipeline @odd stages(3) micro_batches(4) schedule("chimera") bucket_byte
 
 // -----
 
-// An update for each micro-batch, each of its own buckets.
+// One update per micro-batch, each with buckets of its own.
 // CHECK-LABEL: chimera.pipeline @each
 // CHECK: chimera.backward pipeline 0 stage 1 micro_batch 0
 // CHECK: chimera.split pipeline 0 stage 1

@@ -5,7 +5,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// What is summed is made by no action.
+// The summed value is not the result of an action.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %g = "gradient"() : () -> !chimera.weight_gradient<1>
@@ -17,7 +17,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// By an action that is placed nowhere.
+// The summed value is the result of an action without a worker.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
@@ -31,7 +31,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// By another all-reduce.
+// The summed value is the result of another all-reduce.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>)
@@ -46,7 +46,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The sum of the losses is reported, not used.
+// The sum of the losses is only reported, never used.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %e = "values"() : () -> !chimera.loss<1>
@@ -59,7 +59,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// More buckets than an instruction has results.
+// More buckets than an instruction can have results.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(15) {
   chimera.step {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)

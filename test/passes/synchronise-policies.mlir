@@ -2,8 +2,8 @@
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
 
-// Eager: behind the last backward of each stage and what is sent of it, on the
-// middle workers too, where no idle time is left.
+// Eager: after the last backward of each stage and its sends, also on the
+// middle workers, which have no idle time left.
 // CHECK-LABEL: chimera.pipeline @eager
 // CHECK: chimera.worker 0
 // CHECK: chimera.forward pipeline 1 stage 3 micro_batch 3
@@ -24,9 +24,9 @@ chimera.pipeline @eager stages(4) micro_batches(4) schedule("chimera") all_reduc
 
 // -----
 
-// Where there is idle time: stage 3 on worker 0 starts before the last backward
-// of stage 0, stage 2 on worker 1 behind that of stage 1 (Fig. 5 of the Chimera
-// paper).
+// eager_opt, if there is idle time: stage 3 on worker 0 starts before the last
+// backward of stage 0, and stage 2 on worker 1 starts after that of stage 1
+// (Fig. 5 of the Chimera paper).
 // CHECK-LABEL: chimera.pipeline @opt
 // CHECK-SAME: all_reduce(eager_opt)
 // CHECK: chimera.worker 0
@@ -42,8 +42,8 @@ chimera.pipeline @opt stages(4) micro_batches(4) schedule("chimera") all_reduce(
 
 // -----
 
-// Costs decide, not numbers of stages: where stage 0 is so slow that nothing is
-// left of the idle time, stage 3 starts no earlier than that.
+// Costs decide, not numbers of stages: stage 0 is so slow that no idle time is
+// left, so stage 3 starts no earlier than stage 0.
 // CHECK-LABEL: chimera.pipeline @costs
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
@@ -59,9 +59,9 @@ chimera.pipeline @costs stages(4) micro_batches(4) schedule("chimera") all_reduc
 
 // -----
 
-// One order at all members: stages 0 and 1 have the same ones here, and stage 1
-// is complete first. So worker 0, whose part of stage 0 is ready before that of
-// stage 1, starts it behind that.
+// All members use the same order. Stages 0 and 1 have the same members here,
+// and stage 1 is complete first. So worker 0 starts stage 0 after stage 1,
+// although its own part of stage 0 is ready earlier.
 // CHECK-LABEL: chimera.pipeline @members
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 2

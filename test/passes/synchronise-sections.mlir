@@ -3,8 +3,8 @@
 // RUN: chimera-opt %s --chimera-to-synchronised | FileCheck %s
 
 // CHECK-LABEL: @each
-// Reductions of gradients stand where their updates do: started and awaited
-// behind each backward. That of the losses is behind all.
+// Reductions of gradients are at their updates: started and awaited after each
+// backward. The reduction of the losses comes last.
 // CHECK: chimera.step
 // CHECK: %[[G:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
 // CHECK: %[[T:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1(%[[G]])
@@ -16,8 +16,8 @@
 // CHECK-NEXT: chimera.yield
 chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_parallel(2)
 
-// One update a step: starts behind all actions in the order in which sums are
-// complete, each wait before its update.
+// One update per step: all-reduces start after all actions, in the order in
+// which sums are complete. Each wait is before its update.
 // CHECK-LABEL: @step
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
@@ -34,8 +34,8 @@ chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_par
 chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2)
 
 
-// A stage's last backward is its worker's last action of the section: right
-// behind it is behind all of them.
+// A stage's last backward is its worker's last action of the section, so
+// directly after it is after all actions.
 // CHECK-LABEL: @eager
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1 on 1
@@ -46,7 +46,7 @@ chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data
 // CHECK-NEXT: chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] on 0
 chimera.pipeline @eager stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2) all_reduce(eager)
 
-// No idle time is looked for: as lazy.
+// Steps that overlap are not searched for idle time: the same as lazy.
 // CHECK-LABEL: @opt
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0

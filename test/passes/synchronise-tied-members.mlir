@@ -1,6 +1,6 @@
 // Placed by hand: the rest of stage 0 and all of stage 1 have the same members,
-// so the first starts behind the second's start; what is tied has others and
-// starts before. The split is made before both.
+// so the first starts after the second. The tied matrix has other members and
+// starts before. The split comes before both.
 //
 // RUN: chimera-opt %s --chimera-verify-scheduled --chimera-communicate --chimera-synchronise --chimera-verify-synchronised --chimera-project --chimera-allocate --chimera-verify-program -o %t
 // RUN: chimera-opt %s --chimera-verify-scheduled --chimera-communicate --chimera-synchronise | FileCheck %s

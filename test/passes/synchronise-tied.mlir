@@ -1,13 +1,14 @@
-// The gradient of a tied embedding: one all-reduce over the workers of first and
-// last stage, which a worker starts behind the later of both.
+// The gradient of a tied embedding: one all-reduce over the workers of the first
+// and the last stage. A worker starts it after the later of its two
+// contributions.
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-allocated --split-input-file | FileCheck %s --check-prefix=PLACES
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// Worker 0 has stage 0 of pipeline 0 and stage 1 of pipeline 1. The sum lies in
-// the place of the first contribution and goes to that of the second.
+// Worker 0 has stage 0 of pipeline 0 and stage 1 of pipeline 1. The sum is in
+// the bytes of the first contribution and is copied to those of the second.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 1 stage 1
@@ -40,8 +41,8 @@ chimera.pipeline @chimera of @m stages(2) micro_batches(2) schedule("chimera")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// In buckets, each cut out of its piece: 80 bytes are tied. The first
-// contribution's are joined once the second has them.
+// In buckets, each cut from its piece: 80 bytes are tied. The pieces of the
+// first contribution are joined after the second one has the sum.
 // CHECK-LABEL: chimera.pipeline @buckets
 // CHECK: chimera.worker 0
 // CHECK: %[[F:.*]]:2 = chimera.split pipeline 0 stage 0
@@ -62,7 +63,7 @@ chimera.pipeline @buckets of @m stages(2) micro_batches(2) schedule("chimera")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// A worker that has one of both stages gives one contribution.
+// A worker that has only one of both stages gives one contribution.
 // CHECK-LABEL: chimera.pipeline @line
 // CHECK: chimera.worker 0
 // CHECK: chimera.all_reduce_start stage 0 tied 2 width 1 workers [0, 2] keys [0, 0](%{{[^,]*}})

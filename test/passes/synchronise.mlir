@@ -1,9 +1,10 @@
 // RUN: chimera-opt %s --chimera-to-synchronised --split-input-file | FileCheck %s
 
-// Lazy: behind all actions every worker starts all its all-reduces, in the order
-// in which sums are complete: that of the losses, then later stages first. It
-// waits for each before the step that needs it, for the losses last. `workers`
-// and `keys` list the fold: pipeline 0's replica of stage 1 sits on worker 1.
+// Lazy: after all actions every worker starts all its all-reduces, in the order
+// in which sums are complete: the losses first, then later stages first. It
+// waits for each before the step that needs it, and for the losses last.
+// `workers` and `keys` list the fold: pipeline 0's replica of stage 1 is on
+// worker 1.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: %[[G10:.*]], %{{.*}} = chimera.backward pipeline 1 stage 1 {{.*}} on 0
 // CHECK: %[[G01:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 {{.*}} on 1
@@ -31,8 +32,8 @@ chimera.pipeline @chimera stages(2) micro_batches(2) schedule("chimera")
 
 // -----
 
-// One worker gives the losses of all micro-batches; a gradient without replicas
-// goes to its step as it is.
+// One worker has the losses of all micro-batches. A gradient without other
+// replicas is used directly.
 // CHECK-LABEL: chimera.pipeline @linear
 // CHECK: %[[G1:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 2 on 1
 // CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 2 on 0
@@ -44,7 +45,7 @@ chimera.pipeline @linear stages(2) micro_batches(3) schedule("1f1b")
 
 // -----
 
-// Copies of the group take part, though nothing is reduced inside one.
+// Copies of the group take part, although nothing is reduced within one copy.
 // CHECK-LABEL: chimera.pipeline @copies
 // CHECK: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.loss<8>)
 // CHECK-NEXT: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.weight_gradient<64>)

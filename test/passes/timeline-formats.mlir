@@ -1,4 +1,4 @@
-// Each form of the timeline, of two pipelines in one document.
+// Each form of the timeline, with two pipelines in one document.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=text -o /dev/null | FileCheck %s --check-prefix=TEXT
 // TEXT: look: chimera, 4 stages, 4 micro-batches
@@ -6,7 +6,7 @@
 // TEXT: uneven: 1f1b, 2 stages, 2 micro-batches
 // TEXT-NEXT: t  0  1  2  3  4  5{{$}}
 
-// The stages' own costs; a message takes time beside them.
+// The stages' own costs, with messages that take time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=1" -o /dev/null | FileCheck %s --check-prefix=STAGES
 // STAGES: uneven: 1f1b, 2 stages, 2 micro-batches
 // STAGES-NEXT: t 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20{{$}}
@@ -16,7 +16,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=uniform forward=2" -o /dev/null | FileCheck %s --check-prefix=UNIFORM
 // UNIFORM: makespan {{[0-9]+}} (forward 2, backward 4, p2p 0)
 
-// Text has the unit of its times, and all their digits.
+// Text shows the unit of its times, and all their digits.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=20000 unit=us" -o /dev/null | FileCheck %s --check-prefix=UNIT
 // UNIT: uneven: 1f1b, 2 stages, 2 micro-batches
 // UNIT: makespan 180000 us (forward 20000 us, backward 40000 us, p2p 0 us)
@@ -24,8 +24,8 @@
 // RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: makespan 19 ns (forward 1 ns to 2 ns, backward 3 ns to 6 ns, p2p 0 ns)
 
-// Wider lines are folded: to a given width, to the terminal's, or to 160
-// characters where the output is no terminal.
+// Wide lines are folded: at a given width, at the terminal's width, or at 160
+// characters if the output is not a terminal.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=20 -o /dev/null | FileCheck %s --check-prefix=FOLDED
 // FOLDED: look: chimera, 4 stages, 4 micro-batches
 // FOLDED-NEXT: slot 0 1 2 3 4{{$}}
@@ -45,8 +45,8 @@
 // LINES: t 0 1 2 {{.*}} 37 38{{$}}
 // LINES: t 39 40 {{.*}} 77{{$}}
 
-// A picture is XML, has a box with its words for every action, and is the same
-// every time.
+// A picture is XML, has a labelled box for every action, and is the same every
+// time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg output=%t.svg" -o /dev/null
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=svg -o /dev/null > %t.again
 // RUN: cmp %t.svg %t.again
@@ -59,8 +59,8 @@
 // SVG: <title>backward of micro-batch 3, stage 0, pipeline 1 (up), P3, slot 9</title>
 // SVG: uneven: 1f1b, 2 stages, 2 micro-batches
 
-// A trace is JSON with one complete event an action, an arrow a message, and
-// the bytes of each worker.
+// A trace is JSON with one complete event per action, one arrow per message,
+// and the bytes of each worker.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace" -o /dev/null > %t.json
 // RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); x = [e for e in d['traceEvents'] if e['ph'] == 'X']; print(len(x), {e['args']['worker'] == e['tid'] for e in x}, sorted({k for e in x for k in e['args']}), max(e['ts'] + e['dur'] for e in x))" %t.json | FileCheck %s --check-prefix=JSON
 // JSON: 40 {True} ['kind', 'micro_batch', 'pipeline', 'stage', 'worker'] 10
@@ -72,7 +72,7 @@
 // TRACE: {"name":"thread_name","ph":"M","pid":0,"tid":3,"args":{"name":"P3"}}
 // TRACE: {"name":"backward 3","cat":"backward","ph":"X","ts":9,"dur":1,"pid":0,"tid":3,"args":{"worker":3,"kind":"backward","pipeline":1,"stage":0,"micro_batch":3}}
 
-// Nanoseconds are thousandths of what a trace counts in; microseconds are it.
+// A trace counts in microseconds, so nanoseconds are thousandths.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace forward=500 unit=ns" -o /dev/null | FileCheck %s --check-prefix=NS
 // NS: "look":"costs are in ns"
 // NS: "name":"backward 2","cat":"backward","ph":"X","ts":2.0,"dur":1.0
@@ -85,7 +85,7 @@
 // RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages" -o /dev/null | FileCheck %s --check-prefix=AXIS
 // AXIS: class="axis"{{.*}}>time in ns</text>
 
-// The help has the tables.
+// The help text has the tables.
 // RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
 // HELP: --chimera-print-timeline
 // HELP: Form of the timeline: text (the grid of the Chimera paper), svg (a picture), chrome-trace (JSON for

@@ -1,5 +1,5 @@
-// Parts of a backward are equal wherever a time has a fraction, whatever other
-// options say.
+// If a time has a fraction, the parts of a backward are still equal, whatever
+// the other options are.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 backward=0.5" -o /dev/null | FileCheck %s --check-prefixes=HALVES,NOW
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 backward=0.5 p2p=0.25" -o /dev/null | FileCheck %s --check-prefixes=HALVES,LATER
@@ -8,7 +8,7 @@
 // NOW-SAME: 0)
 // LATER-SAME: 0.25)
 
-// A half of a half, of each half of a micro-batch, and its recompute.
+// A half of each half of a micro-batch, and its recompute.
 // HALVES: halving: chimera
 // HALVES-NEXT: t 0 0.125 0.25
 // HALVES: (forward 0.5, input gradient 0.25, weight gradient 0.25, recompute 0.5, p2p
@@ -16,7 +16,7 @@
 // HALVES-NEXT: t 0 0.{{2?}}5
 // HALVES: (forward 0.5, backward 0.5, p2p
 
-// A weight gradient that is given is as it is; so is its part.
+// A given time of weight gradients is not changed; neither is its part.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 backward=0.5 weight-gradient=0.1" -o /dev/null | FileCheck %s --check-prefix=GIVEN
 // GIVEN-COUNT-2: input gradient 0.4, weight gradient 0.1
 

@@ -1,5 +1,5 @@
-// Traces that are not of the pipeline, and options that do not go with one.
-// What a trace may lack is in test/compiler/schedule/timeline/MeasuredTest.cpp.
+// Traces of another pipeline, and options that do not fit a trace.
+// test/compiler/schedule/timeline/MeasuredTest.cpp tests faults of traces.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages copy=1" 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: error: chimera-print-timeline: expected measured beside copy, got copy=1 alone
@@ -36,7 +36,7 @@
 // RUN: sed 's/"1f1b"/"pipedream"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FLUSH
 // FLUSH: {{.*}}.json: expected micro-batches of 3 steps or more, as a run of 3 steps has with --trace-steps 2, got those of 1
 
-// Another pipeline's trace.
+// The trace of another pipeline.
 // RUN: sed 's/"1f1b"/"gpipe"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: {{.*}}.json: expected forward of pipeline 0, stage 1, micro-batch 1 before backward of pipeline 0, stage 1, micro-batch 0 on P1, got another order
 // RUN: sed 's/@p/@q/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=OTHER

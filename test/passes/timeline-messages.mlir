@@ -1,4 +1,4 @@
-// Where the ends of messages take time, every form of the timeline shows when.
+// If the ends of messages take time, every form of the timeline shows it.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2" -o /dev/null | FileCheck %s --check-prefix=TEXT --match-full-lines
 // TEXT: p: 1f1b, 2 stages, 2 micro-batches
@@ -21,14 +21,14 @@
 // SVG: <title>send activation 0 to P1, P0, time 2 to 3</title><rect class="message"
 // SVG: <title>receive gradient 0 from P1, P0, time 14 to 16</title>
 
-// Events of a category of their own.
+// Events in a category of their own.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us format=chrome-trace output=%t.json" -o /dev/null
 // RUN: FileCheck %s --check-prefix=TRACE < %t.json
 // TRACE: {"name":"send activation 0 to P1","cat":"message time","ph":"X","ts":2,"dur":1,"pid":0,"tid":0}
 // TRACE: {"name":"receive activation 0 from P0","cat":"message time","ph":"X","ts":4,"dur":2,"pid":0,"tid":1}
 
-// Such a trace is read as if it had run. Only what is predicted has boxes, as
-// no run measures how much of a receive is not a wait.
+// Such a trace is read as if it were measured. Only the prediction has boxes,
+// because a run cannot measure which part of a receive is not a wait.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us measured=%t.json" -o /dev/null | FileCheck %s --check-prefix=SAME
 // SAME: waits: no differences
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us measured=%t.json format=svg" -o /dev/null | FileCheck %s --check-prefix=BESIDE
@@ -36,8 +36,8 @@
 // BESIDE-COUNT-8: <title>{{send|receive}} {{.*}}<rect class="message"
 // BESIDE-NOT: <rect class="message"
 
-// Where only sends take time there are only sends; and where no end does, and
-// in slots, nothing is shown of messages.
+// If only sends take time, only sends are shown. If no end takes time, and in
+// slots, messages are not shown.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 send=1" -o /dev/null | FileCheck %s --check-prefix=SEND --implicit-check-not="<"
 // SEND: P0 F0 = > F1 = >
 // SEND: messages (> send, {{.}} receive) occupy workers for 2 2 of their idle time

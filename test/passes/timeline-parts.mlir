@@ -1,4 +1,4 @@
-// Times need not be whole: all are shown in their unit, with fractions.
+// Times need not be whole. All are shown in their unit, with fractions.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2.0 p2p=0.5" -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=remark
 // CHECK: p: 1f1b, 2 stages, 2 micro-batches
@@ -29,7 +29,7 @@
 // REPORT: "p2p": 3,
 // REPORT: "send": 0.2,
 
-// A number that is whole is, however it is written.
+// A whole number is whole, however it is written.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1e0 backward=0.2e1 p2p=30.0e-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHOLE --implicit-check-not=remark
 // WHOLE: forward 1, backward 2, p2p 3
 //

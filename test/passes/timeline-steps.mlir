@@ -1,4 +1,4 @@
-// Timelines of what runs in ranges, in parts, again, and over steps.
+// Timelines with ranges, parts, recomputes and several steps.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=1 -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 format=chrome-trace" -o /dev/null | FileCheck %s --check-prefix=TRACE

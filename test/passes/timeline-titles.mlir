@@ -1,5 +1,5 @@
-// A title spells words as a description may: in quotes where they are no words
-// to its parser.
+// A title writes words as a description may: in quotes if the parser does not
+// accept them as words.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s

@@ -1,4 +1,4 @@
-// What a partitioned pipeline must be: hand-written ones come here.
+// Hand-written pipelines that partition would not make.
 //
 // RUN: chimera-opt %s --chimera-unroll --verify-diagnostics --split-input-file -o /dev/null
 
@@ -15,7 +15,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Unrolled already.
+// Already unrolled.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -26,7 +26,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Projected already.
+// Already projected.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -121,7 +121,8 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Both updates of worker 0 would want the sum of what is tied in their place.
+// Worker 0 has both stages, so both updates would need the tied sum in their
+// own bytes.
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gems") {
   chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>

@@ -2,8 +2,9 @@
 //
 // RUN: chimera-opt %s --chimera-unroll --split-input-file | FileCheck %s
 
-// A forward of two micro-batches loads, hands on and is labelled as both; on
-// the last stage it yields a loss for each. Every micro-batch has its backward.
+// A forward of two micro-batches has both in its loads, its output and its
+// label. On the last stage it yields one loss for each. Every micro-batch has a
+// backward of its own.
 // CHECK-LABEL: chimera.pipeline @doubled
 // CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 count 2 : !chimera.tokens<128>
 // CHECK-NEXT: %[[Y:.*]], %[[S0:.*]]:2 = chimera.forward pipeline 0 stage 0 micro_batch 0 count 2(%[[T]], {{.*}} -> (!chimera.activation<80>, !chimera.stash<30>, !chimera.stash<30>)
@@ -31,8 +32,8 @@ chimera.pipeline @doubled stages(2) micro_batches(3) schedule("gpipe") {
 
 // -----
 
-// A backward in two parts: a stash and a gradient for each, of half the bytes
-// (rounded up where a stash is odd).
+// A backward in two parts: each has a stash and a gradient of half the bytes
+// (rounded up if a stash is odd).
 // CHECK-LABEL: chimera.pipeline @halved
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 0({{.*}} -> (!chimera.activation<40>, !chimera.stash<16>, !chimera.stash<16>)
 // CHECK: %[[E:.*]], %[[S:.*]]:2 = chimera.forward pipeline 0 stage 1 micro_batch 0({{.*}} -> (!chimera.loss<8>, !chimera.stash<15>, !chimera.stash<15>)

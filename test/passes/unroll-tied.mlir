@@ -1,17 +1,19 @@
-// A head that multiplies by the token embedding: the gradients of first and last
-// stage are cut, the matrix's is summed over both and the rest as before.
+// A head that multiplies by the token embedding: the gradients of the first and
+// the last stage are cut. The matrix's piece is summed over both stages, the
+// rest as before.
 //
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --split-input-file | FileCheck %s
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// 20 elements of 8 bytes are tied: in front on stage 0, at the end on stage 1.
+// 20 elements of 8 bytes are tied: at the start on stage 0, at the end on stage
+// 1.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK: %[[LAST:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 1
 // CHECK: %[[FIRST:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 1
 // CHECK-NEXT: %[[A:.*]]:2 = chimera.split pipeline 0 stage 0(%[[FIRST]]) : ({{.*}}) -> (!chimera.weight_gradient<160>, !chimera.weight_gradient<{{[0-9]+}}>)
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.split pipeline 0 stage 1(%[[LAST]]) : ({{.*}}) -> (!chimera.weight_gradient<{{[0-9]+}}>, !chimera.weight_gradient<160>)
-// One pipeline of one copy has nothing else to sum.
+// One pipeline with one copy needs no other sum.
 // CHECK-NEXT: %[[T:.*]]:2 = chimera.all_reduce stage 0 tied 1 width 1(%[[A]]#0, %[[B]]#1)
 // CHECK-NEXT: chimera.all_reduce stage 1 width 1({{.*}} -> !chimera.loss<8>
 // CHECK-NEXT: %[[G1:.*]] = chimera.join pipeline 0 stage 1(%[[B]]#0, %[[T]]#1)
@@ -25,8 +27,8 @@ chimera.pipeline @one of @m stages(2) micro_batches(2) schedule("gpipe")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// For each pipeline first stage and last in turn; what is complete first is
-// updated first.
+// First and last stage alternate, for each pipeline. The stage that is complete
+// first is updated first.
 // CHECK-LABEL: chimera.pipeline @both
 // CHECK: %[[A:.*]]:2 = chimera.split pipeline 0 stage 0
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.split pipeline 0 stage 2
@@ -50,7 +52,7 @@ chimera.pipeline @both of @m stages(3) micro_batches(4) schedule("gems")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// One stage holds the matrix once.
+// A single stage has the matrix once.
 // CHECK-LABEL: chimera.pipeline @alone
 // CHECK-NOT: chimera.split
 chimera.pipeline @alone of @m stages(1) micro_batches(2) schedule("gpipe")

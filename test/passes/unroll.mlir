@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --split-input-file | FileCheck %s
 
-// One pipeline: every action of the step, sums that begin with the first
-// micro-batch and are threaded in the order of the others, no all-reduce of gradients where there is one replica.
+// One pipeline: every action of the step. Sums start with the first micro-batch and are
+// threaded through the others in order. With one replica, gradients have no all-reduce.
 // CHECK-LABEL: chimera.pipeline @whole
 // CHECK: chimera.step {
 // CHECK-NEXT: ^bb0(%[[W0:.*]]: !chimera.weights<64>, %[[O0:.*]]: !chimera.optimizer_state<128>, %[[W1:.*]]: !chimera.weights<64>, %[[O1:.*]]: !chimera.optimizer_state<128>):
@@ -25,8 +25,8 @@ chimera.pipeline @whole stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// A backward in halves: the input gradient hands its stash to the weight
-// gradient, which alone begins the sum.
+// A split backward: the input gradient passes its stash to the weight gradient, and
+// only the weight gradient starts the sum.
 // CHECK-LABEL: chimera.pipeline @split
 // CHECK: %[[E:.*]], %[[S1:.*]] = chimera.forward pipeline 0 stage 1
 // CHECK: %[[I1:.*]], %[[D:.*]] = chimera.input_gradient pipeline 0 stage 1 micro_batch 0(%[[S1]], %[[E]], %{{.*}})
@@ -38,8 +38,8 @@ chimera.pipeline @split stages(2) micro_batches(1) schedule("1f1b") split_backwa
 
 // -----
 
-// Two directions: each stage has two replicas, whose gradients are reduced,
-// later stages first. Every replica takes its own result.
+// Two directions: each stage has two replicas, whose gradients are reduced, later
+// stages first. Every replica has a result of its own.
 // CHECK-LABEL: chimera.pipeline @replicas
 // CHECK: %[[A:.*]]:2 = chimera.all_reduce stage 1 width 1(%{{.*}}, %{{.*}}) : (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.all_reduce stage 0 width 1(
@@ -52,7 +52,7 @@ chimera.pipeline @replicas stages(2) micro_batches(2) schedule("chimera")
 
 // -----
 
-// Copies of the group are replicas too: the width says how many.
+// Copies of the group are replicas, too: the width is their number.
 // CHECK-LABEL: chimera.pipeline @copies
 // CHECK: chimera.all_reduce stage 0 width 3(%{{[^,]*}}) : (!chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
 // CHECK-NEXT: chimera.all_reduce stage 0 width 3(%{{[^,]*}}) : (!chimera.loss<8>) -> !chimera.loss<8>

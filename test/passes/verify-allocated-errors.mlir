@@ -1,4 +1,4 @@
-// Buffers broken by hand.
+// Hand-made faults in buffers.
 //
 // RUN: chimera-opt %s --chimera-verify-allocated --verify-diagnostics --split-input-file -o /dev/null
 
@@ -19,7 +19,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Not allocated: neither arguments nor results.
+// Neither arguments nor results have buffers, so the worker is not allocated.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a buffer for each result}}
   chimera.worker 0 holds [0, 0] {
@@ -32,7 +32,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// No such buffers.
+// Buffers that do not exist.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a buffer for each result}}
   chimera.worker 0 holds [0, 0] arguments [-1, 2147483647] {
@@ -112,7 +112,8 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// By another buffer that shares a byte with theirs.
+// The tokens are overwritten through another buffer that shares a byte with
+// their buffer.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -133,7 +134,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The weights too are values that live in a place.
+// The weights are live values, too.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -176,7 +177,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// In a group too, and so does a receive.
+// A send in a group, and a receive, own their buffers until their waits, too.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -208,7 +209,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A sum in a place of its own: the contributions are needed until its wait.
+// A sum in a buffer of its own: the contributions are needed until its wait.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -238,7 +239,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The next step looks for the states in the buffers of the arguments.
+// The next step expects the states in the buffers of the arguments.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0, 1, 0] arguments [0, 1, 2, 3] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
@@ -256,8 +257,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Pieces that do not lie one behind another in the place of the whole, and a
-// whole that is used while its pieces are.
+// Pieces that do not follow one another in the bytes of the whole, and a whole
+// that is used while its pieces are.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):

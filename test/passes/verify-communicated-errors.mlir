@@ -1,5 +1,5 @@
-// Communication broken by edits, before all-reduces are split. What is checked of
-// channels is in verify-synchronised-errors.mlir.
+// Faults in communication, before all-reduces are split.
+// verify-synchronised-errors.mlir tests the checks of channels.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=SHARED
 // SHARED: error: 'chimera.forward' op expected values of worker 1, got one of worker 0
@@ -9,7 +9,7 @@
 // RUN: sed '/chimera.wait %%2 on 0/d' %t | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=WAIT
 // WAIT: error: 'chimera.post_send' op expected its transfer to be waited for once, got 0 uses
 //
-// A message is sent behind the wait for it: no run gets there.
+// A message is sent after the wait for it, so no run can reach the send.
 // RUN: sed -e "/post_send %%input_gradient_8 to 0/{h;d}" -e "/wait %%13 on 0/G" %t | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=LATE
 // LATE: error: 'chimera.post_send' op expected to stand before the wait of the receive that it meets
 // LATE: note: it meets this one on worker 0

@@ -1,4 +1,4 @@
-// Plans broken by edits.
+// Faults in plans.
 //
 // RUN: chimera-opt %s --chimera-to-partitioned -o %t
 // RUN: not chimera-opt %s --chimera-verify-partitioned 2>&1 | FileCheck %s --check-prefix=STAGES

@@ -1,4 +1,4 @@
-// Workers broken by edits.
+// Faults in workers.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: 'chimera.pipeline' op expected 2 workers, got 0: run chimera-project first

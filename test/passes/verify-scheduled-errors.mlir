@@ -1,8 +1,8 @@
-// Schedules broken by hand.
+// Hand-made faults in schedules.
 //
 // RUN: chimera-opt %s --chimera-verify-scheduled --allow-unregistered-dialect --verify-diagnostics --split-input-file -o /dev/null
 
-// What is right passes.
+// A right schedule passes.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -25,7 +25,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// And with two replicas.
+// A right schedule with two replicas passes, too.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -70,7 +70,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Projected: the workers are no step.
+// Already projected: there are workers instead of a step.
 // expected-error@below {{expected a step: run chimera-unroll first}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
@@ -145,7 +145,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// On another worker than the placement says.
+// On another worker than in the placement.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -201,7 +201,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2
 
 // -----
 
-// Nor over all copies.
+// Gradients that are not reduced over all copies.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -336,7 +336,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
 
 // -----
 
-// A sum that is reduced, but that no update takes: the update's is begun anew.
+// The reduced sum is not used by an update; the update's sum starts again.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -408,7 +408,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// A gradient from nowhere, and one that is lost.
+// A gradient without a source, and one that is lost.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -1,5 +1,5 @@
-// Steps that overlap, broken by an edit of a good schedule: each line changes
-// what it says, in the section of that name where it is not in all.
+// Steps that overlap, with a fault in a right schedule. Each command changes
+// what its comment says, in the section that it names or in all.
 //
 // RUN: sed 's/SCHEDULE/pipedream/' %s | chimera-opt --chimera-to-scheduled -o %t.each
 // RUN: sed 's/SCHEDULE/pipedream-2bw/' %s | chimera-opt --chimera-to-scheduled -o %t.step
@@ -11,11 +11,11 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1)/%%arg0)/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=OLDER
 // OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0, counted from the oldest that the section takes
 
-// And where a step has one version: newer ones.
+// If a step has one version, a backward reads newer weights than its forward.
 // RUN: sed '/epilogue {/,${/backward .* stage 0 micro_batch 1 /s/%%arg0,/%%arg1,/}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NEWER
 // NEWER: 'chimera.backward' op expected it to read version 0 of the weights of stage 0
 
-// A forward does.
+// A forward reads older weights.
 // RUN: sed '/forward .* stage 0 micro_batch 2 /s/%%arg2)/%%arg1)/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=FORWARD
 // FORWARD-COUNT-2: 'chimera.forward' op expected it to read version 2 of the weights of stage 0
 
@@ -23,17 +23,17 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg5/%%arg4/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STASH
 // STASH: 'chimera.backward' op expected the stash that micro-batch 1 left on stage 0
 
-// Stashes in flight change places.
+// The stashes in flight are exchanged.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=EXCHANGED
 // EXCHANGED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
 // EXCHANGED: 'chimera.yield' op expected value 5 to be the stash in flight, oldest first, of stage 0
 
-// One is dropped for one that was used.
+// One stash is replaced by one that was used.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+)/\1%%arg4/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=DROPPED
 // DROPPED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
 // DROPPED-NOT: error:
 
-// Weights, optimizer state and the activation are not handed on.
+// Weights, optimizer state and the activation are not carried over.
 // RUN: sed -E '/step \{/,/epilogue \{/s/yield %%[a-z_0-9]+/yield %%arg0/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS: 'chimera.yield' op expected value 0 to be one of the newest weights of stage 0
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){3})%%[a-z_0-9]+/\1%%arg3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STATE
@@ -41,31 +41,32 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){10})%%[a-z_0-9]+/\1%%arg10/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SENT
 // SENT: 'chimera.yield' op expected value 10 to be the activation that was sent last, for the next forward of stage 1
 
-// A forward takes what the section took, once more.
+// A forward uses an input of the section a second time.
 // RUN: sed -E '/step \{/,/epilogue \{/{/forward .* stage 1 micro_batch 2 /s/on 1\(%%[a-z_0-9]+/on 1(%%arg10/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUT
 // INPUT: 'chimera.forward' op expected the activation of micro-batch 2 from stage 0
 
-// And what was loaded for another.
+// A forward uses an input that was loaded for another.
 // RUN: sed '/epilogue {/,${s/load pipeline 0 stage 2 micro_batch 1 /load pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOAD
 // LOAD: 'chimera.forward' op expected the labels of pipeline 0, stage 2, micro-batch 1, got the labels of pipeline 0, stage 2, micro-batch 2
 
-// A backward takes another micro-batch's gradient or loss, or adds to the sum of
-// the micro-batch before, which has an update of its own.
+// A backward uses another micro-batch's gradient or loss, or adds to the sum of
+// the previous micro-batch, which has an update of its own.
 // RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 1 micro_batch 1 /s/(on 1\(%%[a-z_0-9]+, )%%[a-z_0-9]+/\1%%input_gradient/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=BACK --implicit-check-not=error:
 // BACK: error: 'chimera.backward' op expected the input gradient of pipeline 0, stage 2, micro-batch 1, got the input gradient of pipeline 0, stage 2, micro-batch 0
 // RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 2 micro_batch 1 /s/\) : (.*)\) ->/, %%new_sum) : \1, !chimera.weight_gradient<64>) ->/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ADDED
 // ADDED: error: 'chimera.backward' op expected no sum to add to, as each micro-batch has an update of its own
 
-// The prologue's versions are not all the first.
+// The prologue's versions are not all the first one.
 // RUN: sed 's/yield %%0, %%1, %%arg0/yield %%0, %%arg0, %%1/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
 // COPIES: 'chimera.prologue' op expected it to yield copies of the weights of stage 0 and then these weights
 
-// An update takes older weights than the newest, or an older state.
+// An update uses older weights than the newest, or an older state.
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/on 0\(%%[a-z_0-9]+/on 0(%%arg2/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/, %%[a-z_0-9]+, /, %%arg3, /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
 // UPDATE: 'chimera.optimizer_step' op expected it to update the newest weights and the optimizer state of stage 0
 
-// Updates out of order, with another micro-batch's gradient, or without a label.
+// Updates that are out of order, use another micro-batch's gradient, or have no
+// label.
 // RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 2 micro_batch 1 /optimizer_step pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: 'chimera.optimizer_step' op expected the update of micro-batch 1 next
 // RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 2 micro_batch 1 /optimizer_step pipeline 0 stage 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ORDER
@@ -75,7 +76,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 1 /optimizer_step pipeline 0 stage 1 micro_batch 0 /}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LABEL
 // LABEL: 'chimera.optimizer_step' op expected no micro-batch, as it takes the gradient of all
 
-// The step's one update is missing, and what it took is handed on again.
+// The step's only update is missing, and its inputs are carried over again.
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 /d; s/yield (%%[a-z_0-9]+, ){3}/yield %%arg0, %%arg1, %%arg2, /}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: 'chimera.backward' op expected a use of its sum
 // MISSING: 'chimera.step' op expected 1 updates of stage 0, got 0
@@ -93,7 +94,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/epilogue {/,${s/load pipeline 0 stage 0 micro_batch 0 /load pipeline 0 stage 0 micro_batch 1 /}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOADED
 // LOADED: 'chimera.recompute' op expected the tokens of pipeline 0, stage 0, micro-batch 0, got the tokens of pipeline 0, stage 0, micro-batch 1
 
-// Inputs in flight change places.
+// The inputs in flight are exchanged.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){9})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUTS
 // INPUTS: 'chimera.yield' op expected value 9 to be the activation in flight, oldest first, of stage 1
 // INPUTS: 'chimera.yield' op expected value 10 to be the activation in flight, oldest first, of stage 1

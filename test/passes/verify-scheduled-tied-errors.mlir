@@ -1,4 +1,4 @@
-// What is tied is summed over first and last stage, and nothing else is.
+// Only the tied matrix is summed over the first and the last stage.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled -o %t
 // RUN: chimera-opt %t --chimera-verify-scheduled -o /dev/null

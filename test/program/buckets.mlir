@@ -1,14 +1,14 @@
-// Gradients in buckets: what is refused of edits.
+// Gradients in buckets: edits that are refused.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null
 //
-// Another bucket at one member than at the other.
+// One member reduces another bucket than the other.
 // RUN: %python %S/Inputs/edit.py replace 1 'all_reduce_start stage 1 bucket 0' 'bucket 0 of 2' 'bucket 1 of 2' < %t.mlir > %t.label.mlir
 // RUN: not chimera-opt %t.label.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=LABEL
 // LABEL: error: {{.*}}expected start 0 of equal buckets and bytes, got worker 0 {{.*}} bucket 0 of 2 {{.*}} and worker 1 {{.*}} bucket 1 of 2
 //
-// The same at both: not the piece that its label names.
+// Both reduce the same piece, but not the one that the label names.
 // RUN: %python %S/Inputs/edit.py swap 0 'all_reduce_start stage 1 bucket 0' 'all_reduce_start stage 1 bucket 1' < %t.mlir > %t.order.mlir
 // RUN: not chimera-opt %t.order.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: error: {{.*}}expected start 0 of equal buckets and bytes
@@ -16,7 +16,8 @@
 // RUN: not chimera-opt %t.both.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: error: {{.*}}expected the bucket of the gradient sum that its label names, got piece 0 of 2 of the gradient sum of pipeline 1 stage 1
 //
-// Pieces joined in another order lie elsewhere than in the whole.
+// Pieces that are joined in another order have other positions than in the
+// whole.
 // RUN: %python %S/Inputs/edit.py replace 0 'chimera.join pipeline 1' '%%15, %%16' '%%16, %%15' < %t.mlir > %t.join.mlir
 // RUN: not chimera-opt %t.join.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=JOIN
 // JOIN: error: {{.*}}expected pieces that fill the weight gradient at bytes
@@ -26,8 +27,8 @@
 // RUN: not chimera-opt %t.left.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEFT
 // LEFT: error: {{.*}}expected piece 1 of 2 of the gradient sum of pipeline 1 stage 1, reduced like the others, got piece 1 of 2 of the gradient sum of pipeline 1 stage 1
 //
-// Cut elsewhere, at both members alike: between words and inside one. Integers
-// that are cut sum to other numbers.
+// Both members cut at another place: between words, and inside one. The sums of
+// integers that are cut inside a word are different.
 // RUN: sed 's/bucket_bytes(32)/bucket_bytes(40)/' %s | chimera-opt --chimera-to-projected --chimera-allocate -o %t.40.mlir
 // RUN: sed -e 's/<40>/<48>/g' -e 's/<24>/<16>/g' -e 's/ at 424$/ at 432/' -e 's/ at 552$/ at 560/' %t.40.mlir > %t.48.mlir
 // RUN: chimera-opt %t.48.mlir --chimera-verify-program -o /dev/null

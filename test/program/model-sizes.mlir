@@ -1,5 +1,5 @@
-// Sizes that a model fixes: a program of other ones would fail in its first
-// step.
+// Sizes that a model determines. A program with other sizes would fail in its
+// first step.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-verify-program -o /dev/null

@@ -1,11 +1,11 @@
-// Two pipelines that cut micro-batches into different numbers of parts: one into
-// one, the other into three, which 8 bytes of tokens do not have.
+// Two pipelines that cut micro-batches into different numbers of parts: one
+// part, and three, which 8 bytes of tokens cannot have.
 //
 // RUN: not chimera-compile %s -o %t.program 2>&1 | FileCheck %s
 // CHECK: error: worker 0 {{.*}} (load tokens pipeline 1 stage 0 micro-batches 1 to 2) {{.*}}: expected bytes of tokens that its 2 micro-batches divide, and the 3 parts of one, got 16
 // CHECK: error: worker 0 {{.*}} (load labels pipeline 1 {{.*}}: expected bytes of labels that its 2 micro-batches divide, and the 3 parts of one, got 16
 //
-// 24 bytes have both.
+// 24 bytes can have both.
 // RUN: sed -e 's/tokens<8>/tokens<24>/g; s/labels<8>/labels<24>/g; s/tokens<16>/tokens<48>/g; s/labels<16>/labels<48>/g' %s > %t.mlir
 // RUN: chimera-compile %t.mlir -o %t.program
 chimera.pipeline @d stages(1) micro_batches(3) schedule("mine") time_unit(slot) {

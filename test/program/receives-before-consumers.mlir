@@ -1,6 +1,6 @@
 // 1F1B with every receive moved to just before its consumer. Where activations
-// and gradients cross, both neighbours then wait for their sends; a group of the
-// two makes them one.
+// and gradients cross, both neighbours then wait for their sends. A group makes
+// the two one operation.
 //
 // RUN: chimera-opt %s --chimera-to-projected -o %t.mlir
 // RUN: %python %S/Inputs/edit.py inline < %t.mlir > %t.inline.mlir

@@ -1,15 +1,17 @@
-// What takes effect one after another on one communicator, as with NCCL.
+// Operations that take effect one after another on one communicator, as with
+// NCCL.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 //
-// Messages in the order of communicate are safe under every model.
+// Messages in the order that communicate makes are safe under every model.
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=buffered -o /dev/null
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null
 //
-// Both post their send first. With a communicator for each direction the
-// receives are posted in time; with one for both they stand behind the sends.
+// Both workers post their send first. With one communicator per direction the
+// receives are posted in time. With one for both directions they wait for the
+// sends.
 // RUN: %python %S/Inputs/edit.py move 1 '%%0 = chimera.post_receive' '%%2 = chimera.post_send' , \
 // RUN:   move 1 'chimera.wait %%2 ' '%%3 = chimera.load' < %t.mlir > %t.first.mlir
 // RUN: chimera-opt %t.first.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null
@@ -22,8 +24,8 @@
 // CHECK-NEXT: chimera.post_send
 // CHECK-NOT: error
 //
-// All-reduces with the same members share a communicator: their order counts as
-// soon as they are started.
+// All-reduces with the same members share a communicator, so the order of their
+// starts matters.
 // RUN: %python %S/Inputs/edit.py swap 1 '%%9 = chimera.all_reduce' '%%10 = chimera.all_reduce' < %t.mlir > %t.starts.mlir
 // RUN: chimera-opt %t.starts.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
 // RUN: not chimera-opt %t.starts.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARTS
@@ -33,7 +35,8 @@
 // STARTS-NEXT: rank 1: worker 1 instruction 15 (all_reduce_start weight gradient stage 0 communicator 2) at
 // STARTS-NEXT: waits until worker 0 instruction 16 (all_reduce_start weight gradient stage 0 communicator 2) at {{.*}} takes effect, after instruction 15 on its communicator
 //
-// Elsewhere, where the first is awaited before the second is started.
+// The all-reduces also deadlock if the first is awaited before the second is
+// started.
 // RUN: %python %S/Inputs/edit.py move 0 '%%11 = chimera.wait' '%%9 = chimera.all_reduce' , \
 // RUN:   move 1 '%%12 = chimera.wait' '%%10 = chimera.all_reduce' , \
 // RUN:   move 1 '%%9 = chimera.all_reduce' '%%12 = chimera.wait' < %t.mlir > %t.collectives.mlir

@@ -1,5 +1,5 @@
-// A tied embedding of one pipeline: each stage's own gradient would do for all
-// else, but not for what the other has too.
+// A tied embedding and one pipeline. A stage's own gradient is the whole gradient
+// of all its parameters, except of the tied ones, which the other stage has, too.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-allocate -o %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null

@@ -1,5 +1,5 @@
-// Two neighbours that both send, wait for it, and then receive: under rendezvous
-// each waits for the other, with buffers both go on.
+// Two neighbours that both send, wait for that, and then receive. Under
+// rendezvous each waits for the other; with buffers both continue.
 //
 // RUN: chimera-opt %s --chimera-to-projected | %python %S/Inputs/edit.py \
 // RUN:   move 0 'chimera.wait %%1 ' '%%1 = chimera.post_send' , \
@@ -7,7 +7,7 @@
 // RUN: not chimera-opt %t.mlir --chimera-allocate --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s
 // RUN: chimera-opt %t.mlir --chimera-allocate --chimera-verify-program=messages=buffered -o /dev/null
 //
-// The same from the program's side: the tool that writes the file refuses it.
+// The same for the program: the tool that writes the file refuses it.
 // RUN: chimera-opt %t.mlir --chimera-allocate -o %t.allocated.mlir
 // RUN: not chimera-translate --chimera-to-program %t.allocated.mlir -o /dev/null 2>&1 | FileCheck %s
 //

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A test of a timeout gives the waits of a run a short one. Beside other work
-// some other wait, or the start, may take longer than that. Then nothing is
-// wrong, and the test tries again with a longer timeout: what it looks at has
-// to happen with one of them.
+// A test of a timeout gives a run a short timeout. On a busy machine, another
+// wait or the start may exceed this timeout although nothing is wrong. The test
+// then repeats the run with longer timeouts. It passes if one of these runs
+// gives the expected result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,19 +22,21 @@
 
 namespace chimera::runtime::test {
 
-/// For waits that end by themselves: only a hang takes longer.
+/// A timeout for waits that must not time out. Only a wait that never ends
+/// takes longer.
 inline constexpr std::chrono::seconds kPatience(100);
 
-/// "0.2 s", as messages have it.
+/// The time as messages print it, for example "0.2 s".
 inline std::string secondsOf(std::chrono::milliseconds time) {
   std::ostringstream text;
   text << static_cast<double>(time.count()) / 1000 << " s";
   return text.str();
 }
 
-/// Calls `run` with `timeout`, and while what it returns does not contain
-/// `meant`, with 4, 16 and 64 times as much. In `meant` the timeout is called
-/// {}. Expects that it is contained at last, and returns that text.
+/// Calls `run` with `timeout`, then with 4, 16 and 64 times `timeout`, until
+/// the returned text contains `meant`. A {} in `meant` stands for the timeout
+/// of the call. Returns the last text. The test fails if no text contains
+/// `meant`.
 template <typename Run>
 std::string untilItSays(const std::string &meant,
                         std::chrono::milliseconds timeout, Run run) {
@@ -52,7 +54,8 @@ std::string untilItSays(const std::string &meant,
   return text;
 }
 
-/// The same of a `run` that returns what went wrong, which at last is nothing.
+/// Calls `run` with the same timeouts until it returns no error. The test fails
+/// if every call returns an error.
 template <typename Run>
 void untilItSucceeds(std::chrono::milliseconds timeout, Run run) {
   std::string wrong;

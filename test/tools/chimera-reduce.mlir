@@ -1,4 +1,4 @@
-// The reducer keeps what shows a fault and hardly anything else.
+// The reducer keeps the fault and almost nothing else.
 //
 // RUN: chimera-reduce %s --chimera-reduce=test=%S/Inputs/fails-to-schedule.sh | FileCheck %s --implicit-check-not="chimera."
 // CHECK: chimera.pipeline @faulty stages(1) micro_batches(1) schedule("nonesuch"){{$}}
@@ -9,7 +9,7 @@
 // RUN: %python -c "import sys; lines = len(open(sys.argv[1]).readlines()); sys.exit(lines > 16 and lines)" %t.small
 // RUN: not %S/Inputs/stands-elsewhere.sh %t.small
 //
-// Nothing to reduce by, or nothing to reduce.
+// No test, or nothing to reduce.
 // RUN: not chimera-reduce %s --chimera-reduce 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: chimera-reduce: expected test=SCRIPT, a program that takes a file and ends with a status other than 0 where that shows the fault, got none
 // RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/fails-to-schedule.sh 2>&1 | FileCheck %s --check-prefix=SOUND
@@ -17,7 +17,7 @@
 // RUN: not chimera-reduce %s --chimera-reduce=test=%S/Inputs/nonesuch.sh 2>&1 | FileCheck %s --check-prefix=SCRIPT
 // SCRIPT: error: chimera-reduce: expected test=SCRIPT to be a program that can be run, got '{{.*}}nonesuch.sh'
 //
-// It would be gone before it is read.
+// The input would be overwritten before it is read.
 // RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/stands-elsewhere.sh -o %t.small 2>&1 | FileCheck %s --check-prefix=SELF
 // SELF: chimera-reduce: {{.*}}.small: expected another file than the input
 // RUN: not %S/Inputs/stands-elsewhere.sh %t.small

@@ -1,4 +1,4 @@
-// Allocated IR broken by hand: what the program file could not say.
+// Allocated IR with hand-made faults that a program file could not express.
 //
 // RUN: chimera-translate --chimera-to-program %s --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
 
@@ -61,7 +61,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Projected only.
+// Only projected.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -72,7 +72,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The file counts replicas in 16 bits: these would be pipeline and stage 0.
+// The file counts replicas in 16 bits: these would become pipeline 0 and stage
+// 0.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -1,4 +1,4 @@
-// What verifyProgram refuses is said as it says it, with the op's place.
+// A refusal of verifyProgram is printed as it is, with the location of the op.
 //
 // RUN: not chimera-translate --chimera-to-program %s -o %t 2>&1 | FileCheck %s
 // RUN: not ls %t

@@ -1,5 +1,5 @@
-// Steps that overlap become one stream with a body in it. Where values do not
-// lie where the next section looks for them, they change places at its end.
+// Steps that overlap become one stream with a body in it. If values are not
+// where the next section expects them, they are exchanged at the section's end.
 //
 // RUN: chimera-opt %s --chimera-to-allocated --mlir-print-debuginfo -o %t.mlir
 // RUN: chimera-translate --chimera-to-program %t.mlir -o %t.program
@@ -11,8 +11,8 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // CHECK: "does": "copy weights pipeline 0 stage 0"
 // CHECK: "does": "forward pipeline 0 stage 0 micro-batch 0"
 // CHECK: "weight_version": 0
-// The step reads the older version for its own micro-batches, the newer for the
-// next step's.
+// The step reads the older version for its own micro-batches, and the newer one
+// for those of the next step.
 // CHECK: "does": "forward pipeline 0 stage 0 micro-batch 1"
 // CHECK: "weight_version": 1
 // CHECK: "does": "backward pipeline 0 stage 0 micro-batch 0"
@@ -21,7 +21,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // CHECK: "weight_version": 0
 // CHECK: "does": "backward pipeline 0 stage 0 micro-batch 1"
 // CHECK: "weight_version": 1
-// The new weights have taken the place of the older; both go on.
+// The new weights have replaced the older ones. Both versions are carried over.
 // CHECK: "does": "optimizer_step pipeline 0 stage 0 micro-batches 0 to 1"
 // CHECK: "operands": [
 // CHECK-NEXT: [[NEW:[0-9]+]],
@@ -38,7 +38,8 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // CHECK: "body_begin": 5,
 // CHECK-NEXT: "body_end": 21,
 
-// Recomputed: the label is that of the backward, not of its forward, a step ago.
+// With recomputes, the label is that of the backward, not of its forward a step
+// ago.
 // RUN: sed 's/-2bw")/") recompute(all)/' %s | chimera-compile - -o %t.again
 // RUN: chimera-translate --program-to-json %t.again | FileCheck %s --check-prefix=AGAIN
 // AGAIN: "does": "forward pipeline 0 stage 0 micro-batch 1"
@@ -48,10 +49,10 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // AGAIN: "does": "backward pipeline 0 stage 0 micro-batch 0"
 // AGAIN: "weight_version": 1
 
-// Values in one buffer cannot change places.
+// Values in one buffer cannot be exchanged.
 // RUN: sed -E 's/(yield (%%[a-z_0-9]+), %%[a-z_0-9]+, (%%[a-z_0-9]+), %%)/yield \2, \2, \3, %%/' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=SHARED
 // SHARED: 'chimera.yield' op expected values in buffers of their own that can change places: run chimera-allocate first
 
-// Without the places of what the step takes.
+// Without the buffers of the step's arguments.
 // RUN: sed 's/handed_on \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED
 // CARRIED: 'chimera.worker' op expected an allocated worker: run chimera-allocate first

@@ -1,5 +1,5 @@
-// Allocated IR becomes the program that chimera-compile writes, byte for byte,
-// where the IR has kept its source locations.
+// Allocated IR becomes the program that chimera-compile writes, byte by byte,
+// if the IR has kept its source locations.
 //
 // RUN: chimera-compile %s -o %t.chimera
 // RUN: chimera-opt %s --chimera-to-allocated --mlir-print-debuginfo > %t.mlir

@@ -131,22 +131,79 @@ static std::string cellOf(const Problem &problem, const Tail::Work &work) {
   return letter + (work.stage ? std::to_string(*work.stage) : "");
 }
 
+/// The largest of 1, 2, 5, 10, 20, 50, … units that is no longer than any
+/// action of `timeline`; in ticks, at least 1.
+static int64_t roundColumn(const Timeline &timeline) {
+  int64_t shortest = timeline.end();
+  for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
+    for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
+      shortest = std::min(shortest, timeline.duration(w, i));
+  int64_t column = 1;
+  for (int64_t power = timeline.scale.perUnit; power <= shortest; power *= 10)
+    for (int64_t digit : {1, 2, 5})
+      if (digit * power <= shortest)
+        column = digit * power;
+  return column;
+}
+
+/// The time of a column of the grid in ticks: one tick, or more if that would
+/// be too many columns. 0 if no column is long enough.
+static int64_t columnOf(const Timeline &timeline) {
+  if (timeline.end() <= kMostColumns)
+    return 1;
+  if (timeline.slots)
+    return 0;
+  int64_t column = roundColumn(timeline);
+  return timeline.end() / column < kMostColumns ? column : 0;
+}
+
+/// The names of the grid's columns, and the head of their row.
+static std::pair<std::vector<std::string>, std::string>
+headOf(const Timeline &timeline, int64_t column) {
+  const TimeScale &scale = timeline.scale;
+  std::vector<std::string> names;
+  std::string head = timeline.slots ? "slot" : "t";
+  Magnitude magnitude{1, ""};
+  if (column > 1) {
+    magnitude = magnitudeOf(scale.units(static_cast<double>(timeline.end())),
+                            *scale.unit);
+    head += magnitude.name.empty() ? "" : " " + magnitude.name;
+  }
+  for (int64_t t = 0; t < timeline.end(); t += column) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g",
+                  scale.units(static_cast<double>(t)) / magnitude.units);
+    names.push_back(column > 1 ? text : exactNumber(t, scale.perUnit));
+  }
+  return {std::move(names), std::move(head)};
+}
+
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
                tail, step, occupations, isPart] = timeline;
+  const int64_t column = columnOf(timeline);
+  if (column == 0)
+    return tooWide(timeline.end());
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> head;
+  auto [head, headName] = headOf(timeline, column);
   size_t width = 0;
-  for (int64_t t = 0; t < timeline.end(); ++t) {
-    head.push_back(exactNumber(t, scale.perUnit));
-    width = std::max(width, head.back().size());
-  }
+  for (const std::string &time : head)
+    width = std::max(width, time.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
-    std::vector<std::string> &row = rows.emplace_back(timeline.end(), ".");
+    std::vector<std::string> &row = rows.emplace_back(head.size(), ".");
+    auto fill = [&](int64_t begin, int64_t end, const char *cell) {
+      begin = (begin + column / 2) / column;
+      end = std::min<int64_t>((end + column / 2) / column, std::ssize(row));
+      if (begin < end)
+        std::fill(row.begin() + begin, row.begin() + end, cell);
+      return begin < end ? begin : -1;
+    };
     auto put = [&](int64_t begin, int64_t end, std::string label) {
-      std::fill(row.begin() + begin, row.begin() + end, "=");
+      int64_t first = fill(begin, end, "=");
+      if (first < 0)
+        return;
       width = std::max(width, label.size());
-      row[begin] = std::move(label);
+      row[first] = std::move(label);
     };
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
@@ -155,14 +212,14 @@ std::string renderGrid(const Timeline &timeline) {
     }
     if (occupations)
       for (const Occupation &occupation : (*occupations)[w])
-        std::fill(row.begin() + occupation.begin, row.begin() + occupation.end,
-                  occupation.isSend ? ">" : "<");
+        fill(occupation.begin, occupation.end, occupation.isSend ? ">" : "<");
     if (tail)
       for (const Tail::Work &work : tail->work[w])
         put(work.begin, work.end, cellOf(problem, work));
   }
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
-  size_t headWidth = std::max(nameOf(rows.size() - 1).size() + 1, size_t{5});
+  size_t headWidth = std::max(
+      {nameOf(rows.size() - 1).size() + 1, headName.size() + 1, size_t{5}});
   ++width; // one blank after each cell
   size_t columns = head.size();
   if (lineWidth > 0) {
@@ -174,12 +231,15 @@ std::string renderGrid(const Timeline &timeline) {
   for (size_t begin = 0; begin < head.size(); begin += columns) {
     size_t count = std::min(columns, head.size() - begin);
     text += begin > 0 ? "\n" : "";
-    appendRow(text, slots ? "slot" : "t", headWidth,
-              std::span(head).subspan(begin, count), width);
+    appendRow(text, headName, headWidth, std::span(head).subspan(begin, count),
+              width);
     for (size_t w = 0; w < rows.size(); ++w)
       appendRow(text, nameOf(w), headWidth,
                 std::span(rows[w]).subspan(begin, count), width);
   }
+  if (column > 1)
+    text += "(a column is " + shortTime(static_cast<double>(column), scale) +
+            "; starts and ends are rounded to columns)\n";
   return text;
 }
 
@@ -240,16 +300,58 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
          ", bubble " + percent(steady.bubbleRatio);
 }
 
+/// The values of all workers, one after another. Of more than 32 workers only
+/// the least and the most.
+template <typename T, typename TextOf>
+static std::string perWorker(const std::vector<T> &values, TextOf textOf) {
+  constexpr size_t kMostValues = 32;
+  if (values.size() > kMostValues) {
+    auto [least, most] = std::ranges::minmax(values);
+    return least == most ? textOf(least) + " each"
+                         : textOf(least) + " to " + textOf(most);
+  }
+  std::string text;
+  for (const T &value : values)
+    text += (text.empty() ? "" : " ") + textOf(value);
+  return text;
+}
+
+/// The same of times, with one unit after all of them.
+static std::string timesPerWorker(const std::vector<int64_t> &times,
+                                  const TimeScale &scale) {
+  auto most = static_cast<double>(std::ranges::max(times));
+  Magnitude magnitude{1, ""};
+  if (scale.unit->isDuration)
+    magnitude = magnitudeOf(scale.units(most), *scale.unit);
+  if (magnitude.units == 1)
+    return withUnit(perWorker(times,
+                              [&](int64_t time) {
+                                return exactNumber(time, scale.perUnit);
+                              }),
+                    scale);
+  return perWorker(times,
+                   [&](int64_t time) {
+                     char text[32];
+                     std::snprintf(text, sizeof text, "%.4g",
+                                   scale.units(static_cast<double>(time)) /
+                                       magnitude.units);
+                     return std::string(text);
+                   }) +
+         " " + magnitude.name;
+}
+
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots, const TimeScale &scale) {
-  std::string idle;
-  for (int64_t time : timing.idle)
-    idle += (idle.empty() ? "" : " ") + exactNumber(time, scale.perUnit);
-  return "makespan " + exactTime(timing.makespan, scale) + " (" +
-         (slots ? "one slot each" : describeTimes(problem, scale)) +
+  // Nanoseconds of a real model have ten digits that nobody reads.
+  const Digits digits = scale.unit->isDuration ? Digits::Short : Digits::All;
+  return "makespan " + written(timing.makespan, scale, digits) + " (" +
+         (slots ? "one slot each" : describeTimes(problem, scale, digits)) +
          ")\nbubble " + percent(timing.bubbleRatio()) +
-         " of the makespan; idle per worker: " + withUnit(idle, scale) +
-         "\npeak activations per worker: " + join(timing.peakActivations) +
+         " of the makespan; idle per worker: " +
+         timesPerWorker(timing.idle, scale) +
+         "\npeak activations per worker: " +
+         perWorker(timing.peakActivations,
+                   [](int32_t count) { return std::to_string(count); }) +
          "\n";
 }
 
@@ -283,8 +385,7 @@ std::string renderText(std::span<const Timeline> timelines) {
   std::string text;
   for (const Timeline &timeline : timelines) {
     text += timeline.title + "\n";
-    text += timeline.end() > kMostColumns ? tooWide(timeline.end())
-                                          : renderGrid(timeline);
+    text += renderGrid(timeline);
     text += renderSummary(timeline.problem, timeline.timing, timeline.slots,
                           timeline.scale);
     if (std::string occupied = describeOccupations(timeline); !occupied.empty())

@@ -1,4 +1,4 @@
-//===- BalanceTest.cpp - Ranges whose longest takes least -----------------===//
+//===- BalanceTest.cpp - Balanced ranges of layers ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,9 +17,9 @@ namespace {
 
 using Costs = std::vector<const Prefix *>;
 
-/// The cut by the plain programme over all ends, without windows. best[i] is
-/// the least that the longest of the ranges so far takes over i layers, and of
-/// equal cuts the one is chosen that the text of Balance.cpp says.
+/// The cut by a plain dynamic programme over all ends, without windows. best[i]
+/// is the least time of the longest of the ranges so far over i layers. Among
+/// equal cuts it chooses by the rule in Balance.cpp.
 std::vector<int32_t> plainCuts(const Costs &costs) {
   auto ranges = static_cast<int32_t>(costs.size());
   auto layers = static_cast<int32_t>(costs[0]->size()) - 1;
@@ -30,7 +30,7 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
     std::vector<int64_t> next(layers + 1, INT64_MAX);
     for (int32_t i = k + 1; i <= layers; ++i) {
       auto time = [&](int32_t j) { return (*costs[k])[i] - (*costs[k])[j]; };
-      // Begins that no later one beats.
+      // Starts of the last range such that no later start is better.
       std::vector<int32_t> begins;
       int64_t least = INT64_MAX;
       for (int32_t j = i - 1; j >= k; --j)
@@ -55,8 +55,8 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
   return ends;
 }
 
-/// The programme as it was for stages that all take the same for a layer:
-/// equal texts are cut as they always were.
+/// The programme of an earlier version, for stages that all take the same time
+/// for a layer. Equal stages must still be cut as it cut them.
 std::vector<int32_t> formerCuts(const Prefix &prefix, int32_t ranges) {
   auto layers = static_cast<int32_t>(prefix.size()) - 1;
   std::vector<int64_t> before = prefix, best(layers + 1);
@@ -82,8 +82,8 @@ std::vector<int32_t> formerCuts(const Prefix &prefix, int32_t ranges) {
   return ends;
 }
 
-/// The least that the longest range can take, by a programme that knows nothing
-/// of candidates.
+/// The least time of the longest range, by a programme that does not use
+/// candidates.
 int64_t leastOf(const Costs &costs) {
   std::vector<int64_t> best = *costs[0];
   best[0] = INT64_MAX;
@@ -106,8 +106,8 @@ int64_t longestOf(const Costs &costs, const std::vector<int32_t> &ends) {
   return most;
 }
 
-/// Rows of layers of several kinds: alike, random, of nothing, with a few that
-/// take far more than the others.
+/// Rows of layers of several kinds: equal, random, free, and with a few that
+/// take far more time than the others.
 class RandomLayers {
 public:
   explicit RandomLayers(uint32_t seed) : random(seed) {
@@ -160,8 +160,8 @@ TEST(BalancedCuts, AreAsTheyWereWhereAllStagesAreAlike) {
 }
 
 TEST(BalancedCuts, LeaveALongLayerToAStageThatIsNotRecomputed) {
-  // The first two layers in one stage take 101. Alone in the second stage, the
-  // long layer would take 150.
+  // In one stage, the first two layers take 101. In the second, recomputed
+  // stage the long layer alone would take 150.
   Prefix once = {0, 1, 101, 102, 103}, again = {0, 2, 152, 154, 156};
   Costs costs = {&once, &again, &once};
   EXPECT_EQ(balancedCuts(costs), (std::vector<int32_t>{2, 3, 4}));

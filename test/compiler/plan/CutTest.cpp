@@ -1,4 +1,4 @@
-//===- CutTest.cpp - A model cut into stages ------------------------------===//
+//===- CutTest.cpp - Models that are cut into stages ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,8 +22,8 @@ int64_t timeOf(const CutStage &stage, bool again) {
          stage.cost.weightGradient;
 }
 
-/// The least that the longest of the stages from `stage` on can take over the
-/// layers from `layer` on, by trying every cut.
+/// The least time of the longest of the stages from `stage` on, over the layers
+/// from `layer` on, by trying every cut.
 int64_t leastOf(const LayerTable &table,
                 const std::vector<Recompute> &recompute, int32_t stages,
                 int32_t stage = 0, int32_t layer = 0) {
@@ -82,8 +82,9 @@ TEST(CutModel, HoldsWhatItsLayersDo) {
     EXPECT_EQ(stage.cost.recompute, stage.cost.forward);
     EXPECT_EQ(stage.cost.backward,
               stage.cost.inputGradient + stage.cost.weightGradient);
-    // Of a parameter 4 bytes of gradient are read, 4 and 8 are read and
-    // written, 500 a ns for each layer.
+    // For each parameter the update reads 4 bytes of gradient, and reads and
+    // writes 4 bytes of weight and 8 of optimizer state, at 500 bytes per ns
+    // for each layer.
     int64_t update = 0;
     for (int32_t i = stage.first; i < stage.end; ++i)
       update += (28 * table.layers[i].parameters + 499) / 500;
@@ -134,7 +135,7 @@ TEST(Model, CountsWhatEachPartKeeps) {
     EXPECT_EQ(halves[i].boundary, whole[i].boundary);
     EXPECT_EQ(halves[i].forward, whole[i].forward);
   }
-  // The head's number that it divides by.
+  // The head also saves the number that it divides by.
   EXPECT_EQ(halves.back().stash, whole.back().stash + 4);
 }
 

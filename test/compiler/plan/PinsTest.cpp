@@ -1,4 +1,4 @@
-//===- PinsTest.cpp - What a person decides about a plan ------------------===//
+//===- PinsTest.cpp - The parts of a plan that the user fixes -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,8 @@
 namespace chimera::plan {
 namespace {
 
-/// "chimera {pipelines = 4, concatenation = best}", with all options.
+/// The scheme as text with all options: "chimera {pipelines = 4, concatenation
+/// = best}".
 std::string textOf(const PinnedScheme &pinned) {
   std::string text = pinned.scheme->name;
   for (size_t i = 0; i < pinned.options.table().size(); ++i)
@@ -102,7 +103,7 @@ TEST(SpaceOf, HasPinnedOptionsAlone) {
   for (const std::string &name : halving)
     EXPECT_NE(name.find("concatenation = halving"), name.npos) << name;
   EXPECT_TRUE(std::ranges::includes(all, halving));
-  // What is pinned twice is there once.
+  // A setting that is pinned twice occurs once.
   EXPECT_EQ(settings("chimera, chimera {concatenation = halving}"), all);
   EXPECT_EQ(settings("chimera {pipelines = 2}, chimera {pipelines = 4}"), all);
 }
@@ -132,7 +133,7 @@ TEST(SpaceOf, SaysWhyASettingIsImpossible) {
   EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
 }
 
-/// Of few workers most options are impossible for another reason.
+/// With few workers most options are impossible for another reason.
 TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
   Question question = someQuestion(4, 1 << 24, 4);
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
@@ -163,7 +164,7 @@ TEST(SpaceOf, HasNoOnlyReasonOfSeveral) {
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);
   EXPECT_TRUE(space.choices.empty());
-  EXPECT_EQ(space.onlyReason, ""); // one of D=1, another of D=4
+  EXPECT_EQ(space.onlyReason, ""); // one reason is of D=1, another of D=4
 }
 
 } // namespace

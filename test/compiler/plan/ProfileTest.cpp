@@ -1,4 +1,4 @@
-//===- ProfileTest.cpp - What a run measured ------------------------------===//
+//===- ProfileTest.cpp - Measured costs of layers -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -78,7 +78,7 @@ TEST(Profile, KnowsRanksThatSharedCores) {
     EXPECT_EQ(readProfile("p.json", document.dump(), profile), "");
     return profile.hasSharedCores();
   };
-  // Older profiles say nothing.
+  // Older profiles have no number of cores.
   EXPECT_FALSE(hasSharedCores());
   document["threads"] = 2;
   EXPECT_FALSE(hasSharedCores());
@@ -198,7 +198,7 @@ TEST(Profile, IsOfOneModel) {
             "p.json: expected a profile of the optimizer adamw, got sgd");
 }
 
-/// A package of three layers for 4 samples or 2, and a profile with 8.
+/// A package of three layers for 4 or 2 samples, and a profile with 8.
 TEST(Profile, OfAPackageReachesOtherSizes) {
   auto exported = std::make_shared<program::ModelT>();
   exported->architecture = program::kExported;
@@ -218,7 +218,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
   ASSERT_EQ(model.check(4, 1, &machine), "");
   EXPECT_EQ(model.table(4, 1, &machine).layers[2].forward, 250);
   EXPECT_EQ(model.table(2, 1, &machine).layers[2].forward, 125);
-  // Of a model with longer samples.
+  // A profile of a model with longer samples.
   document["model"]["sample_bytes"] = 32;
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
   EXPECT_EQ(model.check(4, 1, &machine)
@@ -226,7 +226,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
             0u);
 }
 
-/// Each of another kind of backwards.
+/// Two profiles, each with another kind of backwards.
 TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
   Machine machine = someMachine(2, 1 << 30);
   json whole = smallProfile(), split = smallProfile();
@@ -251,20 +251,22 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
       "profile before it of micro-batches of 2 has, got none";
   EXPECT_EQ(read(whole, whole), nothing);
   EXPECT_EQ(read(split, split), nothing);
-  EXPECT_EQ(read(smallProfile(), split), ""); // the last stage's halves
+  EXPECT_EQ(read(smallProfile(), split),
+            ""); // new: the last stage's halves
   EXPECT_EQ(missingKinds(machine.profiles), kBackward | kRecompute);
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     LayerCost head = model.table(2, 1, &machine).layers[2];
     EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
-    // The run whose forwards took longer was slower in all.
+    // The run with longer forwards was slower in everything, so the other run's
+    // times are scaled.
     EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1079);
     EXPECT_EQ(head.inputGradient, isWholeFirst ? 250 : 300);
     EXPECT_EQ(head.weightGradient, isWholeFirst ? 584 : 700);
     EXPECT_EQ(missingKinds(machine.profiles), kRecompute); // of the head
   }
-  // A recompute counts, whichever profile has it.
+  // A recompute is used, whichever profile has it.
   last["recompute"] = mean(650);
   whole["stages"][0].erase("recompute");
   for (bool isWholeFirst : {true, false}) {
@@ -296,7 +298,7 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_EQ(layers[0].backward + layers[1].backward, 2000);
   EXPECT_EQ(layers[0].inputGradient + layers[1].inputGradient, 800);
   EXPECT_EQ(layers[0].update + layers[1].update, 60);
-  // An embedding has next to no operations.
+  // An embedding has almost no operations.
   EXPECT_LT(layers[0].forward, 60);
   EXPECT_EQ(layers[2].forward, 500);
   EXPECT_EQ(layers[2].backward, 900);
@@ -304,7 +306,7 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_GT(layers[2].inputGradient, 300);
 }
 
-/// Of two sizes, of which the larger is slower for each sample.
+/// Profiles of two micro-batch sizes; the larger takes longer per sample.
 TEST(Profile, ReachesOtherSizes) {
   Machine machine = someMachine(2, 1 << 30);
   for (auto [size, forward] : {std::pair(4, 1000), std::pair(8, 2500)}) {
@@ -323,12 +325,12 @@ TEST(Profile, ReachesOtherSizes) {
   EXPECT_EQ(forward(8), 2500);
   EXPECT_EQ(forward(6), 1750);
   EXPECT_EQ(forward(16), 5500);
-  // A line through both would be below 0.
+  // A line through both points would be below 0.
   EXPECT_EQ(forward(2), 500);
   EXPECT_EQ(forward(1), 250);
   EXPECT_EQ(model.table(1, 1, &machine).layers[2].update,
             model.table(16, 1, &machine).layers[2].update);
-  // A larger one that took less is no line to follow.
+  // If the larger size took less time, the line is not followed.
   machine.profiles.pop_back();
   Profile fast = machine.profiles.front();
   fast.microBatchSize = 8;

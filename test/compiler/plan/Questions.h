@@ -29,7 +29,7 @@ inline program::ModelT smallModel() {
 inline constexpr program::Types kFloats = {program::DataType::Float32,
                                            program::DataType::Float32};
 
-/// A bare model of so many layers that differ, the same for each seed.
+/// A bare model of `layers` different layers, which depend only on the seed.
 inline Model someModel(int32_t layers, uint32_t seed) {
   std::mt19937 random(seed);
   auto upTo = [&](int64_t most) {
@@ -43,7 +43,7 @@ inline Model someModel(int32_t layers, uint32_t seed) {
   return Model(all, kFloats, program::kAdamW);
 }
 
-/// A machine on which nothing is free.
+/// A machine on which everything takes time.
 inline Machine someMachine(int32_t devices, int64_t memory) {
   Machine machine;
   machine.devices = devices;
@@ -56,7 +56,7 @@ inline Machine someMachine(int32_t devices, int64_t memory) {
   return machine;
 }
 
-/// The same, of nodes whose links are faster.
+/// The same machine in nodes, with faster links inside a node.
 inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   Machine machine = someMachine(devices, memory);
   machine.network.node = {onNode, machine.network};
@@ -66,7 +66,7 @@ inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   return machine;
 }
 
-/// The same, where the devices of a node share so many cores.
+/// The same machine, whose nodes have `cores` cores for all their devices.
 inline Machine someSharedNodes(int32_t devices, int64_t memory, int32_t onNode,
                                int32_t cores) {
   Machine machine = someNodes(devices, memory, onNode);

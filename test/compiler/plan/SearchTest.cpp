@@ -18,7 +18,7 @@
 namespace chimera::plan {
 namespace {
 
-/// Nothing is hopeless.
+/// A predicate for `evaluate` that never gives up on a choice.
 bool never(double, int64_t) { return false; }
 
 struct Asked {
@@ -31,7 +31,7 @@ struct Asked {
   Evaluator evaluator;
 };
 
-/// Small ones, with much memory, little and next to none.
+/// Small questions with much memory, with little, and with almost none.
 std::vector<Question> someQuestions() {
   std::vector<Question> all;
   for (int64_t memory : {1 << 24, 160000, 90000, 60000})
@@ -105,9 +105,9 @@ TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
             "model), got 4: take 3 or 6");
 }
 
-/// The reason is that of the fewest copies, whatever the numbers of workers;
-/// with the nearest mini-batches that are possible, of which a package of
-/// given micro-batches has fewer.
+/// The reason given is that of the smallest number of copies, whatever the
+/// numbers of workers are. It names the nearest possible mini-batches. A
+/// package with given micro-batch sizes has fewer of them.
 TEST(SpaceOf, NamesTheNearestMiniBatches) {
   Question question = someQuestion(8, 1 << 24, 513);
   question.pins.workers = {1, 2, 4};
@@ -131,7 +131,7 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
   for (Question &question : someQuestions()) {
     Asked asked(std::move(question));
     for (const Choice &choice : asked.space.choices) {
-      // Every bound that is asked about, and what became of the choice.
+      // Collect every bound that is passed to the predicate, and the outcome.
       std::vector<std::pair<double, int64_t>> bounds;
       Outcome outcome = asked.evaluator.evaluate(
           choice, [&](double bound, int64_t peakBytes) {
@@ -141,7 +141,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
       auto *proposal = std::get_if<Proposal>(&outcome);
       if (!proposal)
         continue;
-      // Of the policies' steps one is a bound, unless cores are shared.
+      // One bound is the least step of the all-reduce policies, unless cores
+      // are shared.
       const auto &node = asked.question.machine.network.node;
       EXPECT_EQ(bounds.size(), node && node->cores > 0 ? 3u : 4u);
       for (auto [bound, peakBytes] : bounds) {
@@ -154,7 +155,7 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
 
 TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   std::vector<Question> questions = someQuestions();
-  // Large sums of ranks that share cores: many are better late.
+  // Large all-reduces of ranks that share cores: many are better started late.
   Question &shared = questions.emplace_back(someQuestion(6, 1 << 24, 12, 3));
   shared.machine = someSharedNodes(6, 1 << 24, 6, 3);
   shared.machine.network.node->within.allReduceMessage = {40, 1 << 14,
@@ -260,7 +261,7 @@ TEST(Search, FindsWhatTryingEverythingFinds) {
   EXPECT_GE(fewer, 6);
 }
 
-/// The plans that no other beats in both time and memory.
+/// The plans that no other plan beats in both time and memory.
 std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
   std::set<std::pair<double, int64_t>> front;
   for (const Proposal &one : answer.simulated)
@@ -338,8 +339,9 @@ TEST(Shares, SumToTheStep) {
 }
 
 TEST(Shares, CountWaitsForSharedCoresByThemselves) {
-  // Three workers on one core: with free messages a step takes at most what all
-  // three compute, and a little less as the next step begins meanwhile.
+  // Three workers share one core. If messages are free, a step takes at most
+  // the sum of all three computations. It takes a little less, because the next
+  // step starts before it ends.
   Question question = someQuestion(3, 1 << 24, 6, 4);
   question.machine = someSharedNodes(3, 1 << 24, 3, 1);
   question.pins.workers = {3};
@@ -370,7 +372,7 @@ TEST(Shares, CountWaitsForSharedCoresByThemselves) {
       free += slow.timeOf(part);
     }
     EXPECT_LE(free, 3.03 * computed); // times are rounded
-    // Alone they take a third of that and the bubble.
+    // Without sharing, a step takes a third of that and the bubble.
     EXPECT_GT(slow.timeOf(Part::SharedCores), computed);
     ++compared;
   }

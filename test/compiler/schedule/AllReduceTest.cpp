@@ -1,4 +1,4 @@
-//===- AllReduceTest.cpp - When all-reduces run ---------------------------===//
+//===- AllReduceTest.cpp - When all-reduces start -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,15 +17,14 @@
 namespace chimera::schedule {
 namespace {
 
-/// When the last action ends that adds to a part.
+/// The end of the last action that adds to a part.
 int64_t endOf(const Case &c, const Timing &timing,
               const StageReduce::Part &part) {
   return timing.starts[part.worker][part.last] +
          c.problem.cost(c.schedule.workers[part.worker][part.last]);
 }
 
-/// The stages whose all-reduce starts early on every worker, or on none: no
-/// worker may differ.
+/// The stages whose all-reduce starts early. All workers of a stage must agree.
 std::set<int32_t> earlyStages(const Case &c) {
   std::set<int32_t> early;
   Timing timing = simulate(c.problem, c.schedule);
@@ -48,8 +47,8 @@ std::set<int32_t> stagesAbove(int32_t first, int32_t end) {
   return stages;
 }
 
-/// Section 3.2 of the paper: stages above D/2 have idle time behind their last
-/// backward, stage D/2 none, and the ones below none either.
+/// Section 3.2 of the paper: a stage above D/2 has idle time after its last
+/// backward. Stage D/2 and the stages below have none.
 TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t units = 1; units <= 3; ++units)
@@ -61,8 +60,8 @@ TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
       }
 }
 
-/// With 2f pipelines some stages start early as long as there is idle time at
-/// all, which with f = D/2 there is not.
+/// With 2f pipelines some stages start early if there is any idle time. With f
+/// = D/2 there is none.
 TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t f = 2; f <= d / 2; ++f) {
@@ -78,7 +77,7 @@ TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
         for (const StageReduce::Part &part : reduce.parts) {
           const std::vector<int64_t> &starts = timing.starts[part.worker];
           int64_t ready = endOf(c, timing, part);
-          // Told another way: less is run than there is time.
+          // Another definition of idle: fewer actions follow than time is left.
           int64_t later =
               starts.end() - std::ranges::lower_bound(starts, ready);
           EXPECT_EQ(part.isIdle, ready + later <= starts.back())
@@ -102,7 +101,7 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
     }
 }
 
-/// One worker sums what is tied without a message.
+/// If the tied stages are on one worker, it sums them without a message.
 TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
   EXPECT_TRUE(hasAllReduces(makeCase("chimera", 2, 2).problem));
   Problem alone = makeCase("gpipe", 4, 4).problem;
@@ -115,8 +114,10 @@ TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
   EXPECT_TRUE(hasAllReduces(alone));
 }
 
-/// What first and last stage share is one sum over both, ready with the later
-/// of a worker's contributions, and no part of theirs.
+/// The matrix that the first and the last stage share is reduced once, over
+/// both stages. A worker's part is ready after the later of its two
+/// contributions, and the matrix is not part of the two stages' own
+/// all-reduces.
 TEST(AllReduce, SumsWhatIsTiedOnce) {
   for (const char *scheme : {"gpipe", "chimera", "gems"})
     for (int32_t d = 2; d <= 8; d += 2) {
@@ -131,7 +132,7 @@ TEST(AllReduce, SumsWhatIsTiedOnce) {
       std::vector<StageReduce> reduces =
           stageReduces(c.problem, c.schedule, timing);
       ASSERT_EQ(reduces.size(), size_t(d) + 1);
-      std::map<int32_t, int64_t> ready; // by worker
+      std::map<int32_t, int64_t> ready; // worker -> time
       for (const StageReduce &reduce : untied)
         if (reduce.stage == 0 || reduce.stage == d - 1)
           for (const StageReduce::Part &part : reduce.parts)
@@ -159,7 +160,7 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{0, 3, 10}, 4, 100), 45);
   // Rounded up: 2 * 2/3 * 100 / 7 = 19.04...
   EXPECT_EQ(allReduceTime(MessageTime{0, 1, 7}, 3, 100), 20);
-  // Each bucket has its latency, the bytes are the same.
+  // Each bucket adds its latency; the bytes stay the same.
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7), 7 * 4 * 5 + 45);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(allReduceTime(MessageTime{0, kMost, 1}, 4, kMost), kMost);
@@ -167,7 +168,7 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{kMost / 64, 0, 1}, 2, 8, kMost / 8),
             kMost);
   EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 1, 8, 2), 0);
-  // By doubling, log2(r) exchanges of everything.
+  // Doubling: log2(r) exchanges of all bytes.
   constexpr auto kDoubling = AllReduceAlgorithm::Doubling;
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 1, 100, 7, kDoubling), 0);
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7, kDoubling),
@@ -177,8 +178,8 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 4, 8, 1, kDoubling), kMost);
 }
 
-/// Buckets have a multiple of 8 bytes, are as large as they may be, and sum to
-/// the whole.
+/// The bytes of a bucket are a multiple of 8 and as many as allowed. All
+/// buckets together have the bytes of the whole.
 TEST(AllReduce, CutsGradientsIntoBuckets) {
   for (int64_t bytes = 0; bytes <= 80; ++bytes) {
     EXPECT_EQ(bucketsOf(bytes, 0).count, 1);
@@ -202,7 +203,8 @@ TEST(AllReduce, CutsGradientsIntoBuckets) {
   }
 }
 
-/// All stages but what a worker has several replicas of.
+/// All stages have buckets, except the one whose replicas are on a single
+/// worker.
 TEST(AllReduce, IsInBuckets) {
   Case c = makeCase("chimera", 3, 3);
   c.problem.bytes.assign(3, {100, 0, 0, 0, 0});
@@ -213,8 +215,8 @@ TEST(AllReduce, IsInBuckets) {
   for (const StageReduce &reduce :
        stageReduces(c.problem, c.schedule, simulate(c.problem, c.schedule)))
     buckets[reduce.stage] = reduce.buckets;
-  // Of 16 bytes: 60, 20 and, of both, 40. Both of the middle stage are on one
-  // worker.
+  // In buckets of 16 bytes: 60, 20 and 40 bytes, the last of both stages. Both
+  // replicas of the middle stage are on one worker.
   EXPECT_EQ(buckets, (std::map<std::optional<int32_t>, int64_t>{
                          {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
 }
@@ -233,7 +235,7 @@ TEST(AllReduceTime, CountsItsEndsOnce) {
   work.width = 1;
   EXPECT_EQ(allReduceTime(work, one, 100, 1), 0);
   EXPECT_EQ(allReduceTime(work, two, 100, 1), 5 + 30 + 7 + 200);
-  // Of the link's messages where no others are given.
+  // Without message times of its own, an all-reduce uses the link's.
   work.allReduceMessage.reset();
   work.allReduceEnds = {};
   work.link = {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
@@ -246,12 +248,13 @@ TEST(AllReduceTime, IsThatOfTheLinksThatJoinAllReplicas) {
   work.link = {{100, 0, 1}};
   work.node = {8, {{{1, 0, 1}}}};
   work.width = 2;
-  // Eight ranks are one node; of sixteen a worker's replicas are on both.
+  // Eight ranks are one node. With sixteen, a worker's replicas are on two
+  // nodes.
   EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 2 * 1);
   EXPECT_EQ(allReduceTime(work, std::vector{0, 3}, 8, 1), 4 * 1);
   work.width = 4;
   EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 4 * 100);
-  // In one copy two workers are near each other, or they are not.
+  // Within one copy, two workers are on the same node or not.
   work.width = 1;
   work.node->devices = 2;
   EXPECT_EQ(allReduceTime(work, std::vector{2, 3}, 8, 1), 2 * 1);

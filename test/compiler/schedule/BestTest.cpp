@@ -1,4 +1,4 @@
-//===- BestTest.cpp - The best settings of a scheme's options -------------===//
+//===- BestTest.cpp - The best values of a scheme's options ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ namespace {
 
 const Scheme &chimera() { return *findScheme("chimera"); }
 
-/// With all options open, and stages that differ.
+/// A request with all options open, and unequal stages.
 Request openRequest(const std::string &scheme, int32_t workers,
                     int32_t microBatches, StageCost cost) {
   Request request =
@@ -38,7 +38,7 @@ struct Cost {
   bool fits;
 };
 
-/// Of the plan of these options, another way than bestOf has it.
+/// The cost of the plan with these options, computed without bestOf.
 Cost costOf(const Scheme &scheme, Request request, const Options &options) {
   request.options = options;
   Plan plan = *makePlan(scheme, request).plan;
@@ -68,7 +68,7 @@ TEST(Best, TriesEverySettingThatSizesAllow) {
       1u);
 }
 
-/// Costs are even, so that halves are whole.
+/// Costs are even, so that half a backward is an integer.
 TEST(Best, IsTheLeastTimeOfThoseThatFit) {
   for (int32_t d : {2, 4, 8})
     for (int32_t n : {d, 2 * d, 4 * d, 4 * d + 1})
@@ -103,7 +103,7 @@ TEST(Best, IsTheLeastTimeOfThoseThatFit) {
         }
 }
 
-/// A half of a backward takes a tick too.
+/// With unit costs, half a backward also takes one tick.
 TEST(Best, TakesUnitCosts) {
   Request request = openRequest("chimera", 4, 8, {});
   request.options.set("pipelines", "2");
@@ -128,8 +128,8 @@ TEST(Best, IsAWordOfEveryOption) {
   }
 }
 
-/// A report names it where it saves time and no worker holds more, and only
-/// there.
+/// A report names the best settings if and only if they save time and no worker
+/// needs more memory.
 TEST(Best, IsNamedInReports) {
   int32_t named = 0;
   for (auto [d, n] : {std::pair(4, 4), {4, 8}, {4, 16}, {8, 32}, {6, 12}})

@@ -34,14 +34,14 @@ TEST(Bounds, SayWhatTheyAre) {
   }
 }
 
-/// LB1: the busiest worker, here the one with the slow stage.
+/// LB1: the work of the busiest worker, here the one with the slow stage.
 TEST(Bounds, Work) {
   Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
   c.problem.stages[1] = {20, 30, 1, 1};
   EXPECT_EQ(timeOf(c.problem, "LB1"), 5 * 50);
 }
 
-/// LB2 on a line: (N+D-1) (f+b), which GPipe and 1F1B reach.
+/// LB2 on a line: (N+D-1) (f+b). GPipe and 1F1B reach it.
 TEST(Bounds, OneMachineOnALine) {
   for (const char *scheme : {"gpipe", "1f1b"})
     for (int32_t d : {1, 2, 5, 8})
@@ -53,8 +53,8 @@ TEST(Bounds, OneMachineOnALine) {
       }
 }
 
-/// LB2 with split backwards: (D-1) f + N (f+i) + max(N w, (D-1) i + w), or
-/// more: worker 0 alone needs D f + (D-1) i + N (i+w).
+/// LB2 with split backwards: the larger of (D-1) f + N (f+i) + max(N w, (D-1) i
+/// + w) and the time that worker 0 alone needs, D f + (D-1) i + N (i+w).
 TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
   for (int32_t d : {2, 4, 8})
     for (int32_t n : {1, 3, 8, 20})
@@ -74,9 +74,9 @@ TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
       }
 }
 
-/// LB2 with two directions: load + (D/2f - 1) (f+b), for odd D (D-1)/2 in the
-/// place of D/2 - 1. Forwards and backwards run whole micro-batches here: pairs
-/// raise the bound, halves lower it.
+/// LB2 with two directions: load + (D/2f - 1) (f+b). For odd D, (D-1)/2
+/// replaces D/2 - 1. Forwards and backwards cover whole micro-batches here;
+/// pairs raise the bound, halves lower it.
 TEST(Bounds, OneMachineInTwoDirections) {
   const Scheme &chimera = *findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
@@ -91,8 +91,9 @@ TEST(Bounds, OneMachineInTwoDirections) {
     }
 }
 
-/// LB2 with two chunks of half a stage: load + (D-1) (f+b)/2 looped, and
-/// unsplit on a V too; split on a V (D-1) f/2.
+/// LB2 with two chunks of half a stage: load + (D-1) (f+b)/2 for a loop, and
+/// for a V with whole backwards. For a V with split backwards (D-1) f/2
+/// instead.
 TEST(Bounds, OneMachineWithVirtualStages) {
   for (int32_t d : {2, 4, 8})
     for (bool folded : {false, true})
@@ -118,19 +119,20 @@ TEST(Bounds, OneMachineWithVirtualStages) {
       }
 }
 
-/// LB3: one micro-batch there and back, with its messages.
+/// LB3: the forward and backward of one micro-batch, with its messages.
 TEST(Bounds, CriticalPath) {
   Case c = makeCase("1f1b", 4, 1, {2, 5, 3, 4});
   c.problem.link.alpha = 10;
   EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 7 + 6 * 10);
   c.problem.splits = true;
   EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 4 * 3 + 4 + 6 * 10);
-  // A weight gradient far down can outlast the way back.
+  // A weight gradient of the last stage can take longer than the remaining
+  // backward.
   c.problem.stages[3].weightGradient = 1000;
   EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
 }
 
-/// LB4: a stash on worker 0 is held for D (f+b), so a cap of D-1 costs.
+/// LB4: worker 0 holds a stash for D (f+b), so a cap of D-1 stashes costs time.
 TEST(Bounds, Memory) {
   Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
@@ -138,10 +140,10 @@ TEST(Bounds, Memory) {
   c.problem.memoryCaps.assign(4, 11 + 30);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 32 * 4 * 3 / 3);
   EXPECT_STREQ(best(bounds(c.problem)).name, "LB4");
-  // No room at all says nothing.
+  // If nothing fits at all, there is no bound.
   c.problem.memoryCaps.assign(4, 6);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
-  // Bytes times time beyond 64 bits.
+  // Bytes times time exceed 64 bits.
   c.problem.bytes.assign(4, {0, 0, int64_t{1} << 50, int64_t{1} << 50, 0});
   c.problem.memoryCaps.assign(4, 1);
   c.problem.stages.assign(4, {int64_t{1} << 40, int64_t{1} << 40, 1, 1});
@@ -150,7 +152,8 @@ TEST(Bounds, Memory) {
 }
 
 /// An input gradient may release a part of a stash before there is a gradient
-/// sum: then either the lesser stash stands beside it or both without it.
+/// sum. Then the worker needs either the smaller stash and the sum, or the
+/// whole stash without the sum.
 TEST(Bounds, MemoryOfBothStashes) {
   Case c = makeCase("1f1b", 1, 4, {1, 2, 1, 1}, true);
   c.problem.bytes = {{5, 1, 10, 4, 0}};
@@ -163,7 +166,8 @@ TEST(Bounds, MemoryOfBothStashes) {
   EXPECT_EQ(timeOf(c.problem, "LB4"), (4 * (10 * 2 + 30) + 29) / 30);
 }
 
-/// On a V each worker holds a micro-batch's two stashes for (2D+1) (f+i) + 2w.
+/// With a V placement each worker holds the two stashes of a micro-batch for
+/// (2D+1) (f+i) + 2w.
 TEST(Bounds, MemoryOnAV) {
   Problem problem;
   problem.workers = 4;
@@ -175,14 +179,14 @@ TEST(Bounds, MemoryOnAV) {
   EXPECT_EQ(timeOf(problem, "LB4"), 4 * (9 * 2 + 2));
 }
 
-/// LB5: what one channel carries; the simulator's links do better.
+/// LB5: the time that one channel is busy. The simulator's links are faster.
 TEST(Bounds, Messages) {
   Case c = makeCase("gpipe", 3, 10);
   c.problem.bytes = {{0, 0, 0, 0, 100}, {0, 0, 0, 0, 300}, {0, 0, 0, 0, 999}};
   c.problem.link = {1000, 1, 2};
   EXPECT_EQ(timeOf(c.problem, "LB5"), 10 * 150);
-  // Down and up share a channel: 0 to 1 carries activations of one and
-  // gradients of the other.
+  // Both directions share a channel: 0 to 1 carries activations of one pipeline
+  // and gradients of the other.
   Case both = makeCase("chimera", 2, 10);
   both.problem.bytes = {{0, 0, 0, 0, 7}, {}};
   both.problem.link = {0, 1, 1};
@@ -191,8 +195,8 @@ TEST(Bounds, Messages) {
   EXPECT_STRNE(best(bounds(c.problem)).name, "LB5");
 }
 
-/// Chimera at b = 2f: direct is above the bound, fine-tuned doubling reaches
-/// it.
+/// Chimera at b = 2f: direct concatenation is above the bound, fine-tuned
+/// doubling reaches it.
 TEST(Bounds, Gap) {
   Case direct = makeCase("chimera", 4, 8, {1, 2, 1, 1});
   EXPECT_DOUBLE_EQ(gap(simulate(direct.problem, direct.schedule),

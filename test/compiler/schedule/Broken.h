@@ -15,10 +15,10 @@
 
 namespace chimera::schedule {
 
-/// A sound schedule, what is done to it, and all that is then wrong: the name
-/// of the constraint and the message. F0.1 stands for "forward of pipeline
-/// <the micro-batch's>, stage 0, micro-batch 1", likewise B, I, W and R; F0.0-1
-/// is one over two micro-batches, B0.1a the first half of one.
+/// A sound schedule, a change, and all violations that the change causes: the
+/// name of the constraint and the message. F0.1 means "forward of pipeline <the
+/// micro-batch's>, stage 0, micro-batch 1", likewise B, I, W and R. F0.0-1 is
+/// one forward over two micro-batches, B0.1a the first half of a backward.
 struct Broken {
   const char *name;
   Case (*make)();
@@ -32,12 +32,13 @@ inline std::ostream &operator<<(std::ostream &os, const Broken &broken) {
 /// Two stages, two micro-batches.
 inline Case line() { return makeCase("gpipe", 2, 2); }
 
-/// Of whole micro-batches with a flush, which keep all stashes.
+/// Schedules of whole micro-batches with a flush, without recomputes.
 std::span<const Broken> brokenOrders();
-/// Of ranges and parts of micro-batches, recomputes, and steps that overlap.
+/// Schedules with ranges and parts of micro-batches, recomputes, and steps that
+/// overlap.
 std::span<const Broken> brokenPieces();
 
-/// What those of each list are made of; sound.
+/// The sound schedules that the lists above change.
 std::vector<Case> soundOrders();
 std::vector<Case> soundPieces();
 

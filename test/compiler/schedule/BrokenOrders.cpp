@@ -1,4 +1,4 @@
-//===- BrokenOrders.cpp - Actions missing, doubled or misplaced -----------===//
+//===- BrokenOrders.cpp - Missing, doubled or misplaced actions -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ namespace {
 
 Case chimera() { return makeCase("chimera", 4, 4); }
 
-/// Stages 0 and 3 on worker 0, 1 and 2 on worker 1; one micro-batch.
+/// Stages 0 and 3 are on worker 0, stages 1 and 2 on worker 1. One micro-batch.
 Case folded() {
   Case c = makeCase("gpipe", 4, 1);
   c.problem.workers = 2;

@@ -1,4 +1,4 @@
-//===- BrokenPieces.cpp - Ranges, parts, recomputes and bodies ------------===//
+//===- BrokenPieces.cpp - Broken ranges, parts, recomputes and bodies -----===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- BrokenTest.cpp - Broken schedules, all violations ------------------===//
+//===- BrokenTest.cpp - All violations of broken schedules ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1".
+/// Shortens "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1".
 std::string shorten(std::string text) {
   const std::pair<const char *, const char *> kinds[] = {
       {"weight_gradient of pipeline ", "W"},
@@ -60,7 +60,8 @@ TEST_P(BrokenSchedule, HasAllItsViolationsReported) {
   EXPECT_EQ(found(c), GetParam().expected);
 }
 
-/// Whoever shows a violation can show the action.
+/// Every violation gives the position of its action, so that a tool can show
+/// it.
 TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
   using Constraint = Violation::Constraint;
   Case c = GetParam().make();
@@ -86,7 +87,7 @@ TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
 INSTANTIATE_TEST_SUITE_P(Verify, BrokenSchedule, testing::ValuesIn(allBroken()),
                          [](const auto &info) { return info.param.name; });
 
-/// What the lists are made of is sound.
+/// The schedules are sound before they are changed.
 TEST(BrokenSchedules, StartFromSoundOnes) {
   for (const std::vector<Case> &list : {soundOrders(), soundPieces()})
     for (const Case &c : list)
@@ -94,7 +95,7 @@ TEST(BrokenSchedules, StartFromSoundOnes) {
   EXPECT_GE(allBroken().size(), 20u);
 }
 
-/// Every constraint is broken somewhere in the list.
+/// The lists break every constraint.
 TEST(BrokenSchedules, BreakEveryConstraint) {
   using Constraint = Violation::Constraint;
   for (Constraint constraint :

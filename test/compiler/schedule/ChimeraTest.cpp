@@ -1,12 +1,12 @@
-//===- ChimeraTest.cpp - Chimera's orders, told another way ---------------===//
+//===- ChimeraTest.cpp - Chimera's orders, made in other ways -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The family makes its orders from a table of slots. Here they are made from
-// formulas and from loops without a table, and have to be the same.
+// The family makes its orders from a table of slots. These tests make them from
+// formulas and from loops without a table, and compare.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +21,10 @@
 namespace chimera::schedule {
 namespace {
 
-/// The program of one worker for two pipelines and even D, without a table: X
-/// is the pipeline whose stage on the worker is the lower one, Y the other.
-/// Forwards of doubled units come in twos, and so do all actions' micro-batches
-/// first in, first out.
+/// The order of one worker for two pipelines and even D, made without a table.
+/// X is the pipeline whose stage on this worker has the lower index, Y the
+/// other one. With doubling, forwards come in pairs. The micro-batches of each
+/// kind of action are first in, first out.
 class FivePhases {
 public:
   FivePhases(int32_t d, int32_t worker, bool doubled)
@@ -67,7 +67,8 @@ private:
 
   void append(Kind kind, int32_t pipeline) {
     int32_t i = next[static_cast<int>(kind)][pipeline]++;
-    // The i-th of its pipeline: half a unit to each, or pairs in turn.
+    // The i-th micro-batch of the pipeline: each pipeline has half of a unit
+    // or, with doubling, every second pair.
     int32_t m = doubled ? i / 2 * 4 + i % 2 + 2 * pipeline
                         : i / (d / 2) * d + i % (d / 2) + d / 2 * pipeline;
     program.push_back(
@@ -97,8 +98,9 @@ TEST(Chimera, HasFivePhasesOnEveryWorker) {
     }
 }
 
-/// Unit k of micro-batches, min(D, rest) of them (D-1 for odd D), one by one to
-/// d0, u0, d1, u1, …: how many each pipeline has.
+/// The number of micro-batches of each pipeline in a unit. A unit has min(D,
+/// rest) micro-batches (at most D-1 for odd D). They go one by one to d0, u0,
+/// d1, u1, ….
 std::vector<int32_t> shareOut(int32_t count, int32_t pipelines) {
   std::vector<int32_t> shares(pipelines, 0);
   for (int32_t i = 0; i < count; ++i)
@@ -106,9 +108,9 @@ std::vector<int32_t> shareOut(int32_t count, int32_t pipelines) {
   return shares;
 }
 
-/// In every unit the j-th micro-batch of each pipeline runs its forward on
-/// stage s in slot 2j + s and its backward in slot 2j + 2D-1 - s, the up
-/// pipeline of odd D one later, and units follow each other after 2D slots.
+/// In every unit, the j-th micro-batch of a pipeline runs its forward on stage
+/// s in slot 2j + s and its backward in slot 2j + 2D-1 - s. For odd D the up
+/// pipeline is one slot later. Units follow each other after 2D slots.
 TEST(Chimera, HasTheSlotsOfTheFormula) {
   for (int32_t d = 2; d <= 24; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -117,7 +119,7 @@ TEST(Chimera, HasTheSlotsOfTheFormula) {
       int32_t unit = d - d % 2, p = pipelinesOf(choice);
       for (int32_t n : {1, 2, d - 1, d, d + 1, 2 * d + d / 2, 3 * d}) {
         SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
-        // Micro-batch to pipeline and first slot.
+        // Micro-batch -> its pipeline and first slot.
         std::map<int32_t, std::pair<int32_t, int64_t>> stated;
         for (int32_t k = 0, m = 0; m < n; ++k) {
           std::vector<int32_t> shares = shareOut(std::min(unit, n - m), p);
@@ -141,8 +143,8 @@ TEST(Chimera, HasTheSlotsOfTheFormula) {
     }
 }
 
-/// Down pipeline i has stage s on worker (s + i D/f) mod D, up pipeline i on
-/// (D-1-s + i D/f) mod D.
+/// Down pipeline i has stage s on worker (s + i D/f) mod D. Up pipeline i has
+/// it on (D-1-s + i D/f) mod D.
 TEST(Chimera, PlacesEveryPipeline) {
   for (int32_t d = 2; d <= 32; d += 2)
     for (int32_t f = 1; f <= d / 2; ++f) {
@@ -159,7 +161,8 @@ TEST(Chimera, PlacesEveryPipeline) {
     }
 }
 
-/// One by one over d0, u0, d1, u1, the extras first; numbered by pipeline.
+/// The micro-batches of an incomplete unit go one by one to d0, u0, d1, u1, …;
+/// the first pipelines get one more. Micro-batches are numbered by pipeline.
 TEST(Chimera, SharesOutWhatIsNoWholeUnit) {
   auto shares = [](int32_t d, int32_t n, int32_t pipelines) {
     std::vector<std::vector<int32_t>> result;
@@ -179,8 +182,9 @@ TEST(Chimera, SharesOutWhatIsNoWholeUnit) {
   EXPECT_EQ(shares(8, 3, 8), (Shares{{0}, {1}, {2}}));
 }
 
-/// `direct` with what stands for each of its actions on micro-batch m: forwards
-/// of 2m and 2m+1, then, or backwards; the last alone where N is odd.
+/// Replaces each action of `direct` on micro-batch m by two on 2m and 2m+1. Two
+/// forwards become one over both if `together`. If N is odd, the last one stays
+/// alone.
 std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
                           bool together) {
   std::vector<Action> program;
@@ -198,7 +202,7 @@ std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
   return program;
 }
 
-/// And with two halves for each backward.
+/// Also replaces each backward by its two halves.
 std::vector<Action> halved(const std::vector<Action> &direct) {
   std::vector<Action> program;
   for (Action action : direct) {
@@ -212,8 +216,8 @@ std::vector<Action> halved(const std::vector<Action> &direct) {
   return program;
 }
 
-/// Doubling of what is no whole number of units, or with more than two
-/// pipelines: the direct program for half as many.
+/// Doubling with an incomplete unit, or with more than two pipelines, uses the
+/// direct order for half as many micro-batches.
 TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -237,8 +241,8 @@ TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
     }
 }
 
-/// Every first-stage forward that directly follows a first-stage backward comes
-/// before it, in its slot, and all else stays.
+/// Moves every first-stage forward that directly follows a first-stage backward
+/// before that backward, into its slot. Nothing else moves.
 std::vector<Action> hurried(std::vector<Action> direct) {
   for (size_t i = 1; i < direct.size(); ++i)
     if (direct[i - 1].stage == 0 && direct[i - 1].kind == Kind::Backward &&
@@ -270,7 +274,7 @@ TEST(Chimera, HurriesFirstForwards) {
     }
 }
 
-/// Unequal stages, messages that take their time on their way and at both ends.
+/// Unequal stages, and messages that take time on their way and at both ends.
 TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   std::mt19937 random(5);
   auto draw = [&](int64_t least, int64_t most) {
@@ -300,7 +304,7 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   EXPECT_GT(sooner, 100);
 }
 
-/// N = D (2U+1): U units of pairs, then a plain one, whose forwards cover one
+/// N = D (2U+1): U units of pairs, then a plain unit whose forwards cover one
 /// micro-batch each.
 TEST(Chimera, EndsInAPlainUnitWhereHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
@@ -311,7 +315,7 @@ TEST(Chimera, EndsInAPlainUnitWhereHalfAUnitIsLeft) {
       Case pairs =
           makeCase("chimera", d, 2 * d * u, {1, 2, 1, 1}, false, choice);
       Case plain = makeCase("chimera", d, d);
-      // Of each: what is left without the other's.
+      // Without the actions of the one, the actions of the other must remain.
       for (int32_t w = 0; w < d; ++w) {
         std::vector<Action> first, last;
         for (Action action : c.schedule.workers[w])

@@ -1,13 +1,13 @@
-//===- ClosedFormsTest.cpp - Makespans in a formula ----------------------===//
+//===- ClosedFormsTest.cpp - Closed forms of makespans --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// D workers, N micro-batches, 2f pipelines; f and b in the formulas' bodies are
-// the times of a forward and a backward, with b >= f. No messages, equal
-// stages.
+// Notation: D workers, N micro-batches, 2f pipelines. In the bodies of
+// formulas, f and b are the times of a forward and a backward, with b >= f.
+// There are no messages, and all stages are equal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// b/f of 1, 5/4, 2 and 3, in integers.
+/// b/f is 1, 5/4, 2 and 3, in integers.
 constexpr int64_t kForward = 4;
 constexpr int64_t kBackwards[] = {4, 5, 8, 12};
 
@@ -75,9 +75,9 @@ TEST_P(EvenD, Direct) {
   }
 }
 
-/// Eager saves min(f, b-f) wherever a unit follows another and the largest
-/// share of the later is that of a whole one, but for h = 2, which is data
-/// parallelism.
+/// Eager concatenation saves min(f, b-f) between two units if the largest share
+/// of the later unit is that of a whole unit. The exception is h = 2, which is
+/// data parallelism.
 TEST_P(EvenD, Eager) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -99,7 +99,7 @@ TEST_P(EvenD, Eager) {
   }
 }
 
-/// N = KD: idle (D-2) (K (b-f) + f) on every worker.
+/// N = KD: every worker is idle for (D-2) (K (b-f) + f).
 TEST_P(EvenD, DirectIdlesAtEveryJunction) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k)
@@ -109,7 +109,7 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
     });
 }
 
-/// N = KD: D - D/2f + 1 to D.
+/// N = KD: workers hold D - D/2f + 1 to D micro-batches.
 TEST_P(EvenD, HoldsUpToAUnit) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -122,8 +122,9 @@ TEST_P(EvenD, HoldsUpToAUnit) {
         });
 }
 
-/// One unit: D/f - 2 idle slots, at b = 2f twice as much time, a bubble of
-/// (D - 2f) / (3fN/2 + D - 2f) in letters of the paper's Table 3.
+/// One unit has D/f - 2 idle slots, at b = 2f twice as much idle time. That is
+/// a bubble of (D - 2f) / (3fN/2 + D - 2f), in the notation of the paper's
+/// Table 3.
 TEST_P(EvenD, MorePipelinesIdleLess) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -140,7 +141,7 @@ TEST_P(EvenD, MorePipelinesIdleLess) {
   }
 }
 
-/// Table 3's ratio, (D - 2f) / (2fN + D - 2f), at b = f for N = KD.
+/// The ratio of Table 3, (D - 2f) / (2fN + D - 2f), holds at b = f for N = KD.
 TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -153,7 +154,7 @@ TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
       }
 }
 
-/// Weights and optimizer state of 2f stages on every worker.
+/// Every worker has the weights and optimizer state of 2f stages.
 TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -164,8 +165,9 @@ TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
   }
 }
 
-/// The forwards and backwards on the critical path of Chimera's performance
-/// model. The times are such that no other counts give the same sum.
+/// Checks the numbers of forwards and backwards on the critical path against
+/// Chimera's performance model. The times are chosen so that no other numbers
+/// give the same sum.
 void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   int64_t count[2] = {0, 0};
   for (const Turn &turn : simulate(c.problem, c.schedule).criticalPath)
@@ -174,7 +176,7 @@ void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   EXPECT_EQ(count[1], backwards);
 }
 
-/// N = KD: N - (K-1)(D-2) forwards, N + K(D-2) backwards.
+/// N = KD: N - (K-1)(D-2) forwards and N + K(D-2) backwards.
 TEST_P(EvenD, DirectCriticalPath) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -184,8 +186,8 @@ TEST_P(EvenD, DirectCriticalPath) {
   }
 }
 
-/// The ratios of the paper's Table 2 and section 2 where they are exact: at b =
-/// f for any N = KD, at b = 2f for N = D.
+/// The ratios of the paper's Table 2 and Section 2, where they are exact: at b
+/// = f for any N = KD, at b = 2f for N = D.
 TEST_P(EvenD, StatedBubbleRatios) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -198,7 +200,8 @@ TEST_P(EvenD, StatedBubbleRatios) {
               (d - 2.0) / (1.5 * d + d - 2.0), 1e-12);
 }
 
-/// The end workers hold D/2 + 1 micro-batches, each further in one more.
+/// The two end workers hold D/2 + 1 micro-batches. Each worker further inside
+/// holds one more.
 TEST_P(EvenD, EndWorkersHoldLeast) {
   int32_t d = GetParam();
   std::vector<int32_t> peaks;
@@ -208,7 +211,7 @@ TEST_P(EvenD, EndWorkersHoldLeast) {
   EXPECT_EQ(simulate(c.problem, c.schedule).peakActivations, peaks);
 }
 
-/// As many pipelines as stages: no bubbles where D divides N.
+/// As many pipelines as stages: there are no bubbles if D divides N.
 TEST_P(EvenD, WholeModelsIdleNever) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 3; ++k)
@@ -220,7 +223,7 @@ TEST_P(EvenD, WholeModelsIdleNever) {
 INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// N <= D-1: T = D (f+b) + (N-1) b, and N-1 + 2D slots.
+/// N <= D-1: T = D (f+b) + (N-1) b, in N-1 + 2D slots.
 TEST_P(OddD, OneUnit) {
   int32_t d = GetParam();
   for (int32_t n = 1; n <= d - 1; ++n) {
@@ -232,8 +235,8 @@ TEST_P(OddD, OneUnit) {
   }
 }
 
-/// N = K (D-1): T = D f + 2 (K-1) f + K (2D-2) b; 2D slots a unit, D idle in
-/// the last.
+/// N = K (D-1): T = D f + 2 (K-1) f + K (2D-2) b. A unit has 2D slots, of which
+/// D are idle in the last unit.
 TEST_P(OddD, WholeUnits) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -254,7 +257,8 @@ TEST_P(OddD, WholeUnits) {
 INSTANTIATE_TEST_SUITE_P(Chimera, OddD, testing::Range(3, 33, 2),
                          testing::PrintToStringParamName());
 
-/// T = D (f+b) + (N-1) (D max(f,b) + min(f,b)), and one micro-batch at a time.
+/// T = D (f+b) + (N-1) (D max(f,b) + min(f,b)). Workers hold one micro-batch at
+/// a time.
 TEST_P(ClosedForms, Gems) {
   int32_t d = GetParam();
   for (int32_t n : {1, 2, 3, 4, 7, 8, 20, 33}) {
@@ -271,7 +275,7 @@ TEST_P(ClosedForms, Gems) {
 INSTANTIATE_TEST_SUITE_P(Gems, ClosedForms, testing::Values(2, 3, 4, 7, 8, 16),
                          testing::PrintToStringParamName());
 
-/// Table 2's (D-1) / (D + 1/2), which is near at b = 2f.
+/// The bubble of Table 2, (D-1) / (D + 1/2), is nearly right at b = 2f.
 TEST(Gems, IsIdleNearlyAsStated) {
   for (auto [d, n, simulated, stated] :
        {std::tuple{4, 8, 0.680, 0.667}, {8, 32, 0.826, 0.824}}) {
@@ -282,8 +286,9 @@ TEST(Gems, IsIdleNearlyAsStated) {
   }
 }
 
-/// Gradients pass on as soon as they are there, weight gradients behind them
-/// delay nobody: idle (D-1) (f+i) where the backward is split into i and w.
+/// Gradients go to the next stage at once, and weight gradients after them
+/// delay no other worker. If the backward is split into i and w, a worker is
+/// idle for (D-1) (f+i).
 TEST(GPipe, IdlesLessWithSplitBackwards) {
   for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
     for (int32_t n : {1, 2, 3, 8, 33})
@@ -294,7 +299,7 @@ TEST(GPipe, IdlesLessWithSplitBackwards) {
       }
 }
 
-/// With messages of c: (N+D-1) (f+b) + 2 (D-1) c.
+/// With messages of time c: (N+D-1) (f+b) + 2 (D-1) c.
 TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
     for (int32_t n : {1, 2, 3, 8, 33})
@@ -306,8 +311,8 @@ TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
       }
 }
 
-/// Idle shares in percent at b = 2f: GPipe and 1F1B, the paper's ideal, direct
-/// concatenation and fine-tuned doubling, which needs an even K.
+/// Idle shares in percent at b = 2f of GPipe and 1F1B, the paper's ideal,
+/// direct concatenation, and fine-tuned doubling, which needs an even K.
 TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   struct Row {
     int32_t d, k;
@@ -342,8 +347,8 @@ TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   }
 }
 
-/// D=8, b=2f, fewer micro-batches than stages: idle shares above those of Table
-/// 2's formula.
+/// D=8, b=2f, with fewer micro-batches than stages: the idle shares are above
+/// Table 2's formula.
 TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   for (auto [n, simulated, stated] :
        {std::tuple{2, 0.75, 0.60}, {4, 0.57, 0.43}}) {
@@ -354,7 +359,7 @@ TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   }
 }
 
-/// A unit without its full share runs as the full one does, with holes.
+/// An incomplete unit runs like a complete one, with holes.
 TEST(ChimeraSizes, OfTheReference) {
   for (auto [d, n, slots, time] :
        {std::tuple{4, 6, 16, 25}, {8, 18, 48, 83}, {4, 4, 10, 16}}) {
@@ -364,13 +369,13 @@ TEST(ChimeraSizes, OfTheReference) {
   }
 }
 
-/// Whole models, but not a whole number of units: idle f + b.
+/// Whole models on every worker, but an incomplete unit: idle for f + b.
 TEST(ChimeraSizes, WholeModelsIdleOnARest) {
   Case c = makeCase("chimera", 2, 3, {4, 5, 1, 1});
   EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), 9);
 }
 
-/// At b = 2f direct concatenation beats 1F1B while (K+1)(D-2) < 3(D-1).
+/// At b = 2f, direct concatenation beats 1F1B if (K+1)(D-2) < 3(D-1).
 TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t k = 1; k <= 5; ++k) {
@@ -383,7 +388,8 @@ TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
     }
 }
 
-/// Messages of a quarter of a forward move that: times in quarters.
+/// Messages of a quarter of a forward change that. Times are in quarters of a
+/// forward.
 TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   for (auto [d, direct, line] : {std::tuple{4, 251, 256}, {8, 559, 536}}) {
     for (const char *scheme : {"chimera", "1f1b"}) {
@@ -395,7 +401,7 @@ TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   }
 }
 
-/// D=4, N=8, b=2f, a message of f/4 or f: the bubbles, in quarters of f.
+/// D=4, N=8, b=2f, messages of f/4 or f: the bubbles in quarters of f.
 TEST(Messages, CostAlternatingOrdersMost) {
   for (auto [scheme, quarter, whole] :
        {std::tuple{"1f1b", 52, 100}, {"gpipe", 42, 60}, {"chimera", 35, 68}}) {

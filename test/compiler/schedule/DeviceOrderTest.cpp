@@ -1,4 +1,4 @@
-//===- DeviceOrderTest.cpp - Messages in one order a device ---------------===//
+//===- DeviceOrderTest.cpp - Messages of a device in one order ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,8 @@ int64_t inDeviceOrder(const Case &c) {
                                simulate(c.problem, c.schedule));
 }
 
-/// GPipe on two workers, messages of 4, which are not under way together:
+/// GPipe on two workers with messages of 4, of which only one travels at a
+/// time:
 ///
 ///   P0  F0 F1 .  .  .  .  .  .  .  .  .  .  .  .  .  B0 .  .  .  B1
 ///   P1  .  .  .  .  .  F0 .  .  .  F1 B0 B1
@@ -33,8 +34,8 @@ TEST(DeviceOrder, OneMessageIsUnderWayAtATime) {
   EXPECT_EQ(inDeviceOrder(c), 20);
 }
 
-/// What occupies a worker takes place before its messages are under way, and
-/// where the next action waits for them.
+/// Time that a message occupies a worker counts: at the sender before the
+/// message travels, at the receiver when the next action waits for it.
 TEST(DeviceOrder, WhatOccupiesAWorkerIsCounted) {
   Case c = makeCase("gpipe", 2, 1);
   c.problem.link = {{4, 0, 1}, {2, 0, 1}, {3, 0, 1}};
@@ -43,8 +44,8 @@ TEST(DeviceOrder, WhatOccupiesAWorkerIsCounted) {
   EXPECT_EQ(inDeviceOrder(c), 1 + 9 + 2 + 9 + 1);
 }
 
-/// On one worker there are no messages, and between two nothing is held up
-/// where each message has arrived before the next one is sent.
+/// One worker has no messages. Between two workers nothing is delayed if each
+/// message has arrived before the next one is sent.
 TEST(DeviceOrder, CostsNothingWhereMessagesDoNotMeet) {
   EXPECT_EQ(inDeviceOrder(makeCase("1f1b", 1, 5)), 10);
   for (int32_t workers = 2; workers <= 8; ++workers) {
@@ -54,8 +55,8 @@ TEST(DeviceOrder, CostsNothingWhereMessagesDoNotMeet) {
   }
 }
 
-/// Whatever a worker waits for in its own order, it waits for in this one, too.
-/// So where every event happens, none happens sooner.
+/// A worker waits here for everything that it waits for in its own order. So if
+/// the run completes, no event is earlier.
 TEST(DeviceOrder, IsNeverFaster) {
   for (const char *scheme : {"chimera", "gpipe", "1f1b", "gems", "pipedream"})
     for (int32_t workers : {2, 3, 4, 6, 8})
@@ -73,7 +74,7 @@ TEST(DeviceOrder, IsNeverFaster) {
         }
 }
 
-/// The drawing of SharedCores.h: no message meets another, so all actions take
+/// The drawing of SharedCores.h: no two messages compete, so all actions take
 /// as long as without this rule.
 TEST(DeviceOrder, TakesTheTimesOfSharedCores) {
   Case c = makeCase("gpipe", 2, 2, {2, 4, 1, 1});
@@ -82,14 +83,14 @@ TEST(DeviceOrder, TakesTheTimesOfSharedCores) {
   EXPECT_EQ(inDeviceOrder(c), 24);
 }
 
-/// An update after an action holds up the next one, here as there.
+/// An update after an action delays the next action, as in simulate().
 TEST(DeviceOrder, CountsUpdatesAmongActions) {
   Case c = makeCase("pipedream", 1, 2, {1, 2});
   c.problem.stages[0].update = 7;
   EXPECT_EQ(inDeviceOrder(c), simulate(c.problem, c.schedule).makespan);
 }
 
-/// Whatever shares cores, is split, updated or sent.
+/// Random cases with shared cores, split backwards, updates and messages.
 TEST(DeviceOrder, IsNeverFasterWhereWorkersShareCores) {
   std::mt19937 random(3);
   auto draw = [&](int64_t least, int64_t most) {

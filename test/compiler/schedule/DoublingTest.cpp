@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Closed forms of Chimera's other ways to follow one unit by the next, in the
-// letters of ClosedFormsTest: D even, h = D/f, and U units, N = 2DU with
-// doubling and N = DU with halving.
+// Closed forms of Chimera's doubling and halving, in the notation of
+// ClosedFormsTest: D even, h = D/f, and U units, with N = 2DU for doubling and
+// N = DU for halving.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,11 @@
 namespace chimera::schedule {
 namespace {
 
-/// b/f of 1, 5/4 (3/2 where b is cut in halves), 2, 5/2 and 3, in integers.
+/// b/f is 1, 3/2, 2, 5/2 and 3, in integers that can be halved.
 constexpr int64_t kForward = 4;
 constexpr int64_t kBackwards[] = {4, 6, 8, 10, 12};
 
-/// Two forwards in the place of one over two.
+/// Two forwards instead of one over two micro-batches.
 constexpr auto kTuned = Concatenation::FineTunedDoubling;
 
 class Pairs : public testing::TestWithParam<int32_t> {
@@ -55,10 +55,10 @@ protected:
   }
 };
 
-/// What a worker idles with pairs in one forward: (D-2) [max(2f, b) + (U-1)
-/// |b-2f|] with two pipelines. With more there is no table of slots; a worker's
-/// pair then waits for the next only where backwards are longer: (h-2)
-/// [max((2f+b)/2, b) + (U-1) max(0, b-2f)].
+/// Twice the idle time of a worker with pairs in one forward. With two
+/// pipelines the idle time is (D-2) [max(2f, b) + (U-1) |b-2f|]. With more
+/// there is no table of slots, and a worker's pair waits for the next one only
+/// if backwards are longer: (h-2) [max((2f+b)/2, b) + (U-1) max(0, b-2f)].
 int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
   int64_t f = kForward;
   if (h == d)
@@ -67,7 +67,7 @@ int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
                     2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
 }
 
-/// Figure 7c.
+/// The paper's Figure 7c.
 TEST_P(Pairs, IdleAsTheirLongerHalf) {
   forEachCase(Concatenation::Doubling,
               [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
@@ -76,7 +76,7 @@ TEST_P(Pairs, IdleAsTheirLongerHalf) {
               });
 }
 
-/// Half of it, a bubble of (D-2) / (3N + D-2) at b = 2f.
+/// Half as much idle time: a bubble of (D-2) / (3N + D-2) at b = 2f.
 TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   forEachCase(Concatenation::Halving, [&](const Timing &t, int64_t h, int32_t u,
                                           int64_t b) {
@@ -88,8 +88,8 @@ TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   });
 }
 
-/// Figure 7d: idle (h-2) [max((f+b)/2, b-f) + (U-1) max(0, b-2f)] on every
-/// worker. At b = 2f a bubble of (D-2) / (2N + D-2).
+/// Figure 7d: every worker is idle for (h-2) [max((f+b)/2, b-f) + (U-1) max(0,
+/// b-2f)]. At b = 2f that is a bubble of (D-2) / (2N + D-2).
 TEST_P(Pairs, FineTunedIdleLess) {
   forEachCase(kTuned, [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
     int64_t f = kForward;
@@ -103,8 +103,8 @@ TEST_P(Pairs, FineTunedIdleLess) {
   });
 }
 
-/// Twice the micro-batches in flight: 3D/2 + 1 to 2D with two pipelines, else
-/// twice those of direct concatenation.
+/// Twice as many micro-batches in flight: 3D/2 + 1 to 2D with two pipelines,
+/// otherwise twice as many as with direct concatenation.
 TEST_P(Pairs, HoldTwiceAsMany) {
   for (Concatenation concatenation : {Concatenation::Doubling, kTuned})
     forEachCase(
@@ -115,8 +115,9 @@ TEST_P(Pairs, HoldTwiceAsMany) {
         });
 }
 
-/// D at most as with direct concatenation, which holds D - D/2f + 1 at least;
-/// with two pipelines half of what pairs hold: 7 for 5 of D=8.
+/// At most D, as with direct concatenation, which holds at least D - D/2f + 1.
+/// With two pipelines, half as many as pairs hold: for D=8 at least 7, where
+/// direct has 5.
 TEST_P(Pairs, OfHalvesHoldNoMore) {
   forEachCase(Concatenation::Halving,
               [&](const Timing &t, int64_t h, int32_t, int64_t) {
@@ -126,7 +127,8 @@ TEST_P(Pairs, OfHalvesHoldNoMore) {
               });
 }
 
-/// 4D-2 slots, of which D-2 are idle, and 3D for each further unit.
+/// The first unit has 4D-2 slots, of which D-2 are idle. Each further unit adds
+/// 3D.
 TEST_P(Pairs, RepeatEveryThreeDSlots) {
   for (Concatenation concatenation :
        {Concatenation::Doubling, Concatenation::Halving})
@@ -141,9 +143,9 @@ TEST_P(Pairs, RepeatEveryThreeDSlots) {
     }
 }
 
-/// Fine-tuned, 2f <= b <= 3f: N + (D-2)/2 - 2(U-1)(D-2) forwards and N +
-/// (D-2)/2 + (U-1)(D-2) backwards on the critical path. The times are such that
-/// no other counts give the same sum.
+/// Fine-tuned doubling with 2f <= b <= 3f: N + (D-2)/2 - 2(U-1)(D-2) forwards
+/// and N + (D-2)/2 + (U-1)(D-2) backwards on the critical path. The times are
+/// chosen so that no other numbers give the same sum.
 TEST_P(Pairs, FineTunedCriticalPath) {
   for (int32_t u = 1; u <= 3; ++u) {
     int32_t n = 2 * d * u;
@@ -161,9 +163,9 @@ TEST_P(Pairs, FineTunedCriticalPath) {
 INSTANTIATE_TEST_SUITE_P(Chimera, Pairs, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// At b = 2f, in units of f: 28 with pairs, 27 fine-tuned, 57 for D=8, N=16 and
-/// 105 for N=32, the load and (D/2-1) (f+b), which is the bound of this
-/// placement.
+/// At b = 2f, in units of f: 28 with pairs and 27 with fine-tuned doubling; for
+/// D=8, 57 with N=16 and 105 with N=32. The latter are the load plus (D/2-1)
+/// (f+b), the lower bound of this placement.
 TEST(Doubling, TakesTheTimesOfThePaper) {
   auto time = [](int32_t d, int32_t n, Concatenation concatenation) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,

@@ -1,20 +1,20 @@
-//===- DrawingTest.cpp - The families' drawings are true ------------------===//
+//===- DrawingTest.cpp - The families' drawings are right -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Each family draws its grid above the function that makes it:
+// Each family has a drawing of its grid above the function that makes it:
 //
 //   D=3, N=3, equal times:
 //
 //     t    0  1  2 ...
 //     P0   F0 F1 F2 ...
 //
-// These tests read the drawings from the sources and hold them, cell by cell,
-// against what the family makes; this also tests renderGrid. The others are of
-// text and of how times are written.
+// These tests read the drawings from the sources and compare every cell with
+// the family's schedule. This also tests renderGrid. The other tests are about
+// text and the notation of times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ struct Drawing {
   bool inSlots() const { return cells.front().front() == "slot"; }
 };
 
-/// The first drawing of a source file.
+/// Reads the first drawing of a source file.
 Drawing readDrawing(const std::string &file) {
   std::ifstream in(std::string(CHIMERA_FAMILIES) + "/" + file);
   Drawing drawing;
@@ -99,7 +99,7 @@ TEST(Drawing, OfOneForwardOneBackward) {
   expectTrue("OneForwardOneBackward.cpp", "1f1b");
 }
 
-/// Two-digit micro-batches widen the columns; `=` continues an action.
+/// Two-digit micro-batches widen the columns. `=` continues an action.
 TEST(Timeline, AlignsItsColumns) {
   Case c = makeCase("gpipe", 1, 11, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -110,7 +110,7 @@ TEST(Timeline, AlignsItsColumns) {
   EXPECT_NE(grid.find(" B10 =\n"), std::string::npos);
 }
 
-/// Lines have as many characters as they may, and every block its own head.
+/// Lines are as long as allowed, and every block repeats the header.
 TEST(Timeline, FoldsGridsThatAreTooWide) {
   Case c = makeCase("gpipe", 1, 3, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -132,11 +132,11 @@ TEST(Timeline, FoldsGridsThatAreTooWide) {
                       "\n"
                       "t    8\n"
                       "P0   =\n");
-  // One column at least.
+  // At least one column.
   EXPECT_EQ(grid(1).substr(0, 23), "t    0\nP0   F0\n\nt    1\n");
 }
 
-/// A line says how else to see a schedule whose grid nobody would read.
+/// If a grid is too large to read, a line says how else to see the schedule.
 TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
   auto textOf = [](int64_t backward) {
     Case c = makeCase("gpipe", 1, 1, {1, backward, 1, 1});
@@ -154,7 +154,8 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
             0u);
 }
 
-/// Four digits are left as they are; more are made three or four.
+/// Four digits stay as they are. Longer numbers are shortened to three or four
+/// digits.
 TEST(Timeline, WritesLargeTimesShort) {
   auto unit = [](const char *name, int64_t perUnit = 1) {
     return TimeScale{findTimeUnit(name), perUnit};
@@ -169,9 +170,9 @@ TEST(Timeline, WritesLargeTimesShort) {
   EXPECT_EQ(shortTime(9999, unit("us")), "9999 us");
   EXPECT_EQ(shortTime(999999, unit("ns")), "1 ms");
   EXPECT_EQ(shortTime(39e9, unit("ns")), "39 s");
-  // There is nothing above seconds.
+  // There is no unit above seconds.
   EXPECT_EQ(shortTime(1.23456e15, unit("ns")), "1234560 s");
-  // Several ticks make a unit.
+  // Several ticks per unit.
   EXPECT_EQ(shortTime(15, unit("us", 2)), "7.5 us");
   EXPECT_EQ(shortTime(2469, unit("none", 20000)), "0.12345");
   EXPECT_EQ(shortTime(1500015, unit("us", 2)), "750 ms");
@@ -188,7 +189,7 @@ TEST(Timeline, WritesTimesExactly) {
   EXPECT_EQ(exactTime(15, {findTimeUnit("none"), 2}), "7.5");
 }
 
-/// Text, with whole units and with two ticks in each.
+/// The text names the unit, with one tick per unit and with two.
 TEST(Timeline, SaysTheUnitOfItsTimes) {
   Case c = makeCase("gpipe", 2, 1, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -215,7 +216,7 @@ TEST(Timeline, SaysTheUnitOfItsTimes) {
             "peak activations per worker: 1 1\n");
 }
 
-/// After the two steps' summary.
+/// The step time comes after the summary of the two steps.
 TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
   Case c = makeCase("pipedream", 4, 5, {1, 2, 1, 1, 3});
   c.problem.link.alpha = 1;
@@ -229,7 +230,7 @@ TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
   EXPECT_EQ(describeSteps(c.problem, c.schedule, {findTimeUnit("us"), 10}),
             "2 steps, which overlap; in the steady state one takes 2.25 us, "
             "bubble 33.3 %");
-  // A period of 27 × 10¹², with all its digits.
+  // A period of 27 × 10¹² is written with all digits.
   Case large = makeCase("pipedream", 3, 3, {3000000000000, 6000000000000});
   EXPECT_EQ(
       describeSteps(large.problem, large.schedule, {findTimeUnit("ns"), 2}),

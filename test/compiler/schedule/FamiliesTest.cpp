@@ -1,12 +1,13 @@
-//===- FamiliesTest.cpp - What each family promises -----------------------===//
+//===- FamiliesTest.cpp - Closed forms of each family ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Closed forms of every family over ranges of sizes: D workers, N
-// micro-batches, f and b the times of a forward and a backward.
+// Closed forms of every family over ranges of sizes. D is the number of
+// workers, N of micro-batches; f and b are the times of a forward and a
+// backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@ std::string nameOfSizes(int32_t d, int32_t n) {
   return "D=" + std::to_string(d) + " N=" + std::to_string(n);
 }
 
-/// Slots as Li and Hoefler draw them: 3D-2 of them, D-2 idle on each worker.
+/// The slots of Li and Hoefler's drawing: 3D-2 of them, of which D-2 are idle
+/// on each worker.
 TEST(Chimera, FillsThreeDMinusTwoSlots) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);
@@ -36,8 +38,8 @@ TEST(Chimera, FillsThreeDMinusTwoSlots) {
   }
 }
 
-/// Half of the idle slots lie before a worker's first backward of either
-/// direction could be the limit: D/2-1 in the first half of the table.
+/// Half of the idle slots, D/2-1, are in the first half of the table, before a
+/// backward of either direction can delay a worker.
 TEST(Chimera, SpreadsIdleSlotsOverBothHalves) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);
@@ -62,8 +64,8 @@ TEST(Chimera, HoldsHalfToAllMicroBatches) {
   }
 }
 
-/// As soon as possible with b >= f, the critical path is D forwards and 2D-2
-/// backwards; at b = 2f that is 5D-4.
+/// As soon as possible with b >= f, the critical path has D forwards and 2D-2
+/// backwards. At b = 2f its length is 5D-4.
 TEST(Chimera, TakesDForwardsAndTwoDMinusTwoBackwards) {
   for (int32_t d = 2; d <= 32; d += 2)
     for (auto [f, b] : {std::pair{1, 1}, {1, 2}, {2, 3}, {3, 10}}) {
@@ -78,7 +80,7 @@ TEST(Chimera, TakesDForwardsAndTwoDMinusTwoBackwards) {
     }
 }
 
-/// Worker w holds stages w and D-1-w; either direction has half the
+/// Worker w has stages w and D-1-w. Each direction has half of the
 /// micro-batches.
 TEST(Chimera, LaysTwoPipelinesOverTheWorkers) {
   Case c = makeCase("chimera", 6, 6);
@@ -131,15 +133,15 @@ TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 2)),
             "with as many pipelines as stages every worker holds the whole "
             "model: plain data parallelism does the same without messages");
-  // Pipelines without micro-batches are not there.
+  // Pipelines without micro-batches do not count.
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 1)), "");
   EXPECT_EQ(noteOf(makeCase("chimera", 8, 7, {}, false, choose(8))), "");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};
 
-/// Ramp and drain: every worker idles for D-1 forwards and backwards, whatever
-/// N.
+/// Every worker is idle for D-1 forwards and backwards (ramp and drain),
+/// whatever N is.
 TEST_P(Linear, IdlesForTheRampOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16})
     for (int32_t n : {1, 2, 3, 5, 8, 16, 33})

@@ -1,15 +1,15 @@
-//===- GoldenTest.cpp - Peaks and makespans that others found -------------===//
+//===- GoldenTest.cpp - Peaks and makespans from other software -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What torch 2.15 counts (analyze_pipeline_activation_liveness, granularity
-// stage_microbatch) and what OR-tools 9.15 proves optimal (CP-SAT). An optimum
-// is a limit from both sides: no bound of ours is above it, and no schedule of
-// ours that fits into the same memory is below it. An order that reaches it
-// shows that our verifier and simulator have the same rules.
+// Peaks that torch 2.15 computes (analyze_pipeline_activation_liveness,
+// granularity stage_microbatch), and makespans that OR-tools 9.15 proves
+// optimal (CP-SAT). An optimum limits chimera from both sides: no bound may be
+// above it, and no schedule that fits into the same memory may be below it. An
+// order that reaches it shows that verifier and simulator have the same rules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace {
 using Lines = std::vector<std::string>;
 using Peaks = std::vector<int32_t>;
 
-/// Gives `problem` the order of `lines`, and its splits.
+/// Gives `problem` the order in `lines`, and its split backwards.
 Schedule readOrder(Problem &problem, const Lines &lines) {
   const OrderText text(problem.workers, problem.pipelines, problem.updates);
   Schedule schedule;
@@ -42,14 +42,14 @@ Schedule readOrder(Problem &problem, const Lines &lines) {
   return schedule;
 }
 
-/// Stashes of 1, held until a backward ends (its weight gradient where it is
-/// split), and room for so many on each worker.
+/// Gives every stage a stash of 1, held until the backward ends (or the weight
+/// gradient, if split), and each worker memory for `most` of them.
 void capStashes(Problem &problem, int64_t most) {
   problem.bytes.assign(problem.stages.size(), {0, 0, 1, 1, 0});
   problem.memoryCaps.assign(problem.workers, most);
 }
 
-/// What torch counts for its Interleaved1F1B and ZBVZeroBubble.
+/// The peaks that torch computes for its Interleaved1F1B and ZBVZeroBubble.
 TEST(Golden, PeaksOfTorch) {
   Case interleaved =
       makeCase("interleaved-1f1b", 4, 8, {1, 2, 1, 1}, false, {{}, 2});
@@ -59,7 +59,7 @@ TEST(Golden, PeaksOfTorch) {
   EXPECT_EQ(simulate(zbv.problem, zbv.schedule).peakActivations, Peaks(4, 8));
 }
 
-/// Micro-batches that two rounds of five share, as torch has them.
+/// Micro-batches in two rounds of five, as in torch.
 TEST(Golden, InterleavedInRoundsOfFive) {
   Case c = makeCase("interleaved-1f1b", 4, 10, {1, 2, 1, 1}, false, {{}, 2});
   Timing timing = simulate(c.problem, c.schedule);
@@ -67,9 +67,9 @@ TEST(Golden, InterleavedInRoundsOfFive) {
   EXPECT_EQ(timing.peakActivations, (Peaks{12, 10, 8, 6}));
 }
 
-/// The order of torch's DualPipeV for 4 ranks and 8 micro-batches, its pairs
-/// taken apart: where a forward and a backward do not really overlap, it takes
-/// as long as ZB-V, and holds one more.
+/// The order of torch's DualPipeV for 4 ranks and 8 micro-batches, with its
+/// pairs taken apart. If a forward and a backward do not really overlap, it
+/// takes as long as ZB-V and holds one micro-batch more.
 TEST(Golden, DualPipeVTakesAsLongAsZeroBubbleVWithoutOverlap) {
   Case zbv = makeCase("zb-v", 4, 8, {1, 2, 1, 1}, false, {{}, 2});
   EXPECT_EQ(simulate(zbv.problem, zbv.schedule).makespan, 51);
@@ -96,10 +96,10 @@ TEST(Golden, DualPipeVTakesAsLongAsZeroBubbleVWithoutOverlap) {
 struct Optimum {
   int64_t cap; ///< stashes of a worker
   int64_t makespan;
-  Lines order; ///< that takes so long
+  Lines order; ///< an order with this makespan
 };
 
-/// The bounds and the order of an optimum.
+/// Checks the bounds and the order of an optimum.
 void expectReached(Problem problem, const Optimum &optimum) {
   capStashes(problem, optimum.cap);
   const Schedule schedule = readOrder(problem, optimum.order);
@@ -109,8 +109,8 @@ void expectReached(Problem problem, const Optimum &optimum) {
         << bound.name << " with a cap of " << optimum.cap;
 }
 
-/// Chimera's placement of D = 4 and N = 4 with F = 1, B = 2 and free messages:
-/// micro-batches 0 and 1 run down, 2 and 3 up.
+/// Chimera's placement with D = 4, N = 4, F = 1, B = 2 and free messages.
+/// Micro-batches 0 and 1 run down, 2 and 3 up.
 TEST(Golden, NoOrderOfChimerasPlacementBeatsTheOptimum) {
   const Optimum all[] = {
       {4,
@@ -131,7 +131,7 @@ TEST(Golden, NoOrderOfChimerasPlacementBeatsTheOptimum) {
   int32_t fit = 0;
   for (const char *scheme : {"chimera", "gems"})
     for (const Choice &choice : choices(*findScheme(scheme), 4)) {
-      // Pairs and halves are other actions.
+      // Doubling and halving have other actions.
       if (concatenationOf(choice) == Concatenation::Doubling ||
           concatenationOf(choice) == Concatenation::Halving)
         continue;
@@ -150,8 +150,8 @@ TEST(Golden, NoOrderOfChimerasPlacementBeatsTheOptimum) {
   EXPECT_GE(fit, 4);
 }
 
-/// A line of D = 4 and N = 8 with F = I = W = 1, a stash held until W. The
-/// first is ZB-H1.
+/// A line with D = 4, N = 8 and F = I = W = 1. A stash is held until W. The
+/// first order is ZB-H1.
 TEST(Golden, NoOrderOfALineBeatsTheOptimum) {
   const Optimum all[] = {
       {4,

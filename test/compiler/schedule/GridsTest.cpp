@@ -1,12 +1,12 @@
-//===- GridsTest.cpp - The published grids, cell by cell -----------------===//
+//===- GridsTest.cpp - The published grids, cell by cell ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The grids of Li and Hoefler's paper (Figures 3, 7 and 8) and those that later
-// papers compare it with, and what the library makes of the same sizes.
+// The grids of Li and Hoefler's paper (Figures 3, 7 and 8) and of other papers,
+// compared with the library's schedules of the same sizes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// Compares renderGrid's words, of the slots or of the times.
+/// Compares the words of renderGrid, in slots or in times.
 void expectGrid(const Case &c, const std::string &grid, bool slots) {
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
   Timing timing = slots ? slotTiming(c.problem, c.schedule)
@@ -58,7 +58,8 @@ TEST(Grids, ChimeraOnEightWorkersInSlots) {
   expectGrid(makeCase("chimera", 8, 8), kEightWorkers, true);
 }
 
-/// The same orders with a backward of twice a forward, as soon as possible.
+/// The same orders run as soon as possible, with backwards that take twice as
+/// long as forwards.
 const char *const kFourTimed = R"(
 t    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15
 P0   F0  F1  .   f2  b2  =   f3  b3  =   .   B0  =   .   .   B1  =
@@ -109,8 +110,8 @@ TEST(Grids, DirectConcatenation) {
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}), kDirectTimed, false);
 }
 
-/// Figure 7b with first-stage forwards of the second unit before the backwards
-/// that they would follow: F4, F5, f6 and f7.
+/// Figure 7b with the first-stage forwards of the second unit (F4, F5, f6 and
+/// f7) moved before the backwards that they followed.
 const char *const kEager = R"(
 slot 0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
 P0   F0  .   F1  f2  b2  f3  b3  F4  B0  F5  B1  f6  b6  f7  b7  B4  .   B5
@@ -149,8 +150,9 @@ TEST(Grids, FineTunedDoubling) {
              kDoubling, false);
 }
 
-/// Figure 8, which numbers its pipelines down 0, down 1, up 0, up 1; ours come
-/// as down 0, up 0, down 1, up 1, so the middle two swap their micro-batches.
+/// Figure 8. It numbers its pipelines down 0, down 1, up 0, up 1. This library
+/// orders them down 0, up 0, down 1, up 1, so the middle two exchange their
+/// micro-batches.
 const char *const kFigure8 = R"(
 slot 0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
 P0   F0  .   F1  f6  F2  f7  F3  f4  b4  f5  b5  B2  b6  B3  b7  B0  .   B1
@@ -239,8 +241,8 @@ TEST(Grids, FourPipelinesAsSoonAsPossible) {
       kFourPipelines);
 }
 
-/// A grid of no family of ours, read as an order of one pipeline over four
-/// workers with eight micro-batches.
+/// A grid of another family, read as an order of one pipeline over four workers
+/// with eight micro-batches.
 struct Foreign {
   Problem problem;
   Schedule schedule;
@@ -263,14 +265,14 @@ struct Foreign {
     schedule = orderOf(actions, 4, stageOf);
   }
 
-  /// The scheme places and orders as the grid shows.
+  /// Checks that the scheme's placement and order are those of the grid.
   void expectPlan(const Case &c) const {
     EXPECT_EQ(c.problem.pipelines, problem.pipelines);
     EXPECT_EQ(c.problem.splits, problem.splits);
     EXPECT_EQ(c.schedule.workers, schedule.workers);
   }
 
-  /// Verified, and timed as the grid shows.
+  /// Checks that the order is valid and that its times are those of the grid.
   Timing expectTimes() const {
     EXPECT_EQ(check(problem), "");
     EXPECT_EQ(messages(verify(problem, schedule)), "");
@@ -317,7 +319,8 @@ TEST(Grids, ZeroBubbleH1AndH2) {
   EXPECT_EQ(h2.peakActivations[0], 7);
 }
 
-/// Narayanan et al., SC'21: stages 0 to 3 and 4 to 7 both on workers 0 to 3.
+/// Narayanan et al., SC'21: stages 0 to 3 and stages 4 to 7 are both on workers
+/// 0 to 3.
 const char *const kInterleaved = R"(
 P0 0 1 2 3 0'1'2'3'4 5 6 . . . a'a'7 b'b'. 4'c'c'5'd'd'6'a a 7'b b c c . d d . e'e'. f'f'. g'g'. h'h'e e f f g g h h
 P1 . 0 1 2 3 0'1'2'3'4 . . a'a'5 b'b'6 c'c'7 d'd'4'a a 5'b b 6'c c 7'd d . e'e'. f'f'. g'g'. h'h'e e f f g g h h . .
@@ -332,7 +335,7 @@ TEST(Grids, Interleaved) {
   EXPECT_EQ(timing.makespan, 57);
   EXPECT_EQ(timing.flushBubble(), 9);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{11, 9, 7, 5}));
-  // Messages of a quarter of two chunks' forward, and as long as that.
+  // Messages of a quarter of the forward of two chunks, and of the whole of it.
   for (auto [alpha, bubble] : {std::pair{1, 32}, {4, 88}}) {
     grid.problem.stages.assign(8, {2, 4, 1, 1});
     grid.problem.link.alpha = alpha;
@@ -340,8 +343,8 @@ TEST(Grids, Interleaved) {
   }
 }
 
-/// Stages 0 to 3 down the workers and 4 to 7 back up: stages 3 and 4 are
-/// neighbours on one worker.
+/// Stages 0 to 3 go down the workers, stages 4 to 7 back up. Stages 3 and 4 are
+/// on the same worker.
 const char *const kZeroBubbleV = R"(
 P0 0 1 2 3 4 5 6 0'a'A'1'b'B'2'c'C'3'd'D'7 a A 4'e'E'b B 5'f'F'c C 6'g'G'd D 7'h'H'e E f F g G h H . . .
 P1 . 0 1 2 3 4 0'5 1'a'A'2'b'B'3'c'C'6 a A 4'd'D'7 b B 5'e'E'c C 6'f'F'd D 7'g'G'e h'f E g F h G H'H . .
@@ -356,7 +359,7 @@ TEST(Grids, ZeroBubbleV) {
   EXPECT_EQ(timing.makespan, 51);
   EXPECT_EQ(timing.internalBubble(), 0);
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>(4, 8));
-  // With sizes and a cap on them: a stash of 1 a chunk, 8 at once.
+  // With sizes and a memory cap: a stash of 1 per chunk, 8 at once.
   grid.problem.bytes.assign(8, {0, 0, 1, 1, 0});
   grid.problem.memoryCaps.assign(4, 8);
   EXPECT_EQ(messages(verify(grid.problem, grid.schedule)), "");

@@ -13,8 +13,9 @@
 namespace chimera::schedule {
 namespace {
 
-/// Stage 0: 10 of weights (and of their gradients), 5 of state, 100 of stash,
-/// 1000 of boundary; stage 1: 20, 0, 200, nobody reads its boundary.
+/// Stage 0 has 10 bytes of weights (and as many of gradients), 5 of optimizer
+/// state, 100 of stash and 1000 of boundary. Stage 1 has 20, 0 and 200; nothing
+/// reads its boundary.
 Case sized(bool split = false) {
   Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1}, split);
   c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
@@ -25,7 +26,7 @@ TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
   Case c = sized();
   EXPECT_EQ(residentBytes(c.problem)[0], 15);
   EXPECT_EQ(residentBytes(c.problem)[1], 20);
-  // Chimera: both stages on both workers.
+  // Chimera has both stages on both workers.
   c = makeCase("chimera", 2, 2);
   c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   EXPECT_EQ(residentBytes(c.problem)[0], 35);
@@ -55,8 +56,9 @@ TEST(Memory, GoesUpAndDownOverTime) {
                 {0, 20}, {1, 1220}, {2, 1240}, {4, 1240}, {5, 1240}, {7, 40}}));
 }
 
-/// What the input gradient keeps goes with the weight gradient, which passes
-/// nothing on. While the former runs, the larger of both stashes counts.
+/// The stash that the input gradient leaves is freed after the weight gradient,
+/// which sends nothing. While the input gradient runs, the larger of both
+/// stashes counts.
 TEST(Memory, KeepsAWeightStashForTheWeightGradient) {
   for (int64_t kept : {200, 250, 30}) {
     Case c = sized(true);
@@ -81,7 +83,8 @@ TEST(Memory, KeepsAWeightStashForTheWeightGradient) {
   }
 }
 
-/// Without a flush a sum goes at its update, here after each micro-batch.
+/// Without a flush, a gradient sum is freed at its update: here after each
+/// micro-batch, or after each step.
 TEST(Memory, HoldsASumUntilItsUpdate) {
   for (bool each : {true, false}) {
     Case c = makeCase(each ? "pipedream" : "pipedream-2bw", 1, 2);
@@ -92,14 +95,14 @@ TEST(Memory, HoldsASumUntilItsUpdate) {
     for (MemorySample sample :
          memoryOverTime(c.problem, c.schedule, timing, 0, resident))
       bytes.push_back(sample.bytes - resident);
-    // F0 B0 F1 B1 of two steps, and what is left behind them.
+    // F0 B0 F1 B1 of two steps, and the bytes that remain after them.
     int64_t between = each ? 100 : 110;
     EXPECT_EQ(bytes, (std::vector<int64_t>{100, 110, between, 110, 100, 110,
                                            between, 110, 0}));
   }
 }
 
-/// The worker that exceeds its cap by most, and how many others do.
+/// Names the worker that exceeds its cap by most, and counts the others.
 TEST(Memory, SaysWhoExceedsItsCap) {
   Case c = sized();
   EXPECT_FALSE(capExcess(c.problem, c.schedule));
@@ -121,7 +124,7 @@ TEST(Memory, IsNothingWithoutSizes) {
   Case c = makeCase("1f1b", 2, 2);
   EXPECT_EQ(simulate(c.problem, c.schedule).peakBytes,
             (std::vector<int64_t>{0, 0}));
-  // Its first action is where it is reached.
+  // The peak is at the first action that reaches it.
   EXPECT_EQ(MemoryPeaks(c.problem).of(c.schedule.workers[0], 0).index, 0);
   EXPECT_EQ(MemoryPeaks(c.problem).of({}, 0).index, -1);
 }

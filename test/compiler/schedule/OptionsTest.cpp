@@ -1,4 +1,4 @@
-//===- OptionsTest.cpp - Options by name, and what is refused ------------===//
+//===- OptionsTest.cpp - Options by name, and wrong options ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -90,6 +90,5 @@ TEST(Options, StandInTheHelp) {
             std::string::npos);
 }
 
-/// A schedule is made only for the scheme's own pipelines.
 } // namespace
 } // namespace chimera::schedule

@@ -19,7 +19,7 @@ std::string lineOf(const Case &c, int32_t worker) {
       .write(c.schedule, worker);
 }
 
-/// The order that the lines of `c` state.
+/// Reads the lines of `c` back as an order.
 Schedule readBack(const Case &c) {
   OrderText text(c.problem.workers, c.problem.pipelines, c.problem.updates);
   Schedule schedule;
@@ -95,7 +95,7 @@ TEST(OrderText, SaysNoMoreThanIsNeeded) {
             "F0 | F1 B0 F2 B1 | F1 B0 B1");
 }
 
-/// `text` is refused at the word that begins at `at`.
+/// Checks that `text` is refused at the word that begins at `at`.
 void refuse(const Case &c, int32_t worker, const std::string &text, size_t at,
             const std::string &message) {
   SCOPED_TRACE(text);

@@ -1,4 +1,4 @@
-//===- PiecesTest.cpp - Forwards over several, backwards over parts -------===//
+//===- PiecesTest.cpp - Ranges and parts of micro-batches -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,7 +40,8 @@ P3   f23  .    f67  F01  B0   F45  B1   b2   B4   b3   B5   b6   .    b7
   EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 28);
 }
 
-/// The same table with a micro-batch for a pair and a half for each of it.
+/// The same table with one micro-batch instead of a pair, and a half instead of
+/// each backward.
 TEST(Pieces, HalvingHasTheSlotsOfDoubling) {
   Case c = halving(4, 4);
   EXPECT_EQ(cellsOf(gridOf(c, slotTiming(c.problem, c.schedule), true)),
@@ -54,7 +55,8 @@ P3   f1   .    f3   F0   B0a  F2   B0b  b1a  B2a  b1b  B2b  b3a  .    b3b
   EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 14);
 }
 
-/// D=8, N=8: at most D micro-batches, the least 7 where direct has 5.
+/// D=8, N=8: workers hold at most D micro-batches and at least 7, where direct
+/// concatenation holds 5.
 TEST(Pieces, HalvingHoldsNoMoreThanDirect) {
   Case c = halving(8, 8);
   Timing timing = simulate(c.problem, c.schedule);
@@ -82,7 +84,7 @@ TEST(Pieces, TakeTheirShareOfTheTime) {
     }
 }
 
-/// One message for both boundaries of a pair, half of one for a half.
+/// A pair has one message with both boundaries. A half has half a message.
 TEST(Pieces, HaveMessagesOfTheirSize) {
   Case c = doubling(2, 4);
   c.problem.link = {10, 1, 2};
@@ -98,8 +100,8 @@ TEST(Pieces, HaveMessagesOfTheirSize) {
       12);
 }
 
-/// Worker 0 of D=2, N=2: F0 f1a … the bytes go half by half, the micro-batch
-/// with its second half.
+/// Worker 0 of D=2, N=2: F0 f1a … Each half frees half of the bytes. The
+/// micro-batch is no longer in flight after its second half.
 TEST(Pieces, FreeTheirShareOfTheBytes) {
   Case c = halving(2, 2);
   c.problem.bytes.assign(2, {0, 0, 10, 10, 0});
@@ -117,7 +119,8 @@ TEST(Pieces, AreDescribedInFull) {
             "forward of pipeline 1, stage 2, micro-batches 4 to 5");
   EXPECT_EQ(describe({Kind::Backward, 1, 2, 4, 1, 1, 2}),
             "backward of pipeline 1, stage 2, micro-batch 4, part 1 of 2");
-  // 2-3 beside 23 only where there is a 23.
+  // "2-3" could be confused with "23" only if there is a micro-batch 23;
+  // otherwise "23" means 2 and 3.
   Problem ten = doubling(2, 10).problem, twelve = doubling(2, 12).problem;
   EXPECT_EQ(coverOf(ten, {Kind::Forward, 0, 0, 8, 2}), "89");
   EXPECT_EQ(coverOf(twelve, {Kind::Forward, 0, 0, 8, 2}), "8-9");
@@ -126,8 +129,8 @@ TEST(Pieces, AreDescribedInFull) {
   EXPECT_EQ(coverOf(ten, {Kind::Backward, 0, 0, 3, 1, 27, 30}), "3.27");
 }
 
-/// No action for the second of a pair, for a whole of what is cut, for a part
-/// of what is whole.
+/// There is no action for the second micro-batch of a pair alone, for the whole
+/// of a backward that is cut, or for a part of a backward that is whole.
 TEST(Pieces, OfAnotherSizeAreUnknown) {
   Case c = doubling(4, 8);
   ActionIds ids(c.problem);
@@ -170,7 +173,7 @@ TEST(Pieces, AreNumberedOnce) {
       }
 }
 
-/// What is wrong is named with its range and its part.
+/// A violation names the range and the part of its action.
 TEST(Pieces, AreNamedInViolations) {
   Case c = doubling(2, 4);
   std::swap(c.schedule.workers[0].front(), c.schedule.workers[0].back());
@@ -217,7 +220,8 @@ TEST(Pieces, HaveToFit) {
   c.problem.pipelines[0].backwardParts = 256;
   EXPECT_EQ(check(c.problem),
             "expected backwards of pipeline 0 in 1 to 255 parts, got 256");
-  // So do a recompute and either half of a split backward, where they run.
+  // The same holds for recomputes and for both halves of split backwards, if
+  // they run.
   for (auto [split, again, cost] :
        {std::tuple{false, true, StageCost{1, 2, 1, 1, 1}},
         {true, false, {1, 1, 1, 2, 1}},

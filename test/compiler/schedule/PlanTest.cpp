@@ -23,7 +23,7 @@ TEST(Plan, IsNotMadeWhereTheSchemeSaysWhy) {
   EXPECT_EQ(made.reason, "expected as many stages as workers (4), got 8");
 }
 
-/// The request that a plan answers gives the plan again.
+/// Making a plan again from its request gives the same plan.
 TEST(Plan, AnswersItsRequest) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))
@@ -60,7 +60,7 @@ TEST(Splits, AreAllOrNoneOrSome) {
   EXPECT_EQ(some.simplified(), all);
 }
 
-/// Splits some of the backwards of a plan of whole ones.
+/// Splits some of the backwards of a plan with whole ones.
 Case mixed(Case c, std::mt19937 &random) {
   auto stages = static_cast<int32_t>(c.problem.stages.size());
   c.problem.splits = Splits(stages, c.problem.microBatches());
@@ -81,8 +81,9 @@ Case mixed(Case c, std::mt19937 &random) {
   return c;
 }
 
-/// Every scheme of whole backwards with some of them split: numbered, verified,
-/// not below a bound, and as long as what is whole and what is split allow.
+/// Every scheme with whole backwards, with some of them split: the plan is
+/// numbered and verified, is not below a bound, and takes a time between those
+/// of all whole and all split backwards.
 TEST(Splits, MayBeMixed) {
   std::mt19937 random(1);
   for (const Scheme &scheme : schemes())
@@ -113,7 +114,7 @@ TEST(Splits, MayBeMixed) {
                   simulate(whole.problem, whole.schedule).makespan);
         for (const Bound &bound : bounds(c.problem))
           EXPECT_GE(timing.makespan, bound.time) << bound.name;
-        // One of the other kind is no action of the problem.
+        // An action of the other kind does not belong to the problem.
         EXPECT_NE(messages(verify(c.problem, whole.schedule)), "");
         EXPECT_FALSE(sizesOf(c.problem, c.choice.options));
       }

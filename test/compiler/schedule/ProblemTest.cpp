@@ -1,4 +1,4 @@
-//===- ProblemTest.cpp - Which problems are refused, and how --------------===//
+//===- ProblemTest.cpp - Problems that are refused ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -164,12 +164,13 @@ TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   EXPECT_EQ(problem.transfer(problem.link, 1), 7 + 7);
 }
 
-/// Rank r is on node r / devices; two workers are on one node where they are in
-/// every copy. The drawing has the workers of each copy, by node.
+/// Rank r is on node r / devices. Two workers are on one node if they are so in
+/// every copy. The drawings show the workers of each copy, with `|` between
+/// nodes.
 TEST(Problem, JoinsWorkersOfANodeByItsLinks) {
   struct Row {
     int32_t workers, width, devices;
-    std::vector<std::pair<int32_t, int32_t>> near; ///< of neighbours
+    std::vector<std::pair<int32_t, int32_t>> near; ///< on one node
   };
   const Row rows[] = {
       {4, 1, 2, {{0, 1}, {2, 3}}},         // 01 | 23
@@ -213,7 +214,7 @@ TEST(Problem, RefusesANodeOfNoDevicesAndItsWrongTimes) {
             "expected times that sum to less than 2^62 over the step");
 }
 
-/// A worker may hold several stages of one pipeline.
+/// A worker may have several stages of one pipeline.
 TEST(Problem, AllowsVirtualStages) {
   Problem problem;
   problem.workers = 2;

@@ -1,14 +1,14 @@
-//===- PropertiesTest.cpp - What holds of every schedule -----------------===//
+//===- PropertiesTest.cpp - Properties of every schedule ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Every scheme with every choice of options, D from 2 to 32, N from 1 to 4D+3:
-// of each case what the scheme itself makes, and of every fourth case (of all
-// up to D=8) one of six variants. Which, a generator draws that always draws
-// the same: all variants of all cases would take minutes.
+// Every scheme with every choice of options, D from 2 to 32, N from 1 to 4D+3.
+// Each case is tested as the scheme makes it. Every fourth case (all up to D=8)
+// is also tested in one of six variants, which a generator with a fixed seed
+// draws: all variants of all cases would take minutes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,12 @@
 namespace chimera::schedule {
 namespace {
 
-/// With b = (5/4) f, and R of another length.
+/// b = (5/4) f, and R has another length.
 constexpr StageCost kCost = {8, 10, 4, 6, 12};
 
 class EverySchedule : public testing::TestWithParam<int32_t> {
 protected:
-  /// Of one case in `every`.
+  /// Calls `check` for one case in `every`.
   template <typename Check> void forEachCase(uint32_t every, Check check) {
     int32_t d = GetParam();
     for (const Scheme &scheme : schemes())
@@ -49,7 +49,7 @@ protected:
   std::mt19937 random = std::mt19937(GetParam());
 };
 
-/// Valid, complete and not below a bound.
+/// Checks that the schedule is valid, complete and not below a bound.
 void expectSound(const Case &c, Timing &timing) {
   ASSERT_EQ(check(c.problem), "");
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
@@ -59,7 +59,8 @@ void expectSound(const Case &c, Timing &timing) {
     ASSERT_GE(timing.makespan, bound.time) << bound.name;
 }
 
-/// What the library's closed forms say, and what the worker w of a line holds.
+/// Checks the library's closed forms, and the micro-batches that worker w of a
+/// line holds.
 void expectStated(const Case &c, const Timing &timing) {
   int32_t d = c.problem.workers, n = c.problem.microBatches();
   std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
@@ -85,9 +86,10 @@ void expectStated(const Case &c, const Timing &timing) {
     }
 }
 
-/// Chimera holds up to D micro-batches, D-1 for odd D, and D - D/2f + 1 at
-/// least where N fills a unit; with doubling twice that, but for its own order
-/// of 3D/2 + 1 at least, and with halving as many as that takes.
+/// Chimera holds at most D micro-batches (D-1 for odd D), and at least D - D/2f
+/// + 1 if N fills a unit. With doubling it holds twice as many, or at least
+/// 3D/2 + 1 in the order made for doubling; with halving as many as that order
+/// needs.
 void expectChimera(const Case &c, const Timing &timing) {
   if (std::string_view(c.scheme->name) != "chimera")
     return;
@@ -106,8 +108,8 @@ void expectChimera(const Case &c, const Timing &timing) {
   ASSERT_GE(least, pairs ? 3 * d / 2 + 1 : units);
 }
 
-/// Peaks as caps are kept, and the makespan is not below what they allow; one
-/// less is not kept.
+/// Checks that the peaks, taken as memory caps, are kept and that the makespan
+/// is not below the bound under these caps. Caps of one less are not kept.
 void expectCapsKept(Case c) {
   c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 1, 1, 0});
   Timing timing = simulate(c.problem, c.schedule);
@@ -120,15 +122,15 @@ void expectCapsKept(Case c) {
   ASSERT_EQ(verify(c.problem, c.schedule).size(), c.problem.memoryCaps.size());
 }
 
-/// Recomputes: each worker holds one micro-batch, and fused ones take the time
-/// of longer backwards, early ones at most that.
+/// Checks recomputes: each worker holds one micro-batch. Fused recomputes take
+/// the time of longer backwards; early ones take at most that.
 void expectRecomputed(Case c, Recompute how, bool split, int64_t makespan) {
   c.problem.recompute.assign(c.problem.stages.size(), how);
   c.schedule = insertRecompute(c.problem, c.schedule);
   Timing timing;
   expectSound(c, timing);
   ASSERT_GE(timing.makespan, makespan);
-  // Halves that a scheme places apart hold more.
+  // If a scheme separates the two halves of a backward, workers hold more.
   if (std::string_view(c.scheme->name) != "zb-v") {
     ASSERT_EQ(timing.peakActivations,
               std::vector<int32_t>(c.problem.workers, 1));
@@ -159,8 +161,8 @@ TEST_P(EverySchedule, IsSoundAndHoldsWhatIsStated) {
   });
 }
 
-/// With caps; with backwards that are split, which take no longer; with
-/// recomputes, or both.
+/// The variants: memory caps; split backwards, which must not take longer;
+/// recomputes; or both.
 TEST_P(EverySchedule, IsSoundInAVariant) {
   forEachCase(GetParam() <= 8 ? 1 : 4, [&](Case c) {
     uint32_t variant = random() % 6;
@@ -182,9 +184,10 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
   });
 }
 
-/// The critical path is from 0 to the makespan without a gap but for messages.
+/// Checks that the critical path goes from 0 to the makespan without gaps,
+/// except for messages.
 void expectCriticalPath(const Case &c, const Timing &timing) {
-  // Of two micro-batches in one forward, that is.
+  // The longest message is that of a forward over two micro-batches.
   Action most{Kind::Forward, 0, 0, 0, 2};
   std::array<int64_t, 3> longestTimes = {};
   for (const LinkClass *links : c.problem.classes())
@@ -204,8 +207,8 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
   ASSERT_EQ(end, timing.makespan);
 }
 
-/// With messages that occupy both their workers: no bound is beaten, and
-/// nothing ends sooner where one of their times is longer.
+/// With messages that occupy both their workers: no bound is above the
+/// makespan, and nothing ends earlier if one of the message times is longer.
 TEST_P(EverySchedule, IsSoundWithMessages) {
   forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
     c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});

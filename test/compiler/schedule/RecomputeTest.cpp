@@ -19,7 +19,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// All stages the same; a recompute takes as long as a forward.
+/// Recomputes all stages in the same way. A recompute takes as long as a
+/// forward.
 Case withRecompute(Case c, Recompute how) {
   for (StageCost &cost : c.problem.stages)
     cost.recompute = cost.forward;
@@ -28,7 +29,8 @@ Case withRecompute(Case c, Recompute how) {
   return c;
 }
 
-/// With a recompute before every backward, whatever stands before it.
+/// Has an early recompute before every backward, even directly after its
+/// forward.
 Case withNoneLeftOut(Case c) {
   Case fused = withRecompute(c, Recompute::Fused);
   fused.problem.recompute.assign(c.problem.stages.size(), Recompute::Early);
@@ -44,7 +46,8 @@ int64_t makespan(const Case &c) {
   return timing.makespan;
 }
 
-/// F = R = 1, B = 2: fused, early, early with those left out that need not be.
+/// F = R = 1, B = 2: fused; early; and early without the recomputes that can be
+/// left out.
 TEST(Recompute, TakesTheTimesOfTheReference) {
   for (auto [d, fused, early, dropped] :
        {std::tuple{4, 22, 20, 19}, {8, 50, 44, 43}}) {
@@ -55,8 +58,8 @@ TEST(Recompute, TakesTheTimesOfTheReference) {
   }
 }
 
-/// Mario (PPoPP'25) on 1F1B, F = R = 1, B = 2: without, fused,
-/// early, early with those left out that need not be.
+/// Mario (PPoPP'25) on 1F1B with F = R = 1, B = 2: none; fused; early; and
+/// early without the recomputes that can be left out.
 TEST(Recompute, TakesTheTimesOfMario) {
   for (auto [d, n, none, fused, early, dropped] :
        {std::tuple{4, 8, 33, 44, 41, 39}, {8, 16, 69, 92, 85, 83}}) {
@@ -68,7 +71,7 @@ TEST(Recompute, TakesTheTimesOfMario) {
   }
 }
 
-/// Chimera's idle shares with B = 3F: direct, and doubling from K = 2 on.
+/// Chimera's idle shares with B = 3F: direct, and doubling for K >= 2.
 TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
   struct Row {
     int32_t d, k;
@@ -102,7 +105,8 @@ TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
   }
 }
 
-/// Early: no recompute straight behind the forward of the same micro-batch.
+/// Early recomputation leaves out a recompute directly after the forward of the
+/// same micro-batch.
 TEST(Recompute, IsLeftOutBehindItsForward) {
   Case c = withRecompute(makeCase("1f1b", 2, 2), Recompute::Early);
   EXPECT_EQ(c.schedule.workers[1],
@@ -117,7 +121,7 @@ TEST(Recompute, IsLeftOutBehindItsForward) {
                                  {Kind::Backward, 0, 0, 0},
                                  {Kind::Recompute, 0, 0, 1},
                                  {Kind::Backward, 0, 0, 1}}));
-  // Of a pair it is either, of halves the first.
+  // With pairs either micro-batch may be left out, with halves the first half.
   Problem pairs = makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
                            choose(2, Concatenation::Doubling))
                       .problem;
@@ -141,7 +145,7 @@ TEST(Recompute, IsLeftOutBehindItsForward) {
                                  {Kind::Backward, 0, 0, 0, 1, 1, 2}}));
 }
 
-/// Only on the stages that are named, and before the input gradient.
+/// Only on the named stages, and before the input gradient.
 TEST(Recompute, StandsBeforeInputGradients) {
   Case c = makeCase("gpipe", 2, 1, {}, true);
   c.problem.recompute = {Recompute::Fused, Recompute::None};
@@ -155,22 +159,23 @@ TEST(Recompute, StandsBeforeInputGradients) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
 }
 
-/// Stage 1 reads 1000 and keeps 200: what it read until its recompute ends,
-/// the 200 from when that starts. Stage 0 reads nothing that counts.
+/// Stage 1 reads 1000 bytes and has a stash of 200. It holds the input until
+/// its recompute ends, and the stash from the start of the recompute. Stage 0
+/// has no input that counts.
 TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
   Case c = withRecompute(makeCase("gpipe", 2, 2), Recompute::Fused);
   c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
-  // F passes 1000 to the next stage, B reads 1000 with 100 of stash.
+  // F sends 1000 to the next stage. B reads 1000 and a stash of 100.
   EXPECT_EQ(timing.peakBytes[0], 25 + 1000 + 100);
   std::vector<int64_t> bytes;
   for (MemorySample sample :
        memoryOverTime(c.problem, c.schedule, timing, 1, 20))
     bytes.push_back(sample.bytes);
-  // F0 1, F1 2, R0 3, B0 4, R1 5, B1 6: what F reads stays; both inputs; stash
-  // beside the input while R runs; with the gradient while B runs. From B0 on
-  // there is a sum of gradients.
+  // F0 1, F1 2, R0 3, B0 4, R1 5, B1 6. The input of F stays. While R runs,
+  // there are both inputs and the stash. While B runs, there is also the
+  // gradient. From B0 on there is a sum of gradients.
   EXPECT_EQ(bytes,
             (std::vector<int64_t>{20, 1020, 2020, 2220, 2240, 1240, 1240, 40}));
   Case kept = makeCase("gpipe", 2, 2);
@@ -188,7 +193,7 @@ TEST(Recompute, HoldsTheStashWhereItIsLeftOut) {
 }
 
 /// Every scheme, early and fused, whole and split: valid, not below a bound,
-/// never holding more micro-batches than without.
+/// and never holding more micro-batches than without recomputes.
 TEST(Recompute, OfEverySchemeIsValid) {
   for (const Scheme &scheme : schemes())
     for (int32_t d : {2, 3, 4, 8})

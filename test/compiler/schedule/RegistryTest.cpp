@@ -1,4 +1,4 @@
-//===- RegistryTest.cpp - Every scheme, by walking the registry -----------===//
+//===- RegistryTest.cpp - Every scheme of the registry --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -54,8 +54,8 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
     }
 }
 
-/// For all sizes that a scheme accepts: whole and split backwards are valid
-/// schedules that run to their end, and slots say what the order says.
+/// For all sizes that a scheme accepts, whole and split backwards give valid
+/// schedules that run to their end, and slots agree with the order.
 TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
   for (const Scheme &scheme : schemes()) {
     int possible = 0;
@@ -85,7 +85,7 @@ TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
 TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   for (const Scheme &scheme : schemes()) {
     if (!canDo(scheme, 4, 4))
-      continue; // zb-v, which splits them itself
+      continue; // zb-v, which splits backwards itself
     Case whole = makeCase(scheme.name, 4, 4);
     Case split = makeCase(scheme.name, 4, 4, {}, true);
     EXPECT_FALSE(split.schedule.hasSlots());
@@ -107,8 +107,8 @@ TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   }
 }
 
-/// The numbering of actions has an inverse, and no number for what a problem
-/// does not have.
+/// The numbering of actions has an inverse. An action that the problem does not
+/// have has no number.
 TEST(ActionIds, NumbersEveryActionOnce) {
   for (bool split : {false, true}) {
     Case c = makeCase("chimera", 4, 4, {}, split);

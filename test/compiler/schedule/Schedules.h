@@ -18,8 +18,8 @@
 
 namespace chimera::schedule {
 
-/// What sizes leave open: a scheme's options, its defaults where they are
-/// empty, and how many stages of a pipeline each worker has.
+/// Choices besides the sizes: a scheme's options (its defaults if empty), and
+/// the number of stages of a pipeline that each worker has.
 struct Choice {
   Options options;
   int32_t chunks;
@@ -28,8 +28,7 @@ struct Choice {
       : options(std::move(options)), chunks(chunks) {}
 };
 
-/// A scheme laid out for D workers and N micro-batches, every stage at one
-/// cost.
+/// A scheme for D workers and N micro-batches, with equal stages.
 struct Case {
   const Scheme *scheme;
   Choice choice;
@@ -41,7 +40,7 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice = {}, StageCost cost = {},
                    bool splitBackward = false);
 
-/// Why the scheme cannot do these sizes, or empty.
+/// Why the scheme cannot have these sizes, or empty.
 std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice = {});
 inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
@@ -49,19 +48,19 @@ inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
   return whyNot(scheme, workers, microBatches, choice).empty();
 }
 
-/// Requires that the scheme exists and can do these sizes.
+/// Requires that the scheme exists and can have these sizes.
 Case makeCase(const std::string &scheme, int32_t workers, int32_t microBatches,
               StageCost cost = {}, bool splitBackward = false,
               const Choice &choice = {});
 
-/// The request that the plan of `c` answers.
+/// The request whose answer is the plan of `c`.
 Request requestOf(const Case &c);
 
-/// What its scheme says of its plan.
+/// The scheme's note about its plan.
 std::string noteOf(const Case &c);
 
-/// Makes the plan of `c` again, for its problem as it is now and with whole or
-/// split backwards.
+/// Makes the plan of `c` again, for its present problem, with whole or split
+/// backwards.
 void replan(Case &c, bool splitBackward);
 
 /// Options of chimera with 2f pipelines and a concatenation.
@@ -75,22 +74,24 @@ inline constexpr Concatenation kConcatenations[] = {
     Concatenation::Direct, Concatenation::Eager, Concatenation::Doubling,
     Concatenation::FineTunedDoubling, Concatenation::Halving};
 
-/// Every choice that `scheme` can do with `workers` and as many micro-batches:
-/// chimera's options, or one to three chunks.
+/// Every choice that `scheme` accepts with `workers` workers and as many
+/// micro-batches: chimera's options, or one to three chunks.
 std::vector<Choice> choices(const Scheme &scheme, int32_t workers);
 
-/// Those of a choice of chimera's options; Direct for any other.
+/// The concatenation of a choice of chimera's options, Direct for any other
+/// scheme.
 Concatenation concatenationOf(const Choice &choice);
 inline int32_t pipelinesOf(const Choice &choice) {
   return pipelinesOf(choice.options);
 }
 
-/// "chimera D=4 N=8 2 direct", "interleaved-1f1b D=4 N=8 2 chunks".
+/// The name of a case, for example "chimera D=4 N=8 2 direct" or
+/// "interleaved-1f1b D=4 N=8 2 chunks".
 std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice);
 
-/// Its grid, in slots or in times; lines have any number of characters where
-/// `lineWidth` is 0.
+/// The grid in slots or in times. If `lineWidth` is 0, lines may have any
+/// length.
 std::string gridOf(const Case &c, const Timing &timing, bool slots,
                    size_t lineWidth = 0);
 

@@ -42,7 +42,7 @@ TEST(SharedCores, GoOnAtTheirShareOfTheSpeed) {
   EXPECT_EQ(timing.idle, (std::vector<int64_t>{6, 6}));
   EXPECT_TRUE(timing.criticalPath.empty());
   EXPECT_TRUE(timing.complete);
-  // As much work as one core can do.
+  // One core cannot do the work in less time.
   std::vector<Bound> all = bounds(c.problem);
   EXPECT_STREQ(all.back().name, "LB6");
   EXPECT_EQ(all.back().time, 24);
@@ -52,8 +52,8 @@ TEST(SharedCores, MessagesOccupyThemToo) {
   Case c = makeCase("gpipe", 2, 1, {2, 2, 1, 1});
   c.problem.width = 2;
   c.problem.link = {{5, 0, 1}, {1, 0, 1}, {3, 0, 1}};
-  // Two copies of two ranks share a core: nobody ever runs beside a worker of
-  // its copy, but each of the other copy beside the same of this one.
+  // Two copies of two ranks share a core. A worker never runs beside the other
+  // worker of its copy, but always beside the same worker of the other copy.
   c = onCores(c, 1);
   c.problem.node->within = c.problem;
   Timing timing = simulate(c.problem, c.schedule);
@@ -77,10 +77,11 @@ TEST(SharedCores, ThereAreGroupsOfThoseOnANode) {
   EXPECT_EQ(groups(4, 1, {.devices = 4}), Groups());
   EXPECT_EQ(groups(4, 1, {.devices = 4, .cores = 2}), (Groups{{4, 2}}));
   EXPECT_EQ(groups(4, 1, {.devices = 2, .cores = 1}), (Groups{{2, 1}, {2, 1}}));
-  // Two copies of two share a node, or four of one.
+  // A node has two copies of two workers, or four of one.
   EXPECT_EQ(groups(2, 2, {.devices = 4, .cores = 3}), (Groups{{2, 1.5}}));
   EXPECT_EQ(groups(1, 4, {.devices = 4, .cores = 3}), (Groups{{1, .75}}));
-  // A node of three has the fourth worker and two of the next copy, if any.
+  // Nodes of three devices: the second node has the fourth worker and, if there
+  // is a second copy, two of its workers.
   EXPECT_EQ(groups(4, 2, {.devices = 3, .cores = 1}),
             (Groups{{3, 1}, {1, 1 / 3.}}));
   EXPECT_EQ(groups(4, 1, {.devices = 3, .cores = 1}), (Groups{{3, 1}, {1, 1}}));
@@ -102,7 +103,7 @@ TEST(SharedCores, DoNoMoreWorkThanTheyCan) {
   EXPECT_EQ(leastStep(work, busy), 10); // (8 + 6 + 6) / 2
   work.node->cores = 1;
   EXPECT_EQ(leastStep(work, busy), 20);
-  // One of the next copy has a third of the second node.
+  // A worker of the next copy has a third of the second node.
   work.width = 2;
   EXPECT_EQ(leastStep(work, busy), 21); // (9 + 5) / (2 / 3)
 }
@@ -116,8 +117,8 @@ TEST(SharedCores, AllUpdateAtOnce) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 + 10);
 }
 
-/// Every scheme: with a core each all times are those of workers that share
-/// none, also where receives are posted in windows; with fewer no step is
+/// Every scheme: with one core per worker, all times equal those of workers
+/// that share none, also with receive windows. With fewer cores no step is
 /// shorter, and no bound is above it.
 TEST(SharedCores, DelayWhatRunsAlone) {
   std::mt19937 random(1);
@@ -183,9 +184,9 @@ TEST(SharedCores, DelayWhatRunsAlone) {
   EXPECT_GT(delayed, 50);
 }
 
-/// Steps one after another with all-reduces and updates: with a core each they
-/// end when those do that are simulated one at a time; with fewer no step takes
-/// less than the cores need for all of its work.
+/// Consecutive steps with all-reduces and updates. With one core per worker
+/// they end as if each step were simulated alone. With fewer cores no step
+/// takes less than the cores need for all of its work.
 TEST(SharedCores, RunsStepsWithTheirTails) {
   std::mt19937 random(2);
   auto draw = [&](int64_t most) {
@@ -236,7 +237,7 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
       }
 }
 
-/// No step is short because it is too long to be counted.
+/// A step whose time overflows is not reported as short.
 TEST(SharedCores, CountWhatTakesTooLong) {
   Case c = onCores(makeCase("gpipe", 2, 1, {2, 2, 1, 1}), 1);
   for (StageCost &cost : c.problem.stages)
@@ -244,7 +245,8 @@ TEST(SharedCores, CountWhatTakesTooLong) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 0x1p61);
 }
 
-/// An order that does not end stops where it would without shared cores.
+/// If an order cannot end, it stops at the same actions as without shared
+/// cores.
 TEST(SharedCores, SayWhereNothingGoesOn) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[1][0], c.schedule.workers[1][3]);

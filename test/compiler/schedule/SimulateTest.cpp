@@ -15,7 +15,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// Two stages, one micro-batch, f = 2, b = 3, three to cross:
+/// Two stages, one micro-batch, f = 2, b = 3, messages of 3:
 ///
 ///   P0  0-2 F            13-16 B
 ///   P1        5-7 F 7-10 B
@@ -31,8 +31,8 @@ TEST(Simulate, WaitsForTheLatencyBetweenWorkers) {
   EXPECT_DOUBLE_EQ(timing.bubbleRatio(), 22.0 / 32.0);
 }
 
-/// The same with a message that occupies its worker for one behind the action
-/// and the other for two before the next:
+/// The same, with a message that occupies its sender for 1 after the action and
+/// its receiver for 2 before the next action:
 ///
 ///   P0  0-2 F 2-3 send                                17-19 receive 19-22 B
 ///   P1           6-8 receive 8-10 F 10-13 B 13-14 send
@@ -53,7 +53,8 @@ TEST(Simulate, OccupiesWorkersWithMessages) {
             (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
-/// Between P0 and P1, on one node, a message takes one, to P2 four:
+/// A message between P0 and P1, which are on one node, takes 1. To P2 it takes
+/// 4:
 ///
 ///   P0  F F .                           . B B
 ///   P1      . F F . . . .       . . . . B B .
@@ -67,8 +68,8 @@ TEST(Simulate, SendsOverTheLinkOfBothWorkers) {
             (std::vector<std::vector<int64_t>>{{0, 20}, {3, 17}, {9, 11}}));
 }
 
-/// A message that has long been there, the second on P1 since 2, occupies its
-/// worker all the same, before the action that uses it, `-`:
+/// A message may have arrived long before it is needed, here the second one on
+/// P1 at 2. It still occupies its worker before the action that uses it, `-`:
 ///
 ///   P0  F0 F1 .  .  .  .  .  .  .  .  .  -  B  -  B
 ///   P1  .  -  F0 =  =  -  F1 =  =  B  =  B  =
@@ -86,7 +87,7 @@ TEST(Simulate, ReceivesBeforeTheActionThatNeedsIt) {
       (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 2}, {0, 3}}));
 }
 
-/// Sends are done before the next action begins, whatever waits for them.
+/// Sends finish before the next action starts, whatever waits for them.
 TEST(Simulate, SendsBehindTheActionThatMakesIt) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link.send.alpha = 2;
@@ -98,20 +99,21 @@ TEST(Simulate, SendsBehindTheActionThatMakesIt) {
   EXPECT_EQ(timing.span, (std::vector<int64_t>{14, 10}));
 }
 
-/// By its bytes: 4 over the first boundary, 1 over the second.
+/// Occupied time depends on the bytes: 4 over the first boundary, 1 over the
+/// second.
 TEST(Simulate, OccupiesWorkersForEveryByte) {
   Case c = makeCase("gpipe", 3, 1);
   c.problem.bytes = {{0, 0, 0, 0, 4}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 9}};
   c.problem.link.send = {0, 1, 2};
   c.problem.link.receive = {1, 1, 1};
   Timing timing = simulate(c.problem, c.schedule);
-  // F 0-1, send 2, receive 5: F 8-9, send 1 (rounded up), receive 2: F 12-13.
+  // F 0-1, send 2, receive 5; F 8-9, send 1 (rounded up), receive 2; F 12-13.
   EXPECT_EQ(timing.starts,
             (std::vector<std::vector<int64_t>>{{0, 25}, {8, 17}, {12, 13}}));
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{7, 10, 3}));
 }
 
-/// A fused recompute receives the gradient, its backward nothing more.
+/// A fused recompute receives the gradient; its backward receives nothing more.
 TEST(Simulate, ReceivesOnceForAFusedRecompute) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1, 2});
   c.problem.recompute.assign(2, Recompute::Fused);
@@ -123,8 +125,8 @@ TEST(Simulate, ReceivesOnceForAFusedRecompute) {
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{1, 1}));
 }
 
-/// Inside one worker nothing has to cross: stages 0 and 1 of the up pipeline
-/// sit beside those of the down pipeline.
+/// Inside one worker there are no messages: stages 0 and 1 of the up pipeline
+/// are on the same worker as those of the down pipeline.
 TEST(Simulate, HasNoLatencyInsideAWorker) {
   Problem problem;
   problem.workers = 1;
@@ -143,8 +145,8 @@ TEST(Simulate, HasNoLatencyInsideAWorker) {
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>{2});
 }
 
-/// Different stages: the second takes four, so the first's second forward is
-/// done long before it is wanted.
+/// Unequal stages: the second takes four, so the first stage's second forward
+/// ends long before it is needed.
 ///
 ///   P0  F0 F1 .  .  .  .  .  .  .  B0 .  .  .  B1      f=1 b=1
 ///   P1  .  F0 =  =  =  F1 =  =  =  ...
@@ -157,12 +159,12 @@ TEST(Simulate, UsesTheCostsOfEachStage) {
   EXPECT_EQ(timing.makespan, 18);
 }
 
-/// A split backward holds its activations until its weight gradient is done,
-/// and hands its input gradient on before that.
+/// A split backward holds its activations until its weight gradient ends, and
+/// sends its input gradient before that.
 TEST(Simulate, SplitsABackward) {
   Case c = makeCase("gpipe", 2, 1, {1, 9, 2, 3}, true);
   Timing timing = simulate(c.problem, c.schedule);
-  // P0: F at 0, I at 4 (once stage 1's I is done), W at 6.
+  // P0: F at 0, I at 4 (after the I of stage 1), W at 6.
   // P1: F at 1, I at 2, W at 4.
   EXPECT_EQ(timing.starts,
             (std::vector<std::vector<int64_t>>{{0, 4, 6}, {1, 2, 4}}));
@@ -179,8 +181,9 @@ TEST(Simulate, StopsWhereWorkersWaitForEachOther) {
   EXPECT_EQ(timing.starts[1], (std::vector<int64_t>{1, -1, -1, -1}));
 }
 
-/// The stage before says how much crosses, in both directions: 4 bytes after
-/// stage 0, 1 byte after stage 1, one unit of time each, and alpha.
+/// The stage before a boundary defines the bytes in both directions: 4 bytes
+/// after stage 0, 1 byte after stage 1. A byte takes one unit of time, plus
+/// alpha.
 ///
 ///   P0  F0 at 0                                  B0 at 19
 ///   P1       F0 at 6           B0 at 13
@@ -194,8 +197,8 @@ TEST(Simulate, ChargesTheBoundaryOfEachEdge) {
             (std::vector<std::vector<int64_t>>{{0, 19}, {6, 13}, {9, 10}}));
 }
 
-/// V placement: stages 0 and 3 on worker 0, 1 and 2 on worker 1. Only 0-1 and
-/// 2-3 cross.
+/// V placement: stages 0 and 3 on worker 0, stages 1 and 2 on worker 1. Only
+/// the boundaries 0-1 and 2-3 have messages.
 TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
   Problem problem;
   problem.workers = 2;
@@ -215,10 +218,10 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
                                {0, 23, 24, 47}, {11, 12, 35, 36}}));
 }
 
-/// Two bubbles that must not be mixed. In 1F1B they are the same, as the first
-/// worker is the first to start and the last to end. Here the last worker has
-/// the most to do, without a gap, and its late start costs nothing if the next
-/// step may start late there too:
+/// Two bubbles that must not be confused. In 1F1B they are equal, because the
+/// first worker starts first and ends last. Here the last worker has the most
+/// work, without a gap. Its late start costs nothing if it starts late in the
+/// next step, too:
 ///
 ///   P0  F .  .  .  I  =  W  =  =  .  .  .  .  .
 ///   P1  .  F I  =  W  =  =  =  =  =  =  =  =  =
@@ -240,9 +243,9 @@ TEST(Simulate, TellsTheFlushBubbleFromTheInternalOne) {
   EXPECT_EQ(timing.internalBubble(), 0);
 }
 
-/// From time 0 to the end without a gap, each action starting when the one
-/// before it ended; D forwards and 2D-2 backwards (the C_f and C_b of Chimera's
-/// performance model).
+/// From time 0 to the end without a gap, each action starting at the end of the
+/// one before. The path has D forwards and 2D-2 backwards (C_f and C_b in
+/// Chimera's performance model).
 TEST(Simulate, FollowsTheCriticalPath) {
   for (int32_t d = 2; d <= 16; d += 2) {
     SCOPED_TRACE(d);
@@ -269,8 +272,9 @@ TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
             (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
-/// Each run gives what `simulate` does, whatever ran before. Where `delayOf`
-/// tells a delay, every action of the run ends that much later than from 0.
+/// Each run gives the result of `simulate`, whatever ran before. If `delayOf`
+/// returns a delay, every action of the run ends that much later than in a run
+/// from 0.
 TEST(StepSimulation, RunsStepAfterStep) {
   std::mt19937 random(3);
   auto draw = [&](int64_t most) {
@@ -290,7 +294,7 @@ TEST(StepSimulation, RunsStepAfterStep) {
         const Timing &first = simulation.fromZero();
         EXPECT_EQ(first.starts, simulate(c.problem, c.schedule).starts);
         for (int64_t most : {0, 5, 10, 20}) {
-          // Each begins before it has to, or a little later.
+          // Each worker begins before it has to, or a little later.
           std::vector<int64_t> begins;
           for (const std::vector<int64_t> &starts : first.starts)
             begins.push_back(

@@ -1,4 +1,4 @@
-//===- SizesTest.cpp - Time grows with actions ----------------------------===//
+//===- SizesTest.cpp - Time grows linearly with actions -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// Processor time of what a compiler asks of the library, in seconds.
+/// Processor time of a compiler's calls to the library, in seconds.
 double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
   std::clock_t begin = std::clock();
   Case c = makeCase(scheme.name, workers, microBatches, {}, false,
@@ -28,9 +28,9 @@ double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/// Whether sixteen times the actions take less than 64 times as long. What is
-/// quadratic takes 256 times as long at each attempt, what is not only beside
-/// other processes that use the caches.
+/// Whether sixteen times the actions take less than 64 times as long. A
+/// quadratic algorithm takes 256 times as long in every attempt; a linear one
+/// only if other processes use the caches.
 bool growsWithActions(const std::function<double()> &timeOfFew,
                       const std::function<double()> &timeOfMany) {
   for (int attempt = 0; attempt < 5; ++attempt)
@@ -39,7 +39,7 @@ bool growsWithActions(const std::function<double()> &timeOfFew,
   return false;
 }
 
-/// Of many stages as of many micro-batches.
+/// With many stages, and with many micro-batches.
 TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
     bool fills = !canDo(scheme, 4, 1); // needs N >= D
@@ -57,8 +57,8 @@ TEST(Sizes, TimeGrowsWithActions) {
   }
 }
 
-/// Pipelines that get no micro-batch are not laid out: there may be as many as
-/// stages, each with a worker for every stage.
+/// A pipeline without micro-batches gets no placement. There may be as many
+/// pipelines as stages, each with a worker for every stage.
 TEST(Sizes, OnlyPipelinesWithMicroBatchesAreLaid) {
   constexpr int32_t kWorkers = 60000;
   std::vector<Pipeline> laid =

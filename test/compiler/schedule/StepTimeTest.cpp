@@ -1,4 +1,4 @@
-//===- StepTimeTest.cpp - What a whole step takes -------------------------===//
+//===- StepTimeTest.cpp - The time of a whole step ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +19,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Has the sum of each stage's gradient take so long, over two replicas; over
-/// more it takes longer. Messages take no time.
+/// Sets the time of each stage's gradient sum over two replicas; over more it
+/// takes longer. Messages take no time.
 void setSums(Case &c, const std::vector<int64_t> &times) {
   c.problem.link = {{0, 1, 1}};
   c.problem.bytes.clear();
@@ -37,7 +37,7 @@ Tail tailOf(Case &c, AllReducePolicy policy) {
   return tailOf(c, simulate(c.problem, c.schedule), policy);
 }
 
-/// Calls `check` with every scheme with a flush and its options, for some
+/// Calls `check` with every scheme that has a flush and its options, for some
 /// sizes.
 template <typename Check> void forEachFlush(int32_t most, Check check) {
   for (const Scheme &scheme : schemes())
@@ -60,8 +60,8 @@ std::vector<int64_t> someTimes(const Case &c) {
   return times;
 }
 
-/// Earlier starts never end later, what takes no time leaves nothing, and all
-/// sums one after another are the most.
+/// Sums that start earlier never end later. Sums of no time leave nothing. All
+/// sums one after another take the most time.
 TEST(Tail, IsShorterWhereSumsStartEarlier) {
   forEachFlush(8, [](Case &c) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
@@ -84,9 +84,9 @@ TEST(Tail, IsShorterWhereSumsStartEarlier) {
   });
 }
 
-/// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots behind the
-/// last backward of its later stage, and is done w slots before the end
-/// (regions (a) and (c) of Fig. 6 of the paper, of this iteration).
+/// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots after the last
+/// backward of its later stage, and ends w slots before the step (regions (a)
+/// and (c) of Fig. 6 of the paper, of this iteration).
 TEST(Tail, IsWhatExceedsTheFreeRegions) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int64_t time : {1, 2, 5, 9, 30}) {
@@ -100,7 +100,7 @@ TEST(Tail, IsWhatExceedsTheFreeRegions) {
         int64_t x = std::max<int64_t>(0, times[d - 1 - w] - (d - 1 - 2 * w));
         expected = std::max(expected, x + times[w] - w);
       }
-      // Slots, not as soon as possible: those leave more.
+      // Slot times; times as soon as possible leave more room.
       Timing timing = slotTiming(c.problem, c.schedule);
       EXPECT_EQ(tailOf(c, timing, AllReducePolicy::Eager).end() -
                     timing.makespan,
@@ -109,8 +109,8 @@ TEST(Tail, IsWhatExceedsTheFreeRegions) {
     }
 }
 
-/// A replica is updated once, on its worker, when all sums of its stage are
-/// there and the worker is done with its actions and with the update before.
+/// A replica is updated once, on its worker, after all sums of its stage, after
+/// the worker's actions and after the worker's previous update.
 TEST(Tail, UpdatesEachReplicaBehindItsSum) {
   for (bool isTied : {false, true})
     forEachFlush(6, [&](Case &c) {
@@ -149,9 +149,9 @@ TEST(Tail, UpdatesEachReplicaBehindItsSum) {
     });
 }
 
-/// Many steps, another way: every begin is raised until it is no earlier than
-/// anything that it waits for. Returns the mean time of the later half of them,
-/// 48 steps, so whole periods of 2, 3, 4, 6 and more.
+/// The period of many steps, computed in another way: raises every start until
+/// it is no earlier than anything that it waits for. Returns the mean time of
+/// the later 48 steps, so whole periods of 2, 3, 4, 6 and more.
 double relaxedPeriod(const Case &c) {
   constexpr int32_t kSteps = 97;
   const Problem &problem = c.problem;
@@ -228,7 +228,7 @@ double relaxedPeriod(const Case &c) {
 TEST(StepTime, IsThatOfManySteps) {
   forEachFlush(5, [](Case &c) {
     if (c.problem.splits.any())
-      return; // whose halves the other way does not know
+      return; // relaxedPeriod does not know these halves
     setSums(c, someTimes(c));
     c.problem.width = 2;
     for (StageCost &cost : c.problem.stages)
@@ -244,7 +244,7 @@ TEST(StepTime, IsThatOfManySteps) {
   });
 }
 
-/// A pipeline's first worker also ends it.
+/// A pipeline's first worker is also the last one to end.
 TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
   Case c = makeCase("gpipe", 4, 6, {2, 3, 1, 2});
   for (StageCost &cost : c.problem.stages)
@@ -256,8 +256,8 @@ TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
   EXPECT_EQ(time.update, 7);
 }
 
-/// Workers of ZB-V begin the next step one after another, as they ended this
-/// one: a step takes the longest span (Qi et al., ICLR'24).
+/// Workers of ZB-V start the next step one after another, as they ended this
+/// one. A step takes the longest span (Qi et al., ICLR'24).
 TEST(StepTime, IsTheLongestSpanOfZBV) {
   for (int32_t d : {2, 4, 8}) {
     Case c = makeCase("zb-v", d, 2 * d, {1, 2, 1, 1}, true, Choice({}, 2));
@@ -267,7 +267,7 @@ TEST(StepTime, IsTheLongestSpanOfZBV) {
   }
 }
 
-/// Behind each backward of PipeDream, and once a step of 2BW, a worker waits
+/// After each backward of PipeDream, and once per step of 2BW, a worker waits
 /// for a sum over the copies and updates its weights.
 TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
   for (int32_t d = 1; d <= 8; ++d)
@@ -290,7 +290,7 @@ TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
       }
 }
 
-/// Not by the link, whatever that takes.
+/// Sums have times of their own, whatever the link's messages take.
 TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   Case c = makeCase("gpipe", 4, 4);
   c.problem.link = {{3, 0, 1}};
@@ -303,7 +303,7 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   EXPECT_FALSE(hasTail(c.problem));
 }
 
-/// A sum that blocks is behind all actions, however eager.
+/// A sum that blocks runs after all actions, even if the policy is eager.
 TEST(StepTime, HidesNoSumThatBlocks) {
   Case c = makeCase("chimera", 4, 4);
   c.problem.width = 2;
@@ -313,7 +313,8 @@ TEST(StepTime, HidesNoSumThatBlocks) {
   EXPECT_LT(stepTime(c.problem, c.schedule).total, lazy);
   c.problem.blockingAllReduces = true;
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, lazy);
-  // Nor beside an update: a worker sums and updates two stages in turns.
+  // It does not overlap an update either: a worker sums and updates two stages
+  // in turn.
   for (StageCost &cost : c.problem.stages)
     cost.update = 5;
   const StepTime time = stepTime(c.problem, c.schedule);
@@ -324,7 +325,7 @@ TEST(StepTime, HidesNoSumThatBlocks) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).update, 5);
 }
 
-/// Messages overlap, but not beyond what a link carries.
+/// Messages overlap with work, but a link cannot carry more than its bandwidth.
 TEST(StepTime, IsAtLeastThatOfMessages) {
   for (const char *name : {"gpipe", "pipedream-2bw"}) {
     SCOPED_TRACE(name);
@@ -347,7 +348,7 @@ TEST(StepTime, IsAtLeastThatOfMessages) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 * 30);
 }
 
-/// Times that together are more than a number holds.
+/// Times whose sum exceeds 64 bits.
 TEST(StepTime, DoesNotOverflow) {
   Case c = makeCase("chimera", 4, 4);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();

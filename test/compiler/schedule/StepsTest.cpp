@@ -48,7 +48,8 @@ TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
   EXPECT_EQ(weightVersion(makeCase("gpipe", 2, 2).problem, 0, 1), 0);
 }
 
-/// With d = D-1-s: forwards 0 to d-1, N times F(j+d), B(j), the rest.
+/// With d = D-1-s: forwards 0 to d-1, then N times F(j+d) and B(j), then the
+/// rest.
 TEST(Steps, HaveTheBodiesOfTheContract) {
   Case c = makeCase("pipedream", 3, 4);
   for (int32_t w = 0; w < 3; ++w) {
@@ -65,9 +66,7 @@ TEST(Steps, HaveTheBodiesOfTheContract) {
   }
 }
 
-/// Whatever the number of steps, unrolled bodies are the scheme's own order,
-/// and valid: whole and split, with and without recomputes.
-/// One forward, one backward over all steps.
+/// One forward and one backward in turn, over all steps.
 Schedule oneByOne(const Problem &problem) {
   Schedule order;
   int32_t all = problem.microBatches() * problem.steps;
@@ -81,6 +80,8 @@ Schedule oneByOne(const Problem &problem) {
         row.push_back({Kind::Backward, 0, w, i - ahead});
     }
   }
+  // For any number of steps, unrolled bodies give the scheme's own order and
+  // are valid: whole and split, with and without recomputes.
   return problem.splits.any() ? splitBackwards(order) : order;
 }
 
@@ -105,7 +106,7 @@ TEST(Steps, UnrollIntoTheSameOrder) {
           }
 }
 
-/// N (f + b) a step where messages take no time.
+/// N (f + b) a step if messages take no time.
 TEST(Steps, TakeTheTimeOfTheirActions) {
   for (const char *name : kSchemes)
     for (int32_t d = 1; d <= 32; ++d)
@@ -115,7 +116,7 @@ TEST(Steps, TakeTheTimeOfTheirActions) {
           SteadyState steady = steadyState(c.problem, c.schedule);
           EXPECT_EQ(steady.period, n * (f + b));
           EXPECT_EQ(steady.bubbleRatio, 0);
-          // Exactly, from one step to the next.
+          // Exact from one step to the next.
           auto makespan = [&](int32_t steps) {
             return simulate(of(c.problem, steps),
                             unrollSteps(c.problem, c.schedule, steps))
@@ -142,12 +143,12 @@ TEST(Steps, PayForMessages) {
         }
 }
 
-/// A micro-batch goes to and fro over workers that follow each other, of which
-/// it passes as many rounds as they are: (sum of f + b + 2c (j-1)) / j over the
-/// j workers that take the most. Recomputes, fused, make backwards longer.
+/// A micro-batch goes forth and back over j consecutive workers, which takes j
+/// rounds. A round therefore takes (sum of f + b + 2c (j-1)) / j, for the j
+/// workers with the largest value. Fused recomputes make backwards longer.
 TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
   std::mt19937 random(1);
-  // Of very and of hardly different lengths.
+  // Very different and almost equal lengths.
   int64_t least = 1;
   auto time = [&] { return static_cast<int64_t>(least + random() % 9); };
   for (int32_t d : {1, 2, 3, 5, 8})
@@ -185,8 +186,9 @@ TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
     }
 }
 
-/// Times of nearly equal stages: the steps are alike only after several, and
-/// then only each second; 3 (104+104+104+103 + 2 · 3) / 2 on the average.
+/// Times of nearly equal stages. The steps become periodic only after several
+/// steps, with a period of two steps: 3 (104+104+104+103 + 2 · 3) / 2 on
+/// average.
 TEST(Steps, FindASteadyStateThatComesLate) {
   Case c = makeCase("pipedream", 3, 3);
   c.problem.stages = {{104, 104}, {104, 103}, {100, 102}};
@@ -200,8 +202,8 @@ TEST(Steps, FindASteadyStateThatComesLate) {
   EXPECT_EQ(makespan(4) - makespan(3), 634);
 }
 
-/// Li and Hoefler, Table 2: weights of M to D M, or 2 M; activations of 1 to D
-/// micro-batches, D - r on worker r.
+/// Li and Hoefler, Table 2: weights of M to D M, or of 2 M; activations of 1 to
+/// D micro-batches, D - r on worker r.
 TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
   for (const char *name : kSchemes)
     for (int32_t d : {1, 2, 4, 8}) {
@@ -294,7 +296,7 @@ TEST(VerifySteps, Period) {
   EXPECT_EQ(violations(c, Period),
             "expected the body to run forward of pipeline 0, stage 1, "
             "micro-batch 0 or that of the second step, got both\n");
-  // A forward of the second step before the body.
+  // A forward of the second step is before the body.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Forward, 0, 0, 0},
@@ -304,7 +306,7 @@ TEST(VerifySteps, Period) {
   EXPECT_EQ(violations(c, Period),
             "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
             "body or in it, got that of the second step there\n");
-  // All of the first step behind the body.
+  // All of the first step is after the body.
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Backward, 0, 0, 1},
                            {Kind::Forward, 0, 0, 0},
@@ -315,7 +317,7 @@ TEST(VerifySteps, Period) {
             "body or in it, got that of the second step there\n"
             "expected backward of pipeline 0, stage 0, micro-batch 0 before "
             "the body or in it, got that of the second step there\n");
-  // One forward more than the stage is ahead.
+  // One forward more than the stage may be ahead.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
                            {Kind::Backward, 0, 0, 0},
@@ -332,7 +334,7 @@ TEST(VerifySteps, Period) {
                                    "them\n");
 }
 
-/// Worker 1 runs all of a step before its body: F1 would have to come from a
+/// Worker 1 runs all of a step before its body. F1 would have to come from a
 /// body that has not begun.
 TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
   Case c = makeCase("pipedream", 2, 2);
@@ -356,7 +358,8 @@ TEST(VerifySteps, VersionsOfForwards) {
   EXPECT_EQ(violations(c, Violation::Constraint::Versions),
             "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
             "weights after 1 updates, but only 0 stand before it\n");
-  // A step's forward before the last gradient of the step before the last.
+  // A step's forward is before the last gradient of the step before the
+  // previous one.
   c = makeCase("pipedream-2bw", 1, 1);
   c.problem.steps = 3;
   c.schedule = {};

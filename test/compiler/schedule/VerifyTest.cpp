@@ -24,8 +24,9 @@ bool has(const Case &c, Constraint constraint, const std::string &message) {
 }
 
 TEST(Verify, UnknownAction) {
-  // Of another pipeline than the micro-batch's, beyond the sizes, half of what
-  // is whole, more than what is one, and of kinds that the problem has not.
+  // Another pipeline than the micro-batch's; indices out of range; half of a
+  // whole action; a range instead of one micro-batch; kinds that the problem
+  // does not have.
   for (Action action :
        {Action{Kind::Forward, 1, 0, 0}, Action{Kind::Forward, 0, 4, 0},
         Action{Kind::Forward, 0, 0, 4}, Action{Kind::Forward, 0, -1, 0},
@@ -102,8 +103,8 @@ TEST(Verify, OrderOfAWeightGradient) {
                   "micro-batch 0 stands before the input_gradient it needs"));
 }
 
-/// Stages 0 and 1 live on one worker: the second's forward needs the first's,
-/// the first's backward the second's.
+/// Stages 0 and 1 are on one worker. The second's forward needs the first's;
+/// the first's backward needs the second's.
 TEST(Verify, OrderOfStagesOnOneWorker) {
   Case c = makeCase("gpipe", 2, 1);
   c.problem.workers = 1;
@@ -138,8 +139,9 @@ TEST(Verify, Memory) {
 }
 
 TEST(Verify, Deadlock) {
-  // Worker 0 wants the backward of micro-batch 0 before it starts micro-batch
-  // 1, worker 1 the forward of 1 before the backward of 0.
+  // Worker 0 waits for the backward of micro-batch 0 before it starts
+  // micro-batch 1. Worker 1 waits for the forward of 1 before the backward of
+  // 0.
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   EXPECT_TRUE(has(c, Constraint::Deadlock,
@@ -153,11 +155,11 @@ TEST(Verify, Deadlock) {
 }
 
 /// In a pipeline of 64 workers two neighbours wait for each other, and all
-/// others for them: the two come first, whatever else is wrong.
+/// others wait for them. The two come first, whatever else is wrong.
 TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   Case c = makeCase("1f1b", 64, 64);
   std::vector<Action> &order = c.schedule.workers[40];
-  // The first backward right after the first forward: worker 41 has to run
+  // The first backward directly after the first forward: worker 41 has to run
   // many more forwards before that backward.
   auto first = std::ranges::find(order, Kind::Backward, &Action::kind);
   std::rotate(order.begin() + 1, first, first + 1);
@@ -177,8 +179,9 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   EXPECT_EQ(all[3].constraint, Constraint::Missing);
 }
 
-/// Two cycles, of two and of three workers, on a placement of our own: in each
-/// the first worker runs the forward of a later stage before that of its first.
+/// Two cycles, of two and of three workers, on a hand-made placement. In each
+/// cycle the first worker runs the forward of a later stage before that of its
+/// first.
 TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
   Case c;
   c.problem.workers = 5;
@@ -228,7 +231,7 @@ TEST(Verify, SlotsBeginAtZero) {
             "slot -1 for forward of pipeline 0, stage 0, micro-batch 0\n");
 }
 
-/// What an action needs stands in a slot before its own.
+/// The inputs of an action are in earlier slots.
 TEST(Verify, SlotsAreNotSharedWithWhatIsNeeded) {
   Case c = makeCase("gpipe", 2, 1);
   c.schedule.slots = {{0, 3}, {1, 2}};
@@ -257,7 +260,7 @@ TEST(Verify, SlotsHaveTheShapeOfTheOrder) {
   EXPECT_TRUE(has(c, Constraint::Slots, "expected a slot for each action"));
 }
 
-/// Everything that is wrong is said, not only the first.
+/// All violations are reported, not only the first.
 TEST(Verify, ReportsEveryViolation) {
   Case c = makeCase("gpipe", 2, 3);
   c.schedule.workers[0].clear();

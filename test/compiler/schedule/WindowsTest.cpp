@@ -1,4 +1,4 @@
-//===- WindowsTest.cpp - What receive windows cost ------------------------===//
+//===- WindowsTest.cpp - Costs of receive windows -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// GPipe on two workers, forwards of 1 and of 2, messages of 4: P1 receives F0
-/// at 5 and posts the receive of F1 then, which has been sent at 2.
+/// GPipe on two workers with forwards of 1 and 2 and messages of 4. P1 receives
+/// F0 at 5. Only then it posts the receive of F1, which was sent at 2.
 ///
 ///   P0  F0 F1
 ///   P1  .  .  .  .  .  F0 =  .  .  F1 =
@@ -31,7 +31,7 @@ TEST(Windows, DelayWhatIsSentEarly) {
   Timing one = windows.simulate(1, false);
   EXPECT_TRUE(one.complete);
   EXPECT_EQ(one.starts[1], (std::vector<int64_t>{5, 9, 11, 12}));
-  // Nor does P0 receive the second gradient at once.
+  // P0 receives the second gradient later, too.
   EXPECT_EQ(one.starts[0], (std::vector<int64_t>{0, 1, 16, 20}));
   Timing two = windows.simulate(2, false);
   EXPECT_EQ(two.starts, simulate(c.problem, c.schedule).starts);
@@ -39,18 +39,21 @@ TEST(Windows, DelayWhatIsSentEarly) {
   EXPECT_EQ(windows.choose(), 2);
 }
 
-/// What occupies a worker is part of receiving: the next is posted behind it.
+/// The time that a message occupies the receiver belongs to the receive. The
+/// next receive is posted after it.
 TEST(Windows, PostWhenTheMessageHasBeenReceived) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link = {{3, 0, 1}, {1, 0, 1}, {2, 0, 1}};
   Windows windows(c.problem, c.schedule);
-  // Sent at 2 and 4; there at 5, received at 7; the other there at 10.
+  // Sent at 2 and 4. The first arrives at 5 and is received at 7; the other
+  // arrives at 10.
   EXPECT_EQ(windows.simulate(1, false).starts[1][0], 7);
   EXPECT_EQ(windows.simulate(1, false).starts[1][1], 12);
   EXPECT_EQ(windows.simulate(2, false).starts[1][1], 10);
 }
 
-/// 1 where a message takes no time on its way, however long both ends take.
+/// A window of 1 is enough if messages take no time on their way, even if both
+/// ends take long.
 TEST(Windows, AreSmallWhereMessagesTakeNoTime) {
   Case c = makeCase("gpipe", 4, 8);
   c.problem.link.send.alpha = 3;
@@ -61,7 +64,7 @@ TEST(Windows, AreSmallWhereMessagesTakeNoTime) {
             simulate(c.problem, c.schedule).makespan);
 }
 
-/// P0 sends F0 and then F1, P1 runs them the other way round.
+/// P0 sends F0 and then F1. P1 runs them in the opposite order.
 TEST(Windows, MustHoldWhatIsOvertaken) {
   Case c = makeCase("gpipe", 2, 3);
   c.problem.bytes.assign(2, {0, 0, 0, 0, 10});
@@ -80,7 +83,8 @@ TEST(Windows, MustHoldWhatIsOvertaken) {
   EXPECT_EQ(windows.bytes(9, false), (std::vector<int64_t>{30, 30}));
 }
 
-/// Pieces of their size: two micro-batches in a forward, or half of one.
+/// Messages of the right sizes: of two micro-batches in a forward, or of half
+/// of one.
 TEST(Windows, HoldTheLargestMessage) {
   for (auto [how, bytes] :
        {std::pair(Concatenation::Doubling, 14), {Concatenation::Halving, 7}}) {
@@ -102,8 +106,8 @@ TEST(Windows, OfOneWorkerAreNone) {
 
 class EveryWindow : public testing::TestWithParam<int32_t> {};
 
-/// The makespan falls with the window to that without any; an order ends
-/// exactly from the needed one on.
+/// With a larger window the makespan falls to that without windows. An order
+/// completes if and only if the window is at least the needed one.
 TEST_P(EveryWindow, FallsToNone) {
   int32_t d = GetParam();
   std::mt19937 random(d);
@@ -135,7 +139,7 @@ TEST_P(EveryWindow, FallsToNone) {
         EXPECT_EQ(windows.simulate(INT32_MAX, false).starts, unlimited.starts);
         int32_t needed = windows.needed(), chosen = windows.choose();
         int64_t before = INT64_MAX;
-        int32_t best = 0; // of those up to k
+        int32_t best = 0; // of the windows up to k
         for (int32_t k = 1; k <= std::max(needed, chosen) + 2; ++k) {
           Timing timing = windows.simulate(k, true);
           ASSERT_TRUE(timing.complete);

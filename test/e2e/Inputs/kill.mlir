@@ -1,4 +1,4 @@
-// A model that trains in no time, for kill.py.
+// A model that trains in almost no time, for kill.py.
 chimera.model @small gpt2 layers(4) heads(2) width(64) context(32)
     vocabulary(256)
 chimera.training @training learning_rate(1.0e-3)

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a command whose standard output is a terminal of so many columns, and
-prints what it writes: terminal.py COLUMNS COMMAND..."""
+"""Runs a command whose standard output is a terminal with COLUMNS columns, and
+prints its output: terminal.py COLUMNS COMMAND..."""
 
 import fcntl
 import os

@@ -1,16 +1,16 @@
-"""Edits projected or allocated IR as a hand would, from stdin to stdout.
+"""Edits projected or allocated IR as a person would, from stdin to stdout.
 
     edit.py COMMAND [WORKER TEXT...] [, COMMAND ...]
 
-TEXT must be in exactly one line of its worker.
+TEXT must occur in exactly one line of its worker.
 
     swap W A B        exchange two lines
-    move W A B        put line A straight behind line B
-    drop W A          take line A out
-    insert W A TEXT   put a line behind line A
-    replace W A B C   in line A, C for every B
-    inline            every worker waits where it posts: receives are posted
-                      where they were awaited, sends awaited where posted
+    move W A B        move line A directly after line B
+    drop W A          remove line A
+    insert W A TEXT   insert a line after line A
+    replace W A B C   in line A, replace every B by C
+    inline            every worker waits directly after its posts: receives are
+                      posted where they were awaited, sends awaited where posted
     group             makes groups of inline posts: a send to a worker and the
                       next receive from it, if no computation is between them
 """

@@ -1,4 +1,4 @@
-//===- CalibrateGpusTest.cpp - What GPUs take, measured -------------------===//
+//===- CalibrateGpusTest.cpp - Measured times of GPUs ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,8 @@ constexpr uint64_t kGiB = uint64_t(1) << 30;
 
 class CalibrateGpus : public test::CleanGpus {
 protected:
-  /// What two threads find, whose layers sleep for a picosecond an operation.
+  /// The calibration of two threads whose layers sleep for a picosecond per
+  /// operation.
   static Calibration calibrate(int gpus, bool ownAllReduce) {
     test::setDevices(gpus, kGiB);
     const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
@@ -46,7 +47,7 @@ protected:
 };
 
 void expectSpeedsAndTimes(const Calibration &found) {
-  // Sleeps are late by some of their milliseconds.
+  // Sleeps of some milliseconds end late, so speeds are measured too low.
   EXPECT_LE(found.most.flops, 1e12);
   EXPECT_GE(found.least.flops, 0.1e12);
   EXPECT_GT(found.mean.bytes, 0);
@@ -79,7 +80,7 @@ TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
   }
 }
 
-// Over NCCL, which sums too.
+// Over NCCL, which also computes the sums.
 TEST_F(CalibrateGpus, OfOneRankEach) {
   const Calibration found = calibrate(2, /*ownAllReduce=*/true);
   expectSpeedsAndTimes(found);
@@ -95,12 +96,12 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
   EXPECT_EQ(text.find("node_"), std::string::npos) << text;
 }
 
-// By copies.
+// Over copies between the ranks.
 TEST_F(CalibrateGpus, ThatRanksShare) {
   const Calibration found = calibrate(1, /*ownAllReduce=*/false);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 2u);
-  // Who opens it second may find some of it in use.
+  // The second rank to open the GPU may find some of its memory in use.
   EXPECT_LE(found.hosts.memory, kGiB / 2);
   EXPECT_GE(found.hosts.memory, kGiB * 2 / 5);
   const std::string text = machineText(found, "threads, on GPUs");
@@ -133,7 +134,7 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
   const std::unique_ptr<Device> device = accelerator->makeDevice(0, 0);
   MeasuredQueue queue(*device, 30s);
   EXPECT_FALSE(queue.executesAtOnce());
-  // Long beside any delay of the host.
+  // Long compared with any delay of the host.
   static constexpr int64_t kLong = 1'000'000'000;
   auto sleep = [](const AddressMap &) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kLong));

@@ -1,4 +1,4 @@
-//===- CalibrateTest.cpp - What a machine's parts take, measured ----------===//
+//===- CalibrateTest.cpp - Measured times of a machine's parts ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,8 +23,8 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Which are busy for `kSlow` with each message to another host and each
-/// all-reduce of two hosts.
+/// Channels that are busy for `kSlow` with each message to another host and
+/// with each all-reduce over two hosts.
 class SlowBetweenHosts : public ForwardingChannels {
 public:
   SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
@@ -38,7 +38,8 @@ public:
                                           ElementType type,
                                           std::vector<ConstBytes> contributions,
                                           Bytes sum, Event after) override {
-    // The first and the last are on two hosts if any ranks of the group are.
+    // If the group has ranks on two hosts, the first and the last rank are on
+    // different ones.
     sleepOnWayTo(group.contributions.front());
     sleepOnWayTo(group.contributions.back());
     return ForwardingChannels::startAllReduce(
@@ -56,8 +57,8 @@ private:
   const std::vector<uint32_t> &hosts;
 };
 
-/// What threads find that take themselves for ranks on these hosts, whose
-/// layers sleep for a picosecond an operation.
+/// The calibration of threads that pretend to be ranks on these hosts. Their
+/// layers sleep for a picosecond per operation.
 Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
   const auto ranks = static_cast<uint32_t>(hosts.size());
   auto controls = makeInProcessControls(ranks);
@@ -85,7 +86,7 @@ Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
 }
 
 TEST(Calibrate, FindsWhatIsThere) {
-  // Two hosts that differ have one kind of links.
+  // Two hosts with different numbers of ranks have one kind of link.
   for (uint32_t hosts : {1u, 2u}) {
     const uint32_t ranks = 1 + hosts;
     Calibration found =
@@ -94,7 +95,7 @@ TEST(Calibrate, FindsWhatIsThere) {
     EXPECT_EQ(found.hosts.count, hosts);
     EXPECT_EQ(found.hosts.ranksOnEach, hosts == 1 ? 2u : 0u);
     EXPECT_EQ(found.ranks, ranks);
-    // Sleeps are late by some of their 20 ms.
+    // Sleeps of 20 ms end late, so speeds are measured too low.
     EXPECT_LE(found.most.flops, 1e12);
     EXPECT_GE(found.least.flops, 0.2e12);
     EXPECT_LE(found.least.flops, found.mean.flops);
@@ -115,7 +116,7 @@ TEST(Calibrate, FindsWhatIsThere) {
 TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
   constexpr double kSlow =
       std::chrono::nanoseconds(SlowBetweenHosts::kSlow).count();
-  // Other work beside this may be in a measurement, but not in all of them.
+  // Other processes may disturb a measurement, but not every attempt.
   test::untilItSucceeds(std::chrono::milliseconds(0), [&](auto) -> std::string {
     Calibration found = calibrateThreads({0, 0, 2, 2});
     EXPECT_EQ(found.hosts.count, 2u);
@@ -144,7 +145,7 @@ TEST(Calibrate, MeasuresAProgramThatIsOne) {
   EXPECT_GT(bytesToMeasure(2), bytesToMeasure(1));
 }
 
-/// Of 4 ranks on one host, a core each.
+/// A calibration of 4 ranks on one host, with a core each.
 Calibration exampleCalibration() {
   Calibration found{};
   found.ranks = 4;
@@ -168,7 +169,7 @@ Calibration exampleCalibration() {
   return found;
 }
 
-/// Each line of a machine's text is a comment or the op.
+/// Checks that each line before the op is a comment.
 void expectComments(const std::string &text) {
   for (size_t at = 0; at < text.find("chimera.machine");
        at = text.find('\n', at) + 1)
@@ -225,7 +226,8 @@ TEST(MachineText, HasAWordForSumsThatBlock) {
   }
 }
 
-// The simulator slows ranks that share cores down itself.
+// The text has the speed of a rank alone, because the simulator itself slows
+// down ranks that share cores.
 TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   Calibration found = exampleCalibration();
   found.hosts.shareCores = true;
@@ -240,7 +242,7 @@ TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
       << text;
   EXPECT_NE(text.find("the means times 2, "), std::string::npos) << text;
   expectComments(text);
-  // A table for people has both.
+  // The table for people has both speeds.
   std::string table = machineTable(found);
   EXPECT_NE(table.find("51.3 GFLOP/s"), std::string::npos) << table;
   EXPECT_NE(table.find("alone, a rank is     2 times as fast"),

@@ -1,4 +1,4 @@
-//===- FitTest.cpp - Two numbers for many times ---------------------------===//
+//===- FitTest.cpp - Lines fitted to measured times -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ TEST(Fit, FindsALineThatIsOne) {
   EXPECT_LT(line.residual, 1e-6);
 }
 
-// By absolute errors the base would be anything.
+// With absolute errors the base could be anything.
 TEST(Fit, HoldsSmallOnesAsWellAsLargeOnes) {
   std::vector<Sized> points = {
       {8, 10'000}, {4096, 11'000}, {1 << 20, 1'300'000}, {4 << 20, 4'000'000}};
@@ -56,7 +56,7 @@ TEST(Fit, HasABaseOfAtLeastSoMuch) {
   EXPECT_EQ(line.base, 8000);
   EXPECT_LT(line.perByte, 0.25);
   EXPECT_GT(line.perByte, 0.22);
-  // More than all of them take.
+  // A given base that is larger than all the times.
   line = fitLine(points, 1e9);
   EXPECT_EQ(line.base, 1e9);
   EXPECT_EQ(line.perByte, 0);
@@ -71,7 +71,8 @@ TEST(Fit, OfTimesThatAreNothingIsNothing) {
   EXPECT_EQ(fitLine({}).base, 0);
 }
 
-// What a small part of a message takes may be anything, next to all of it.
+// A small part of a message may be wrong by any factor if the error is small
+// compared with the whole message.
 TEST(Fit, MeasuresPartsByTheWhole) {
   std::vector<Sized> parts = {
       {8, 0, 50'000}, {4096, 3000, 60'000}, {1 << 20, 100'000, 500'000}};
@@ -87,8 +88,8 @@ TEST(Fit, MediansIgnoreOneThatIsLate) {
 }
 
 TEST(MessageCost, IsTheMeanOfBothWays) {
-  // A clock that is 40 ahead shortens one way by it, and makes the other
-  // longer.
+  // A clock that is 40 ahead makes one direction seem 40 shorter and the other
+  // 40 longer.
   MessageCost cost = costOf(
       {.send = {10}, .up = {160, 160}, .down = {240, 240}, .receive = {30}});
   EXPECT_EQ(cost.whole, 200);
@@ -98,7 +99,8 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
       0);
 }
 
-// Gradients decide what a step takes; a sum of 8 bytes follows another law.
+// Gradients decide the time of a step. A sum of 8 bytes does not fit the same
+// line.
 TEST(SumTimes, HaveALineThatIsRightOfGradients) {
   std::vector<Sized> sums = {{8, 10'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
@@ -107,14 +109,14 @@ TEST(SumTimes, HaveALineThatIsRightOfGradients) {
   EXPECT_NEAR(line.message.base, 20'000, 1);
   EXPECT_NEAR(line.message.perByte, 0.5, 1e-6);
   EXPECT_LT(line.message.residual, 1e-6);
-  // How far the smallest is off is said apart.
+  // The error of the smallest sum is reported separately.
   EXPECT_EQ(line.smallest.bytes, 8u);
   EXPECT_EQ(line.smallest.nanoseconds, 10'000);
   EXPECT_NEAR(line.smallestByLine, 40'004, 1);
 }
 
-// Over a link that lets the first bytes pass at once, a line through large sums
-// begins below 0.
+// If a link passes the first bytes at once, a line through large sums has a
+// base below 0.
 TEST(SumTimes, TakeNoLessThanTheSmallest) {
   std::vector<Sized> sums = {{8, 1'200'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
@@ -125,7 +127,7 @@ TEST(SumTimes, TakeNoLessThanTheSmallest) {
 }
 
 TEST(SumTimes, GiveTheMessageOfRabenseifner) {
-  // Of 4 ranks: 2 log2(4) messages, and 3/2 times the bytes.
+  // With 4 ranks: 2 log2(4) messages, and 3/2 times the bytes.
   Line message = messageOfSum({.base = 4000, .perByte = 3, .residual = 0.5}, 4);
   EXPECT_EQ(message.base, 1000);
   EXPECT_EQ(message.perByte, 2);

@@ -1,4 +1,4 @@
-//===- ForwardingChannels.h - Channels that call others ---------*- C++ -*-===//
+//===- ForwardingChannels.h - Channels that forward to others ---*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace chimera::runtime {
 
-/// Channels of one rank that have others do all, for tests that do some of it
-/// otherwise.
+/// Channels of one rank that forward every call to other channels. Tests
+/// override some calls.
 class ForwardingChannels : public Channels {
 public:
   explicit ForwardingChannels(Channels &channels) : channels(channels) {}

@@ -1,4 +1,4 @@
-//===- HostsTest.cpp - How the ranks are on their hosts -------------------===//
+//===- HostsTest.cpp - The distribution of ranks over hosts ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Ranks on the hosts of these numbers, each host with so many cores.
+/// Ranks on the hosts with these numbers. Each host has `cores` cores.
 std::vector<HostOfRank> ranksOn(std::vector<uint32_t> hosts, uint32_t cores,
                                 uint32_t threads = 1) {
   std::vector<HostOfRank> ranks;
@@ -37,7 +37,7 @@ TEST(Hosts, ThatAreAlike) {
   hosts = hostsOf(ranksOn({5, 5, 5}, 3));
   EXPECT_EQ(hosts.ranksOnEach, 3u);
   EXPECT_FALSE(hosts.haveOwnLinks());
-  // Of one rank on each host no message stays within a host.
+  // With one rank on each host, no message stays within a host.
   hosts = hostsOf(ranksOn({1, 0}, 1));
   EXPECT_EQ(hosts.ranksOnEach, 1u);
   EXPECT_FALSE(hosts.haveOwnLinks());
@@ -59,8 +59,8 @@ TEST(Hosts, ThatTakeTurns) {
   EXPECT_EQ(hostsOf(ranksOn({0, 1, 1, 0}, 2)).ranksOnEach, 0u);
 }
 
-// While all ranks compute each goes on at its measured speed, which is the
-// speed of one that is alone times ranksWithCores / ranksOnEach.
+// While all ranks compute, each one runs at its measured speed. That is the
+// speed of a rank alone times ranksWithCores / ranksOnEach.
 TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   struct Case {
     uint32_t ranks, threads, cores, withCores;
@@ -81,7 +81,8 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).ranksWithCores, 1u);
 }
 
-// Cores are then not what ranks compute with, nor is the host's memory theirs.
+// Ranks with devices of their own do not compute on the cores or use the host's
+// memory.
 TEST(Hosts, ThatHaveOtherDevices) {
   std::vector<HostOfRank> ranks = ranksOn({0, 0, 0, 0}, /*cores=*/2);
   for (HostOfRank &rank : ranks)
@@ -97,7 +98,7 @@ TEST(Hosts, ThatHaveOtherDevices) {
   EXPECT_EQ(hosts.memory, 600u);
 }
 
-// Its threads share cores, but with no other rank.
+// The threads of one rank share cores, but not with another rank.
 TEST(Hosts, WithOneRankEachShareNoCores) {
   Hosts hosts = hostsOf(ranksOn({0, 1}, /*cores=*/2, /*threads=*/4));
   EXPECT_FALSE(hosts.shareCores);

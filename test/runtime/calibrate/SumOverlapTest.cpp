@@ -1,4 +1,4 @@
-//===- SumOverlapTest.cpp - What computation hides of an all-reduce ------===//
+//===- SumOverlapTest.cpp - Computation that overlaps with an all-reduce --===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 namespace {
 constexpr std::chrono::milliseconds kSum{20};
 
-/// Whose all-reduces take at least kSum: from when they begin, or from when the
-/// rank waits for them.
+/// Channels whose all-reduces take at least kSum, counted from their start or,
+/// if `doBlock`, from the rank's wait.
 class SlowSums : public ForwardingChannels {
 public:
   SlowSums(Channels &channels, bool doBlock)
@@ -70,7 +70,7 @@ double hiddenPartOf(bool doBlock) {
   return hidden;
 }
 
-/// Other work beside this may be in a measurement, but not in all of them.
+/// Other processes may disturb a measurement, but not every attempt.
 void expectHidden(bool doBlock) {
   test::untilItSucceeds(0ms, [&](auto) -> std::string {
     double hidden = hiddenPartOf(doBlock);

@@ -1,4 +1,4 @@
-//===- AllReduceTest.cpp - MPI's own all-reduce beside the ordered one ----===//
+//===- AllReduceTest.cpp - MPI's own all-reduce against the ordered one ---===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,14 +30,15 @@ std::vector<uint32_t> allRanks() {
   return ranks;
 }
 
-/// All; all twice, backwards the second time; the first and the last.
+/// All ranks; all ranks twice, the second time backwards; the first and the
+/// last rank.
 std::vector<ReduceGroup> groups() {
   std::vector<uint32_t> all = allRanks(), twice = all;
   twice.insert(twice.end(), all.rbegin(), all.rend());
   return {{0, all}, {1, twice}, {2, {0, session().ranks() - 1}}};
 }
 
-/// Contribution `i` of a group: the same at every rank that asks.
+/// Contribution `i` of a group. All ranks get the same values.
 template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
   std::mt19937_64 random(i * 1000003 + elements);
   std::vector<T> values(elements);
@@ -51,11 +52,11 @@ template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
   return values;
 }
 
-/// A sum of this rank's that is under way, over `channels`. `T` is what the
-/// contributions consist of, `type` what is summed.
+/// A sum of this rank that is in progress over `channels`. `T` is the type of
+/// the contributions in memory, `type` the type that is summed.
 template <typename T> struct Summing {
   std::vector<std::vector<T>> given;
-  std::vector<T> sum; ///< unused where it overwrites the last contribution
+  std::vector<T> sum; ///< unused if in place
   std::unique_ptr<Request> request;
 
   Summing(Channels &channels, const ReduceGroup &group, ElementType type,
@@ -77,8 +78,8 @@ template <typename T> struct Summing {
   }
 };
 
-/// Calls `compare` with the ordered sum and MPI's own of each group and size,
-/// the latter with a progress thread and without.
+/// Calls `compare` with the ordered sum and MPI's own sum of each group and
+/// size. MPI's own runs with and without a progress thread.
 template <typename T, typename Compare>
 void compareSums(ElementType type, Compare compare) {
   for (bool progress : {false, true}) {
@@ -92,8 +93,8 @@ void compareSums(ElementType type, Compare compare) {
         continue;
       for (size_t elements : {1, 3, 1000, 70001})
         for (bool inPlace : {false, true}) {
-          // Two of a group under way, waited for in another order; the second
-          // of nothing at times.
+          // Two sums of one group are in progress and are awaited in the
+          // opposite order. The second one sometimes has no elements.
           Summing<T> first(*own, group, type, elements, inPlace),
               second(*own, group, type, elements / 2, !inPlace),
               expected(*ordered, group, type, elements);
@@ -137,7 +138,7 @@ TEST(OwnAllReduce, IntegersAreEqual) {
                            const auto &) { EXPECT_EQ(expected, got); });
 }
 
-// Sizes that are no multiple of an element's.
+// Sizes that are not a multiple of an element.
 TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
   compareSums<uint8_t>(ElementType::UInt64,
                        [](const auto &expected, const auto &got, const auto &) {
@@ -145,7 +146,7 @@ TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
                        });
 }
 
-// As meetings are, which every channels must serve.
+// Every kind of channels must serve such groups, because barriers use them.
 TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
   auto own = session().makeChannels({.ownAllReduce = true});
   own->prepare({.pairs = {}, .groups = groups()});

@@ -1,4 +1,4 @@
-//===- Conformance.h - What tests of all channels share ---------*- C++ -*-===//
+//===- Conformance.h - Helpers for tests of all channels --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ namespace chimera::runtime::test {
 constexpr std::chrono::seconds kTimeout(30);
 
 class Conformance : public testing::TestWithParam<World> {};
-/// What only channels of host memory promise.
+/// For promises that only channels of host memory make.
 class HostConformance : public testing::TestWithParam<World> {};
 
 template <typename T> ConstBytes bytesOf(const std::vector<T> &values) {
@@ -34,7 +34,7 @@ template <typename T> Bytes bytesOf(std::vector<T> &values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-/// Sends or receives values when they are there.
+/// Sends or receives values after they have been written.
 template <typename T>
 std::unique_ptr<Request> send(Rank &rank, uint32_t to, Values<T> &values) {
   return rank.channels.postSend(to, values.bytes(), values.after());
@@ -44,8 +44,8 @@ std::unique_ptr<Request> receive(Rank &rank, uint32_t from, Values<T> &values) {
   return rank.channels.postReceive(from, values.bytes(), values.after());
 }
 
-/// Whether `byte`, which the channels are to write, becomes other than 0 while
-/// this rank stays out of the channels: it looks without asking them.
+/// Whether the channels write `byte` (another value than 0) while this rank
+/// makes no call to them.
 __attribute__((no_sanitize("thread"))) inline bool
 isWritten(Channels &channels, const uint8_t &byte) {
   channels.computing();

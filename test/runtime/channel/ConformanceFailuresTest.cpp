@@ -24,7 +24,7 @@ TEST_P(Conformance, WaitTimesOut) {
       FAIL() << "received what nobody sent";
     } catch (const WaitError &error) {
       EXPECT_EQ(error.reason, WaitError::Reason::TimedOut);
-      // Elsewhere the host waits for its own device.
+      // Other kinds wait for the rank's own device.
       std::string awaited =
           "rank " + std::to_string(GetParam().hostsMeet() ? peer : rank.rank());
       EXPECT_NE(std::string(error.what()).find(awaited), std::string::npos)
@@ -49,7 +49,7 @@ TEST_P(Conformance, AbortEndsEveryWait) {
       if (self % 2 || self == last)
         rank.wait(receive(rank, 0, values), kTimeout);
       else {
-        // Nobody else starts it.
+        // No other rank starts this all-reduce.
         ReduceGroup group{self, {0, last, self}};
         std::vector<ConstBytes> given(std::count(group.contributions.begin(),
                                                  group.contributions.end(),
@@ -79,7 +79,7 @@ TEST_P(Conformance, SizesMustAgree) {
     if (rank.rank() > 1)
       return;
     Values<uint8_t> values(rank, std::vector<uint8_t>(rank.rank() ? 24 : 16));
-    // Whether the sender learns of it is the channels' affair.
+    // Some channels tell the sender, too, others do not.
     if (rank.rank() == 0)
       try {
         rank.wait(send(rank, 1, values), kTimeout);

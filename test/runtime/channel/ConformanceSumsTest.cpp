@@ -1,4 +1,4 @@
-//===- ConformanceSumsTest.cpp - What all channels must sum ---------------===//
+//===- ConformanceSumsTest.cpp - Sums that all channels must compute ------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// Contribution `i` of an all-reduce: values that do not add exactly.
+/// Contribution `i` of an all-reduce: values whose sums are rounded.
 template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
   std::mt19937_64 random(i * 1000003 + elements);
   std::vector<T> values(elements);
@@ -55,13 +55,13 @@ std::vector<std::vector<uint32_t>> groupsOf(uint32_t ranks) {
   return {ascending, descending, twice, some, {ranks / 2}};
 }
 
-/// One all-reduce of this rank, from start to result.
+/// One all-reduce of this rank, from its start to its result.
 template <typename T> struct Sum {
   std::deque<Values<T>> given;
   std::optional<Values<T>> sum;
   std::unique_ptr<Request> request;
 
-  /// `inPlace`: the sum overwrites the rank's last contribution.
+  /// If `inPlace`, the sum overwrites the rank's last contribution.
   void start(Rank &rank, const ReduceGroup &group, ElementType type,
              size_t elements, bool inPlace) {
     std::vector<ConstBytes> bytes;
@@ -115,7 +115,8 @@ TEST_P(Conformance, AllReduceUInt64IsTheSerialFold) {
   reduceAll<uint64_t>(GetParam(), ElementType::UInt64);
 }
 
-// All in flight together, some of one group; each rank waits in its own order.
+// All are in flight together, some of the same group. Each rank waits in its
+// own order.
 TEST_P(Conformance, AllReducesAreWaitedForInAnyOrder) {
   constexpr size_t kOutstanding = 12;
   onEachRank(GetParam(), [&](Rank &rank) {
@@ -136,7 +137,7 @@ TEST_P(Conformance, AllReducesAreWaitedForInAnyOrder) {
   });
 }
 
-// Rank 0 waits for a message that comes only after the sum.
+// Rank 0 waits for a message that is sent only after the sum.
 TEST_P(Conformance, AllReduceAdvancesInAnyWait) {
   onEachRank(GetParam(), [&](Rank &rank) {
     std::vector<uint32_t> all(GetParam().ranks);

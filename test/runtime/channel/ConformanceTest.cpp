@@ -1,4 +1,4 @@
-//===- ConformanceTest.cpp - What all channels must do --------------------===//
+//===- ConformanceTest.cpp - Messages that all channels must deliver ------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-/// What rank `from` sends to rank `to` as its `k`-th message.
+/// The `k`-th message from rank `from` to rank `to`.
 std::vector<uint8_t> payload(uint32_t from, uint32_t to, uint32_t k) {
   static const size_t sizes[] = {
       0,     1, 7,       64,    4095, 4096,         65536,
@@ -32,7 +32,8 @@ std::vector<uint8_t> payload(uint32_t from, uint32_t to, uint32_t k) {
   return bytes;
 }
 
-// Every pair at once, both ways; waits in an order unlike that of the posts.
+// Every pair at once, in both directions. Waits come in another order than
+// posts.
 TEST_P(Conformance, MessagesArriveInOrder) {
   constexpr uint32_t kMessages = 13;
   onEachRank(GetParam(), [&](Rank &rank) {
@@ -98,7 +99,7 @@ TEST_P(Conformance, LargeSendsCross) {
   });
 }
 
-// What is sent on is what was received.
+// Each rank forwards the value that it has received.
 TEST_P(Conformance, AWaitOrdersItsQueue) {
   onEachRank(GetParam(), [&](Rank &rank) {
     uint32_t ranks = GetParam().ranks, self = rank.rank();
@@ -125,8 +126,8 @@ Block makeBlock(uint64_t size, uint32_t first) {
   return block;
 }
 
-// A ring in which every block wanders on, and is written by who has it; some
-// messages are of one end's block only.
+// A ring in which the blocks move on and the rank that has a block writes to
+// it. In some messages only one end uses its block.
 TEST_P(HostConformance, BlocksMayChangeHands) {
   constexpr uint64_t kSize = 1 << 16;
   constexpr uint32_t kRounds = 50;
@@ -163,7 +164,7 @@ TEST_P(HostConformance, BlocksMayChangeHands) {
   });
 }
 
-// Of a size that a receiver over MPI must help to move.
+// The message is so large that a receiver over MPI must help to move it.
 TEST_P(HostConformance, MessagesArriveWhileARankComputes) {
   if (!oneRankSuffices())
     GTEST_SKIP() << "needs progress threads";
@@ -182,9 +183,9 @@ TEST_P(HostConformance, MessagesArriveWhileARankComputes) {
   });
 }
 
-// Of a size that a sender over MPI must help to move, where the kernel does not
-// copy it at once: then the message is here in part when the receive is
-// dropped, and the rest comes when its memory is gone.
+// The message is so large that a sender over MPI must help to move it, unless
+// the kernel copies it at once. When the receive is dropped, a part of the
+// message has arrived. The rest arrives after its memory has been freed.
 TEST_P(HostConformance, ADroppedReceiveWritesToNobodysMemory) {
   if (GetParam().ranks < 2)
     return;

@@ -1,4 +1,4 @@
-//===- CopyTest.cpp - What copies between ranks do to GPUs ----------------===//
+//===- CopyTest.cpp - CUDA calls of copies between ranks ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ protected:
   }
 };
 
-/// A rank, and what a test does with its CUDA.
+/// A rank and its device of CUDA.
 struct GpuRank : test::Rank {
   cuda::CudaDevice &gpu;
 
@@ -51,7 +51,7 @@ struct Ranks {
   MessageModel model = MessageModel::StreamPerDevice;
   uint64_t scratchBytes = 1000;
 
-  /// Runs `body` on a thread for each; what one throws is in the result.
+  /// Runs `body` on a thread for each rank. Returns what each one threw.
   Errors run(const Body &body) const {
     const auto count = static_cast<uint32_t>(gpus.size());
     auto hub = std::make_shared<local::Hub>(count);
@@ -97,7 +97,7 @@ std::unique_ptr<Request> sum(GpuRank &rank, Values<T> &values,
                                       values.bytes(), rank.queue.record());
 }
 
-// Streams execute nothing, and yet all waits return.
+// All waits return although streams execute nothing.
 TEST_F(Copies, HostsWaitForNoGpu) {
   std::barrier both(2);
   EXPECT_EQ(Ranks().run([&](GpuRank &rank) {
@@ -140,14 +140,14 @@ TEST_F(Copies, AMessageIsCopiedOnceAndBlocksNobody) {
   EXPECT_EQ(callsOf("Synchronize"), 0u);
 }
 
-// Each end in turn is the late one, and each the one that is posted second.
+// Each end in turn is late, and each end in turn is posted second.
 TEST_F(Copies, AMessageComesAfterBothItsEnds) {
   for (bool lateSend : {false, true})
     for (uint32_t second : {0, 1}) {
       std::barrier both(2);
       EXPECT_EQ(Ranks().run([&](GpuRank &rank) {
         const bool isSend = rank.rank() == 0;
-        // What is sent, or was in the memory before.
+        // The value to send, or the value that the memory had before.
         Values<uint64_t> value(rank, {isSend ? 7u : 9u}), other(rank, {1});
         rank.device.waitFor(rank.queue.record(), kTimeout);
         if (isSend == lateSend)
@@ -176,16 +176,18 @@ TEST_F(Copies, StreamsAreThoseOfTheModel) {
     const Ranks three{.gpus = {0, 0, 0}, .model = model};
     EXPECT_EQ(three.run([](GpuRank &) {}), Errors(3));
     recordCalls(false);
-    return callsOf("cudaStreamCreate") - 3; // one to compute on
+    return callsOf("cudaStreamCreate") - 3; // minus one to compute on
   };
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDevice), 3u);
-  // Each has two peers. All sum, the ends do, and all again.
+  // Each rank has two peers. Sums run over all ranks, over the first and the
+  // last, and over all again.
   EXPECT_EQ(streamsOf(MessageModel::StreamPerPair), 6u + 3 + 2);
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDirection), 12u + 3 + 2);
   EXPECT_EQ(streamsOf(MessageModel::Rendezvous), 12u + 3 + 2);
 }
 
-// A message that waits for its sender's GPU is behind one of the other way.
+// A message waits for its sender's GPU. A later message in the other direction
+// must not wait for it.
 TEST_F(Copies, WhatTheModelLeavesFreeIsNotOrdered) {
   std::barrier both(2);
   std::atomic<bool> goesOn = false;
@@ -271,7 +273,7 @@ TEST_F(Copies, WhatWasNotPreparedIsRefused) {
             kNoErrors);
 }
 
-// Three ranks on two GPUs, whose sums are made in pieces.
+// Three ranks on two GPUs, whose sums are computed in pieces.
 TEST_F(Copies, NothingIsTakenAfterPreparing) {
   std::barrier all(3);
   EXPECT_EQ(
@@ -284,7 +286,7 @@ TEST_F(Copies, NothingIsTakenAfterPreparing) {
           rank.order(std::move(sending));
           rank.wait(sum(rank, values, {0, 1, 2}), kTimeout);
         };
-        round(); // events are made
+        round(); // creates the events
         all.arrive_and_wait();
         recordCalls(true);
         for (int k = 0; k < 3; ++k)
@@ -301,7 +303,7 @@ TEST_F(Copies, NothingIsTakenAfterPreparing) {
   EXPECT_GT(callsOf("cudaLaunchKernel chimeraFold"), 3u);
 }
 
-// 1000 bytes of scratch are one piece of 768 bytes of the one other GPU.
+// 1000 bytes of scratch hold one piece of 768 bytes of the only other GPU.
 TEST_F(Copies, SumsReadOtherGpusThroughScratch) {
   std::barrier both(2);
   for (int second : {0, 1}) {
@@ -322,7 +324,7 @@ TEST_F(Copies, SumsReadOtherGpusThroughScratch) {
   }
 }
 
-// Whoever is late has its own end only.
+// If one end was dropped, the other end must wait in vain.
 TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
   std::barrier both(2);
   Errors errors = Ranks().run([&](GpuRank &rank) {
@@ -342,8 +344,8 @@ TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
   EXPECT_EQ(errors, kNoErrors);
 }
 
-// The copy is on the other rank's GPU, for which nobody waits who frees memory
-// of this one.
+// The copy runs on the other rank's GPU. Freeing memory of this rank's GPU does
+// not wait for it.
 TEST_F(Copies, MemoryOfAnEndThatIsGivenUpIsKept) {
   for (bool isSum : {false, true}) {
     std::barrier both(2);
@@ -355,8 +357,8 @@ TEST_F(Copies, MemoryOfAnEndThatIsGivenUpIsKept) {
       if (rank.rank() == 0) {
         hold(true);
         auto request = isSum ? sum(rank, *value) : send(rank, 1, *value);
-        both.arrive_and_wait(); // it has begun when
-        both.arrive_and_wait(); // both have posted
+        both.arrive_and_wait(); // wait for this post
+        both.arrive_and_wait(); // and for the other one
         request.reset();
         const size_t before = liveAllocations();
         value.reset();
@@ -370,7 +372,7 @@ TEST_F(Copies, MemoryOfAnEndThatIsGivenUpIsKept) {
       both.arrive_and_wait();
       rank.order(std::move(request));
       both.arrive_and_wait();
-      // The first one waits for this before it frees.
+      // Rank 0 waits for this before it frees.
       std::this_thread::sleep_for(50ms);
       hold(false);
       EXPECT_EQ(value->get()[0], isSum ? 2u : 1u);
@@ -406,8 +408,8 @@ TEST_F(Copies, WhatCudaSaysIsToldByWhoeverMoves) {
   }
 }
 
-// A rank that fails lets the others wait until they hear of it: it has more to
-// say.
+// If a rank fails, the waits of the others go on until they hear of it, because
+// it may still report more.
 TEST_F(Copies, AnAbortEndsEveryHostsWait) {
   std::atomic<bool> isTold = false;
   Errors errors = Ranks{.gpus = {0, 0, 0}}.run([&](GpuRank &rank) {

@@ -33,7 +33,7 @@ void test::onEachRank(const World &world,
   all.groups.push_back({world.ranks, {world.ranks / 2}}); // sums alone
   CopyOptions options{.gpus = {}, .scratchBytes = 100000};
   for (uint32_t rank = 0; rank < world.ranks; ++rank) {
-    all.pairs.push_back({rank, rank}); // the next one in a ring of one
+    all.pairs.push_back({rank, rank}); // the next rank in a ring of one
     options.gpus.push_back(
         world.kind == World::CopiesOnTwo ? static_cast<int>(rank % 2) : 0);
   }

@@ -67,7 +67,7 @@ TEST(InProcess, AnEndThatIsGivenUpKeepsItsBlock) {
   const std::byte *sent = pair.out.get();
   pair.channels[0]->handOver(1, pair.out, 64).reset();
   EXPECT_EQ(pair.out.get(), sent);
-  // Nothing is left of it: the next receive waits for the next send.
+  // Nothing of it is left: the next receive waits for the next send.
   auto receive = pair.channels[1]->takeOver(0, pair.in, 64);
   EXPECT_THROW(pair.channels[1]->wait(hostQueue(), std::move(receive), 20ms),
                WaitError);

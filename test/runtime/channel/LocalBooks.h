@@ -1,4 +1,4 @@
-//===- LocalBooks.h - Ranks of one process that meet over TCP ---*- C++ -*-===//
+//===- LocalBooks.h - Ranks of one process that use TCP ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,14 @@
 
 namespace chimera::runtime::test {
 
-/// Whether ranks believe that they are on one host, and use Unix sockets, or
-/// each on its own, and use TCP.
+/// Whether all ranks believe that they are on one host and use Unix sockets, or
+/// each believes it is alone on its host and uses TCP.
 enum class Hosts { One, Several };
 inline void PrintTo(Hosts hosts, std::ostream *stream) {
   *stream << (hosts == Hosts::One ? "OneHost" : "SeveralHosts");
 }
 
-/// What each of `ranks` threads needs for a mesh.
+/// The data that each of `ranks` threads needs for a mesh.
 struct LocalBooks {
   explicit LocalBooks(uint32_t ranks, Hosts hosts = Hosts::One)
       : listeners(ranks) {

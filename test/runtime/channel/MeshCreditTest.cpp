@@ -38,7 +38,8 @@ protected:
     EXPECT_EQ(losses, 0);
   }
 
-  /// Sends of so many bytes by rank 0, of which each has its number in it.
+  /// Sends `count` messages of `bytes` bytes from rank 0. Each contains its
+  /// number.
   std::vector<SharedOperation> send(Mesh::Stream stream, size_t count,
                                     uint64_t bytes) {
     std::vector<SharedOperation> all;
@@ -56,7 +57,8 @@ protected:
       EXPECT_EQ(got, std::vector<std::byte>(bytes, std::byte(i))) << i;
     }
   }
-  /// The first `count` get done, and the others not for a while.
+  /// Checks that the first `count` operations complete, and that the others do
+  /// not for a while.
   void expectDone(const std::vector<SharedOperation> &all, size_t count) {
     for (size_t i = 0; i < count; ++i)
       meshes[0]->wait(all[i], 30s);
@@ -99,7 +101,7 @@ TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
   constexpr uint64_t kBytes = 1000;
   constexpr size_t kMost = Mesh::kUnasked / (kBytes + Mesh::kOverhead);
   std::vector<SharedOperation> sends = send(kData, 2 * kMost, kBytes);
-  // Whatever streams they are of.
+  // The limit holds for all streams together.
   std::vector<SharedOperation> others = send(kOther, 2, kBytes);
   expectDone(sends, kMost);
   expectDone(others, 0);
@@ -115,7 +117,7 @@ TEST_P(MeshCredit, EmptyMessagesCountToo) {
   expectToReceive(kData, kMost + 10, 0);
 }
 
-// The news of a failure, for example.
+// News of a failure, for example, must pass.
 TEST_P(MeshCredit, DataDoesNotHoldUpControl) {
   send(kData, 3, 1 << 20);
   send(kData, 100, 1000);
@@ -147,7 +149,7 @@ TEST_P(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
   expectToReceive(kData, 1, 100);
 }
 
-// Nothing of it leaves: half of it would keep the receiver waiting.
+// If half of it were sent, the receiver would have to wait for the rest.
 TEST_P(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
   std::vector<SharedOperation> sends = send(kData, 2, 1 << 20);
   meshes[0]->abandon(sends[0]);
@@ -166,7 +168,7 @@ TEST_P(MeshCredit, MessagesToItselfWaitToo) {
   EXPECT_EQ(in, out);
 }
 
-// Both ends forget what is done, whichever was there first.
+// Both ends forget a completed stream, whichever was first.
 TEST_P(MeshCredit, StreamsThatAreDoneLeaveNothing) {
   for (Mesh::Stream stream = kData; stream < kData + 50; ++stream) {
     uint64_t bytes = stream % 3 ? 100 : 100000;

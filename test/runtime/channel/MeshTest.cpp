@@ -1,11 +1,11 @@
-//===- MeshTest.cpp - Strangers, and ranks that are slow to answer --------===//
+//===- MeshTest.cpp - Unknown connections, and slow ranks -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What messages do is in ConformanceTest.cpp.
+// ConformanceTest.cpp tests the messages themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 using tcp::Mesh;
 
 namespace {
-/// Two ranks, at whose ports strangers may knock.
+/// Two ranks whose ports also get connections from strangers.
 class MeshOfTwo : public testing::TestWithParam<Hosts> {
 protected:
   MeshOfTwo() : books(2, GetParam()) {
@@ -97,8 +97,8 @@ TEST_P(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
   for (int i = 0; i < 150; ++i)
     strangers.push_back(knock(1));
   expectToTalk();
-  // The mesh keeps 64 strangers, the youngest, for 5 s. So if it has closed one
-  // connection, it closes all older ones within the same turn of its thread.
+  // The mesh keeps the 64 youngest strangers for 5 s. So if it has closed one
+  // connection, it closes all older ones in the same turn of its thread.
   constexpr auto kTurn = 2s;
   Deadline deadline(kPatience);
   for (bool areAllClosed = false; !areAllClosed && !deadline.passed();) {
@@ -121,14 +121,15 @@ TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
   Socket stranger = knock(1);
   sendBytes(stranger, garbage, 1s);
   EXPECT_TRUE(isClosed(stranger, kPatience));
-  // Half of what a rank would say.
+  // Half of a rank's greeting.
   struct {
     uint64_t magic = 0x334d454843, secret = 42, rank = 0;
   } greeting;
   auto bytes = std::as_bytes(std::span(&greeting, 1));
   Socket half = knock(1);
   sendBytes(half, bytes.first(12), 1s);
-  // All of it, but another secret, no rank, or the rank itself.
+  // A whole greeting, but with another secret, with no rank's number, or with
+  // the rank's own.
   auto isRefused = [&](std::chrono::milliseconds timeout) {
     Socket socket = knock(1);
     sendBytes(socket, bytes, kPatience);
@@ -145,7 +146,7 @@ TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
   EXPECT_TRUE(isClosed(half, kPatience));
 }
 
-// By its Unix socket. Ranks of other hosts need an address.
+// By its Unix socket. A rank on another host needs an address.
 TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
   tcp::Book book = books.of(0);
   book.addresses[1].hosts.clear();
@@ -157,7 +158,7 @@ TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
   EXPECT_EQ(other.hasReached(1), GetParam() == Hosts::One);
 }
 
-// A rank gives up waiting for one that is stopped, and tries again.
+// A rank gives up connecting to a stopped rank, and tries again.
 TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   struct {
     uint64_t magic = 0x334d454843, secret = 42, rank = 0;
@@ -171,7 +172,7 @@ TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
   EXPECT_FALSE(meshes[1]->hasLost(0));
 }
 
-// It has failed, and ends before what it told of that was read.
+// It has failed and ends before its report is read.
 TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::Book book = books.of(0);
   book.addresses[1] = {}; // it cannot be reached
@@ -190,8 +191,9 @@ TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   }
 }
 
-/// Rank 1 takes its time to hear what `sayAndGo` has rank 0 say on stream 7,
-/// and waits for more meanwhile: it must hear why there will be none.
+/// Rank 1 is slow to process what `sayAndGo` makes rank 0 send on stream 7, and
+/// meanwhile waits for more. Its wait must fail with the reason that rank 0
+/// sent.
 void expectToHearWhy(Mesh &own, const std::function<void()> &sayAndGo) {
   std::byte news{}, message{};
   own.receive(0, 7, {&news, 1}, [&own] {
@@ -237,11 +239,11 @@ TEST_P(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
             std::vector<std::string>{"has ended (its connection was closed)"});
 }
 
-// The thread of the mesh is held up, as that of a stopped process is.
+// The mesh's thread is blocked, as in a stopped process.
 TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
   std::byte word{}, heardWord{};
-  // Rank 1 itself cannot answer while it does this.
+  // Rank 1 cannot answer during this call.
   auto heard = meshes[1]->receive(0, 5, {&heardWord, 1}, [&] {
     isHeldUp.set_value();
     goOn.get_future().wait();
@@ -258,9 +260,10 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   late.join();
 }
 
-// The call comes after the operation is done: who waits for what it does is
-// woken again. Else it would look again a while later: then most of these waits
-// would be longer than those for another thread that sleeps as long.
+// The callback runs after the operation is done, so a rank that waits for its
+// effect must be woken again. Otherwise it would only look again a while later,
+// and most of these waits would take longer than waits for another thread that
+// sleeps as long.
 TEST_P(MeshOfTwo, WhoWaitsForACallIsWoken) {
   constexpr int kTimes = 20;
   auto take = [](const std::function<void()> &wait) {
@@ -291,7 +294,8 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
   rlimit before{}, few{};
   getrlimit(RLIMIT_NOFILE, &before);
   expectToTalk();
-  // They are this process's too, so the mesh can open no more than they.
+  // The strangers' sockets belong to this process too, so the mesh can open no
+  // more of them than the strangers.
   Socket probe = knock(0);
   few = before;
   few.rlim_cur = static_cast<rlim_t>(probe.number()) + 60;
@@ -301,7 +305,7 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
     for (int i = 0; i < 100; ++i)
       strangers.push_back(knock(1));
   } catch (const std::runtime_error &) {
-    // None is left.
+    // No file number is left.
   }
   EXPECT_GT(strangers.size(), 10u);
   expectToTalk();
@@ -311,7 +315,7 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
   expectToTalk();
 }
 
-// Not a stranger's doing: nobody is there to be shown out.
+// The process itself has too many open files: there is no stranger to close.
 TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
   expectToTalk();
   Socket knocker(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -1,4 +1,4 @@
-//===- NcclTest.cpp - What channels ask of NCCL ---------------------------===//
+//===- NcclTest.cpp - Calls of channels to NCCL ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ protected:
   }
 };
 
-/// Between ranks that send to each other and sum, all of them.
+/// Communication between all ranks, each with each, and a sum over all.
 Communication amongAll(uint32_t ranks, MessageModel model) {
   Communication all;
   all.model = model;
@@ -54,8 +54,8 @@ Communication amongAll(uint32_t ranks, MessageModel model) {
 
 using Body = std::function<void(Rank &)>;
 
-/// Prepares and runs `body` on a thread for each rank; what one throws is in
-/// the result.
+/// Prepares and runs `body` on a thread for each rank. Returns what each one
+/// threw.
 std::vector<std::string> onRanks(const Communication &communication,
                                  uint32_t ranks, const NcclOptions &options,
                                  const Body &body,
@@ -86,7 +86,7 @@ const std::vector<std::string> kNoErrors(2);
 
 NcclOptions patient() { return {.timeout = kTimeout, .scratchBytes = 1000}; }
 
-// Ungrouped, each send would wait for the other's receive.
+// Without the group, each send would wait for the other's receive.
 TEST_F(Nccl, AGroupIsOneOperation) {
   EXPECT_EQ(onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, patient(),
                     [](Rank &rank) {
@@ -116,7 +116,7 @@ TEST_F(Nccl, UnderOneOrderThereIsOneStreamAndNothingElse) {
             kNoErrors);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 2u);
   EXPECT_EQ(callsOf("ncclCommSplit"), 0u);
-  // With one to compute on.
+  // One of them to compute on.
   EXPECT_EQ(callsOf("cudaStreamCreate"), 4u);
 }
 
@@ -140,7 +140,7 @@ TEST_F(Nccl, NothingIsTakenAfterPreparing) {
     Values<float> values(rank, std::vector<float>(1000, 1));
     Values<float> other(rank, std::vector<float>(1000));
     Values<uint8_t> token(rank, {1});
-    // Both are done with that.
+    // Both ranks have completed that.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::Float32,
                                            {values.bytes()}, values.bytes(),
                                            rank.queue.record()),
@@ -163,7 +163,7 @@ TEST_F(Nccl, NothingIsTakenAfterPreparing) {
     }
     if (self == 0)
       recordCalls(false);
-    // The other one is still here.
+    // The other rank is still here.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::UInt64,
                                            {token.bytes()}, token.bytes(),
                                            rank.queue.record()),
@@ -214,15 +214,15 @@ TEST_F(Nccl, ARankThatDoesNotComeIsTold) {
 }
 
 TEST_F(Nccl, WhatNcclSaysIsTold) {
-  failCall("ncclSend", ncclSystemError, 3); // behind those that connect
-  // The other rank has nobody to end with.
+  failCall("ncclSend", ncclSystemError, 3); // after those that connect
+  // The other rank has no partner left.
   std::vector<std::string> errors =
       onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms},
               [](Rank &rank) {
                 Values<uint8_t> token(rank, {1});
                 if (rank.rank() == 0) {
-                  // The first one of these fails, and nobody waits for the
-                  // other end.
+                  // The first of these fails, and no rank waits for the other
+                  // end.
                   for (int k = 0; k < 4; ++k)
                     rank.channels.postSend(1, token.bytes(), token.after());
                 }
@@ -250,7 +250,7 @@ TEST_F(Nccl, RanksOnOneGpuAreRefused) {
   EXPECT_TRUE(holds(errors[0], "Duplicate GPU")) << errors[0];
 }
 
-// A rank that fails ends what the others wait for only once they hear of it.
+// If a rank fails, the waits of the others end only when they hear of it.
 TEST_F(Nccl, AnAbortEndsWhatIsUnderWay) {
   std::vector<std::string> errors = onRanks(
       amongAll(2, MessageModel::StreamPerDevice), 2, patient(), [](Rank &rank) {

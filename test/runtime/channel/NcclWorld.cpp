@@ -21,7 +21,7 @@ using namespace chimera::runtime;
 
 namespace {
 #ifdef CHIMERA_TEST_ON_GPUS
-/// This process as a rank, where it was started as one: then ranks may share a
+/// This process as a rank, if it was started as one. Then ranks may share a
 /// GPU.
 JoinedJob *joined() {
   static const std::unique_ptr<JoinedJob> own = [] {
@@ -41,7 +41,7 @@ JoinedJob *joined() {
 #endif
 } // namespace
 
-/// As many GPUs as ranks, or the job that this process is a rank of.
+/// As many GPUs as ranks, or the job of this process.
 std::vector<test::World> test::worlds() {
 #ifdef CHIMERA_TEST_ON_GPUS
   if (JoinedJob *job = joined())
@@ -72,8 +72,8 @@ static void runOne(Control &control, int gpu, const test::World &world,
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   queue->expectLoads(1, uint64_t(8) << 20);
   test::Rank own{*channels, device, *queue};
-  // Nobody ends while another still uses what both have, and each sees its own
-  // failure first.
+  // No rank ends while another still uses something of both, and each rank sees
+  // its own failure first.
   constexpr std::chrono::seconds kPatience(60);
   meet(control, kPatience, "the ranks of a test");
   body(own);
@@ -83,8 +83,8 @@ static void runOne(Control &control, int gpu, const test::World &world,
 void test::onEachRank(const World &world,
                       const std::function<void(Rank &)> &body) {
 #ifdef CHIMERA_TEST_ON_GPUS
-  // To free memory waits for the GPUs of all ranks of a process, and thus for
-  // messages that this rank is yet to send.
+  // Freeing memory waits for the GPUs of all ranks of the process, and so for
+  // messages that this rank has not sent yet.
   keepBlocks();
   if (JoinedJob *job = joined())
     return runOne(job->control(),

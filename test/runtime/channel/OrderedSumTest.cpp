@@ -46,7 +46,7 @@ TEST(OrderedSum, StaysWithinItsScratchMemory) {
 TEST(OrderedSum, TakesOneRoundWhereTheScratchMemoryAllowsIt) {
   OrderedSum plan({0, {0, 1}}, 1000, 1008);
   EXPECT_EQ(plan.rounds(), 1u);
-  // Half of what the other one has.
+  // Half as much as the other rank has.
   EXPECT_EQ(plan.scratchOf(1), 504u);
 }
 } // namespace

@@ -15,22 +15,22 @@
 
 namespace chimera::runtime::test {
 
-/// Channels of one kind between so many ranks.
+/// Channels of one kind between `ranks` ranks.
 struct World {
   enum Kind {
     InProcess,
     Simulated,
     Tcp,
-    Unix, ///< as over TCP within a host
+    Unix, ///< like Tcp within a host
     Mpi,
     Nccl,
     Copies,      ///< all on one GPU
-    CopiesOnTwo, ///< in turns on two
-    CopiesOfHost ///< on one, in memory of the host
+    CopiesOnTwo, ///< alternating between two GPUs
+    CopiesOfHost ///< on one GPU, in host memory
   } kind;
   uint32_t ranks;
 
-  /// Whether the host waits for the other ranks' hosts.
+  /// Whether a wait of a host is for the hosts of other ranks.
   bool hostsMeet() const { return kind != Simulated && kind != Nccl; }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
@@ -40,16 +40,16 @@ inline void PrintTo(const World &world, std::ostream *stream) {
   *stream << kNames[world.kind] << world.ranks;
 }
 
-/// The worlds to test with: several in one process, or that of the MPI job that
-/// this process is part of.
+/// The worlds to test with: several in one process, or that of the MPI job to
+/// which this process belongs.
 std::vector<World> worlds();
-/// Those whose memory is the host's.
+/// The worlds with memory of the host.
 std::vector<World> worldsOfHosts();
 
-/// Whether what every rank has started completes when one of them waits, the
-/// others being busy. In an MPI job it takes progress threads, which
-/// CHIMERA_TEST_PROGRESS in the environment asks for: if it is `in turn`, with
-/// an MPI that wants to be called by one thread at a time.
+/// Whether the operations of all ranks complete if one rank waits and the
+/// others are busy. In an MPI job that needs progress threads, which
+/// CHIMERA_TEST_PROGRESS in the environment requests. The value `in turn` is
+/// for an MPI that must be called by one thread at a time.
 bool oneRankSuffices();
 
 /// A rank of a world, with a device and a queue of its own.
@@ -59,7 +59,7 @@ struct Rank {
   Queue &queue;
 
   uint32_t rank() const { return channels.rank(); }
-  /// Has the host wait for a request, whatever the device.
+  /// Makes the host wait for a request, whatever the device is.
   void wait(std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) {
     channels.wait(queue, std::move(request), timeout);
@@ -67,14 +67,14 @@ struct Rank {
   }
 };
 
-/// Runs `body` once for each rank of a world, on threads, or in an MPI job
+/// Runs `body` once for each rank of a world, on threads. In an MPI job it runs
 /// once, for this process's rank.
 ///
-/// The functions above and this are those of the binary: World.cpp, or for
-/// CUDA, over a stand-in or on GPUs, NcclWorld.cpp or CopyWorld.cpp.
+/// Each binary defines this function and those above: in World.cpp or, for CUDA
+/// (software GPU or real), in NcclWorld.cpp or CopyWorld.cpp.
 void onEachRank(const World &world, const std::function<void(Rank &)> &body);
 
-/// What the tests of the suite communicate.
+/// The communication of the suite's tests.
 inline Communication communicationAmong(uint32_t ranks) {
   Communication all;
   for (uint32_t from = 0; from < ranks; ++from)
@@ -102,19 +102,19 @@ public:
     loaded = rank.queue.record();
   }
   Values(const Values &) = delete;
-  /// To free memory of the host waits for nothing.
+  /// Waits for the load, because freeing host memory does not.
   ~Values() {
     try {
       rank->device.waitFor(loaded, std::chrono::seconds(30));
     } catch (const std::exception &) {
-      // Of a device that has failed, memory is kept.
+      // If the device has failed, its memory is kept.
     }
   }
 
   Bytes bytes() { return {block.get(), count * sizeof(T)}; }
-  /// The point from which on they are there.
+  /// The event after which the values are there.
   Event after() const { return loaded; }
-  /// The values now.
+  /// The present values.
   std::vector<T> get() {
     std::vector<T> values(count);
     HostBytes host = rank->device.readBack(bytes(), rank->queue.record(),

@@ -1,4 +1,4 @@
-//===- AccountsTest.cpp - One rank writes what all hosts say --------------===//
+//===- AccountsTest.cpp - One rank writes the accounts of all hosts -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +20,8 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-/// Four ranks on hosts of two, as threads, and what each of them writes for
-/// all.
+/// Four ranks on two hosts, as threads, and the accounts that each of them
+/// writes for all. An account is a host's report on its ranks.
 class Accounts : public testing::Test {
 protected:
   static constexpr uint32_t kRanks = 4;
@@ -52,8 +52,9 @@ protected:
       thread.join();
   }
 
-  /// What is lost after 0.9 s is lost: on a busy machine that may happen, and
-  /// all is tried again. `run` returns what is wrong.
+  /// Runs the test again if it failed. After 0.9 s an account counts as lost,
+  /// which may happen on a busy machine. `run` returns the failure, or an empty
+  /// string.
   void attempt(const std::function<std::string()> &run) {
     test::untilItSucceeds(0ms, [&](auto) {
       for (std::vector<std::string> &each : written)
@@ -77,11 +78,12 @@ TEST_F(Accounts, TheFirstRankWritesThoseOfAllHosts) {
     std::latch handedIn(2);
     bool ofFirst = false, ofSecond = false;
     onEachRank([&](TcpControl &control) {
-      // Any rank of a host does it. An account may be of any size.
+      // Any rank of a host may hand in its account. An account may have any
+      // size.
       if (control.rank() == 1)
         ofFirst = handIn(control, "host 0");
       if (control.rank() == 3) {
-        // Which ends everything else, the meeting of the others too.
+        // The abort ends everything else, including the others' barrier.
         control.abort("rank 3 failed");
         ofSecond = handIn(control, both[1]);
       }
@@ -104,7 +106,7 @@ TEST_F(Accounts, NobodyWaitsForLongForAHostThatSaysNothing) {
         ofFirst = handIn(control, "host 0");
       } else {
         std::this_thread::sleep_for(1500ms);
-        // Too late: it writes its own.
+        // Too late: it writes its account itself.
         if (control.rank() == 2)
           ofSecond = handIn(control, "host 1");
         std::this_thread::sleep_for(200ms);
@@ -125,7 +127,7 @@ TEST_F(Accounts, WhereTheFirstRankIsLostAnotherHostWrites) {
     onEachRank([&](TcpControl &control) {
       if (control.rank() == 0)
         return;
-      std::this_thread::sleep_for(300ms); // until rank 0 is gone
+      std::this_thread::sleep_for(300ms); // until rank 0 has ended
       if (control.rank() == 1)
         ofFirst = handIn(control, "host 0");
       if (control.rank() == 3)
@@ -152,7 +154,7 @@ TEST_F(Accounts, WhereNobodyWritesEachHostDoes) {
       std::this_thread::sleep_for(2s);
     }
   });
-  // And where the only other host is gone.
+  // Also if the only other host has ended.
   onEachRank([&](TcpControl &control) {
     if (control.rank() != 1)
       return;

@@ -1,4 +1,4 @@
-//===- ConformanceTest.cpp - What every control must do -------------------===//
+//===- ConformanceTest.cpp - Behaviour of every control -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ constexpr auto kTimeout = 30s;
 
 class ControlConformance : public testing::TestWithParam<World> {};
 
-/// What rank `from` sends to rank `to` as its `k`-th message.
+/// The `k`-th message from rank `from` to rank `to`.
 std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
   static const size_t sizes[] = {0, 1, 7, 64, 4096, 65537, 3, 1 << 20};
   std::vector<std::byte> bytes(sizes[(k + from + 2 * to) % std::size(sizes)]);
@@ -32,7 +32,7 @@ std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
   return bytes;
 }
 
-// Large ones too, so each rank receives while the one before it sends.
+// With large messages, so each rank receives while its predecessor sends.
 TEST_P(ControlConformance, MessagesArriveInOrder) {
   onEachRank(GetParam(), [&](Control &control) {
     ASSERT_EQ(control.ranks(), GetParam().ranks);
@@ -53,7 +53,7 @@ TEST_P(ControlConformance, MessagesArriveInOrder) {
   });
 }
 
-// All ranks send to all, themselves too, before any receives.
+// All ranks send to all ranks, including themselves, before any rank receives.
 TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
   constexpr uint32_t kMessages = 500;
   onEachRank(GetParam(), [&](Control &control) {
@@ -61,7 +61,7 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
       for (uint32_t to = 0; to < GetParam().ranks; ++to) {
         std::vector<std::byte> word(16, static_cast<std::byte>(k));
         control.send(to, word, 0ms);
-        std::ranges::fill(word, std::byte(99)); // it is the sender's again
+        std::ranges::fill(word, std::byte(99)); // the sender may reuse it
       }
     for (uint32_t from = 0; from < GetParam().ranks; ++from)
       for (uint32_t k = 0; k < kMessages; ++k) {
@@ -72,8 +72,8 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
   });
 }
 
-// What they send arrives, and nobody takes it for a failure. Answers to it, and
-// signs of life, find that they have left.
+// Messages of ranks that have left arrive, and no rank takes that for a
+// failure. Answers and heartbeats then find that those ranks are gone.
 TEST_P(ControlConformance, RanksLeaveBeforeOthersReceive) {
   constexpr uint32_t kMessages = 16;
   auto leavesEarly = [](uint32_t rank) { return rank % 2 == 1; };
@@ -131,7 +131,7 @@ TEST_P(ControlConformance, ALargeSendThatNobodyReceivesTimesOut) {
     if (control.rank() == 0) {
       EXPECT_THROW(control.send(1, large, 200ms), WaitError);
       hasTimedOut.set_value();
-      // The job goes on to its end when the message has been received.
+      // The job continues when the message has been received.
       control.send(1, std::vector<std::byte>(1), kTimeout);
     } else if (control.rank() == 1) {
       hasTimedOut.get_future().wait();

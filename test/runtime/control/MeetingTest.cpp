@@ -41,7 +41,7 @@ TEST(Entry, OfAnotherVersionIsRefused) {
 
 TEST(Entry, OfThisHostHasAnAddress) {
   EXPECT_FALSE(Entry::own(1, "").address.hosts.empty());
-  // By which it reaches itself.
+  // It reaches itself by this address.
   EXPECT_EQ(Entry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
 }
 
@@ -67,22 +67,23 @@ TEST(Meeting, KnowsTheProcessesOfItsOwnContainerAlone) {
 }
 
 StoreAddress anyStore() {
-  // Free a moment ago.
+  // A port that was free a moment ago.
   return {"127.0.0.1", Listener().port, false, "test/"};
 }
 
-// The store of a process is one, so each rank is one here.
+// A process has only one store, so every test has one rank per process.
 TEST(Store, GivesEachRankAllEntries) {
   EXPECT_EQ(exchangeAtStore(anyStore(), 0, 1, "alone\n", 5s),
             std::vector<std::string>{"alone\n"});
 }
 
-// By hand a rank is soon started twice, or two runs at one port.
+// Users who start ranks by hand easily start one twice, or two runs at one
+// port.
 TEST(Store, ARankIsOneProcess) {
   StoreAddress address = anyStore();
   StoreAddress same = address;
-  same.isServed = true; // by the other
-  // Whichever comes second is refused. The other one waits for rank 1.
+  same.isServed = true; // by the other rank 0
+  // The second one is refused. The first one waits for rank 1.
   auto failureOf = [](const StoreAddress &store, const std::string &entry) {
     try {
       exchangeAtStore(store, 0, 2, entry, 4s);
@@ -103,13 +104,13 @@ TEST(Store, ARankIsOneProcess) {
                                                      << ofSecond;
 }
 
-/// Which rank 0 cannot know from others that do not come.
+/// Rank 0 cannot distinguish it from other ranks that never start.
 TEST(Store, ARankThatMayOpenNoMoreSaysSo) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
   std::thread filler([&] {
-    std::this_thread::sleep_for(1s); // the store is there
+    std::this_thread::sleep_for(1s); // now the store exists
     const int lowest = dup(STDERR_FILENO);
     close(lowest);
     none.rlim_cur = static_cast<rlim_t>(lowest);
@@ -154,7 +155,8 @@ TEST(Store, ThatNobodyServesIsToldWithItsAddress) {
   }
 }
 
-/// What `rank` of three is told, while it waits, when others do not come.
+/// The error that `rank` of three gets while it waits for others that do not
+/// start.
 std::string
 faultWhile(uint32_t rank,
            const std::function<void(const StoreAddress &)> &others) {
@@ -179,7 +181,7 @@ TEST(Store, WhoDoesNotComeSaysWhy) {
                          declineAtStore(address, 1, "it has none either");
                        }),
             "rank 2 failed: it has no text");
-  // Then nobody serves the place but the one that tells.
+  // Then nobody serves the store except the rank that declines.
   EXPECT_EQ(faultWhile(1,
                        [](const StoreAddress &address) {
                          declineAtStore(address, 0, "it has no text");
@@ -205,8 +207,8 @@ TEST(Store, AHostThatNobodyKnowsIsTold) {
     }
 }
 
-/// A control of each of two ranks, of which the other has secrets of its own;
-/// what is wrong at rank 0.
+/// Connects two ranks. Rank 0 has the secrets 1 and 2, and rank 1 has the given
+/// secrets, both by rank. Returns the error at rank 0.
 std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
   std::vector<Listener> listeners(2);
   tcp::Book book{0, {}, {1, 2}};
@@ -234,7 +236,8 @@ std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
 TEST(TcpControl, DoesNotListenToAnotherRun) {
   EXPECT_EQ(connectWith(1, 2), "");
   EXPECT_NE(connectWith(3, 4), "");
-  // Another process that says it is rank 1 does not know what that one chose.
+  // Another process that claims to be rank 1 does not know the secret of rank
+  // 1.
   EXPECT_NE(connectWith(1, 3), "");
 }
 } // namespace

@@ -51,10 +51,10 @@ TEST_P(Messages, LargeOnesGoInPieces) {
 }
 
 TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
-  // Of each meeting. Ranks are threads.
+  // The number of ranks that have reached each barrier. Ranks are threads.
   std::vector<std::atomic<uint32_t>> arrived(GetParam().ranks);
   onEachRank(GetParam(), [&](Control &control) {
-    // Each rank once comes last.
+    // Each rank is the last one once.
     for (uint32_t last = 0; last < GetParam().ranks; ++last) {
       if (control.rank() == last)
         std::this_thread::sleep_for(20ms);

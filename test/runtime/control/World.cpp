@@ -40,12 +40,12 @@ void test::onEachRank(const World &world,
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < world.ranks; ++rank)
     threads.emplace_back([&, rank] {
-      // They wait for each other's.
+      // The constructors wait for each other.
       if (world.kind == World::Tcp)
         controls[rank] = std::make_unique<TcpControl>(
             books.of(rank), std::move(books.listeners[rank]),
             std::chrono::hours(1));
-      // None leaves before rank 0 has found it.
+      // No rank leaves before rank 0 has found it.
       meet(*controls[rank], std::chrono::minutes(1), "all ranks");
       body(*controls[rank]);
       if (leave == Leave::AtOnce)

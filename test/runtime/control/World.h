@@ -16,7 +16,7 @@
 
 namespace chimera::runtime::test {
 
-/// Control of one kind among so many ranks.
+/// Control of one kind among `ranks` ranks.
 struct World {
   enum Kind { InProcess, Tcp } kind;
   uint32_t ranks;
@@ -26,9 +26,11 @@ void PrintTo(const World &world, std::ostream *stream);
 /// The worlds to test with.
 std::vector<World> worlds();
 
-/// Runs `body` once for each rank of a world, on a thread with a control of its
-/// own, which leaves when `body` has returned everywhere, or at once.
+/// When a rank's control leaves: when `body` has returned at all ranks, or when
+/// it has returned at this rank.
 enum class Leave { Together, AtOnce };
+/// Runs `body` once for each rank of a world. Each call has its own thread and
+/// its own control.
 void onEachRank(const World &world, const std::function<void(Control &)> &body,
                 Leave leave = Leave::Together);
 

@@ -1,4 +1,4 @@
-//===- Calls.cpp - Which calls are recorded, and which fail ---------------===//
+//===- Calls.cpp - Recorded calls and injected failures -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ struct Fault {
 };
 
 struct Calls {
-  std::mutex mutex; ///< guards these
+  std::mutex mutex; ///< guards the members below
   std::map<std::string, uint32_t> numbers;
   std::vector<std::string> recorded;
   std::vector<Fault> faults;
@@ -32,7 +32,7 @@ struct Calls {
 };
 
 Calls &all() {
-  static Calls *calls = new Calls; // threads may outlive main
+  static Calls *calls = new Calls; // leaked, because threads may outlive main
   return *calls;
 }
 } // namespace

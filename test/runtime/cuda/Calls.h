@@ -1,4 +1,4 @@
-//===- Calls.h - Which calls are recorded, and which fail -------*- C++ -*-===//
+//===- Calls.h - Recorded calls and injected failures -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,9 +22,9 @@ template <typename... Parts> std::string text(const Parts &...parts) {
 
 bool isRecording();
 void record(std::string call);
-/// The error that a test wants this call to return, or 0.
+/// The error that this call should return because a test asked for it, or 0.
 int faultOf(const char *name);
-/// The beginning of every call; `detail` makes the text after the name.
+/// Starts every call. `detail` makes the text after the name in the record.
 template <typename Detail>
 int beginCall(const char *name, const Detail &detail) {
   if (isRecording()) {
@@ -34,10 +34,11 @@ int beginCall(const char *name, const Detail &detail) {
   return faultOf(name);
 }
 
-/// The next number for a thing of this kind, by which records name it.
+/// The next number for an object of this kind. Records use it in the object's
+/// name.
 uint32_t newNumber(const std::string &kind);
 
-/// Forgets records, failures that have not come, and numbers.
+/// Forgets records, failures that have not occurred yet, and numbers.
 void forgetCalls();
 
 } // namespace chimera::runtime::test

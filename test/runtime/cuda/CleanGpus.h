@@ -14,8 +14,8 @@
 
 namespace chimera::runtime::test {
 
-/// A test on software GPUs: begins with them as they are at first, and fails if
-/// it leaves something alive.
+/// A test on software GPUs. Starts with the GPUs in their initial state, and
+/// fails if it leaves something allocated.
 class CleanGpus : public testing::Test {
 protected:
   CleanGpus() { reset(); }

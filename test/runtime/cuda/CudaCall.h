@@ -1,4 +1,4 @@
-//===- CudaCall.h - What all functions of the runtime do --------*- C++ -*-===//
+//===- CudaCall.h - The common parts of all runtime calls -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 
 namespace chimera::runtime::test {
 
-/// Makes a call, unless `fault` or a failure of before is to be returned
-/// instead.
+/// Makes a call, unless it should return `fault` or the error of an earlier
+/// failure instead.
 template <typename Body>
 cudaError_t make(int fault, const Body &body, bool evenAfterFailure = false) {
   auto error = static_cast<cudaError_t>(fault);
@@ -34,7 +34,7 @@ template <typename Detail, typename Body>
 cudaError_t call(const char *name, const Detail &detail, const Body &body) {
   return make(beginCall(name, detail), body);
 }
-/// A call that gives something back, which it does even after a failure.
+/// A call that frees something, which it does even after a failure.
 template <typename Detail, typename Body>
 cudaError_t drop(const char *name, const Detail &detail, const Body &body) {
   return make(beginCall(name, detail), body, true);
@@ -44,7 +44,7 @@ template <typename Body> cudaError_t ask(const char *name, const Body &body) {
   return make(faultOf(name), body);
 }
 
-/// The detail of a call of which the name says all.
+/// The detail of a call whose name is enough.
 inline std::string nothing() { return {}; }
 
 } // namespace chimera::runtime::test

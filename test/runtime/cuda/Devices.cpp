@@ -1,4 +1,4 @@
-//===- Devices.cpp - The devices that there are ---------------------------===//
+//===- Devices.cpp - Queries about devices --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Errors.cpp - Errors of CUDA and what they are called ---------------===//
+//===- Errors.cpp - Errors of CUDA and their names ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

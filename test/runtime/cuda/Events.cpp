@@ -1,4 +1,4 @@
-//===- Events.cpp - Points of streams, and the events that have them ------===//
+//===- Events.cpp - Events, and the points of streams that they record ----===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Gpu.h - What the stand-in for CUDA holds -----------------*- C++ -*-===//
+//===- Gpu.h - The state of the software GPUs -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@
 
 namespace chimera::runtime::test {
 
-/// A point of a stream.
+/// A point in a stream.
 struct Point {
   Signal passed;
   std::chrono::steady_clock::time_point time = {};
@@ -51,20 +51,20 @@ struct Allocation {
   int device; ///< or kHost
 };
 
-// Unless a test says otherwise.
+// Defaults that a test may change.
 constexpr int kDevices = 8;
 constexpr size_t kMemoryBytes = size_t{1} << 30;
 constexpr int kCapability = 90;
 
 /// All devices.
 struct Gpu {
-  std::shared_mutex mutex; ///< guards these
+  std::shared_mutex mutex; ///< guards the members below
   int devices = kDevices;
   size_t memoryBytes = kMemoryBytes;
   int capability = kCapability;
   uint64_t seed = 1;
   std::unordered_map<cudaStream_t, std::shared_ptr<Stream>> streams;
-  std::vector<std::shared_ptr<Stream>> destroyed; ///< that may not have ended
+  std::vector<std::shared_ptr<Stream>> destroyed; ///< may still be executing
   std::unordered_map<cudaEvent_t, std::shared_ptr<Event>> events;
   std::map<const std::byte *, Allocation> memory; ///< by its beginning
   std::set<std::pair<int, const void *>> loaded;  ///< kernels, by device
@@ -75,12 +75,12 @@ struct Gpu {
 };
 Gpu &gpu();
 
-/// The failure of an operation, which nearly all later calls return.
+/// The error of a failed operation. Nearly all later calls return it.
 cudaError_t failure();
-/// cudaSuccess where there is this device.
+/// cudaSuccess if the device exists.
 cudaError_t deviceError(int device);
 
-// Of each thread, as CUDA has them.
+// One for each thread, as in CUDA.
 extern constinit thread_local int currentDevice;
 extern constinit thread_local cudaError_t lastError;
 

@@ -20,7 +20,7 @@ static const KernelOnHost *kernelOf(const void *handle) {
   return nullptr;
 }
 
-/// All libraries are the same.
+/// All libraries are the same object.
 static int library;
 
 extern "C" {
@@ -69,8 +69,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
       });
 }
 
-/// Refuses a kernel that has not been asked about on this GPU, which would wait
-/// for all that is under way there.
+/// Refuses a kernel that has not been loaded on this GPU by a query: loading it
+/// at the launch would wait for everything that runs on the GPU.
 cudaError_t cudaLaunchKernel(const void *handle, dim3 grid, dim3 block,
                              void **arguments, size_t,
                              cudaStream_t streamHandle) {

@@ -1,4 +1,4 @@
-//===- KernelsOnHost.cpp - The kernels of GPUs, for the host --------------===//
+//===- KernelsOnHost.cpp - The GPU kernels, compiled for the host ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ struct Place {
 thread_local Place blockIdx, threadIdx, blockDim, gridDim;
 } // namespace
 
-// The headers of CUDA have them, as nothing, for compilers of the host.
+// CUDA's headers define these as empty for host compilers.
 #ifndef __global__
 #define __global__
 #define __device__

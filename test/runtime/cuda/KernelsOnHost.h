@@ -1,4 +1,4 @@
-//===- KernelsOnHost.h - The kernels of GPUs, for the host ------*- C++ -*-===//
+//===- KernelsOnHost.h - The GPU kernels, compiled for the host -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,12 +18,14 @@ namespace chimera::runtime::test {
 /// A kernel of runtime/device/cuda/Kernels.cu.
 struct KernelOnHost {
   const char *name;
-  /// What runs all threads, with the arguments' values of now.
+  /// Returns a function that runs all threads with the present values of the
+  /// arguments.
   std::function<void()> (*bind)(dim3 grid, dim3 block, void **arguments);
 };
 std::span<const KernelOnHost> kernelsOnHost();
 
-/// What NVRTC compiles every program to: all of those kernels.
+/// The result of every NVRTC compilation on software GPUs. The library that is
+/// loaded from it has all kernels of kernelsOnHost().
 inline constexpr char kImage[] = "an image for software GPUs";
 
 } // namespace chimera::runtime::test

@@ -18,7 +18,8 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// Where memory lies, if all of it is in one allocation or in none.
+/// The location of memory, if all of it is in one allocation or none of it is
+/// in any.
 struct Where {
   enum { Pageable, Pinned, OnDevice, Nowhere } kind;
   int device = kHost;
@@ -77,7 +78,7 @@ cudaError_t release(void *memory, bool onHost) {
   }
   if (!allocation)
     return cudaErrorInvalidValue;
-  // Of the host's, CUDA does not say that it waits.
+  // CUDA does not document that freeing host memory waits.
   if (!onHost)
     waitForStreams(allocation->device);
   std::unique_lock lock(gpu().mutex);
@@ -148,7 +149,7 @@ static cudaError_t copy(const char *name, void *to, const void *from,
   const Where source = where(from, bytes), target = where(to, bytes);
   const bool fromDevice = source.kind == Where::OnDevice;
   const bool toDevice = target.kind == Where::OnDevice;
-  // As CUDA does, also between all memory of the host.
+  // As CUDA does, also for copies within host memory.
   const bool blocks =
       handle && !toDevice && !(fromDevice && target.kind == Where::Pinned);
   return call(

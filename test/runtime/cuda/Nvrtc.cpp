@@ -15,7 +15,8 @@
 using namespace chimera::runtime::test;
 
 namespace {
-/// What is compiled, to the kernels that there are whatever its source.
+/// A program to compile. Whatever its source is, the result has the existing
+/// kernels.
 struct Program {
   bool isCompiled = false;
   std::string log;

@@ -30,7 +30,8 @@ void Signal::raise() {
 }
 
 bool Signal::reached(uint32_t wanted) const {
-  // Who finds that it has not been reached is to learn nothing.
+  // A thread that finds that it has not been reached must not synchronise with
+  // others.
   return count.load(std::memory_order_relaxed) >= wanted &&
          count.load(std::memory_order_acquire) >= wanted;
 }

@@ -14,14 +14,15 @@
 
 namespace chimera::runtime::test {
 
-/// A count that goes up. Who finds that it has been reached knows what was done
-/// before; unlike with a mutex, who raises it learns nothing.
+/// A counter that only increases. A thread that finds that it has been reached
+/// synchronises with the thread that raised it. Unlike with a mutex, the
+/// raising thread synchronises with no other.
 class Signal {
 public:
   void raise();
   bool reached(uint32_t wanted = 1) const;
   void wait(uint32_t wanted = 1) const;
-  /// Whether it is reached within `time`, or nearly so long.
+  /// Whether it is reached within about `time`.
   bool waitFor(std::chrono::microseconds time, uint32_t wanted = 1) const;
 
 private:

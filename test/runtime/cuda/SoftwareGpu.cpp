@@ -1,4 +1,4 @@
-//===- SoftwareGpu.cpp - What tests set and ask ---------------------------===//
+//===- SoftwareGpu.cpp - Settings and queries for tests -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 Gpu &test::gpu() {
-  static Gpu *all = new Gpu; // threads may outlive main
+  static Gpu *all = new Gpu; // leaked, because threads may outlive main
   return *all;
 }
 

@@ -5,16 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Linked instead of libcudart, libnvrtc and libnccl, for tests: the functions
-// of those that chimera calls, on devices whose memory is the host's and whose
-// streams are threads. This header is what tests include.
+// A software GPU for tests, linked instead of libcudart, libnvrtc and libnccl.
+// It has the functions of these that chimera calls. The devices' memory is host
+// memory, and their streams are threads. Tests include this header.
 //
-// A stream's thread learns from other threads only what an event, or the other
-// ends of a communication, tell it; so ThreadSanitizer finds operations that
-// use the same memory and that nothing orders. The default stream executes at
-// once, on the thread that calls. Nothing may be called from a function that
-// cudaLaunchHostFunc put on a stream.
-//
+// A stream's thread synchronises with other threads only through events and
+// through the other ends of a communication. So ThreadSanitizer finds
+// operations that use the same memory without an order. The default stream
+// executes immediately, on the calling thread. A function that
+// cudaLaunchHostFunc put on a stream must not call any of these functions.
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_TEST_RUNTIME_CUDA_SOFTWAREGPU_H
@@ -31,35 +30,35 @@
 namespace chimera::runtime::test {
 
 /// Forgets errors, records and settings, and numbers streams, events and
-/// communicators from 1 again. Waits for streams that have been destroyed, and
-/// after a failure for all. What is alive stays.
+/// communicators from 1 again. Waits for destroyed streams and, after a
+/// failure, for all streams. Existing objects stay.
 void reset();
 
-/// 8 of 1 GiB and compute capability 9.0 unless a test says otherwise, while
-/// nothing is allocated.
+/// Sets the devices. By default there are 8 with 1 GiB and compute capability
+/// 9.0. Requires that nothing is allocated.
 void setDevices(int count, size_t memoryBytes, int capability = 90);
 /// Whether ranks of a communicator may have the same device, which NCCL
-/// refuses. Not unless a test says so.
+/// refuses. The default is false.
 void allowSharedDevices(bool allow);
-/// Streams that are made from now on wait a little before some operations,
-/// which ones `seed` decides; for 0 they do not. Initially 1.
+/// Makes new streams wait a little before some operations, which `seed`
+/// selects; 0 for no delays. The default is 1.
 void setDelays(uint64_t seed);
 
-/// Whether calls are recorded. Not unless a test says so.
+/// Whether calls are recorded. The default is false.
 void recordCalls(bool record);
-/// The recorded ones in order, as "cudaMemcpyAsync 400 H2D stream 2". Those
-/// that only ask, as cudaEventQuery and ncclCommGetAsyncError, are left out.
+/// The recorded calls in order, like "cudaMemcpyAsync 400 H2D stream 2".
+/// Queries, like cudaEventQuery and ncclCommGetAsyncError, are left out.
 std::vector<std::string> calls();
 void clearCalls();
 
-/// From now on, the call of the function `name` that comes after `after` others
-/// returns `error` and does nothing.
+/// From now on, one call of the function `name` returns `error` and does
+/// nothing: the one after `after` others.
 void failCall(const std::string &name, int error, int after = 0);
-/// The next operation that a stream executes fails: neither it nor any later
-/// one is executed, and nearly all calls return `error` until reset().
+/// The next operation of a stream fails: neither it nor any later one is
+/// executed, and nearly all calls return `error` until reset().
 void failExecution(cudaError_t error);
 
-/// While held, streams execute nothing.
+/// While `held`, streams execute nothing.
 void hold(bool held);
 /// Puts work on a stream.
 void putOn(cudaStream_t stream, std::function<void()> work);

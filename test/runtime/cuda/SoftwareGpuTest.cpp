@@ -35,7 +35,7 @@ TEST_F(Streams, ExecuteInOrder) {
 TEST_F(Streams, AreOrderedByEvents) {
   cudaStream_t one = stream(), two = stream();
   cudaEvent_t passed = event(), back = event();
-  int value = 0; // ThreadSanitizer looks on
+  int value = 0; // ThreadSanitizer checks this
   for (int i = 0; i < 100; ++i) {
     putOn(one, [&] { ++value; });
     OK(cudaEventRecord(passed, one));
@@ -215,7 +215,7 @@ protected:
       OK(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(3),
                           dim3(32), pointers, 0, one));
     }
-    ((arguments = {}), ...); // they have been copied
+    ((arguments = {}), ...); // the launch has copied them
     OK(cudaStreamSynchronize(one));
   }
 

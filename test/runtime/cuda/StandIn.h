@@ -1,4 +1,4 @@
-//===- StandIn.h - What tests of the stand-in have in common ----*- C++ -*-===//
+//===- StandIn.h - Common parts of the software GPU's tests -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,14 +19,14 @@
 
 namespace chimera::runtime::test {
 
-/// Gives back what a test makes of CUDA.
+/// A test whose CUDA objects are freed at its end.
 class StandIn : public CleanGpus {
 protected:
   ~StandIn() override {
     for (cudaEvent_t event : events)
       EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
     for (cudaStream_t stream : streams) {
-      // The failures that tests want are sticky.
+      // These fail after an injected failure, which stays.
       (void)cudaStreamSynchronize(stream);
       (void)cudaStreamDestroy(stream);
     }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The module that chimera-run loads, over the stand-in: for stages that compute
-// on the host, and ranks that are threads. It has as many GPUs as
-// CHIMERA_STAND_IN_GPUS in the environment says.
+// The module that chimera-run loads, with the software GPU, for stages that
+// compute on the host and ranks that are threads. CHIMERA_STAND_IN_GPUS in the
+// environment is the number of GPUs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- Streams.cpp - FIFOs that threads execute ---------------------------===//
+//===- Streams.cpp - Streams: FIFOs that threads execute ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +39,7 @@ void Stream::waitUntilIdle() {
 }
 
 void Stream::pause() {
-  // Knows what was done while it was held.
+  // Acquire: the thread must see everything that happened while it was held.
   while (gpu().isHeld.load(std::memory_order_acquire))
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   if (isDelayed && random() % 4 == 0)

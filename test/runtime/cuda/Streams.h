@@ -1,14 +1,14 @@
-//===- Streams.h - FIFOs that threads execute -------------------*- C++ -*-===//
+//===- Streams.h - Streams: FIFOs that threads execute ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// ThreadSanitizer takes every mutex for an order, and every count of a
-// shared_ptr. So no thread of a stream locks what others lock or shares such a
-// pointer with the host: it takes its work from a list, whose ends only a
-// Signal connects, and all it reads besides are relaxed atomics.
+// ThreadSanitizer takes every mutex, and every count of a shared_ptr, as
+// synchronisation. So a stream's thread never locks a mutex that others lock,
+// and shares no such pointer with the host. It takes its work from a list whose
+// two ends only a Signal connects; it reads everything else as relaxed atomics.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ namespace chimera::runtime::test {
 /// A FIFO and the thread that executes it.
 class Stream {
 public:
-  /// `seed` decides before which operations it waits a little; for 0 it does
-  /// not.
+  /// `seed` selects the operations before which it waits a little; 0 for no
+  /// waits.
   Stream(uint32_t number, int device, uint64_t seed)
       : number(number), device(device), isDelayed(seed != 0),
         random(seed + number) {}
@@ -41,7 +41,7 @@ public:
   const uint32_t number;
   const int device;
 
-  /// Without work it ends, and nothing may be put after it.
+  /// Empty work ends the stream. Nothing may be put after it.
   void put(std::function<void()> work);
   bool isIdle();
   void waitUntilIdle();
@@ -55,11 +55,11 @@ private:
   };
   void pause();
 
-  std::mutex mutex; ///< of those who put: guards these
+  std::mutex mutex; ///< of the threads that put work: guards the members below
   Item *last = new Item;
   uint32_t count = 0;
 
-  // The thread's.
+  // Only the stream's thread uses these.
   Item *next = last;
   const bool isDelayed;
   std::minstd_rand random;
@@ -68,19 +68,20 @@ private:
   std::atomic<bool> ended{false};
 };
 
-/// Whether it is a stream; no object for the default stream.
+/// Whether `handle` is a stream. `stream` is null for the default stream.
 bool find(cudaStream_t handle, std::shared_ptr<Stream> &stream);
-/// "stream 2"
+/// The name in records: "stream 2".
 std::string nameOf(cudaStream_t handle);
-/// Of the current one for the default stream, -1 for what is no stream.
+/// The device of a stream. For the default stream the current device, -1 if it
+/// is not a stream.
 int deviceOf(cudaStream_t handle);
 
-/// Puts work on a stream. For the default stream, no object, it is done now.
+/// Puts work on a stream. For the default stream (null), runs it now.
 void put(const std::shared_ptr<Stream> &stream, std::function<void()> work);
-/// Work that is not done after a failure: all that uses memory.
+/// Work that is skipped after a failure: everything that uses memory.
 std::function<void()> operation(std::function<void()> work);
 
-/// Waits for all that is on streams, of one device or of any.
+/// Waits for everything on the streams of one device, or of all.
 void waitForStreams(std::optional<int> device = {});
 
 } // namespace chimera::runtime::test

@@ -1,4 +1,4 @@
-//===- ConformanceTest.cpp - What every device must do --------------------===//
+//===- ConformanceTest.cpp - Behaviour of every device --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -126,7 +126,7 @@ TEST_P(DeviceConformance, SumsAreLeftFolds) {
   queue->fold(ElementType::Float64, {summands[0], summands[1], summands[2]},
               sum);
   EXPECT_EQ(read<double>(*queue, sum)[0], 0.0);
-  // The sum may be one of them.
+  // The sum may overwrite a summand.
   queue->fold(ElementType::Float64, {summands[0], summands[2], summands[1]},
               summands[1]);
   EXPECT_EQ(read<double>(*queue, summands[1])[0], 1.0);
@@ -150,7 +150,7 @@ TEST_P(DeviceConformance, WorkIsCalledOnceInItsTurn) {
   queue->launch({reads(a), writes(b)}, [&, a, b](const AddressMap &at) {
     ++calls;
     std::ranges::copy(at(ConstBytes(a)), at(b).begin());
-    // Of a part of what was declared.
+    // A part of the declared bytes.
     at(b.subspan(8))[0] = std::byte(9);
     EXPECT_EQ(at(Bytes()).size(), 0u);
   });
@@ -182,7 +182,7 @@ TEST_P(DeviceConformance, CopiesToTheHostComeInTheirTurn) {
   EXPECT_EQ(copies, (std::vector<uint64_t>{1, 2, 3}));
 }
 
-// As a DataSource does: from what is no longer there when the copy happens.
+// Like a DataSource: the host memory may be gone when the copy happens.
 TEST_P(DeviceConformance, LoadsMayComeFasterThanTheyAreUsed) {
   auto queue = device->makeQueue("q");
   queue->expectLoads(3, 3000);

@@ -1,4 +1,4 @@
-//===- CudaTest.cpp - What a device of CUDA asks of CUDA ------------------===//
+//===- CudaTest.cpp - CUDA calls of a device ------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -97,7 +97,7 @@ TEST_F(Cuda, MemoryThatIsUsedUpIsTold) {
   EXPECT_TRUE(holds(message, "the GPU has no memory left: cudaMalloc") &&
               holds(message, "GiB left"))
       << message;
-  // The device goes on.
+  // The device still works.
   Block second = device.allocate(1000);
 }
 
@@ -133,7 +133,7 @@ TEST_F(Cuda, AnOperationThatFailsFailsTheDevice) {
                       }),
                       "the GPU failed: "));
     EXPECT_THROW(queue->zero({block.get(), 100}), std::runtime_error);
-    // On a real one all calls fail from now on, and the process ends.
+    // On a real GPU all later calls fail, and the process ends.
     reset();
   }
 }
@@ -176,7 +176,7 @@ TEST_F(Cuda, WorkBehindAFailureIsLeftOut) {
   EXPECT_FALSE(isCalled);
 }
 
-/// What a listener heard.
+/// The calls that a listener got.
 struct Heard {
   std::mutex mutex;
   std::vector<std::string> all;

@@ -1,4 +1,4 @@
-//===- Devices.h - Devices for a test of all of them ------------*- C++ -*-===//
+//===- Devices.h - Devices for the conformance suite ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,9 +19,9 @@ namespace chimera::runtime::test {
 /// A device to test with.
 struct MadeDevice {
   std::shared_ptr<Device> device;
-  /// Whether work is called where it finds the bytes of the device.
+  /// Whether host work can access the bytes of the device.
   bool worksOnHost = true;
-  /// What the device has to say against its use.
+  /// Returns the faults that the device has detected in its use.
   std::function<std::vector<std::string>()> faults = [] {
     return std::vector<std::string>();
   };
@@ -31,8 +31,8 @@ struct DeviceKind {
   std::string name;
   std::function<MadeDevice()> make;
 };
-/// Those of the binary: of the host (HostDevices.cpp), or of CUDA
-/// (CudaDevices.cpp), over a stand-in for it or on a GPU.
+/// The devices of the binary: those of the host (HostDevices.cpp), or of CUDA,
+/// with the software GPU or a real one (CudaDevices.cpp).
 std::vector<DeviceKind> deviceKinds();
 
 } // namespace chimera::runtime::test

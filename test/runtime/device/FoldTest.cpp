@@ -28,7 +28,7 @@ std::vector<T> foldOf(ElementType type, std::vector<std::vector<T>> values) {
 }
 
 TEST(Fold, AddsFromTheLeft) {
-  // (1e16 + 1) + -1e16 is 0, 1 + (1e16 + -1e16) is 1.
+  // (1e16 + 1) + -1e16 is 0, but 1 + (1e16 + -1e16) is 1.
   EXPECT_EQ(foldOf<double>(ElementType::Float64, {{1e16}, {1.0}, {-1e16}})[0],
             0.0);
   EXPECT_EQ(foldOf<double>(ElementType::Float64, {{1e16}, {-1e16}, {1.0}})[0],
@@ -36,7 +36,7 @@ TEST(Fold, AddsFromTheLeft) {
 }
 
 TEST(Fold, StartsWithTheFirstContribution) {
-  // Not with zero: 0 + -0 would lose the sign.
+  // Starting with zero, 0 + -0 would lose the sign.
   EXPECT_TRUE(std::signbit(foldOf<float>(ElementType::Float32, {{-0.0f}})[0]));
 }
 

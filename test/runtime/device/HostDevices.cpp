@@ -11,7 +11,7 @@
 
 using namespace chimera::runtime;
 
-/// The simulated one under several seeds.
+/// The host, and the simulated device under several seeds.
 std::vector<test::DeviceKind> test::deviceKinds() {
   std::vector<DeviceKind> kinds = {
       {"Host", [] { return MadeDevice{.device = makeHostDevice()}; }}};

@@ -1,11 +1,11 @@
-//===- KernelsTest.cpp - The kernels are code for GPUs --------------------===//
+//===- KernelsTest.cpp - The kernels compile for GPUs ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// CUDA's own compiler takes them; it needs no GPU.
+// CUDA's runtime compiler accepts them. That needs no GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ TEST_P(Kernels, CompileWithoutAWarning) {
   nvrtcDestroyProgram(&program);
 }
 
-// Turing to Blackwell.
+// From Turing to Blackwell.
 INSTANTIATE_TEST_SUITE_P(Gpus, Kernels,
                          testing::Values(75, 80, 86, 90, 100, 120),
                          testing::PrintToStringParamName());

@@ -1,4 +1,4 @@
-//===- SimulatedTest.cpp - What a simulated device does not forgive -------===//
+//===- SimulatedTest.cpp - Faults that a simulated device reports ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,8 @@ using simulated::Simulation;
 namespace {
 constexpr auto kTimeout = 1s;
 
-/// Runs `body` under many seeds; the violations of each must be `expected`.
+/// Runs `body` under many seeds. Each must report exactly the violations
+/// `expected`.
 void expectViolations(const std::function<void(Device &)> &body,
                       std::vector<std::string> expected) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
@@ -26,7 +27,7 @@ void expectViolations(const std::function<void(Device &)> &body,
     body(simulation.device(0));
     std::vector<std::string> found = simulation.violations();
     for (std::string &text : found) {
-      // Which of two was first is the seed's affair.
+      // The seed decides which of the two uses was first.
       size_t at = text.find(", and no event orders");
       if (at != std::string::npos)
         text = text.substr(at + 2);
@@ -92,8 +93,8 @@ TEST(Simulated, AReadDuringAWriteIsReportedAndTwoReadsAreNot) {
         writes ? std::vector{kUnordered} : std::vector<std::string>());
 }
 
-// That the host has seen the end of the one before it put the other on its
-// queue orders them for that timing only.
+// The host saw the end of the first operation before it put the second one on
+// its queue. That orders them only in this timing.
 TEST(Simulated, AnOrderThatTheTimingGaveIsNone) {
   expectViolations(
       [&](Device &device) {
@@ -124,7 +125,7 @@ TEST(Simulated, WhatNothingHasWrittenIsReportedWhereItIsRead) {
                                      "written"});
 }
 
-/// What a call on a queue ends with.
+/// The error of a call on a queue.
 std::string
 failureOf(const std::function<void(Device &, Queue &, Bytes, Bytes)> &body) {
   Simulation simulation({});

@@ -1,4 +1,4 @@
-//===- Effort.cpp - What reading a file may cost --------------------------===//
+//===- Effort.cpp - Limits on the cost of reading a file ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,9 +33,9 @@ void onFree(const volatile void *memory) {
 const bool kIsCounting =
     __sanitizer_install_malloc_and_free_hooks(onMalloc, onFree) != 0;
 
-// Files are small, and each has some costs of its own.
+// Costs of any file, however small.
 constexpr double kMemoryAnyway = 1 << 20, kRegionsAnyway = 1 << 20;
-// For each byte: some four times what is usual.
+// Costs per byte: some four times the usual ones.
 constexpr double kMemory = 12, kRegions = 40;
 
 chimera::fuzz::Highest highest{0, 0};

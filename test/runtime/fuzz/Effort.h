@@ -1,14 +1,14 @@
-//===- Effort.h - What reading a file may cost ------------------*- C++ -*-===//
+//===- Effort.h - Limits on the cost of reading a file ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Time and memory that reader and proof take are linear in the size of a file.
-// A fuzzer that only looks for crashes does not see it where they are not, so
-// this counts both: memory as what is allocated, time as how many regions of
-// the code ran, which depends on nothing but the input.
+// Reader and proof must take time and memory that are linear in the size of a
+// file. A fuzzer that only looks for crashes would not notice if they are not.
+// So this measures both: memory as allocated bytes, and time as the number of
+// code regions that ran, which depends on nothing but the input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,21 +20,20 @@
 
 namespace chimera::fuzz {
 
-/// Counts from its construction on. One at a time.
+/// Measures from its construction on. Only one may exist at a time.
 class Effort {
 public:
   Effort();
 
-  /// Aborts, with the numbers, where more has been spent than a file of `bytes`
-  /// may cost.
+  /// Aborts and prints the numbers if the cost exceeds what a file of `bytes`
+  /// bytes may cost.
   void check(const char *what, size_t bytes) const;
 
 private:
-  uint64_t before; ///< regions run until then
+  uint64_t before; ///< regions that had run before
 };
 
-/// The most that one file has cost so far for each of its bytes, among files of
-/// at least 64 KiB.
+/// The highest cost per byte so far, among files of at least 64 KiB.
 struct Highest {
   double memory, regions;
 };

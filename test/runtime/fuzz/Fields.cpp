@@ -29,7 +29,7 @@ using program::ValueKind;
 using program::WorkerT;
 
 namespace {
-/// A number on an edge, or near `old`.
+/// A boundary value, or a number near `old`.
 uint64_t edgeNear(uint64_t old, Random &random) {
   switch (random.below(9)) {
   case 0:
@@ -53,7 +53,7 @@ uint64_t edgeNear(uint64_t old, Random &random) {
   }
 }
 
-/// Of integers and enumerators.
+/// Changes a field that is an integer or an enumerator.
 template <typename T> void changeNumber(T &field, Random &random) {
   field = static_cast<T>(edgeNear(static_cast<uint64_t>(field), random));
 }
@@ -80,7 +80,7 @@ void changeText(std::string &text, Random &random) {
   }
 }
 
-/// Of a struct of the file: overwrites an aligned word of it.
+/// Changes a struct of the file by overwriting an aligned word of it.
 template <typename T> void changeStruct(T &value, Random &random) {
   size_t bytes = size_t(1) << random.below(4);
   if (bytes > sizeof(T))
@@ -116,7 +116,7 @@ template <typename T> void changeList(std::vector<T> &list, Random &random) {
   }
 }
 
-/// Of a list of numbers or structs: an entry, or the list.
+/// Changes an entry of a list of numbers or structs, or the list itself.
 template <typename T> void changeEntries(std::vector<T> &list, Random &random) {
   if (list.empty() || random.oneIn(4))
     return changeList(list, random);
@@ -138,8 +138,8 @@ void layOut(WorkerT &worker) {
   }
 }
 
-/// Another size of a value, wherever it is stated: what a compiler would have
-/// made of other stages.
+/// Changes the size of a value wherever it is stated, as if the compiler had
+/// had other stages.
 void changeSize(ProgramT &program, Random &random) {
   static constexpr ValueKind kKinds[] = {
       ValueKind::Weights,    ValueKind::OptimizerState,
@@ -182,7 +182,7 @@ void changeSize(ProgramT &program, Random &random) {
               : changed == ValueKind::Activation && kind == ValueKind::Gradient;
       if (kind != changed && !isOther)
         continue;
-      // What no stage says has any size.
+      // A value whose size no stage states may have any size.
       bool isFree = changed == ValueKind::Tokens ||
                     changed == ValueKind::Labels || changed == ValueKind::Loss;
       if (isFree || buffer.bytes() == old)
@@ -323,7 +323,7 @@ void changeWorkers(ProgramT &program, Random &random) {
   case 4:
     return changeEntries(worker.buffers, random);
   case 5: {
-    // One more, which nothing uses, anywhere.
+    // One more buffer, which nothing uses, anywhere.
     if (worker.buffers.empty())
       return;
     program::Buffer buffer = random.any(worker.buffers);
@@ -339,7 +339,7 @@ void changeWorkers(ProgramT &program, Random &random) {
   }
 }
 
-/// Between 1 and `most`, small ones as likely as large ones.
+/// A number between 1 and `most`. Small ones are as likely as large ones.
 uint32_t anySize(Random &random, uint32_t most) {
   double exponent = static_cast<double>(random.below(1000)) / 1000;
   return static_cast<uint32_t>(std::pow(most, exponent));
@@ -422,7 +422,7 @@ void chimera::fuzz::changeAnything(ProgramT &program, Random &random) {
   case 12:
   case 13:
   case 14: {
-    // Those expect what verifyProgram accepts, or little else.
+    // These changes mostly expect a program that verifyProgram accepts.
     if (program.workers.size() > 16 || !program::verifyProgram(program).empty())
       return;
     auto all = runtime::hostile::mutations();

@@ -17,14 +17,14 @@ namespace chimera::fuzz {
 
 using runtime::simulated::Random;
 
-/// Changes one field of one table of `program`, or removes, repeats or
-/// exchanges entries of one list, or changes a size wherever it is stated, or
-/// makes one of the changes that `hostile-mutate` makes. Works on programs that
-/// verifyProgram refuses, too.
+/// Changes one field of one table of `program`; removes, repeats or exchanges
+/// entries of one list; changes a size wherever it is stated; or makes one of
+/// the changes of `hostile-mutate`. Also works on programs that verifyProgram
+/// refuses.
 void changeAnything(program::ProgramT &program, Random &random);
 
-/// The bytes of a program file that is made from nothing: a valid program of
-/// few or many parts, one of LargePrograms.h, or one of AliasedFiles.h.
+/// The bytes of a newly made program file: a valid program of few or many
+/// parts, one of LargePrograms.h, or one of AliasedFiles.h.
 std::vector<std::byte> makeFile(Random &random);
 
 } // namespace chimera::fuzz

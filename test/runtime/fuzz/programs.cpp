@@ -1,13 +1,14 @@
-//===- programs.cpp - Fuzzes what proves a program ------------------------===//
+//===- programs.cpp - Fuzzes the proof of a program -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A libFuzzer target. Its input is a program file, whose fields the mutator
-// changes. What verifyProgram accepts is run by the hostile test bed, and every
-// third by threads too, and must give the integers of one device.
+// A libFuzzer target. Its input is a program file, and the mutator changes the
+// file's fields. The hostile test bed runs the programs that verifyProgram
+// accepts; every third also runs on threads. The results must be the integers
+// of one device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +61,7 @@ struct Counts {
   std::abort();
 }
 
-/// Bytes that a rank would allocate for the blocks of its arena.
+/// The bytes that a rank would allocate for the blocks of its arena.
 uint64_t allocatedBy(const ProgramT &program, const program::WorkerT &worker) {
   Blocks blocks = blocksOf(program, worker);
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
@@ -84,7 +85,7 @@ bool isSmall(const ProgramT &program) {
   for (const auto &worker : program.workers) {
     instructions += worker->instructions.size();
     bytes += allocatedBy(program, *worker);
-    // A block takes some bytes whatever its buffers have.
+    // A block takes some bytes even if its buffers have none.
     bytes += worker->buffers.size() * 256;
   }
   uint64_t ranks = program.workers.size() * uint64_t(program.data_parallel);
@@ -111,7 +112,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   std::string error;
   std::optional<ProgramT> program =
       program::deserialize(std::as_bytes(std::span(data, size)), error);
-  // A change of what is refused is mostly refused for the same reason.
+  // A changed version of a refused program is mostly refused for the same
+  // reason, so make a new one.
   std::vector<std::byte> file;
   if (!program || random.oneIn(50) ||
       (!random.oneIn(4) && !program::verifyProgram(*program).empty())) {
@@ -121,7 +123,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   if (program) {
     for (uint64_t n = random.oneIn(3) ? 1 + random.below(4) : 1; n > 0; --n)
       fuzz::changeAnything(*program, random);
-    // A peak that is no longer right would hide all else.
+    // A peak that is now wrong would hide all other faults.
     if (random.oneIn(2)) {
       std::vector<Violation> violations = program::verifyProgram(*program);
       if (!violations.empty() && violations[0].rule == Rule::Memory)

@@ -1,4 +1,4 @@
-//===- reader.cpp - Fuzzes what reads a program file ----------------------===//
+//===- reader.cpp - Fuzzes the reader of program files --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A libFuzzer target. Its input is the content of a file, to which it adds the
-// header that belongs there; one in 16 is taken as the whole file. Whatever it
-// is, reading and proving it must end in an answer, at a cost that the size of
-// the file explains.
+// right header. One input in 16 is the whole file. For any input, reading and
+// proving must end with an answer, at a cost that is in proportion to the size
+// of the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +60,7 @@ void look(std::span<const std::byte> file) {
   for (const program::Violation &violation : violations)
     if (violation.message.empty())
       std::abort();
-  // These promise to work for what is refused, too.
+  // These functions must work for refused programs, too.
   for (uint32_t w = 0; w < std::min<size_t>(program->workers.size(), 8); ++w)
     for (uint32_t i = 0; i < 64; ++i)
       if (program::describe(*program, w, i).empty())

@@ -1,4 +1,4 @@
-//===- BreakingContents.cpp - Instructions that say other things ----------===//
+//===- BreakingContents.cpp - Changes of instructions' contents -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -84,7 +84,8 @@ bool resize(ProgramT &program, Random &random) {
   return true;
 }
 
-/// A place in the operand pool of one instruction alone.
+/// An operand of a random instruction. First copies the instruction's operands,
+/// so that no other instruction shares them.
 uint32_t *anyOperand(WorkerT &worker, Random &random) {
   std::vector<uint32_t> with = indicesOf(worker, [](const Instruction &each) {
     return each.operands() + each.results() > 0;
@@ -110,7 +111,7 @@ bool exchangeOperands(ProgramT &program, Random &random) {
   if (!left)
     return false;
   auto at = left - worker.operands.data();
-  // Of one kind, or there would be little to prove.
+  // Of one kind; otherwise the fault would be too easy to find.
   for (uint32_t tries = 0; tries < 30; ++tries) {
     uint32_t *right = anyOperand(worker, random);
     left = &worker.operands[static_cast<size_t>(at)];
@@ -142,7 +143,8 @@ bool replaceOperand(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Everywhere in a worker, or from some instruction on.
+/// Exchanges or moves buffers everywhere in a worker, or from some instruction
+/// on.
 bool exchangeBuffers(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
   if (worker.buffers.empty())
@@ -221,7 +223,7 @@ void exchangeLabels(Instruction &left, Instruction &right) {
   take(right, other);
 }
 
-/// What two messages of a channel say that they carry.
+/// Exchanges the labels of two messages of a channel.
 bool exchangeMessageLabels(ProgramT &program, Random &random) {
   Channel channel = anyChannel(program, random);
   if (channel.sends.size() < 2)
@@ -236,7 +238,8 @@ bool exchangeMessageLabels(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Two computations of one opcode change places, or only labels, or operands.
+/// Two computations with the same opcode exchange their positions, or only
+/// their labels or operands.
 bool exchangeActions(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
   if (worker.instructions.empty())
@@ -317,7 +320,7 @@ bool changeTables(ProgramT &program, Random &random) {
     return true;
   }
   default: {
-    // Of a gradient all contributions of a worker, and their operands.
+    // All contributions of a worker to a gradient, and their operands.
     if (program.communicators.size() < 2)
       return false;
     std::swap(random.any(program.communicators),

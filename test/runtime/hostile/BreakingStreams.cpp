@@ -1,4 +1,4 @@
-//===- BreakingStreams.cpp - Instructions elsewhere, gone or twice --------===//
+//===- BreakingStreams.cpp - Moved, missing or repeated instructions ------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ using program::ProgramT;
 using program::WorkerT;
 
 namespace {
-/// The index of the wait for `post`, or that of `post` itself.
+/// The index of the wait for `post`, or `post` if there is none.
 uint32_t waitOf(const WorkerT &worker, uint32_t post) {
   for (uint32_t i = 0; i < worker.instructions.size(); ++i)
     if (worker.instructions[i].opcode() == Opcode::Wait &&
@@ -46,7 +46,7 @@ std::vector<uint32_t> &anySection(Sections &sections, Random &random) {
   return filled ? *filled : sections[1];
 }
 
-/// Near an index as often as anywhere.
+/// A random position, half of the time near `at`.
 size_t placeNear(const std::vector<uint32_t> &section, size_t at,
                  Random &random) {
   if (random.oneIn(2))
@@ -120,7 +120,7 @@ bool duplicate(ProgramT &program, Random &random) {
   return true;
 }
 
-/// A post and its wait once more, both straight behind the first wait.
+/// Repeats a post and its wait, both directly after the first wait.
 bool duplicateAt(WorkerT &worker, uint32_t post) {
   uint32_t wait = waitOf(worker, post);
   if (wait == post)
@@ -155,7 +155,7 @@ bool duplicateMessage(ProgramT &program, Random &random) {
          duplicateAt(*channel.destination, channel.receives[k]);
 }
 
-/// All members once more, straight behind.
+/// Repeats an all-reduce at all members, directly after it.
 bool duplicateReduce(ProgramT &program, Random &random) {
   if (program.communicators.empty())
     return false;
@@ -185,7 +185,7 @@ bool move(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Two messages of a channel change places at both ends.
+/// Exchanges two messages of a channel at both ends.
 bool exchangeMessages(ProgramT &program, Random &random) {
   Channel channel = anyChannel(program, random);
   if (channel.sends.size() < 2)

@@ -27,13 +27,13 @@ using Rule = program::Violation::Rule;
 namespace {
 constexpr uint64_t kSteps = 3;
 
-/// By the number of the rule.
+/// Indexed by the number of the rule.
 constexpr const char *kRuleNames[] = {"structure", "waits",   "matching",
                                       "deadlock",  "buffers", "values",
                                       "weights",   "memory",  "cap"};
 static_assert(std::size(kRuleNames) == Counts::kRules);
 
-/// Where a mutant first differs from what it was made of.
+/// The first difference between a mutant and its original.
 std::string firstChange(const ProgramT &base, const ProgramT &mutant) {
   for (uint32_t w = 0; w < base.workers.size(); ++w) {
     const program::WorkerT &before = *base.workers[w];
@@ -61,15 +61,15 @@ std::string firstChange(const ProgramT &base, const ProgramT &mutant) {
   return "no instruction";
 }
 
-/// Whether a program that a rule refuses has all that a run relies on to touch
-/// nothing but its own memory.
+/// Whether a program that this rule refuses still satisfies everything that a
+/// run needs in order to touch only its own memory.
 bool canRunAnyway(Rule rule) {
   return rule == Rule::Values || rule == Rule::Weights ||
          rule == Rule::Memory || rule == Rule::Cap;
 }
 
-/// Whether one that is refused for a deadlock has, and nothing else is wrong
-/// with it that a stage would tell.
+/// Whether a program that is refused for a deadlock satisfies that, too, and
+/// has no other fault that a stage would notice.
 bool canRunUntilItStops(const ProgramT &program) {
   program::verify::Facts facts;
   program::verify::Report report(program);
@@ -102,7 +102,8 @@ bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
   for (const RunOptions &options : runsOf(seed, kSteps)) {
     Outcome outcome = run(mutant, options);
     found = difference(mutant, outcome, base.expected);
-    // A mutant may describe another training, say with more bytes of tokens.
+    // A mutant may describe another training run, for example with more bytes
+    // of tokens.
     if (!found.empty() && outcome.failure.empty())
       found = difference(mutant, outcome, runSequentially(mutant, kSteps));
     if (!found.empty()) {
@@ -130,8 +131,8 @@ std::string Judge::verdict(const ProgramT &mutant, const Base &base,
     return "accepted, but " + found;
   }
   Rule rule = violations[0].rule;
-  // Streams are stricter than what keeps a meaning: they want one order of
-  // operations that have nothing else to do with each other.
+  // Streams need more than a preserved meaning: they also need one order of
+  // otherwise independent operations.
   if (mustAccept &&
       !(rule == Rule::Deadlock && program::isStreamed(mutant.message_model))) {
     ++counts.wrong;
@@ -166,7 +167,7 @@ std::string Judge::judge(uint64_t number) {
   for (size_t c = 0, tries = 0; c < changes && tries < 100; ++tries) {
     if (c > 0) {
       kind = random.below(all.size());
-      // Of a mutant that keeps its meaning all changes do.
+      // If the first change keeps the meaning, all changes must.
       if (all[kind].keepsMeaning != keeps)
         continue;
       row = keeps ? row : all.size();
@@ -181,7 +182,7 @@ std::string Judge::judge(uint64_t number) {
   }
   std::snprintf(now, sizeof(now), "%s", made.c_str());
 
-  // A peak that is no longer right is found, but hides nothing else.
+  // A wrong peak is reported, but should not hide other faults.
   std::vector<Violation> violations = program::verifyProgram(mutant);
   if (!violations.empty() && violations[0].rule == Rule::Memory &&
       (keeps || random.oneIn(2)))

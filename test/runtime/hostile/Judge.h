@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A mutant is as it should be if verifyProgram refuses it, or accepts it and it
-// runs under hostile seeds to the integers of one device; one that is refused
-// for a deadlock must stop; one whose meaning was kept must be accepted.
+// A mutant passes if verifyProgram refuses it, or if verifyProgram accepts it
+// and it runs under hostile seeds to the integers of one device. A mutant that
+// is refused for a deadlock must stop. A mutant that keeps the meaning must be
+// accepted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +23,13 @@
 
 namespace chimera::runtime::hostile {
 
-/// Mutants of one kind by what became of them.
+/// The outcomes of the mutants of one kind.
 struct Counts {
   static constexpr size_t kRules = program::Violation::kRules;
   uint64_t equal = 0;        ///< accepted, and equal integers
-  uint64_t wrong = 0;        ///< neither: a hole
-  uint64_t refusedEqual = 0; ///< refused, though integers are equal
-  /// Refused for a deadlock, though it ends where hosts do not wait.
+  uint64_t wrong = 0;        ///< neither refused nor equal: a hole
+  uint64_t refusedEqual = 0; ///< refused, although integers are equal
+  /// Refused for a deadlock, although it ends if hosts do not wait.
   uint64_t refusedEnding = 0;
   std::array<uint64_t, kRules> refused{}; ///< by the first violation's rule
 
@@ -40,15 +41,15 @@ public:
   /// Requires valid programs.
   explicit Judge(std::vector<program::ProgramT> programs);
 
-  /// Makes mutant `number`, a change or several of one of the programs that
-  /// depends on nothing but the number, and counts it. What is wrong with it,
-  /// with the mutations that made it; empty if nothing is.
+  /// Makes and counts mutant `number`: one or more changes of one of the
+  /// programs, which depend only on the number. Returns the failure and the
+  /// mutations that made it, or an empty string.
   std::string judge(uint64_t number);
 
-  /// What is being judged, for who handles a crash. Never throws.
+  /// The mutant that is being judged, for a crash handler. Never throws.
   const char *current() const { return now; }
 
-  /// A line for each kind of mutation, and one for all.
+  /// One line for each kind of mutation, and one for all.
   std::string table() const;
   Counts total() const;
 
@@ -64,7 +65,7 @@ private:
                std::string &found) const;
 
   std::vector<Base> bases;
-  std::vector<Counts> counts; // by mutation, then those of several
+  std::vector<Counts> counts; // by mutation; last: several mutations
   char now[200] = "nothing";
 };
 

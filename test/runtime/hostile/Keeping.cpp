@@ -67,8 +67,8 @@ bool reorderOperandPool(ProgramT &program, Random &random) {
   return true;
 }
 
-/// For each buffer one that stands for it and all that it is a piece of, or
-/// that are pieces of it: they keep their places in each other.
+/// A representative of each buffer. Buffers that are pieces of each other have
+/// the same one, and keep their relative positions.
 std::vector<uint32_t> wholesOf(const WorkerT &worker) {
   std::vector<uint32_t> whole(worker.buffers.size());
   std::iota(whole.begin(), whole.end(), 0);
@@ -89,7 +89,7 @@ std::vector<uint32_t> wholesOf(const WorkerT &worker) {
   return whole;
 }
 
-/// Bytes of its own for every buffer, in any order.
+/// Gives every buffer bytes of its own, in any order.
 bool spreadBuffers(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
   std::vector<uint32_t> whole = wholesOf(worker);
@@ -134,8 +134,8 @@ bool exchangeIndependent(ProgramT &program, Random &random) {
   return any;
 }
 
-/// Exchanges the instruction of an opcode with what stands before it (after
-/// it), as often as that is independent.
+/// Exchanges an instruction that `moves` selects with the one before it (after
+/// it, if not `earlier`), as often as the two are independent.
 bool shift(ProgramT &program, Random &random,
            bool (*moves)(const WorkerT &, uint32_t), bool earlier) {
   WorkerT &worker = anyWorker(program, random);

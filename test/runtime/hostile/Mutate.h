@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes of the program in memory, so that a refusal is the verifier's and not
-// a checksum's. Most of them break a program and a few happen not to; those
-// that keep its meaning must be accepted.
+// Changes programs in memory, so that the verifier refuses them and not a
+// checksum. Most changes break a program; a few happen not to. Changes that
+// keep its meaning must be accepted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,29 +28,29 @@ struct Mutation {
   const char *name;
   const char *summary;
   bool keepsMeaning;
-  /// Changes a verified program, or one that others have changed. False where
-  /// it has nothing to change.
+  /// Changes a verified program, or one that other mutations have changed.
+  /// Returns false if there is nothing to change.
   bool (*apply)(program::ProgramT &program, Random &random);
 };
 
-/// All of them: the one list that counts, help and tests walk.
+/// All mutations: the list that counts, help text and tests use.
 std::span<const Mutation> mutations();
 
-/// Rewrites a worker's stream: `edit` gets the indices of its instructions by
-/// section and may exchange, move, remove and repeat them. Waits follow their
-/// posts, the first of them where there are several.
+/// Rewrites a worker's stream. `edit` gets the indices of its instructions by
+/// section and may exchange, move, remove and repeat them. Waits then refer to
+/// the new position of their post, the first one if there are several.
 using Sections = std::vector<std::vector<uint32_t>>;
 void rewrite(program::WorkerT &worker,
              const std::function<void(Sections &)> &edit);
 
-/// Whether instructions `i` and `i + 1` of a section can be exchanged without
-/// another meaning: no buffer or byte that one writes is the other's, the order
-/// inside channels and communicators stays, no post moves behind a wait.
+/// Whether exchanging instructions `i` and `i + 1` of a section keeps the
+/// meaning: neither writes a buffer or byte that the other uses, the order
+/// inside channels and communicators stays, and no post moves after a wait.
 bool areIndependent(const program::WorkerT &worker, uint32_t i);
 
-// The lists that make up `mutations`. Of those that may break a program, the
-// first change where instructions stand, the second what they and the tables
-// say.
+// The lists that make up `mutations`. Two lists may break a program: the first
+// changes the positions of instructions, the second changes the contents of
+// instructions and tables.
 std::span<const Mutation> streamMutations();
 std::span<const Mutation> contentMutations();
 std::span<const Mutation> keepingMutations();

@@ -1,4 +1,4 @@
-//===- Orderings.cpp - What a forgotten wait does -------------------------===//
+//===- Orderings.cpp - The effect of a missing wait -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ using simulated::Ordering;
 namespace {
 constexpr uint64_t kSteps = 3;
 
-/// One of the orderings, in every step.
+/// One ordering, left out in every step.
 struct LeftOut {
   uint32_t rank;
   uint32_t instruction;
@@ -39,8 +39,8 @@ bool isPost(Opcode opcode) {
          opcode == Opcode::AllReduceStart;
 }
 
-/// Nodes are what queues execute and the beginnings and ends of operations, of
-/// all ranks and steps.
+/// A graph of events. Its nodes are the operations that queues execute, and the
+/// starts and ends of communication, of all ranks and steps.
 class Graph {
 public:
   explicit Graph(const program::ProgramT &program)
@@ -59,8 +59,8 @@ public:
             edge(starts[k], others.at(k) + 1);
   }
 
-  /// Two uses of the same memory that no path connects when an ordering is left
-  /// out, or none is; empty if all are connected.
+  /// Two uses of the same memory that no path connects, without the ordering
+  /// `leftOut` if it is given. Empty if all are connected.
   std::string unordered(const LeftOut *leftOut) const {
     for (const Use &use : uses) {
       std::vector<bool> reached = reachedFrom(use.last, leftOut);
@@ -81,14 +81,14 @@ public:
 private:
   struct Edge {
     uint32_t to;
-    std::optional<LeftOut> made; ///< by this ordering
+    std::optional<LeftOut> made; ///< set if this ordering makes the edge
   };
-  /// Bytes that a node, or an operation between two, uses.
+  /// Bytes that a node uses, or that an operation between two nodes uses.
   struct Use {
     uint32_t rank, first, last;
     uint64_t begin, end;
     bool writes;
-    size_t position; ///< among all that its rank runs
+    size_t position; ///< in the order that its rank runs
     uint32_t index;  ///< of the instruction
   };
 
@@ -114,7 +114,7 @@ private:
     uint32_t groupLeft = 0;
     std::map<std::vector<uint32_t>, std::vector<uint32_t>> groupEnds;
     std::vector<uint32_t> groupBegins;
-    std::vector<uint32_t> groupAfter; // what its operations begin after
+    std::vector<uint32_t> groupAfter; // its operations begin after these
 
     auto useOf = [&](uint32_t buffer, uint32_t first, uint32_t last,
                      bool writes, size_t position) {
@@ -174,7 +174,7 @@ private:
         if (instruction.opcode() == Opcode::Wait) {
           edge(began[instruction.target()] + 1, queue,
                LeftOut{rank, index, Ordering::Wait});
-          // From now on it is the queue that knows of them.
+          // From now on the queue orders these uses.
           for (Use use : operation[instruction.target()]) {
             use.first = use.last = queue;
             ofQueue.push_back(use);
@@ -197,7 +197,7 @@ private:
       LeftOut after{rank, index, Ordering::After};
       for (const Use &use : operation[index]) {
         uses.push_back(use);
-        // The last of the queue's is behind all others.
+        // The queue's last use is after all its others.
         for (auto other = ofQueue.rbegin(); other != ofQueue.rend(); ++other)
           if ((use.writes || other->writes) && use.begin < other->end &&
               other->begin < use.end) {
@@ -222,8 +222,8 @@ private:
     }
   }
 
-  /// A recompute reads its piece of what the forward covers, though the
-  /// interpreter orders all of that.
+  /// A recompute reads only its piece of what the forward covers, although the
+  /// interpreter orders all of it.
   void cutToPiece(const Instruction &recompute, std::vector<Use> &own) const {
     program::Range range = pieces.forwardOf(recompute.micro_batch());
     uint64_t cuts = uint64_t(range.count) * recompute.parts();
@@ -239,7 +239,7 @@ private:
       }
   }
 
-  /// The host gets a copy of the sum of the losses behind its wait.
+  /// The host gets a copy of the sum of the losses after its wait.
   void readLoss(const Instruction &waited, const std::vector<Use> &used,
                 uint32_t queue, size_t position) {
     if (waited.opcode() != Opcode::AllReduceStart ||
@@ -249,12 +249,12 @@ private:
     use.first = use.last = queue;
     use.writes = false;
     use.position = position;
-    ++use.index; // its wait, mostly
+    ++use.index; // usually its wait
     uses.push_back(use);
   }
 
-  /// One operation of each of its streams: each part begins after what any part
-  /// begins after.
+  /// Makes the group one operation on each of its streams: each part begins
+  /// after everything that any part begins after.
   void closeGroup(
       std::map<std::vector<uint32_t>, std::vector<uint32_t>> &ends,
       const std::map<std::vector<uint32_t>, std::vector<uint32_t>> &groupEnds,
@@ -348,7 +348,7 @@ private:
   const program::Pieces pieces;
   std::vector<std::vector<Edge>> edges; // by node
   std::vector<Use> uses;
-  // Beginnings, by sender and receiver; by group and member.
+  // Starts of operations, by sender and receiver, or by group and member.
   using Key = std::pair<uint32_t, uint32_t>;
   std::map<Key, std::vector<uint32_t>> sent, received, started;
 };

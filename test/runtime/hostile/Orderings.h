@@ -1,4 +1,4 @@
-//===- Orderings.h - What a forgotten wait does -----------------*- C++ -*-===//
+//===- Orderings.h - The effect of a missing wait ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,15 +15,14 @@
 namespace chimera::runtime::hostile {
 
 struct OrderingCounts {
-  uint32_t orderings = 0; ///< events that operations begin after, and waits
-  uint32_t needed = 0;    ///< without which two uses of memory are not ordered
+  uint32_t orderings = 0; ///< waits, and events that start operations
+  uint32_t needed = 0;    ///< orderings that two uses of memory need
 };
 
-/// Runs a verified program on simulated devices without any one of the
-/// orderings that the interpreter makes, and with all, and holds what is
-/// reported against a graph of its own: a run is reported if and only if some
-/// two uses of memory are connected by no path. Returns what differs, empty if
-/// nothing does.
+/// Runs a verified program on simulated devices with all orderings that the
+/// interpreter makes, and then with each one left out. Compares the reports
+/// with a graph: a run must be reported if and only if no path connects some
+/// two uses of memory. Returns the differences, or an empty string.
 std::string checkOrderings(const program::ProgramT &program,
                            OrderingCounts &counts);
 

@@ -1,4 +1,4 @@
-//===- OrderingsTest.cpp - Each forgotten wait is reported ----------------===//
+//===- OrderingsTest.cpp - Each missing wait is reported ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ void expectReported(ProgramT program) {
   for (const program::Violation &violation : program::verifyProgram(program))
     FAIL() << violation.message;
   EXPECT_EQ(runtime::hostile::checkOrderings(program, counts), "");
-  // Most are needed; a program in which none were would show nothing.
+  // Most are needed. A program in which none is needed would test nothing.
   EXPECT_GT(counts.needed, counts.orderings / 3);
 }
 

@@ -1,4 +1,4 @@
-//===- Peaks.h - States the peaks of a changed program ----------*- C++ -*-===//
+//===- Peaks.h - Corrects the stated peaks of a changed program -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace chimera::runtime::hostile {
 
-/// Makes each worker state the peak that it has, so that a change is not
-/// refused for that. Requires a program that the rules before those of buffers
-/// accept; does nothing where those refuse it.
+/// Makes each worker state its actual peak, so that a change is not refused for
+/// a wrong peak. Requires that the rules before those of buffers accept the
+/// program; otherwise does nothing.
 inline void statePeaks(program::ProgramT &program) {
   program::verify::Report report(program);
   std::vector<program::verify::Footprint> found =

@@ -1,11 +1,11 @@
-//===- Pick.h - What a mutation may change ----------------------*- C++ -*-===//
+//===- Pick.h - Random parts of a program -----------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Parts of a program drawn at random, and lists of those of a kind.
+// Random parts of a program, and lists of all parts of one kind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,14 +49,14 @@ inline std::vector<uint32_t> messagesOf(const program::WorkerT &worker,
   });
 }
 
-/// Moves a cut between two buckets of a gradient, the same on all workers.
+/// Moves the cut between two buckets of a gradient, on all workers alike.
 inline bool moveCut(program::ProgramT &program, Random &random, int64_t bytes) {
   auto of = static_cast<uint32_t>(random.below(program.communicators.size()));
   auto bucket = static_cast<uint32_t>(random.below(3));
   return program::recut(program, of, bucket, random.oneIn(2) ? bytes : -bytes);
 }
 
-/// A channel with messages: its source, destination and posts at both.
+/// A channel with messages: its source, its destination, and the posts at both.
 struct Channel {
   program::WorkerT *source, *destination;
   std::vector<uint32_t> sends, receives;
@@ -77,7 +77,7 @@ inline Channel anyChannel(program::ProgramT &program, Random &random) {
   channel.sends = messagesOf(*channel.source, program::Opcode::PostSend, to);
   channel.receives =
       messagesOf(*channel.destination, program::Opcode::PostRecv, from);
-  // Others may have unmatched them.
+  // Other mutations may have unmatched them.
   size_t both = std::min(channel.sends.size(), channel.receives.size());
   channel.sends.resize(both);
   channel.receives.resize(both);

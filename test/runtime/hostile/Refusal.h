@@ -12,17 +12,17 @@
 
 namespace chimera::runtime::hostile {
 
-/// What becomes of a program that verifyProgram refuses for a deadlock.
+/// The behaviour of a program that verifyProgram refuses for a deadlock.
 struct Refusal {
-  /// Empty if it stops on hosts that wait, as the proof takes them to do, and
-  /// the simulation says at what; else what it did instead.
+  /// Empty if the program stops on hosts that wait, as the proof assumes, and
+  /// the simulation says where. Otherwise its actual behaviour.
   std::string wrong;
-  /// On hosts that do not wait. Where that run ends, the refusal is needless
-  /// for them: what they post may begin before a wait ahead of it has ended.
+  /// The run on hosts that do not wait. If it ends, the refusal is needless for
+  /// them: a posted operation may start before an earlier wait has ended.
   Outcome withoutWaiting;
 };
 
-/// Requires that all accesses of the program stay within its memory.
+/// Requires that all accesses of the program are within its memory.
 Refusal runRefused(const program::ProgramT &program, uint64_t seed,
                    uint64_t steps);
 

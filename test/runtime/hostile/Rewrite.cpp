@@ -61,13 +61,13 @@ bool isPost(const Instruction &instruction) {
 
 std::vector<Touch> touchesOf(const WorkerT &worker,
                              const Instruction &instruction) {
-  // A wait ends what its post began.
+  // A wait ends the operation of its post.
   const Instruction &of = instruction.opcode() == Opcode::Wait
                               ? worker.instructions[instruction.target()]
                               : instruction;
   std::vector<Touch> touches;
   for (uint32_t buffer : program::operandsOf(worker, of))
-    // Using a stash empties it.
+    // A use empties the stash.
     touches.push_back(
         {buffer, program::isStash(worker.buffers[buffer].kind())});
   for (uint32_t buffer : program::resultsOf(worker, of))
@@ -110,8 +110,8 @@ bool hostile::areIndependent(const WorkerT &worker, uint32_t i) {
   if (firstPosts && second.opcode() == first.opcode() &&
       second.target() == first.target())
     return false;
-  // A label counts versions back from the newest; a recompute is one only
-  // behind its forward.
+  // A label counts versions back from the newest. A recompute is only a
+  // recompute after its forward.
   auto isOne = [&](Opcode opcode) {
     return first.opcode() == opcode || second.opcode() == opcode;
   };

@@ -72,7 +72,8 @@ SequentialResult hostile::runSequentially(const program::ProgramT &program,
   return trainSequentially(program, stages, data, steps);
 }
 
-/// All stages' bytes of a model that has tied parameters once.
+/// Adds the second copy of tied parameters to a model's bytes, which have them
+/// once.
 static Memory withTiedCopy(const program::ProgramT &program, Memory model) {
   if (!program.tied)
     return model;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every rank's real interpreter, with exact stages on simulated devices (see
-// runtime/device/simulated). A seed is a run.
+// Runs the real interpreter of every rank, with exact stages on simulated
+// devices (see runtime/device/simulated). A seed determines a run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +24,14 @@ using Memory = std::vector<std::byte>;
 struct RunOptions {
   uint64_t seed = 0;
   uint64_t steps = 3;
-  /// How messages behave; else as the program was proven.
+  /// How messages behave; by default as the program was proven.
   std::optional<program::MessageModel> model = {};
-  /// Whether hosts wait as on a device that executes at once.
+  /// Whether hosts wait, as on a device that executes immediately.
   bool hostsWait = true;
 };
 
-/// A run of each kind: on hosts that wait, with messages as the program was
-/// proven and buffered; on hosts that do not wait.
+/// A run of each mode: on hosts that wait, with messages as the program was
+/// proven and with buffered messages; and on hosts that do not wait.
 inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
   return {
       {.seed = seed, .steps = steps},
@@ -40,13 +40,13 @@ inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
 }
 
 struct Outcome {
-  /// Empty if all ranks ended and every two uses of memory were ordered; else
-  /// what was found, or that nothing could happen any more.
+  /// Empty if all ranks ended and every two uses of memory were ordered.
+  /// Otherwise the violations, or that nothing more can happen.
   std::string failure;
   uint64_t instructions = 0;
   /// How often a host waited for its device within a step.
   uint64_t hostBlocks = 0;
-  /// Of the order in which things happened.
+  /// A hash of the order in which operations ran.
   uint64_t order = 0;
 
   std::vector<std::vector<Loss>> losses; ///< by rank, then step
@@ -55,22 +55,22 @@ struct Outcome {
   std::vector<std::vector<Replica>> gradients; ///< by rank, of the last update
 };
 
-/// Requires a program that verifyProgram accepts under the model, or all of
-/// whose accesses stay within its memory. Never blocks.
+/// Requires a program that verifyProgram accepts under the message model, or
+/// one whose accesses are all within its memory. Never blocks.
 Outcome run(const program::ProgramT &program, const RunOptions &options);
 
-/// The program's description on one device, with the same stages and data.
+/// Runs the same training on one device, with the same stages and data.
 SequentialResult runSequentially(const program::ProgramT &program,
                                  uint64_t steps);
 
-/// What an outcome lacks to be that of one device: the failure, or the first
-/// loss, weight or gradient that differs; empty if nothing does.
+/// The first difference between an outcome and that of one device: the failure,
+/// or a loss, weight or gradient. Empty if they are equal.
 std::string difference(const program::ProgramT &program, const Outcome &outcome,
                        const SequentialResult &expected);
 
-/// Runs the program as chimera-run does, a thread a rank, for as many steps as
-/// `expected` has losses: what differs from that, or why it failed; empty if
-/// nothing does.
+/// Runs the program as chimera-run does, with one thread per rank, for as many
+/// steps as `expected` has losses. Returns the first difference from
+/// `expected`, or why the run failed; empty if they are equal.
 std::string differenceOnThreads(const program::ProgramT &program,
                                 const SequentialResult &expected);
 

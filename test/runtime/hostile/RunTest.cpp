@@ -1,4 +1,4 @@
-//===- RunTest.cpp - Any order that a seed chooses gives equal integers ---===//
+//===- RunTest.cpp - Every order of operations gives equal integers -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -90,7 +90,7 @@ TEST(HostileRun, ThreadsAreHeldAgainstAllOfOneDevice) {
   EXPECT_EQ(hostile::differenceOnThreads(program, other), "other losses");
 }
 
-// Both copies of tied parameters are held against the one that a model has.
+// Both copies of tied parameters are compared with the only copy of the model.
 TEST(HostileRun, TiedParametersAreComparedOnBothStages) {
   for (bool swapped : {false, true}) {
     ProgramT program = program::samplePipeline({.workers = 3});
@@ -126,7 +126,8 @@ TEST(HostileRun, ASeedIsARun) {
 ProgramT bothSendFirst() {
   ProgramT program = program::samplePipeline(
       {.workers = 2, .microBatches = 2, .bidirectional = true});
-  // Worker 0 does; what worker 1 does up to its first send goes to the front.
+  // Worker 0 already does. Move worker 1's instructions up to its first send to
+  // the front.
   uint32_t send = indexOf(program, 1, Opcode::PostSend);
   uint32_t load = send;
   while (worker(program, 1).instructions[load].opcode() != Opcode::Load)
@@ -155,7 +156,7 @@ TEST(HostileRun, ADeadlockIsToldWithEveryRank) {
 
 TEST(HostileRun, ReadingBeforeTheWaitIsReported) {
   ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
-  // The samples wait straight behind the post.
+  // In the samples the wait comes directly after the post.
   uint32_t wait = indexOf(program, 1, Opcode::PostRecv) + 1;
   uint32_t forward = indexOf(program, 1, Opcode::Forward);
   move(program, 1, wait, forward + 1);

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Makes mutants of the files and says which are neither refused nor run to the
-// integers of one device, and which keep their meaning and are refused. Prints
-// how many of each kind were refused by which rule; of those refused how many
-// run to equal integers (needless), or, for a deadlock, end where hosts do not
-// wait (ending). A mutant that crashes or takes more than a minute is named and
-// ends the program.
+// Makes mutants of the files. Names mutants that are neither refused nor run to
+// the integers of one device, and mutants that keep their meaning but are
+// refused. Prints for each kind how many mutants each rule refused, and how
+// many of the refused ones would run to equal integers (needless) or, if
+// refused for a deadlock, would end if hosts do not wait (ending). A mutant
+// that crashes or takes more than a minute is named and ends the program.
 //
 //===----------------------------------------------------------------------===//
 

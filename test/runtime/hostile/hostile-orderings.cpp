@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file without any one of the orderings that the interpreter makes,
-// and holds what the simulation reports against a graph. The last line counts.
+// Runs each file with each ordering of the interpreter left out in turn, and
+// compares the reports of the simulation with a graph. The last line counts.
 //
 //===----------------------------------------------------------------------===//
 

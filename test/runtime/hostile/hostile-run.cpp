@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file under each seed, a third of them in each way that Run.h has,
-// with --threads once more as chimera-run does, and holds losses, weights and
-// gradients against one device. The last line counts; a file and a seed that
-// give anything else are told with what was found. With --models each program
-// is taken under every model of messages: as the proof decides, it runs or
-// stops.
+// Runs each file under each seed, a third of the seeds in each mode of Run.h,
+// and compares losses, weights and gradients with one device. --threads also
+// runs each file as chimera-run does. If a run differs, prints the file, the
+// seed and the difference. With --models each program is run under every
+// message model: it must run or stop as the proof decides. The last line
+// counts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,10 +29,10 @@ using namespace chimera::runtime;
 namespace {
 struct Models {
   uint64_t accepted = 0, refused = 0;
-  uint64_t ending = 0; ///< of the refused, where hosts do not wait
+  uint64_t ending = 0; ///< of the refused, if hosts do not wait
 
-  /// What is wrong with the proof of the program under a model; empty if
-  /// nothing is.
+  /// The error of the proof of the program under a message model, or an empty
+  /// string.
   std::string hold(const program::ProgramT &program, uint64_t seed,
                    const SequentialResult &expected) {
     uint64_t steps = expected.losses.size();

@@ -18,8 +18,8 @@ using namespace chimera;
 using namespace chimera::program;
 
 namespace {
-// weights and state live always; a received value from its post on, its sum in
-// place.
+// Weights and optimizer state are always live. A received value is live from
+// its post on; its sum is in place.
 TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
   WorkerT worker;
   worker.buffers = {{ValueKind::Weights, 0, 100},
@@ -45,7 +45,7 @@ TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
             (std::vector<uint64_t>{150, 158, 158, 162, 154, 154, 154, 150}));
 }
 
-// In samples every buffer holds one value, so the program states the same.
+// In samples every buffer holds one value, so the program states the same peak.
 TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
   for (bool split : {false, true}) {
     ProgramT program =
@@ -64,7 +64,8 @@ TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
   }
 }
 
-// So what counts against a worker's cap is no less than what is allocated.
+// So the bytes that count against a worker's cap are not fewer than the
+// allocated ones.
 TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
   for (ProgramT program :
        {samplePipeline({.bidirectional = true, .tokenBytes = 200}),

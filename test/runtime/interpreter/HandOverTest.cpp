@@ -1,4 +1,4 @@
-//===- HandOverTest.cpp - Memory that may go with its message -------------===//
+//===- HandOverTest.cpp - Messages that can take their memory along -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace chimera::program;
 using runtime::Blocks;
 
 namespace {
-/// A worker's stream, written by hand.
+/// A worker's stream that a test writes.
 struct Stream {
   explicit Stream(std::vector<Buffer> buffers) {
     worker.buffers = std::move(buffers);
@@ -79,7 +79,7 @@ TEST(HandOver, CutsTheArenaWhereNoBufferIs) {
 
 TEST(HandOver, CutsTheArenaWhereAnyValueCanLie) {
   WorkerT worker;
-  // A gradient may begin anywhere, the activation over it may not.
+  // A gradient may start anywhere. The activation, which overlaps it, may not.
   worker.buffers = {{ValueKind::WeightGradient, 68, 100},
                     {ValueKind::Activation, 128, 64}};
   Blocks blocks = runtime::blocksOf(ProgramT(), worker);
@@ -115,7 +115,7 @@ TEST(HandOver, TheNextStepComesAfterALast) {
   uint32_t send = stream.send(0);
   stream.wait(send);
   EXPECT_EQ(stream.of({send}), Verdicts{true});
-  // What else there may be after a section is not known.
+  // It is not known what else follows a section.
   EXPECT_EQ(stream.of({send}, Updates::EachStep), Verdicts{false});
 }
 
@@ -168,7 +168,7 @@ TEST(HandOver, OfTwoSendsOfAValueNoneMayGo) {
 }
 
 TEST(HandOver, ABlockIsOneMessage) {
-  // Another buffer reaches over its end, or takes a part of it.
+  // Another buffer extends beyond its end, or uses a part of it.
   for (Buffer other : {Buffer(ValueKind::Activation, 32, 64),
                        Buffer(ValueKind::Tokens, 0, 8)}) {
     Stream stream({kFirst, other});
@@ -179,7 +179,7 @@ TEST(HandOver, ABlockIsOneMessage) {
     stream.wait(receive);
     EXPECT_EQ(stream.of({send, receive}), (Verdicts{false, false}));
   }
-  // One of another kind in the same place does not matter.
+  // A buffer of another kind at the same place does not matter.
   Stream same({kFirst, Buffer(ValueKind::Gradient, 0, 64)});
   same.write(0);
   uint32_t send = same.send(0);
@@ -208,7 +208,8 @@ TEST(HandOver, StatesAndWhatIsRenamedStay) {
   EXPECT_EQ(state.of({send}), Verdicts{false});
 }
 
-// In samples every buffer holds one value, so all messages may go.
+// In samples every buffer holds one value, so all messages may take their
+// memory along.
 TEST(HandOver, AllMessagesOfSamplesMayGo) {
   ProgramT program =
       samplePipeline({.bidirectional = true, .splitBackward = true});

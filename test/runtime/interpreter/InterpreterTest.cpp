@@ -1,4 +1,4 @@
-//===- InterpreterTest.cpp - What the interpreter tells its channels -----===//
+//===- InterpreterTest.cpp - The interpreter's calls to its channels ------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// A rank on its own: what it sends is lost, what it gets stays as it was.
+/// A rank without others: its messages are lost, and receives leave their
+/// memory unchanged.
 class Alone final : public Channels {
 public:
   Alone(uint32_t self, uint32_t size) : self(self), size(size) {}
@@ -46,7 +47,7 @@ public:
   void abort(const std::string &) override {}
   void computing() override { computes = true; }
 
-  /// What was last said.
+  /// The last value that the interpreter set.
   bool computes = false;
 
 private:
@@ -111,7 +112,7 @@ private:
   const std::function<void()> look;
 };
 
-// Or nothing would move messages meanwhile over MPI.
+// Otherwise nothing would move messages over MPI during the computation.
 TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
   for (bool splitBackward : {false, true}) {
     program::ProgramT program = program::samplePipeline(
@@ -137,8 +138,8 @@ TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
           },
           data, *device, channels, status, {});
       interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
-      // Of 8 micro-batches a forward, a recompute and a backward or its halves,
-      // and an update.
+      // For each of 8 micro-batches a forward, a recompute, and a backward or
+      // its halves; and an update.
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
   }
@@ -149,8 +150,8 @@ struct Growing final : MemoryMeter {
   int64_t bytes = 0;
 };
 
-// A library takes memory when a stage first computes, and keeps it. What grows
-// later is the stashes'.
+// When a stage first computes, a library allocates memory and keeps it. Only
+// later growth counts as stashes.
 TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   std::vector<ReduceGroup> groups = communicationOf(program).groups;
@@ -170,7 +171,7 @@ TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
       },
       data, *device, channels, status, options);
   interpreter.rehearse();
-  EXPECT_EQ(meter.bytes, 1000 + 15 * 10); // both ways of 8 micro-batches
+  EXPECT_EQ(meter.bytes, 1000 + 15 * 10); // both directions of 8 micro-batches
   EXPECT_EQ(interpreter.peakStashBytes(), 0u);
   interpreter.rehearse();
   EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);

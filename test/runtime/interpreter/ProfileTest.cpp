@@ -1,4 +1,4 @@
-//===- ProfileTest.cpp - What a run's time went into ----------------------===//
+//===- ProfileTest.cpp - Profiles of runs ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -49,7 +49,7 @@ TEST(Durations, SampleManyEvenly) {
 }
 
 TEST(Durations, AreMergedByWeight) {
-  // 100,000 of one length are sampled, three of another are not.
+  // The 100,000 equal durations are sampled; the three others are not.
   Durations many, few;
   for (int i = 0; i < 100'000; ++i)
     many.add(7);
@@ -85,7 +85,8 @@ TEST(Profile, CountsActionsAsWholeMicroBatches) {
   EXPECT_EQ(median(Opcode::OptimizerStep), 80);
 }
 
-/// A post is of one message, whatever that has of a micro-batch.
+/// A post counts as one message, whatever part of a micro-batch the message
+/// carries.
 TEST(Profile, CountsPostsAsTheyAre) {
   Profile profile;
   profile.add(action(Opcode::PostSend, 0, 1, 2), nullptr, 200);
@@ -94,7 +95,7 @@ TEST(Profile, CountsPostsAsTheyAre) {
     EXPECT_EQ(durations.total(), key.opcode == Opcode::PostSend ? 200 : 150);
 }
 
-/// The first step warms up; it counts for what no later one does.
+/// The first step warms up. It counts only for actions that no later step has.
 TEST(Profile, LeavesOutTheFirstStep) {
   Profile profile;
   auto forward = action(Opcode::Forward, 0, 1, 1);
@@ -170,7 +171,8 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     for (auto [name, units] : {std::pair("forward", cost.forward()),
                                {"input_gradient", cost.input_gradient()},
                                {"weight_gradient", cost.weight_gradient()}}) {
-      // Both replicas, 8 micro-batches in all, the two later steps.
+      // Both replicas together have 8 micro-batches, in each of the two later
+      // steps.
       EXPECT_EQ(entry[name]["count"], 16) << name;
       EXPECT_GE(entry[name]["min"], units * kUnit) << name;
       EXPECT_LE(entry[name]["min"], entry[name]["median"]) << name;
@@ -184,7 +186,7 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     for (const char *group : {"waits", "posts", "other"})
       for (const auto &[name, durations] : rank[group].items())
         known += durations["total"].get<int64_t>();
-    // 4 micro-batches in each direction pass each of two workers.
+    // In each direction 4 micro-batches pass each of the two workers.
     for (const char *name : {"send_activation", "receive_activation",
                              "send_gradient", "receive_gradient"}) {
       EXPECT_EQ(rank["waits"][name]["count"], 8) << name;
@@ -192,7 +194,7 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     }
     EXPECT_EQ(rank["waits"]["all_reduce_weight_gradient"]["count"], 4);
     EXPECT_EQ(rank["waits"]["all_reduce_loss"]["count"], 2);
-    // What is not an action is a small part of a run that sleeps.
+    // A run that sleeps spends little time outside of actions.
     EXPECT_GT(known, 0);
     EXPECT_LT(known, profile["steps"]["first"].get<int64_t>() +
                          profile["steps"]["later"]["total"].get<int64_t>());
@@ -227,7 +229,7 @@ TEST(Profile, SaysWhatItIsOf) {
     next = stage["layers"][1];
   }
   EXPECT_EQ(next, program::layerCount(model));
-  // Bare stages have none.
+  // Bare stages have no layers.
   json bare = profileOf(program::samplePipeline({.workers = 2}),
                         makeSyntheticStages(/*unitNanoseconds=*/0));
   EXPECT_FALSE(bare.contains("model"));

@@ -1,4 +1,4 @@
-//===- TraceTest.cpp - When each rank did what ----------------------------===//
+//===- TraceTest.cpp - Traces of runs -------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -81,7 +81,7 @@ json traceOf(const program::ProgramT &program, uint64_t steps,
   run.traceSteps = steps;
   std::string document;
   run.onResult = [&](const RunResult &result) {
-    // All ranks have one clock.
+    // All ranks have the same clock.
     EXPECT_FALSE(result.clockError);
     document = formatTrace(program, result.traces, result.clockError);
   };
@@ -117,9 +117,9 @@ TEST(Trace, HasAnEventForEachActionOfTheLastStep) {
   EXPECT_EQ(countOf(trace, "input_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "weight_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "update"), 4u);
-  // Each stage's sum, by each worker, and that of the loss.
+  // The sum of each stage on each worker, and that of the loss.
   EXPECT_EQ(countOf(trace, "wait"), 6u);
-  // 8 activations and 8 gradients: both ends of each wait.
+  // 8 activations and 8 gradients, with a wait at both ends.
   EXPECT_EQ(countOf(trace, "message wait"), 32u);
   EXPECT_EQ(countOf(trace, "message"), 32u);
   for (const auto &[place, spans] : spansOf(trace)) {
@@ -186,7 +186,7 @@ TEST(Trace, NumbersMicroBatchesThroughItsSteps) {
       ++forwards[event["args"]["step"]];
     }
   EXPECT_EQ(forwards, (std::map<int, int>{{0, 8}, {1, 8}}));
-  // More steps than there are: all.
+  // If more steps are requested than there are, the trace has all.
   EXPECT_EQ(traceOf(program, 1000)["otherData"]["steps"], 3);
 }
 
@@ -196,7 +196,7 @@ TEST(Trace, WithoutAFlushHasTheStepInWhichTheLastOneBegan) {
   json trace = traceOf(program, 1);
   EXPECT_EQ(trace["otherData"]["first_step"], 2);
   EXPECT_EQ(trace["otherData"]["steps"], 2);
-  // The last step is whole.
+  // The last step is complete.
   std::map<std::pair<int, int>, int> count;
   for (const json &event : trace["traceEvents"])
     if (event.value("cat", "") == "forward" ||

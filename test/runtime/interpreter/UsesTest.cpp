@@ -1,4 +1,4 @@
-//===- UsesTest.cpp - What an instruction does with buffers ---------------===//
+//===- UsesTest.cpp - How an instruction uses buffers ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

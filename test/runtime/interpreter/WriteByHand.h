@@ -1,4 +1,4 @@
-//===- WriteByHand.h - A stream that a test writes itself -------*- C++ -*-===//
+//===- WriteByHand.h - Instruction streams that tests write -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace chimera::program {
 
-/// Adds an instruction at the end of the stream, all of which is the body, and
-/// returns its index.
+/// Adds an instruction at the end of the stream and returns its index. The
+/// whole stream is the body.
 inline uint32_t append(WorkerT &worker, Opcode opcode, uint32_t target,
                        const std::vector<uint32_t> &operands,
                        const std::vector<uint32_t> &results) {

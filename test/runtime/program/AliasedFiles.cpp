@@ -1,4 +1,4 @@
-//===- AliasedFiles.cpp - Files that refer to one thing often -------------===//
+//===- AliasedFiles.cpp - Files that repeat one object --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-/// A program of nothing but entries that are there so many times.
+/// A program that only has many entries that refer to the same object.
 class Builder {
 public:
   std::vector<std::byte> build() {

@@ -1,4 +1,4 @@
-//===- AliasedFiles.h - Files that refer to one thing often -----*- C++ -*-===//
+//===- AliasedFiles.h - Files that repeat one object ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,9 @@
 
 namespace chimera::program {
 
-/// Bytes of a program file, with a right header, whose list of files names one
-/// text of a megabyte so many times, or whose list of workers, pipelines or
-/// communicators one entry with nothing in it.
+/// The bytes of a program file with a right header. Either its list of files
+/// names one text of a megabyte `times` times, or its list of workers,
+/// pipelines or communicators names one empty entry so often.
 std::vector<std::byte> aliasedText(size_t times);
 std::vector<std::byte> aliasedWorker(size_t times);
 std::vector<std::byte> aliasedPipeline(size_t times);

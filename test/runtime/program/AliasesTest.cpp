@@ -1,11 +1,11 @@
-//===- AliasesTest.cpp - Files that say more than they hold ---------------===//
+//===- AliasesTest.cpp - Files whose content exceeds their size -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Files that no writer of ours makes: their FlatBuffers are built by hand.
+// Files that no writer of chimera makes: their FlatBuffers are built by hand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ struct Shared {
 
 class AliasedFile : public testing::TestWithParam<Shared> {};
 
-// Without a look at them, the last of a text would take 100 GB.
+// Without this check, the last entry of a text would need 100 GB.
 TEST_P(AliasedFile, IsRefused) {
   std::string error;
   EXPECT_FALSE(deserialize(GetParam().make(GetParam().times), error));

@@ -20,7 +20,7 @@ constexpr uint64_t kLossBytes = 8;
 
 using Buffers = std::vector<uint32_t>;
 
-/// A forward and what it left for its backward.
+/// A forward, and the values that it left for its backward.
 struct InFlight {
   uint32_t stash, weights;
   uint16_t age; ///< updates older than the newest when its backward runs
@@ -66,18 +66,18 @@ private:
   struct Message {
     uint32_t buffer, receivePost, sendPost;
   };
-  /// A value's life in the section at hand.
+  /// The lifetime of a value in the present section.
   struct Life {
     uint32_t buffer, first, last;
   };
   struct StageState {
     uint32_t optimizer, gradient, sum;
-    Buffers weights; ///< the places at a section's begin, oldest first
+    Buffers weights; ///< buffers at the start of a section, oldest first
     Buffers stashes; ///< likewise, of the forwards in flight
     std::optional<uint32_t> activation; ///< likewise
-    Buffers versions;                   ///< where they are now, oldest first
+    Buffers versions; ///< buffers that have them now, oldest first
     std::map<uint32_t, InFlight> inFlight;
-    std::map<uint32_t, Message> activations, gradients; ///< that have come
+    std::map<uint32_t, Message> activations, gradients; ///< received
     std::vector<Action> actions;
     Buffers losses;
     size_t next = 0;
@@ -130,8 +130,8 @@ private:
                                   stage.optimizer);
   }
 
-  // Lives, for the peak: what program.fbs calls a value is from its definition
-  // (or the section's begin) to its last use (or the section's end).
+  // Lifetimes, for the peak: a value in the sense of program.fbs lives from its
+  // definition (or the section's start) to its last use (or the section's end).
 
   void define(uint32_t s, uint32_t buffer) {
     stages[s].lives.push_back({buffer, now(s), now(s)});
@@ -147,7 +147,7 @@ private:
     return life == lives.rend() ? nullptr : &*life;
   }
 
-  /// Of the stashes of an input gradient the larger counts.
+  /// Of an input gradient's two stashes, only the larger counts.
   void replaceStash(uint32_t s, uint32_t stash, uint32_t kept) {
     const auto &buffers = worker(s).buffers;
     if (buffers[stash].bytes() <= buffers[kept].bytes())
@@ -269,7 +269,8 @@ private:
                               to, {buffer}, {});
   }
 
-  /// Completes a transfer at both ends; one carried over needs nothing.
+  /// Completes a transfer at both ends. A value that was carried over needs
+  /// nothing.
   uint32_t receive(const Message &message, uint32_t from, uint32_t to) {
     if (message.receivePost != UINT32_MAX) {
       wait(to, message.receivePost);
@@ -293,8 +294,8 @@ private:
       input = receive(stage.activations.at(m), s - 1, s);
       stage.activations.erase(m);
     }
-    // PipeDream reads the newest version, of which there are several at first;
-    // 2BW for all of a step the one before the newest.
+    // PipeDream reads the newest version; at first there are several of them.
+    // 2BW reads, in all of a step, the version before the newest.
     bool isNext = m >= options.microBatches;
     size_t version = stage.versions.size() - 1;
     uint16_t age = 0;
@@ -336,7 +337,7 @@ private:
       stage.hasSum = false;
     if (each && !options.beginsSums)
       zero(s);
-    Buffers before; // what the gradient is added to
+    Buffers before; // the gradient is added to these
     if (std::exchange(stage.hasSum, true))
       before.push_back(stage.gradient);
     Buffers outgoing;
@@ -368,7 +369,8 @@ private:
       update(s, m, 1);
   }
 
-  /// Sums over the copies and takes a step: the oldest version makes room.
+  /// Sums over the copies and updates the weights. The new version replaces the
+  /// oldest.
   void update(uint32_t s, uint32_t first, uint32_t count) {
     StageState &stage = stages[s];
     wait(s, append(s, Opcode::AllReduceStart, ValueKind::WeightGradient, s, 0,
@@ -379,8 +381,8 @@ private:
     std::ranges::rotate(stage.versions, stage.versions.begin() + 1);
   }
 
-  /// No message is in flight between sections: what has not been used yet is
-  /// kept as a value.
+  /// No message is in flight between sections, so values that have not been
+  /// used yet are received and kept.
   void receiveLast(uint32_t s) {
     for (auto &[microBatch, message] : stages[s].activations) {
       receive(message, s - 1, s);
@@ -399,7 +401,8 @@ private:
                        last + 1, stage.losses,
                        {newBuffer(s, ValueKind::Loss, kLossBytes)}));
     }
-    // What goes on, as pairs of where it is and where it shall be.
+    // Values for the next section, as pairs of their new and their present
+    // buffer.
     std::map<uint32_t, uint32_t> sourceOf;
     if (section == Epilogue) {
       sourceOf[stage.weights[0]] = stage.versions.back();
@@ -420,8 +423,8 @@ private:
   void rename(uint32_t s, std::map<uint32_t, uint32_t> sourceOf) {
     for (const auto &[to, from] : sourceOf)
       use(s, from);
-    // A chain of moves becomes a cycle: its first source gets what its last
-    // target has.
+    // Closes a chain of moves to a cycle: its first source gets the content of
+    // its last target.
     std::map<uint32_t, uint32_t> targetOf;
     for (const auto &[to, from] : sourceOf)
       targetOf[from] = to;
@@ -454,7 +457,7 @@ private:
     measure(s);
   }
 
-  /// Raises the peak to that of the section at hand.
+  /// Raises the peak to that of the present section.
   void measure(uint32_t s) {
     WorkerT &stream = worker(s);
     uint32_t size = now(s);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PipeDream and PipeDream-2BW made without the compiler, for tests of the
-// runtime. As in SamplePrograms.h a value has a buffer of its own, but for
-// weights, gradient sums and what crosses a section's end.
+// PipeDream and PipeDream-2BW programs, made without the compiler for tests of
+// the runtime. As in SamplePrograms.h, every value has a buffer of its own,
+// except weights, gradient sums and values that cross the end of a section.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +18,13 @@
 
 namespace chimera::program {
 
-/// One down pipeline with stage s on worker s, which has d = D-1-s forwards
-/// more than backwards behind it: prologue | body | epilogue are
+/// One down pipeline with stage s on worker s. At the start of a body, stage s
+/// has run d = D-1-s more forwards than backwards. Prologue | body | epilogue
+/// are
 ///   forwards 0..d-1 | for each j below N forward j+d, backward j | the rest.
 /// A stage updates its weights after each backward or at the end of the step.
-/// Requires updates other than Flush, at least as many micro-batches as
-/// workers, and of the options only workers, microBatches, splitBackward,
+/// Requires updates other than Flush and at least as many micro-batches as
+/// workers. Uses only the options workers, microBatches, splitBackward,
 /// dataParallel and bytes.
 ProgramT sampleAsynchronous(const SampleOptions &options, Updates updates);
 

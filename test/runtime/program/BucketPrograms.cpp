@@ -16,8 +16,8 @@ namespace chimera::program {
 
 namespace {
 
-/// Cuts the sample's gradients into two buckets each: those of stage 0 into
-/// equal ones.
+/// Cuts each gradient of the sample into two buckets. The two buckets of stage
+/// 0 are equal.
 class Cutter {
 public:
   Cutter(ProgramT &program, uint32_t w)
@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  /// Buffers in the place of `whole`.
+  /// The buffers that replace `whole`.
   std::vector<uint32_t> piecesOf(uint32_t whole) {
     Buffer place = stream.buffers[whole];
     uint64_t first = (place.bytes() / 2 + 7) / 8 * 8;
@@ -56,14 +56,14 @@ private:
     return made;
   }
 
-  /// Returns the last start's index.
+  /// Returns the index of the last start.
   uint32_t cut(uint32_t i) {
     const Instruction start = stream.instructions[i];
     uint32_t whole = operand(program, w, start, 0);
     uint32_t sum = operand(program, w, start, 1);
     std::vector<uint32_t> given = piecesOf(whole), sums = piecesOf(sum);
     Instruction label = start;
-    // Pipeline 0 goes down: its stage s is on worker s.
+    // Pipeline 0 runs down: its stage s is on worker s.
     label.mutate_pipeline(start.stage() == w ? 0 : 1);
     Instruction starts[2];
     for (uint32_t k : {0u, 1u}) {
@@ -92,7 +92,7 @@ private:
   WorkerT &stream;
 };
 
-/// The buffers of one worker in which two neighbouring buckets are.
+/// The buffers of one worker that hold two neighbouring buckets.
 class Recutter {
 public:
   Recutter(WorkerT &worker, uint32_t communicator, uint32_t number)
@@ -102,7 +102,8 @@ public:
         note(each, first);
       else if (isStart(each, communicator, number + 1))
         note(each, second);
-    // Of tied parameters a sum may go to another replica of the worker.
+    // The sum of tied parameters may be copied to another replica of the
+    // worker.
     for (const Instruction &each : worker.instructions)
       if (each.opcode() == Opcode::Copy)
         for (std::set<uint32_t> *bucket : {&first, &second})
@@ -125,8 +126,8 @@ public:
     return true;
   }
 
-  /// Whether nothing but these buckets is ever in the buffers. What splits and
-  /// joins see is reduced, so that starts and copies tell.
+  /// Whether these buffers never hold anything else. The pieces of splits and
+  /// joins are all reduced, so checking starts and copies is enough.
   bool areAlone(uint32_t communicator, uint32_t bucket) const {
     for (const Instruction &each : worker.instructions) {
       if (each.opcode() == Opcode::Split || each.opcode() == Opcode::Join)

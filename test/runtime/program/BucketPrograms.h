@@ -12,15 +12,16 @@
 
 namespace chimera::program {
 
-/// The sample with each gradient in two buckets, those of stage 0 equal ones.
+/// The sample with each gradient in two buckets, which are equal for stage 0.
 /// Requires that each worker has at most one replica of a stage.
 ProgramT sampleInBuckets(const SampleOptions &options);
 
-/// Cuts the gradients that a communicator sums `bytes` later (earlier, if
-/// negative) between `bucket` and the next: on every worker, in every buffer in
-/// which these two pieces are. Peaks stay as stated. False, and nothing
-/// changed, where it sums none in so many buckets, where a bucket would have
-/// nothing left, and where another value is in one of the buffers too.
+/// Moves the cut between `bucket` and the next one by `bytes` (earlier, if
+/// negative), in the gradients that a communicator sums: on every worker, in
+/// every buffer that holds one of these two buckets. Stated peaks do not
+/// change. Returns false and changes nothing if the communicator has no
+/// gradients in so many buckets, if a bucket would become empty, or if one of
+/// the buffers also holds another value.
 bool recut(ProgramT &program, uint32_t communicator, uint32_t bucket,
            int64_t bytes);
 

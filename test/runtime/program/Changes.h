@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For tests that break a valid program in one place.
+// Helpers for tests that break a valid program in one place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,8 @@ inline Instruction &find(ProgramT &program, uint32_t w, Opcode opcode,
   return worker(program, w).instructions[indexOf(program, w, opcode, skip)];
 }
 
-/// Operand (then result) `k` of an instruction.
+/// Operand `k` of an instruction, or a result if `k` is not less than the
+/// number of operands.
 inline uint32_t &operand(ProgramT &program, uint32_t w,
                          const Instruction &instruction, uint32_t k) {
   return worker(program, w).operands[instruction.first_operand() + k];
@@ -51,7 +52,7 @@ inline Buffer &bufferOf(ProgramT &program, uint32_t w,
   return worker(program, w).buffers[operand(program, w, instruction, k)];
 }
 
-/// Some buffer of `kind` on worker `w`.
+/// The first buffer of `kind` on worker `w` after `skip` others.
 inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
                            uint32_t skip = 0) {
   std::vector<Buffer> &buffers = worker(program, w).buffers;
@@ -62,7 +63,7 @@ inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
   return 0;
 }
 
-/// `instruction` with entries of its own in the pool.
+/// A copy of `instruction` with entries of its own in the operand pool.
 inline Instruction withOwnOperands(WorkerT &worker, Instruction instruction) {
   auto first = static_cast<uint32_t>(worker.operands.size());
   for (uint32_t k = 0; k < instruction.operands() + instruction.results(); ++k)
@@ -71,7 +72,7 @@ inline Instruction withOwnOperands(WorkerT &worker, Instruction instruction) {
   return instruction;
 }
 
-/// Puts an instruction before `index`, with operands of its own.
+/// Inserts an instruction before `index`, with operands of its own.
 inline void insert(ProgramT &program, uint32_t w, uint32_t index,
                    Instruction instruction) {
   WorkerT &stream = worker(program, w);
@@ -83,7 +84,7 @@ inline void insert(ProgramT &program, uint32_t w, uint32_t index,
   ++stream.body_end;
 }
 
-/// Takes an instruction away and puts it before the one that was at `to`.
+/// Moves an instruction before the one that was at `to`.
 inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
   std::vector<Instruction> &stream = worker(program, w).instructions;
   std::vector<uint32_t> order(stream.size());
@@ -102,8 +103,8 @@ inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
   stream = std::move(moved);
 }
 
-/// Gives all stages the weights and states of stage 0, the smallest: then sizes
-/// no longer tell their values apart. Peaks stay as stated.
+/// Gives all stages the weights and states of stage 0, the smallest, so that
+/// sizes no longer distinguish their values. Stated peaks do not change.
 inline void makeStagesAlike(ProgramT &program) {
   const Stage first = program.stages[0];
   for (Stage &stage : program.stages) {

@@ -1,4 +1,4 @@
-//===- ElsewhereTest.cpp - Another place for a file that has none ---------===//
+//===- ElsewhereTest.cpp - Another path for a file that cannot be written -===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace chimera::program;
 namespace fs = std::filesystem;
 
 namespace {
-/// In a folder of its own, with another for temporary files.
+/// A test in a folder of its own, with another folder for temporary files.
 class ElsewhereTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -76,7 +76,7 @@ TEST_F(ElsewhereTest, IsNoNameThatIsTaken) {
   std::vector<std::string> asked;
   std::string written = writeElsewhere("w", [&](const std::string &path) {
     asked.push_back(path);
-    // Another run writes the same.
+    // Another run writes the same file.
     std::ofstream(path) << "text";
     return asked.size() == 2;
   });

@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kHeader = 32;
 
-/// A program in which no field has its default, as far as bytes are concerned.
+/// A program in which no field has its default value (as far as bytes are
+/// concerned).
 ProgramT fullProgram() {
   ProgramT program = samplePipeline({.workers = 4,
                                      .microBatches = 4,
@@ -47,7 +48,7 @@ std::string refusalOf(std::span<const std::byte> bytes) {
   return error;
 }
 
-/// A folder of its own that goes with the test.
+/// A folder that is removed after the test.
 class File : public testing::Test {
 protected:
   void SetUp() override {
@@ -85,7 +86,7 @@ TEST_F(File, RoundTripKeepsEveryField) {
     std::vector<std::byte> bytes = serialize(program);
     std::optional<ProgramT> again = deserialize(bytes, error);
     ASSERT_TRUE(again) << error;
-    // The dump spells out every field by hand, so it would miss none that the
+    // The dump names every field explicitly, so it shows a field that the
     // serializer loses.
     EXPECT_EQ(dumpJson(*again), dumpJson(program));
     EXPECT_EQ(serialize(*again), bytes);
@@ -173,7 +174,7 @@ TEST_F(File, EveryFlippedByteIsRefused) {
   std::mt19937 random(7);
   for (int round = 0; round < 5000; ++round) {
     size_t at = random() % bytes.size();
-    // Any minor version is fine.
+    // Any minor version is accepted.
     if (at >= 12 && at < 16)
       continue;
     auto change = std::byte(1 + random() % 255);
@@ -220,7 +221,7 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   ProgramT program = fullProgram();
   std::string writeError, readFault;
-  // Of what cannot be written the reader would wait for ever.
+  // If the program cannot be written, the reader would wait for ever.
   ASSERT_TRUE(serializeFile(program, folder / "file", writeError))
       << writeError;
   bool written = false;
@@ -234,14 +235,14 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   EXPECT_TRUE(fs::is_fifo(path));
 }
 
-/// What reading says of a pipe that holds `bytes` and is not closed.
+/// The error of reading a pipe that contains `bytes` and is not closed.
 std::string errorOfOpenPipe(std::span<const std::byte> bytes) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   EXPECT_EQ(::write(ends[1], bytes.data(), bytes.size()),
             static_cast<ssize_t>(bytes.size()));
   std::string path = "/dev/fd/" + std::to_string(ends[0]), error;
-  // It does not wait for the rest: the test would hang.
+  // The reader must not wait for more: the test would hang.
   EXPECT_FALSE(deserializeFile(path, error).has_value());
   ::close(ends[0]);
   ::close(ends[1]);
@@ -253,7 +254,7 @@ TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
   EXPECT_TRUE(contains(errorOfOpenPipe(foreign), "not a chimera program"));
   std::vector<std::byte> bytes =
       serialize(samplePipeline({.workers = 1, .microBatches = 1}));
-  ASSERT_LT(bytes.size(), 60000u); // a pipe has room for it
+  ASSERT_LT(bytes.size(), 60000u); // it fits into a pipe
   bytes.push_back(std::byte(0));
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "appended"));
   bytes[8] = std::byte(7);
@@ -266,15 +267,15 @@ TEST_F(File, EndlessFileIsRefused) {
             "\"CHIMERA\\n\"): chimera-compile writes one");
 }
 
-/// A list of structs of 64 bits that begins at 4 mod 8.
+/// A list of 64-bit structs that starts at 4 mod 8.
 TEST_F(File, MisalignedListIsRefused) {
   ProgramT program = samplePipeline({.workers = 1, .microBatches = 1});
   std::vector<std::byte> bytes = serialize(program);
   std::vector<std::byte> payload(bytes.begin() + kHeader, bytes.end());
   const auto *content = flatbuffers::GetRoot<Program>(payload.data());
   const auto *begin = reinterpret_cast<const uint8_t *>(payload.data());
-  // Points a worker's list of buffers to what lies 4 bytes on, where the first
-  // 32 bits of the list become its length.
+  // Makes a worker's list of buffers start 4 bytes later. The first 32 bits of
+  // the list become its length.
   const Worker *worker = content->workers()->Get(0);
   auto at = static_cast<size_t>(
       reinterpret_cast<const uint8_t *>(worker->buffers()) - begin);
@@ -287,7 +288,7 @@ TEST_F(File, MisalignedListIsRefused) {
   std::memcpy(payload.data() + field, &offset, 4);
   std::memcpy(payload.data() + at + 4, &one, 4);
   EXPECT_TRUE(contains(refusalOf(framed(payload)), "malformed"));
-  // Nor do bytes that lie out of place themselves make a difference.
+  // It makes no difference if the bytes of the file are misaligned, too.
   std::vector<std::byte> whole = framed(payload), moved(whole.size() + 4);
   std::copy(whole.begin(), whole.end(), moved.begin() + 4);
   EXPECT_TRUE(contains(refusalOf(std::span(moved).subspan(4)), "malformed"));

@@ -16,7 +16,7 @@ namespace chimera::program {
 
 namespace {
 
-/// A buffer of a loss, which is added where there is none.
+/// A buffer of a loss, added if there is none.
 uint32_t lossOf(WorkerT &worker) {
   auto loss = std::ranges::find(worker.buffers, ValueKind::Loss, &Buffer::kind);
   if (loss == worker.buffers.end()) {
@@ -26,7 +26,7 @@ uint32_t lossOf(WorkerT &worker) {
   return static_cast<uint32_t>(loss - worker.buffers.begin());
 }
 
-/// A worker without stages that holds a loss.
+/// A worker without stages that has a loss.
 WorkerT &addWorker(ProgramT &program) {
   WorkerT &worker = *program.workers.emplace_back(std::make_unique<WorkerT>());
   worker.peak_bytes = worker.buffers[lossOf(worker)].bytes();
@@ -99,8 +99,8 @@ ProgramT longCycle(uint32_t workers) {
 
 ProgramT manyWaiters(uint32_t workers) {
   ProgramT program = manyMembers(workers);
-  // Before all else, each of the last half waits for a message that one of the
-  // first half sends after all else. So those wait in the all-reduce.
+  // Each worker of the last half first waits for a message that a worker of the
+  // first half sends at the end. So the first half waits in the all-reduce.
   for (uint32_t w = 0; w < workers / 2; ++w) {
     uint32_t other = workers - 1 - w;
     postAndWait(*program.workers[w], Opcode::PostSend, other);
@@ -119,7 +119,7 @@ ProgramT crossedCycles(uint32_t workers) {
   ProgramT program = samplePipeline(
       {.workers = workers, .microBatches = 1, .idlePipelines = 2});
   // All-reduce s has members s, s+1 and s+2. Worker s starts it before its two
-  // others and waits for it there.
+  // other all-reduces and immediately waits for it.
   for (uint32_t w = 0; w < workers; ++w) {
     const std::vector<Instruction> &stream = program.workers[w]->instructions;
     auto firstThat = [&](auto &&is) {

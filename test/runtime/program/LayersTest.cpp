@@ -1,12 +1,12 @@
-//===- LayersTest.cpp - What a model's layers hold and cost ---------------===//
+//===- LayersTest.cpp - Parameters, bytes and costs of a model's layers ---===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The stash bytes are held against measurements in
-// test/runtime/stage/torch/StashTest.cpp.
+// test/runtime/stage/torch/StashTest.cpp compares the stash bytes with
+// measurements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ TEST(LayersTest, countsTheParametersOfGpt2) {
   model.width = 768;
   model.context = 1024;
   model.vocabulary = 50257;
-  // GPT-2's published count, with a tied head.
+  // GPT-2's published number of parameters, with a tied head.
   constexpr int64_t kTied = 124439808;
   EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied + 50257 * 768);
   model.tied = true;
@@ -67,8 +67,8 @@ TEST(LayersTest, namesAreUniqueInALayer) {
   }
 }
 
-// What stages hold of a model, whatever its sizes: each layer's parameters in
-// order, and a tied matrix once where one stage has both of its uses.
+// The layout of stages, whatever the model's sizes: each layer's parameters in
+// order, and a tied matrix once if one stage has both of its uses.
 TEST(LayersTest, laysStagesOut) {
   for (bool tied : {false, true})
     for (uint32_t vocabulary : {1, 7, 256}) {
@@ -118,7 +118,8 @@ TEST(LayersTest, findsTiedParameters) {
         ASSERT_TRUE(tied);
         const uint64_t e = bytesOf(types.weights);
         EXPECT_EQ(tied->bytes(), vocabulary * 3 * e);
-        // The first parameter of the first stage, the last of the last.
+        // The first parameter of the first stage, and the last of the last
+        // stage.
         EXPECT_EQ(tied->first_offset(), 0u);
         std::vector<StageParameter> last =
             stageParameters(model, 6 - lastCount, lastCount);
@@ -126,11 +127,11 @@ TEST(LayersTest, findsTiedParameters) {
         EXPECT_EQ(tied->last_offset() + tied->bytes(),
                   parameterCount(model, 6 - lastCount, lastCount) * e);
       }
-  // A head alone: its norm's two parameters are before it.
+  // A stage with the head only: the two parameters of its norm come first.
   ModelT model = small();
   model.tied = true;
   EXPECT_EQ(tiedParameters(model, kFloat64, 1)->last_offset(), 2u * 128 * 8);
-  // One stage holds it once.
+  // A single stage has it only once.
   EXPECT_FALSE(tiedParameters(model, kFloat64, layerCount(model)));
 }
 
@@ -178,7 +179,7 @@ TEST(LayersTest, costsFollowTheModel) {
   EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
   EXPECT_EQ(block.inputGradientFlops, block.forwardFlops);
   EXPECT_EQ(block.weightGradientFlops, block.forwardFlops);
-  // All blocks are alike, and twice the rows cost twice.
+  // All blocks are equal, and twice the rows cost twice as much.
   EXPECT_EQ(layerCost(model, kFloat32, 8, 4).stashBytes, block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat32, 16, 1).stashBytes, 2 * block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat64, 8, 1).stashBytes, 2 * block.stashBytes);
@@ -197,7 +198,8 @@ TEST(LayersTest, halvesActivationsOfBFloat16) {
   const ModelT model = small();
   EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3, 1),
             boundaryBytes(model, kFloat32, 3, 1));
-  // All but statistics, tokens and what is between logits and loss.
+  // Everything is half as large, except statistics, tokens and the values
+  // between logits and loss.
   const LayerCost half = layerCost(model, kMixed, 8, 1),
                   whole = layerCost(model, kFloat32, 8, 1);
   EXPECT_EQ(half.forwardFlops, whole.forwardFlops);

@@ -1,4 +1,4 @@
-//===- ModelSizesTest.cpp - Which model a measurement is of ---------------===//
+//===- ModelSizesTest.cpp - Identifies the model of a measurement ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,7 +35,7 @@ ModelT exported() {
   return model;
 }
 
-/// Of 2 tokens a sample.
+/// A sample has 2 tokens.
 TEST(ModelSizes, OfAPackageAreItsParametersAndASample) {
   EXPECT_EQ(sizesOf(exported()),
             R"({"architecture":"exported","layers":3,"parameters":[15,3,3],)"

@@ -1,4 +1,4 @@
-//===- OutputTest.cpp - Files written whole -------------------------------===//
+//===- OutputTest.cpp - Files that are written completely or not at all ---===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,7 +45,7 @@ protected:
     return std::distance(fs::directory_iterator(folder), {});
   }
 
-  /// The names that files of the folder get while `action` runs.
+  /// The names that files in the folder get while `action` runs.
   template <typename Action>
   std::vector<std::string> namesGivenBy(Action action) {
     int watch = ::inotify_init1(IN_NONBLOCK);
@@ -79,7 +79,7 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(files(), 1u);
 }
 
-// Whenever the process is killed, then, nothing is left but under that name.
+// So a process that is killed leaves no file under another name.
 TEST_F(OutputTest, givesANewFileNoOtherName) {
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
@@ -97,7 +97,8 @@ TEST_F(OutputTest, givesWhatReplacesAnotherOneNameBefore) {
 }
 
 TEST_F(OutputTest, removesWhatKilledProcessesHaveLeft) {
-  // Those of other names are another's, and that of a living one is locked.
+  // Files with other names belong to others, and the file of a live process is
+  // locked.
   std::vector<std::string> kept = {"f.1.2.tmp.1", "f.1.tmp",  "f..2.tmp",
                                    "f.1..tmp",    "f.tmp",    "f.1.2.3.tmp",
                                    "f.a.2.tmp",   "g.1.2.tmp"};
@@ -156,7 +157,7 @@ TEST_F(OutputTest, leavesNothingOfWhatIsNotWanted) {
   ASSERT_TRUE(write(path, "good"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   std::string text = "bad";
-  // Nobody reads the pipe: opening it would wait for ever.
+  // Nobody reads the pipe, so opening it would wait for ever.
   for (const char *name : {"f", "new", "pipe"})
     EXPECT_FALSE(writeWhole(folder / name, {std::as_bytes(std::span(text))},
                             error,

@@ -190,7 +190,7 @@ const Fault kFaults[] = {
      }},
     {"weightBefore", "layer 1: expected a weight in the last layer alone",
      [](PackageT &p) {
-       // Of no labels, for there are none.
+       // The weight uses no labels, because there are none.
        for (size_t i : {0, 1}) {
          auto &weight = p.kinds[1]->graphs[i]->weight;
          weight = std::move(weighedPackage()->kinds[2]->graphs[i]->weight);
@@ -293,7 +293,7 @@ TEST(PackageTest, isAModelOfItsLayers) {
   EXPECT_EQ(inputFields(model).at(0).name, "tokens");
   EXPECT_EQ(labelFields(model).at(0).shape, std::vector<int64_t>{2});
   EXPECT_EQ(sampleBytes(labelFields(model)), 16);
-  // The embedding keeps its tokens, the others their inputs.
+  // The embedding saves its tokens, the other layers their inputs.
   EXPECT_EQ(layerCost(model, types, 4, 0).stashBytes, 4 * 2 * 8);
   EXPECT_EQ(layerCost(model, types, 2, 1).stashBytes, 2 * 2 * 3 * 8);
   EXPECT_EQ(layerCost(model, types, 2, 1).forwardFlops, 20);

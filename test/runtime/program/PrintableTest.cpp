@@ -27,7 +27,7 @@ TEST(Printable, WritesControlCharactersAsTheirBytes) {
       {"\x1b[2J", "\\x1b[2J"},
       {"a\nb\t\x7f", "a\\x0ab\\x09\\x7f"},
       {std::string_view("\0", 1), "\\x00"},
-      // C1, a line separator, a switch of direction: also UTF-8.
+      // C1 controls, a line separator, changes of direction: also in UTF-8.
       {"\u009b1m", "\\xc2\\x9b1m"},
       {"\u2028", "\\xe2\\x80\\xa8"},
       {"\u202e", "\\xe2\\x80\\xae"},
@@ -49,8 +49,8 @@ TEST(Printable, WritesWhatIsNoUtf8AsBytes) {
       {"\xc0\xaf", "\\xc0\\xaf"},                   // too long for '/'
       {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},          // likewise
       {"\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf"}, // likewise
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          // half of a pair
-      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, // behind the last
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          // half of a surrogate pair
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, // after the last code point
   };
   for (const auto &[text, expected] : cases) {
     EXPECT_FALSE(isPrintable(text));

@@ -23,7 +23,7 @@ TEST(Program, CountsInWords) {
   EXPECT_EQ(counted(12, "copy"), "12 copies");
 }
 
-/// The descriptions of a worker's stream.
+/// The descriptions of the instructions of a worker's stream.
 std::vector<std::string> stream(const ProgramT &program, uint32_t worker) {
   std::vector<std::string> lines;
   for (uint32_t i = 0; i < program.workers[worker]->instructions.size(); ++i)

@@ -34,7 +34,7 @@ TEST(Room, IsMissingForMoreThanTheDiskHas) {
   EXPECT_NE(checkRoom({{path, UINT64_MAX}}), "");
 }
 
-// Two files that each fit, but not both.
+// Two files, each of which fits alone.
 TEST(Room, IsThatForAllFilesOfADisk) {
   struct statvfs has;
   ASSERT_EQ(::statvfs(folder.c_str(), &has), 0);

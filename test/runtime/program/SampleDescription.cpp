@@ -1,4 +1,4 @@
-//===- SampleDescription.cpp - Samples but for instructions ---------------===//
+//===- SampleDescription.cpp - Samples without instructions ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- SampleDescription.h - Samples but for instructions -------*- C++ -*-===//
+//===- SampleDescription.h - Samples without instructions -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,13 @@
 
 namespace chimera::program {
 
-/// Of each pipeline.
+/// The number of stages of each pipeline.
 inline uint32_t stagesOf(const SampleOptions &options) {
   return options.stages ? options.stages : options.workers;
 }
 
-/// A sample without what its workers do: its stages, pipelines and model, and
-/// as many workers without instructions. If it is of a model, it sets the sizes
-/// in the options to the model's.
+/// A sample without instructions: its stages, pipelines, model and workers. If
+/// it has a model, the sizes in the options are set to the model's.
 ProgramT describeSample(SampleOptions &options);
 
 } // namespace chimera::program

@@ -112,7 +112,7 @@ std::unique_ptr<LayerGraphsT> embedding(uint32_t samples) {
   return made;
 }
 
-/// The gradients of a product with a parameter: values 0 parameter, 1 input, 2
+/// The gradients of a product with a parameter. Values: 0 parameter, 1 input, 2
 /// output gradient, 3 input gradient, 5 weight gradient.
 std::unique_ptr<GraphT> backwardOfProduct() {
   return graph(6,
@@ -149,7 +149,7 @@ std::unique_ptr<LayerGraphsT> loss(uint32_t samples) {
                         {{3, 0, Role::Output}},
                         call("aten::mul", "Tensor", 2, value(1), value(0)),
                         call("aten::sum", "", 3, value(2), none()));
-  // The gradient of a sum is one number.
+  // The gradient of a sum is a single number.
   made->backward = backwardOfProduct();
   made->backward->values = 7;
   made->backward->outputs[0].mutate_value(6);
@@ -203,7 +203,7 @@ std::unique_ptr<PackageT> packageOfTwoTerms() {
   package->labels.push_back(kLossScales);
   for (auto &graphs : package->kinds[2]->graphs) {
     graphs->labels.push_back(shape(TensorType::Float64, {graphs->samples, 2}));
-    // As many as there are labels, and what these are together.
+    // The first weight is the number of labels, the second their sum.
     graphs->weight->values = 4;
     graphs->weight->calls.push_back(
         call("aten::eq", "Tensor", 2, value(0), value(0)));

@@ -18,15 +18,16 @@ namespace chimera::program {
 ///   layer 1   y = x * scale                      scale [3]
 ///   layer 2   loss = the sum of y * factors      factors [3], labels unused
 ///
-/// Layers 1 and 2 keep their inputs; the input gradients of both are products
-/// with their parameters.
+/// Layers 1 and 2 save their inputs. Both input gradients are products with the
+/// parameters.
 std::unique_ptr<PackageT> samplePackage();
 
-/// The same, where a micro-batch weighs what its labels add up to.
+/// The same package, in which the weight of a micro-batch is the sum of its
+/// labels.
 std::unique_ptr<PackageT> weighedPackage();
 
-/// The same with a second term: the first weighs as many labels as there are,
-/// the second what they add up to. The loss does not look at its scales.
+/// The same package with a second loss term. The first term's weight is the
+/// number of labels, the second's their sum. The loss does not use its scales.
 std::unique_ptr<PackageT> packageOfTwoTerms();
 
 } // namespace chimera::program

@@ -19,8 +19,8 @@ namespace chimera::program {
 
 namespace {
 
-/// What an action covers: micro-batches (where it has any) or a part of one, on
-/// a stage of a pipeline.
+/// What an action covers, on a stage of a pipeline: micro-batches (if it has
+/// any) or a part of one.
 struct Place {
   uint32_t pipeline;
   uint32_t stage;
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  /// The k-th forward of each pipeline after the (k-1)-th.
+  /// Runs the k-th forward of each pipeline after the (k-1)-th.
   void walkForwards() {
     uint32_t step = options.doubledForwards ? 2 : 1;
     for (uint32_t k = 0; k < options.microBatches; k += step)
@@ -75,8 +75,8 @@ private:
       }
   }
 
-  /// The backwards of the k-th micro-batch of each pipeline after those of the
-  /// (k-1)-th.
+  /// Runs the backwards of the k-th micro-batch of each pipeline after those of
+  /// the (k-1)-th.
   void walkBackwards() {
     uint32_t parts = options.backwardParts;
     for (uint32_t k = 0; k < options.microBatches; ++k)
@@ -162,15 +162,15 @@ private:
     return buffer;
   }
 
-  /// A message in flight: posted right after the value's producer, the receive
-  /// next to the send.
+  /// A message in flight. The send is posted directly after the action that
+  /// makes the value, and the receive next to the send.
   struct Message {
     uint32_t source, sendPost;
     uint32_t destination, receivePost;
-    uint32_t buffer; ///< where the receiver has it
+    uint32_t buffer; ///< of the receiver
   };
 
-  /// Hands `buffer`, made by `from`, to `to`.
+  /// Sends `buffer`, made by `from`, to `to`.
   void produce(ValueKind kind, Place from, Place to, uint32_t buffer) {
     Message &message = messages[{kind, to}];
     message.source = workerOf(from);
@@ -246,7 +246,7 @@ private:
       release(ValueKind::Activation, place);
   }
 
-  /// Bytes of what crosses the boundary for what `place` covers.
+  /// The boundary bytes of what `place` covers.
   uint64_t boundaryBytes(Place place) const {
     return options.boundaryBytes * place.count / place.parts;
   }
@@ -262,7 +262,7 @@ private:
                                       : consume(ValueKind::Gradient, place);
     uint32_t weights = weightsOf[replica];
     uint32_t sum = gradientOf[replica];
-    Buffers before; // what the gradient is added to
+    Buffers before; // the gradient is added to these
     if (notBegun.erase(replica) == 0)
       before.push_back(sum);
     if (auto inputs = inputsOf.find(place); inputs != inputsOf.end()) {
@@ -305,8 +305,8 @@ private:
     uint32_t index, sum;
   };
 
-  /// Adds a communicator and its start on every member. `given` holds each
-  /// contribution's buffer.
+  /// Adds a communicator and its start on every member. `given` has the buffer
+  /// of each contribution.
   std::map<uint32_t, Start> reduce(ValueKind kind, uint32_t stage,
                                    uint64_t bytes,
                                    const std::vector<Contribution> &summands,
@@ -368,9 +368,9 @@ private:
              start.index, {}, {});
   }
 
-  /// Sections and memory. Every buffer holds one value, so it is live from the
-  /// first instruction that names it to the last, waits included; of the
-  /// stashes of an input gradient the larger.
+  /// Sets sections and memory. Every buffer has one value, so it is live from
+  /// the first instruction that names it to the last, including waits. Of an
+  /// input gradient's two stashes, only the larger counts.
   static void finish(WorkerT &worker) {
     worker.body_begin = 0;
     worker.body_end = static_cast<uint32_t>(worker.instructions.size());

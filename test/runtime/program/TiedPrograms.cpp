@@ -14,7 +14,8 @@ namespace {
 
 using Buffers = std::vector<uint32_t>;
 
-/// Rewrites how one worker reduces the gradients of first and last stage.
+/// Rewrites how one worker reduces the gradients of the first and the last
+/// stage.
 class Tier {
 public:
   Tier(ProgramT &program, uint32_t w)
@@ -25,7 +26,7 @@ public:
     if (ends.empty())
       return;
     startTied();
-    // Stage 0 is waited for first.
+    // Stage 0 is awaited first.
     for (uint32_t stage : {0u, lastStage()})
       for (const End &end : ends)
         if (end.label.stage() == stage)
@@ -33,11 +34,11 @@ public:
   }
 
 private:
-  /// A replica of first or last stage: the gradient and the sum, and which
-  /// pieces of both are tied.
+  /// A replica of the first or the last stage: the gradient, the sum, and which
+  /// of their pieces are tied.
   struct End {
     Instruction label;
-    uint32_t start; ///< index of the rest's all-reduce
+    uint32_t start; ///< index of the all-reduce of the rest
     uint32_t sum;
     Buffers ofGradient, ofSum;
     size_t tied; ///< which of the two pieces
@@ -70,7 +71,7 @@ private:
     return made;
   }
 
-  /// Two buffers in the place of `whole`.
+  /// The two buffers that replace `whole`.
   Buffers piecesOf(uint32_t whole, uint64_t cut) {
     Buffer place = stream.buffers[whole];
     auto next = static_cast<uint32_t>(stream.buffers.size());
@@ -111,7 +112,8 @@ private:
     });
   }
 
-  /// Whose gradient a buffer holds, by the instruction that zeroes it.
+  /// The pipeline whose gradient a buffer has, found by the instruction that
+  /// zeroes it.
   uint16_t pipelineOf(uint32_t gradient) const {
     for (const Instruction &each : stream.instructions)
       if (each.opcode() == Opcode::ZeroGradient &&
@@ -120,7 +122,7 @@ private:
     return 0;
   }
 
-  /// After the others.
+  /// Starts the all-reduce of the tied pieces after the others.
   void startTied() {
     for (const End &end : ends)
       tiedStart = std::max(tiedStart, end.start + 1);

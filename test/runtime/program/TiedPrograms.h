@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The samples of SamplePrograms.h with parameters that first and last stage
-// both hold.
+// The samples of SamplePrograms.h with parameters that the first and the last
+// stage both have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +18,17 @@
 namespace chimera::program {
 
 /// The first `bytes` of the first stage's weights are the last ones of the last
-/// stage's, or, `swapped`, the last ones are the first. On each worker with
+/// stage's weights or, if `swapped`, the other way round. On each worker with
 /// such a stage:
 ///
-///   split, for each of them; all-reduce of the rest, in the place of the whole
-///   sum, for each; one all-reduce of what is tied, into the place of the
-///   first; where there is a second, copy there; join, for each; the updates.
+///   1. for each of these stages, a split of the gradient;
+///   2. for each, an all-reduce of the rest, at the place of the whole sum;
+///   3. one all-reduce of the tied pieces, into that of the first such stage;
+///   4. if there is a second such stage, a copy to it;
+///   5. for each, a join;
+///   6. the updates.
 ///
-/// Requires at least two workers and less bytes than a stage has.
+/// Requires at least two workers, and fewer bytes than a stage has.
 ProgramT sampleTied(const SampleOptions &options, uint64_t bytes,
                     bool swapped = false);
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Program files that no tool of ours writes, with a right header, for tests of
-// the tools that read them.
+// Program files with a right header that no tool of chimera writes, for tests
+// of the tools that read them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PipeDream and PipeDream-2BW are accepted over a range of sizes; then, one
-// refused program for each constraint.
+// PipeDream and PipeDream-2BW are accepted for a range of sizes. Then one
+// program is refused for each constraint.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,12 +45,13 @@ TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
           }
 }
 
-// Four workers, five micro-batches: worker 0 has four versions of its weights
-// under PipeDream and three forwards in flight.
+// Four workers and five micro-batches: under PipeDream, worker 0 has four
+// versions of its weights and three forwards in flight.
 constexpr auto kPipeDream = Updates::EachMicroBatch;
 constexpr auto k2BW = Updates::EachStep;
 
-/// Puts an instruction before `index`, into the section of what is there.
+/// Inserts an instruction before `index`, into the section of the instruction
+/// there.
 void put(ProgramT &program, uint32_t w, uint32_t index,
          Instruction instruction) {
   worker(program, w).body_begin += index < worker(program, w).body_begin;
@@ -86,7 +87,8 @@ Instruction &at(ProgramT &program, uint32_t w, uint32_t index) {
   return worker(program, w).instructions[index];
 }
 
-/// The number of an operand of the rename at `index` whose buffer is of `kind`.
+/// The number of the operand of the rename at `index` whose buffer is of
+/// `kind`.
 uint32_t operandOfKind(ProgramT &program, uint32_t w, uint32_t index,
                        ValueKind kind, uint32_t skip = 0) {
   const Instruction &rename = at(program, w, index);
@@ -97,7 +99,7 @@ uint32_t operandOfKind(ProgramT &program, uint32_t w, uint32_t index,
   return 0;
 }
 
-/// Adds to the rename at `index` that `to` gets what `from` has.
+/// Extends the rename at `index`: `to` also gets the values in `from`.
 void extend(ProgramT &program, uint32_t w, uint32_t index,
             std::vector<uint32_t> from, std::vector<uint32_t> to) {
   WorkerT &stream = worker(program, w);
@@ -122,7 +124,7 @@ uint32_t addBuffer(ProgramT &program, uint32_t w, ValueKind kind,
   return static_cast<uint32_t>(stream.buffers.size() - 1);
 }
 
-/// A new instruction like that at `index`, with operands of its own.
+/// A copy of the instruction at `index`, with operands of its own.
 Instruction likeAt(ProgramT &program, uint32_t w, uint32_t index,
                    std::vector<uint32_t> buffers) {
   WorkerT &stream = worker(program, w);
@@ -265,7 +267,8 @@ const Case kCases[] = {
     {"EndsWithoutActions", k2BW, Rule::Structure,
      "expected a forward of pipeline 0 stage 1 micro-batch 3, got none",
      [](ProgramT &p) {
-       // Those of prologue and epilogue become harmless: the body remains.
+       // The actions of prologue and epilogue become harmless. Those of the
+       // body remain.
        for (uint32_t w = 0; w < p.workers.size(); ++w)
          for (uint32_t i = 0; i < worker(p, w).instructions.size(); ++i) {
            Opcode opcode = at(p, w, i).opcode();
@@ -342,7 +345,7 @@ const Case kCases[] = {
      "expected the activation of stage 2 micro-batch 0, got a value of no "
      "action of this step",
      [](ProgramT &p) {
-       // What is looked for and what has come change their ways.
+       // The values in use and the received values exchange their buffers.
        uint32_t rename = inBody(p, 3, Opcode::Rename);
        uint32_t k = operandOfKind(p, 3, rename, ValueKind::Activation);
        uint32_t l = operandOfKind(p, 3, rename, ValueKind::Activation, 1);
@@ -377,7 +380,8 @@ const Case kCases[] = {
      "expected the weights that the forward of micro-batch 1 read, after 3 "
      "updates, got those after 4",
      [](ProgramT &p) {
-       // The version behind the one that its forward read, as it says.
+       // The backward reads the version after the one that its forward read,
+       // and states so.
        Instruction &backward = at(p, 0, inBody(p, 0, Opcode::Backward, 1));
        operand(p, 0, backward, 2) = 2;
        backward.mutate_weight_version(2);
@@ -416,7 +420,7 @@ const Case kCases[] = {
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::OptimizerStep)); }},
     {"VersionsNotHandedOn", k2BW, Rule::Weights, "worker 3 instruction",
      [](ProgramT &p) {
-       // Of the last worker's rename only the activation is left.
+       // The last worker's rename keeps only the activation.
        uint32_t index = inBody(p, 3, Opcode::Rename);
        uint32_t k = operandOfKind(p, 3, index, ValueKind::Activation);
        uint32_t other = operandOfKind(p, 3, index, ValueKind::Activation, 1);

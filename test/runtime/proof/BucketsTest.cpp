@@ -30,7 +30,7 @@ TEST(Buckets, AreAccepted) {
       "all_reduce_start weight gradient stage 0 bucket 1 of 2 communicator 0");
 }
 
-/// No byte moves, so nothing is counted twice.
+/// No byte moves, so none is counted twice.
 TEST(Buckets, HoldAsManyBytesAsTheWhole) {
   ProgramT whole = sampleBothWays(), cut = sampleBothWaysInBuckets();
   for (uint32_t w = 0; w < whole.workers.size(); ++w)
@@ -55,8 +55,8 @@ TEST(Buckets, HaveSomethingLeftWhenCutElsewhere) {
   EXPECT_TRUE(verifyProgram(program).empty());
 }
 
-/// Equal bytes, bucket by bucket, do not show it where sums are cut and reduced
-/// several times.
+/// Sums may be cut and reduced several times. Then equal bytes in each bucket
+/// are not enough.
 TEST(Buckets, BeginWhereThoseOfOthersDo) {
   ProgramT program = sampleBothWaysInBuckets();
   verify::Facts facts;

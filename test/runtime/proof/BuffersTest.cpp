@@ -11,7 +11,7 @@
 namespace chimera::program {
 namespace {
 
-/// The second backward of worker 0 takes the stash of the first.
+/// The second backward of worker 0 uses the stash of the first.
 void takeStashOfTheFirst(ProgramT &program) {
   operand(program, 0, find(program, 0, Opcode::Backward, 1), 0) =
       operand(program, 0, find(program, 0, Opcode::Backward, 0), 0);
@@ -22,7 +22,8 @@ const Refusal kCases[] = {
      "expected the stash in buffer 7 to be used, as it was written by worker 0 "
      "instruction 10 (input_gradient",
      [](ProgramT &p) {
-       // The input gradient stands last, and its weight stash is the lesser.
+       // The input gradient comes last, and its weight stash is the smaller of
+       // the two.
        p = samplePipeline({.workers = 1,
                            .microBatches = 1,
                            .splitBackward = true,
@@ -43,7 +44,7 @@ const Refusal kCases[] = {
     {"ReadOfWhatIsReceived", Rule::Buffers,
      "reads what is still being received or summed",
      [](ProgramT &p) {
-       // The wait before the first forward of worker 1 moves behind it.
+       // The wait before the first forward of worker 1 moves after it.
        uint32_t wait = indexOf(p, 1, Opcode::Wait);
        uint32_t forward = indexOf(p, 1, Opcode::Forward);
        std::vector<Instruction> &stream = worker(p, 1).instructions;
@@ -118,7 +119,7 @@ const Refusal kCases[] = {
      [](ProgramT &p) {
        worker(p, 2).memory_cap = worker(p, 2).arena_bytes - 1;
      }},
-    // What lives at a time would fit.
+    // The values that are live at any one time would fit.
     {"CapExceededWithStashes", Rule::Cap, " and stashes of ",
      [](ProgramT &p) { worker(p, 2).memory_cap = worker(p, 2).arena_bytes; }},
     {"CapExceededByAsMuchAsThereCanBe", Rule::Cap,
@@ -138,8 +139,8 @@ TEST_P(VerifyBuffers, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuffers, testing::ValuesIn(kCases),
                          nameOfCase<Refusal>);
 
-/// The cap is held against exactly what the message says is taken: the whole
-/// arena, and the stashes that live at a time.
+/// The cap is compared with exactly the bytes in the message: the whole arena,
+/// and the stashes that are live at one time.
 TEST(VerifyBuffers, AcceptsACapOfArenaAndStashes) {
   for (ProgramT program :
        {sampleBothWays(), sampleAsynchronous({}, Updates::EachMicroBatch)}) {

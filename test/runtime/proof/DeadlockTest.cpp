@@ -1,14 +1,13 @@
-//===- DeadlockTest.cpp - Against the event graph -------------------------===//
+//===- DeadlockTest.cpp - The deadlock verdict against the event graph ----===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The verifier decides deadlock by running the streams. Here the graph of
-// Verify.h is built as it is written there and searched for a cycle, for
-// programs whose posts, waits and starts were moved about and grouped at
-// random.
+// The verifier decides deadlock by running the streams. This test builds the
+// graph of Verify.h as it is defined there, and searches it for a cycle. The
+// programs have randomly moved and grouped posts, waits and starts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +33,8 @@ bool isCommunication(const Instruction &instruction) {
          opcode == Opcode::Wait || opcode == Opcode::AllReduceStart;
 }
 
-/// Exchanges two neighbours where that keeps every wait behind its post and
-/// the order inside channels and communicators, that is, the matching.
+/// Exchanges two neighbours if that keeps the matching: every wait stays after
+/// its post, and the order inside channels and communicators stays.
 void exchangeSome(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *program.workers[random() % program.workers.size()];
   std::vector<Instruction> &stream = worker.instructions;
@@ -55,7 +54,7 @@ void exchangeSome(ProgramT &program, std::mt19937 &random) {
       each.mutate_target(2 * i - 1 - each.target());
 }
 
-/// Waits for some of a worker's sends where they are posted.
+/// Waits for some of a worker's sends directly after their posts.
 void inlineSome(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *program.workers[random() % program.workers.size()];
   std::vector<Instruction> &stream = worker.instructions;
@@ -73,8 +72,7 @@ void inlineSome(ProgramT &program, std::mt19937 &random) {
   }
 }
 
-/// Makes a group of posts that stand together, if there are any where the dice
-/// fall.
+/// Makes a group of consecutive posts, if there are any at a random position.
 void groupSome(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *program.workers[random() % program.workers.size()];
   std::vector<Instruction> &stream = worker.instructions;
@@ -108,7 +106,7 @@ constexpr MessageModel kModels[] = {
     MessageModel::StreamPerDirection, MessageModel::StreamPerPair,
     MessageModel::StreamPerDevice};
 
-/// The event graph, as Verify.h defines it.
+/// The event graph, as defined in Verify.h.
 class Graph {
 public:
   explicit Graph(const ProgramT &program) : program(program) {
@@ -122,12 +120,12 @@ public:
     return std::ranges::find(happened, false) != happened.end();
   }
 
-  /// The fewest steps from one worker to another in a cycle of what does not
-  /// happen although everything before it on its worker did. An operation asks
-  /// for its partners once it is in effect. And the smallest worker of all such
-  /// cycles. Requires a cycle.
+  /// The fewest steps between workers in a cycle of events that do not happen
+  /// although everything before them on their worker has happened; and the
+  /// smallest worker in all such cycles. An operation needs its partners when
+  /// it takes effect. Requires a cycle.
   std::pair<uint32_t, uint32_t> shortestCycle() const {
-    // Reasons of an event, each with 1 if it is another worker's.
+    // The reasons of an event, each with 1 if it is on another worker.
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> reasons(
         events.size());
     for (uint32_t from = 0; from < events.size(); ++from)
@@ -172,7 +170,8 @@ private:
     Kind kind;
     uint32_t worker;
   };
-  /// Of a post or start: what partners may wait for, and what waits for them.
+  /// Of a post or start: the event for which partners wait, and the event that
+  /// waits for partners.
   struct Ends {
     uint32_t from, to;
   };
@@ -230,11 +229,11 @@ private:
     return name;
   }
 
-  /// Posts and starts take effect one after another.
+  /// Posts and starts of a stream take effect one after another.
   void addOperations() {
     for (uint32_t w = 0; isStreamed() && w < program.workers.size(); ++w) {
       const auto &stream = program.workers[w]->instructions;
-      std::map<std::string, uint32_t> last; // the operation's end
+      std::map<std::string, uint32_t> last; // the end of the operation
       for (uint32_t i = 0; i < stream.size(); ++i) {
         uint32_t begin = i, end = i + 1;
         if (stream[i].opcode() == Opcode::Group) {
@@ -267,7 +266,8 @@ private:
   }
 
   void addPartners() {
-    // By channel and kind of post, or by communicator and its k-th start.
+    // By channel and kind of post, or by communicator and the number of the
+    // start.
     std::map<std::pair<uint32_t, uint32_t>, std::vector<Ends>> sends, receives;
     std::map<std::pair<uint32_t, size_t>, std::vector<Ends>> reduces;
     for (uint32_t w = 0; w < program.workers.size(); ++w) {
@@ -299,7 +299,7 @@ private:
     }
   }
 
-  /// Lets happen what can.
+  /// Executes all events that can happen.
   void run() {
     happened.assign(events.size(), false);
     std::vector<uint32_t> incoming(events.size()), ready;
@@ -335,7 +335,7 @@ private:
   std::vector<bool> happened;
 };
 
-/// How many programs: more show more and take longer.
+/// The number of programs. More of them test more and take longer.
 uint32_t programCount() {
   const char *count = std::getenv("CHIMERA_RANDOM_PROGRAMS");
   return count ? static_cast<uint32_t>(std::strtoul(count, nullptr, 10))
@@ -350,7 +350,7 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
     std::mt19937 random(round);
     auto workers = static_cast<uint32_t>(2 + random() % 5);
     auto microBatches = static_cast<uint32_t>(1 + random() % 4);
-    // Where messages go round, cycles can be long.
+    // If messages go round in a ring, cycles can be long.
     bool bothWays = random() % 3 > 0;
     auto turned = static_cast<uint32_t>(bothWays ? random() % workers : 0);
     ProgramT program = samplePipeline({.workers = workers,
@@ -369,14 +369,14 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
       std::vector<Violation> violations = verifyProgram(program);
       bool found = !violations.empty() &&
                    violations[0].rule == Violation::Rule::Deadlock;
-      // What is left may misuse buffers, but is matched.
+      // The program may misuse buffers now, but it is matched.
       for (const Violation &violation : violations)
         ASSERT_GE(violation.rule, Violation::Rule::Deadlock)
             << violation.message;
       Graph graph(program);
       ASSERT_EQ(found, graph.hasCycle())
           << "program " << round << " under " << nameOf(model);
-      // Each model asks for more than the one before.
+      // Each model is stricter than the one before.
       ASSERT_LE(before, found) << "program " << round;
       before = found;
       deadlocks[model] += found;
@@ -400,7 +400,7 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
   for (auto [length, count] : lengths)
     std::cout << " " << length << ": " << count;
   std::cout << std::endl;
-  // Both answers occur often enough to mean something.
+  // Both answers occur often enough for the test to mean something.
   EXPECT_GT(deadlocks[MessageModel::Buffered], 0u);
   EXPECT_GT(deadlocks[MessageModel::Rendezvous],
             deadlocks[MessageModel::Buffered] + programs / 100);

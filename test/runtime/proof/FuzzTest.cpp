@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// verifyProgram and the dump look at programs that anyone may have written.
-// Run under the sanitizers, these tests show that no change of a field leads
-// them astray.
+// Anyone may have written the programs that verifyProgram and the dump read.
+// Under the sanitizers, these tests show that no change of a field makes them
+// misbehave.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 namespace chimera::program {
 namespace {
 
-/// A value that is likely to be on an edge.
+/// A value that is probably a boundary value.
 uint32_t edge(std::mt19937 &random) {
   switch (random() % 4) {
   case 0:
@@ -105,7 +105,7 @@ TEST(VerifyFuzz, DamagedFieldsNeverCrash) {
       EXPECT_FALSE(dumpJson(program).empty());
     }
   }
-  // Unused label fields and costs may change without harm; not more.
+  // Unused label fields and costs may change without harm, but nothing else.
   EXPECT_GT(refused, kRounds / 2);
 }
 

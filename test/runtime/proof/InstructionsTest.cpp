@@ -237,8 +237,8 @@ TEST_P(VerifyInstructions, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyInstructions,
                          testing::ValuesIn(kCases), nameOfCase<Refusal>);
 
-/// Every buffer of a stash, whoever makes it, has the bytes that its stage says
-/// of what it is for.
+/// Checks that every buffer of a stash, whichever instruction makes it, must
+/// have the bytes that its stage states for its purpose.
 void expectStashes(const SampleOptions &options) {
   ProgramT program = samplePipeline(options);
   EXPECT_TRUE(verifyProgram(program).empty());

@@ -55,7 +55,7 @@ const Refusal kCases[] = {
     {"MessageOfDifferentBytes", Rule::Matching, "with 144 bytes and worker",
      [](ProgramT &p) {
        sendGradientInstead(p);
-       // That of stage 2, which worker 1 has too.
+       // The gradient of stage 2, which worker 1 has too.
        operand(p, 1, find(p, 1, Opcode::PostSend), 0) =
            operand(p, 1, worker(p, 1).instructions[1], 0);
      }},
@@ -79,7 +79,7 @@ const Refusal kCases[] = {
     {"StartMissingAtAMember", Rule::Matching,
      "communicator 0: expected 1 starts at worker 3 as at worker 0, got 0",
      [](ProgramT &p) {
-       // Both the start and its wait become something harmless.
+       // Both the start and its wait become harmless instructions.
        Instruction zero = worker(p, 3).instructions[0];
        uint32_t start = indexOf(p, 3, Opcode::AllReduceStart);
        for (Instruction &each : worker(p, 3).instructions)
@@ -112,7 +112,7 @@ const Refusal kCases[] = {
        list.pop_back();
        for (Instruction &each : worker(p, w).instructions)
          if (each.opcode() == Opcode::AllReduceStart && each.target() == 4) {
-           // One operand less; the result follows them.
+           // One operand less. The result comes after the operands.
            uint32_t k = each.operands() - 1u;
            operand(p, w, each, k) = operand(p, w, each, k + 1);
            each.mutate_operands(static_cast<uint16_t>(k));

@@ -1,4 +1,4 @@
-//===- ModelTest.cpp - Sizes that a model fixes ---------------------------===//
+//===- ModelTest.cpp - Sizes that a model determines ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 namespace chimera::program {
 namespace {
 
-// Width 8, context 4 and vocabulary 16, of 8 bytes: the embedding of stage 0
-// has 20 rows of 64 bytes, boundaries have 4.
+// Width 8, context 4 and vocabulary 16, with 8 bytes each: the embedding of
+// stage 0 has 20 rows of 64 bytes, and boundaries have 4 rows.
 ProgramT sampleOfModel() {
   return samplePipeline({.workers = 4, .microBatches = 2, .ofModel = true});
 }
@@ -33,7 +33,7 @@ TEST(Model, MayHaveAnySizes) {
       }
 }
 
-/// Other bytes in every buffer of a kind.
+/// Changes the bytes of every buffer of a kind.
 void resize(ProgramT &program, ValueKind kind, uint64_t bytes) {
   for (auto &worker : program.workers)
     for (Buffer &buffer : worker->buffers)
@@ -118,14 +118,14 @@ TEST_P(VerifyModel, IsRefused) { expectRefused(sampleOfModel(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyModel, testing::ValuesIn(kCases),
                          nameOfCase<Refusal>);
 
-// The last stage sends nothing on.
+// The last stage sends nothing.
 TEST(Model, SaysNothingOfTheLastBoundary) {
   ProgramT program = sampleOfModel();
   program.stages.back().mutate_boundary_bytes(1);
   EXPECT_TRUE(verifyProgram(program).empty());
 }
 
-// Without a model whoever runs it may load what it likes.
+// Without a model, the data may have any size.
 TEST(Model, WithoutOneSizesAreFree) {
   ProgramT program = samplePipeline({.workers = 2, .tokenBytes = 8});
   EXPECT_TRUE(verifyProgram(program).empty());

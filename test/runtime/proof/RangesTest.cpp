@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Refused programs whose forwards cover two micro-batches and whose backwards
-// cover half of one, with a recompute before all but the first of each forward.
+// Refused programs with forwards over two micro-batches and backwards over half
+// of one. All but the first backward of each forward have a recompute.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 namespace chimera::program {
 namespace {
 
-// Micro-batches 0 to 3 are pipeline 0's. Worker 0 has its stage 0 and stage 3
-// of pipeline 1, and worker 3 the other way round.
+// Micro-batches 0 to 3 belong to pipeline 0. Worker 0 has stage 0 of pipeline 0
+// and stage 3 of pipeline 1; worker 3 has the opposite.
 ProgramT sample(bool splitBackward) {
   return samplePipeline({.workers = 4,
                          .microBatches = 8,
@@ -31,7 +31,8 @@ ProgramT sample(bool splitBackward) {
                          .recompute = SampleOptions::Recompute::AllButFirst});
 }
 
-/// The first forward of a last stage on worker 0: of micro-batches 4 and 5.
+/// The first forward of a last stage on worker 0: that of micro-batches 4 and
+/// 5.
 Instruction &lastForward(ProgramT &program) {
   return find(program, 0, Opcode::Forward, 1);
 }
@@ -47,7 +48,7 @@ Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
   return worker(program, w).instructions.front();
 }
 
-/// The first post on worker `w` of a gradient behind `skip` others.
+/// The first post of a gradient on worker `w` after `skip` others.
 Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
   for (Instruction &each : worker(program, w).instructions)
     if (each.opcode() == Opcode::PostSend &&
@@ -57,7 +58,7 @@ Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
   return worker(program, w).instructions.front();
 }
 
-/// Makes an instruction one that changes nothing: another zero_gradient.
+/// Replaces an instruction by one without effect: another zero_gradient.
 void erase(ProgramT &program, uint32_t w, Instruction &instruction) {
   instruction = worker(program, w).instructions.front();
 }
@@ -228,7 +229,7 @@ const Case kCases[] = {
      "expected the stash of stage 0 micro-batch 0 part 0, got the stash of "
      "stage 0 micro-batch 0 part 1",
      [](ProgramT &p) {
-       // Both recomputes first, so that both stashes are there.
+       // Run both recomputes first, so that both stashes exist.
        move(p, 0, indexOf(p, 0, Opcode::Recompute),
             indexOf(p, 0, Opcode::Backward));
        swapOperands(p, 0, find(p, 0, Opcode::Backward, 0),

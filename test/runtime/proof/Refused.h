@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For tests of the verifier's rules, one for each constraint: a case changes
-// one thing in a valid program and says which rule must catch it and a part of
-// what the message must say.
+// Helpers for tests of the verifier's rules, with one test for each constraint.
+// A case changes one thing in a valid program, and names the rule that must
+// refuse it and a part of the message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ namespace chimera::program {
 
 using Rule = Violation::Rule;
 
-/// Expects `program` to break `rule` and no other, and a message that contains
-/// `message`.
+/// Expects that `program` breaks `rule` and no other, with a message that
+/// contains `message`.
 inline void expectRefused(const ProgramT &program, Rule rule,
                           const std::string &message) {
   std::vector<Violation> violations = verifyProgram(program);
@@ -54,25 +54,25 @@ inline void PrintTo(const Refusal &each, std::ostream *stream) {
   *stream << each.name;
 }
 
-/// Makes the change of `each` in `program`. Expects that it is valid before and
-/// refused after.
+/// Applies the change of `each` to `program`. Expects that the program is valid
+/// before and refused after.
 inline void expectRefused(ProgramT program, const Refusal &each) {
   EXPECT_TRUE(verifyProgram(program).empty());
   each.change(program);
   expectRefused(program, each.rule, each.message);
 }
 
-/// What most cases change: two pipelines of four stages. Worker 1 has stage 1
-/// of pipeline 0 and stage 2 of pipeline 1; micro-batches 0 and 1 are pipeline
-/// 0's.
+/// The program that most cases change: two pipelines of four stages. Worker 1
+/// has stage 1 of pipeline 0 and stage 2 of pipeline 1. Micro-batches 0 and 1
+/// belong to pipeline 0.
 inline ProgramT sampleBothWays() {
   return samplePipeline(
       {.workers = 4, .microBatches = 4, .bidirectional = true});
 }
 
-/// Turns the first message from worker 1 to worker 2 into one of the weight
-/// gradient of stage 1, which the zero_gradient of worker 1 (its first
-/// instruction) and that of worker 2 (its second) write.
+/// Changes the first message from worker 1 to worker 2 into one with the weight
+/// gradient of stage 1. The zero_gradients of worker 1 (its first instruction)
+/// and of worker 2 (its second) write that gradient.
 inline void sendGradientInstead(ProgramT &program) {
   Instruction &send = find(program, 1, Opcode::PostSend);
   send.mutate_kind(ValueKind::WeightGradient);

@@ -1,4 +1,4 @@
-//===- ShortestCycleTest.cpp - A short way round in a graph ---------------===//
+//===- ShortestCycleTest.cpp - A short cycle in a graph -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 namespace chimera::program::verify {
 namespace {
 
-/// Each node has a list of its own.
+/// A graph in which each node has a list of its own.
 Graph graphOf(std::vector<std::vector<uint32_t>> lists) {
   Graph graph;
   graph.listOf.resize(lists.size());
@@ -33,7 +33,7 @@ TEST(ShortestCycle, IsTheOnlyOne) {
 }
 
 TEST(ShortestCycle, IsTheShortestOfSeveral) {
-  // 0 → 1 → 2 → 0, and 3 ⇄ 4, to which all lead.
+  // 0 → 1 → 2 → 0, and 3 ⇄ 4, which all nodes reach.
   EXPECT_EQ(shortestCycle(graphOf({{1, 3}, {2, 3}, {0, 3}, {4}, {3}})),
             (Path{3, 4}));
 }
@@ -44,14 +44,14 @@ TEST(ShortestCycle, IsTheSmallestOfEquallyShort) {
 }
 
 TEST(ShortestCycle, LeadsThroughListsThatAreShared) {
-  // 0, 1 and 2 wait for 3 and 4; 3 waits for 1, 4 for itself through 5.
+  // 0, 1 and 2 wait for 3 and 4. 3 waits for 1, and 4 for itself through 5.
   Graph graph;
   graph.lists = {{3, 4}, {1}, {5}, {4}};
   graph.listOf = {0, 0, 0, 1, 2, 3};
   EXPECT_EQ(shortestCycle(graph), (Path{1, 3}));
 }
 
-/// All cycles through each node by brute force.
+/// Tries all cycles through each node.
 Path shortestByTrying(const Graph &graph) {
   auto nodes = static_cast<uint32_t>(graph.listOf.size());
   for (uint32_t length = 1; length <= nodes; ++length)
@@ -98,7 +98,7 @@ TEST(ShortestCycle, IsWhatTryingAllCyclesFinds) {
   }
 }
 
-// Quadratic time would be an hour.
+// A quadratic algorithm would take an hour.
 TEST(ShortestCycle, EndsSoonInLargeGraphs) {
   constexpr uint32_t kNodes = 300000;
   std::vector<std::vector<uint32_t>> ring(kNodes);
@@ -111,7 +111,7 @@ TEST(ShortestCycle, EndsSoonInLargeGraphs) {
     std::ranges::sort(ring[node]);
   }
   EXPECT_GE(shortestCycle(graphOf(ring)).size(), kNodes / 7);
-  // All wait for all.
+  // All nodes wait for all nodes.
   Graph everybody;
   everybody.listOf.assign(kNodes, 0);
   everybody.lists.emplace_back(kNodes);

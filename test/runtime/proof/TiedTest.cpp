@@ -1,4 +1,4 @@
-//===- TiedTest.cpp - Parameters that two stages hold ---------------------===//
+//===- TiedTest.cpp - Parameters that two stages have ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,8 @@ namespace chimera::program {
 namespace {
 
 /// Worker 0 has stage 0 of pipeline 0, of 128 bytes, and stage 3 of pipeline 1,
-/// of 152. The first half of stage 0 is tied: its pieces are of one size.
+/// of 152. The first half of stage 0 is tied, so its two pieces have the same
+/// size.
 ProgramT sampleHalfTied() {
   return sampleTied({.workers = 4, .microBatches = 4, .bidirectional = true},
                     64);
@@ -58,7 +59,7 @@ TEST(Tied, IsReducedApart) {
 }
 
 TEST(Tied, IsWhatTheModelSays) {
-  // A matrix of the sample's vocabulary and width.
+  // A matrix with the sample's vocabulary and width.
   ProgramT program = sampleTied(
       {.workers = 3, .microBatches = 2, .ofModel = true}, 16 * 8 * 8);
   program.model->tied = true;

@@ -1,4 +1,4 @@
-//===- VerifyTest.cpp - What verifyProgram accepts, and deadlocks ---------===//
+//===- VerifyTest.cpp - Accepted programs, and deadlocks ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -82,7 +82,7 @@ TEST(Verify, AcceptsASumInPlaceOfAContribution) {
   uint32_t sum = resultsOf(worker, *start)[0];
   uint32_t contribution = operandsOf(worker, *start)[0];
   std::ranges::replace(worker.operands, sum, contribution);
-  // The sum's own bytes are no longer used.
+  // The bytes of the sum itself are no longer used.
   uint64_t before = worker.peak_bytes;
   worker.peak_bytes = 0;
   std::vector<Violation> violations = verifyProgram(program);
@@ -99,7 +99,7 @@ TEST(Verify, ReportsAtMostTwentyViolations) {
   EXPECT_EQ(verifyProgram(program).size(), 20u);
 }
 
-// The list ends while values of a worker still enter the arena.
+// The list ends although more values of a worker overlap in the arena.
 TEST(Verify, ReportsAtMostTwentyOverlaps) {
   ProgramT program = samplePipeline();
   for (Buffer &buffer : program.workers[0]->buffers)
@@ -110,8 +110,8 @@ TEST(Verify, ReportsAtMostTwentyOverlaps) {
     EXPECT_EQ(violation.rule, Violation::Rule::Buffers) << violation.message;
 }
 
-// Programs of two workers that exchange tokens both ways before they train, the
-// exchange given as posts and waits in order.
+// Programs of two workers that exchange tokens in both directions before they
+// train. Each test gives the exchange as a sequence of posts and waits.
 
 constexpr auto kSend = Opcode::PostSend;
 constexpr auto kReceive = Opcode::PostRecv;
@@ -122,8 +122,8 @@ struct Step {
   uint32_t target; ///< of a wait
 };
 
-/// One buffer for what is sent (written by `load` first) and one for what is
-/// received; worker 0 sends tokens of pipeline 0, worker 1 of pipeline 1.
+/// Each worker has one buffer to send (which `load` writes first) and one to
+/// receive. Worker 0 sends tokens of pipeline 0, worker 1 of pipeline 1.
 ProgramT exchange(const std::vector<Step> &first,
                   const std::vector<Step> &second, MessageModel model) {
   SampleOptions options{.workers = 2, .microBatches = 2, .bidirectional = true};
@@ -264,12 +264,14 @@ TEST(VerifyDeadlock, OneCommunicatorForBothDirectionsNeedsOneOrder) {
 }
 
 TEST(VerifyDeadlock, OneStreamForADeviceNeedsOneOrderOfAll) {
-  // All-reduce s has members s and s+1 of 3, and is started in this order.
+  // All-reduce s has members s and s+1 (mod 3). All-reduces start in this
+  // order.
   ProgramT program =
       samplePipeline({.workers = 3, .microBatches = 1, .idlePipelines = 1});
   program.message_model = MessageModel::StreamPerDevice;
   EXPECT_TRUE(rulesOf(program).empty()) << firstMessage(program);
-  // Worker 0 starts 2 before 0, worker 1 0 before 1, worker 2 1 before 2.
+  // Worker 0 starts 2 before 0, worker 1 starts 0 before 1, and worker 2 starts
+  // 1 before 2.
   move(program, 0, indexOf(program, 0, Opcode::AllReduceStart, 1),
        indexOf(program, 0, Opcode::AllReduceStart));
   program.message_model = MessageModel::StreamPerPair;
@@ -286,9 +288,9 @@ TEST(VerifyDeadlock, OneStreamForADeviceNeedsOneOrderOfAll) {
 TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
   ProgramT program =
       samplePipeline({.workers = 2, .microBatches = 2, .bidirectional = true});
-  // At the end of both streams: start 0, start 1, start of losses, wait 0,
-  // step, step or so. Worker 1 now waits for the first before it starts the
-  // second, worker 0 the other way round.
+  // The end of both streams: start 0, start 1, start of losses, wait 0,
+  // updates. Now worker 1 waits for its first all-reduce before it starts its
+  // second; worker 0 does so in the opposite order.
   for (uint32_t w = 0; w < 2; ++w) {
     std::vector<Instruction> &stream = program.workers[w]->instructions;
     std::vector<size_t> starts, waits;
@@ -308,7 +310,8 @@ TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
     stream[starts[0] + 1] = wait;
     stream[starts[0] + 2] = second;
     stream[starts[0] + 3] = loss;
-    // The wait that remains completes the second, and that of the losses moved.
+    // The remaining wait is that of the second. The wait of the losses has
+    // moved.
     stream[waits[1]].mutate_target(static_cast<uint32_t>(starts[0] + 2));
     stream[waits[2]].mutate_target(static_cast<uint32_t>(starts[0] + 3));
   }

@@ -1,4 +1,4 @@
-//===- WorkTest.cpp - What the proof costs --------------------------------===//
+//===- WorkTest.cpp - The cost of a proof ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The proof takes time and memory that are linear in the size of a program, so
-// that a small file cannot keep a reader busy. Programs here have two large
-// numbers whose product would take minutes or tens of gigabytes.
+// that a small file cannot keep a reader busy. These programs have two large
+// numbers, whose product would take minutes or tens of gigabytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@
 namespace chimera::program {
 namespace {
 
-/// The most megabytes that a copy of this process holds while it calls
-/// `function`; -1 where it does not end well.
+/// The peak megabytes of a copy of this process that calls `function`, or -1 if
+/// it does not end normally.
 int64_t megabytesOf(const std::function<void()> &function) {
   pid_t child = fork();
   if (child == 0) {
@@ -42,7 +42,7 @@ int64_t megabytesOf(const std::function<void()> &function) {
 }
 
 TEST(VerifyWork, OfPipelinesTimesMicroBatches) {
-  // Their product would take 16 bytes each: 1600 MB.
+  // Their product would take 16 bytes per entry: 1600 MB.
   const ProgramT program = manyPipelines(10000, 10000);
   int64_t megabytes = megabytesOf([&] {
     if (!verifyProgram(program).empty())
@@ -89,13 +89,14 @@ std::string deadlockOf(const ProgramT &program) {
 TEST(VerifyWork, OfALongCycle) {
   std::string message = deadlockOf(longCycle(50000));
   EXPECT_NE(message.find("got a cycle of 50000:"), std::string::npos);
-  // Nobody reads all of it.
+  // Nobody would read the whole list.
   EXPECT_NE(message.find("and 49980 more"), std::string::npos) << message;
   EXPECT_LT(message.size(), 20000u);
 }
 
 TEST(VerifyWork, OfCyclesThatShareWorkers) {
-  // Those of even number, or of odd. A cycle that is longer is a cycle, too.
+  // The cycles with all even or all odd workers. For many workers a longer
+  // cycle is accepted, too.
   EXPECT_NE(deadlockOf(crossedCycles(10)).find("got a cycle of 5:"),
             std::string::npos);
   std::string message = deadlockOf(crossedCycles(20000));

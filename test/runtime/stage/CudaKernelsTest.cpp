@@ -1,4 +1,4 @@
-//===- CudaKernelsTest.cpp - Kernels give the bits of the host ------------===//
+//===- CudaKernelsTest.cpp - Kernels give the same bits as the host -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,13 +1,14 @@
-//===- CurandTest.cpp - Dropout beside cuRAND -----------------------------===//
+//===- CurandTest.cpp - Dropout compared with cuRAND ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// cuRAND's own generator, compiled for the host, in the way in which LibTorch's
-// memory-efficient attention uses it: begun once for a matrix of probabilities,
-// then skipped ahead to where a thread begins, and drawn from four at a time.
+// cuRAND's own generator, compiled for the host. It is used as in LibTorch's
+// memory-efficient attention: initialised once for a matrix of probabilities,
+// then skipped ahead to the first element of a thread, and drawn from four
+// numbers at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@ TEST(Curand, DropsWhatWeDrop) {
   constexpr uint64_t kCount = 8000;
   for (uint64_t first : {uint64_t(0), uint64_t(4), (uint64_t(1) << 34) + 8})
     for (double dropped : {0., 0.1, 0.25, 0.9})
-      // Rows of so many elements, some of which no counter begins.
+      // Row lengths. Some rows do not start at a new counter.
       for (uint64_t row : {36, 50, 201}) {
         std::unique_ptr<bool[]> kept(new bool[kCount]);
         keepElements(dropped, kKey, first, kCount, kept.get());

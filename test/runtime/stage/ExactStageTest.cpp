@@ -214,8 +214,8 @@ TEST(ExactStage, BuffersMayEndInAnIncompleteWord) {
             std::vector<std::byte>(5));
 }
 
-/// Four stages; the tied parameters are 13 bytes at one end of the 24 of the
-/// first and of the 31 of the last.
+/// Four stages with 13 tied bytes. They are at one end of the first stage's 24
+/// bytes and at one end of the last stage's 31 bytes.
 struct TiedEnds {
   explicit TiedEnds(bool firstAtEnd = false, bool lastAtEnd = true)
       : program(program::samplePipeline()) {
@@ -238,7 +238,7 @@ struct TiedEnds {
     auto tied = tiedOf(bytes);
     return {tied.begin(), tied.end()};
   }
-  /// Fills `first` and `last` with the weights before the first step.
+  /// Fills `first` and `last` with the initial weights.
   void start() {
     std::vector<std::byte> state(8);
     stage(0)->initialize(first, state);
@@ -256,7 +256,8 @@ TEST(ExactStage, TiedParametersStartEqual) {
       ends.start();
       EXPECT_EQ(ends.copyOf(ends.first), ends.copyOf(ends.last));
       EXPECT_NE(ends.copyOf(ends.first), std::vector<std::byte>(13));
-      // The rest is the stage's own; what is not at an end has none.
+      // The other bytes are the stage's own. A stage that is not at an end has
+      // no tied bytes.
       EXPECT_NE(ends.first[firstAtEnd ? 0 : 13], ends.last[lastAtEnd ? 0 : 13]);
       Words middle(2), untied(2), state(1);
       ends.stage(1)->initialize(out(middle), out(state));
@@ -270,8 +271,8 @@ TEST(ExactStage, TiedParametersStayEqualWithEqualSums) {
   for (bool firstAtEnd : {false, true})
     for (bool lastAtEnd : {false, true}) {
       TiedEnds ends(firstAtEnd, lastAtEnd);
-      // What the two hold after a step with `sum` as the tied gradient, and
-      // `rest` in all other bytes of gradients and state.
+      // The tied bytes that both stages have after a step, with `sum` as the
+      // tied gradient and `rest` in all other bytes of gradients and state.
       auto step = [&](std::byte sum, std::byte rest, uint64_t number = 4,
                       double scale = 0.5) {
         ends.start();
@@ -312,8 +313,8 @@ TEST(ExactStage, ALostTiedContributionIsSeen) {
   }
 }
 
-// Two micro-batches' gradients in one buffer are the sums of pieces, whose
-// words begin where the piece does.
+// Gradients of two micro-batches in one buffer are summed piece by piece. The
+// words of each piece start where the piece starts.
 TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
   for (bool atEnd : {false, true}) {
     TiedEnds ends(atEnd);
@@ -325,7 +326,7 @@ TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
       ends.stage(0)->backward({0, index}, std::move(stash), output, ends.first,
                               gradient, {});
     };
-    // Enough for every carry to occur.
+    // Enough micro-batches for every carry to occur.
     std::vector<std::byte> all(24), sum(24);
     for (uint64_t index = 0; index < 40; ++index) {
       std::vector<std::byte> one(24);

@@ -1,12 +1,13 @@
-//===- GraphedStageTest.cpp - A stage whose actions are graphs ------------===//
+//===- GraphedStageTest.cpp - Stages whose actions are graphs -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A queue is a list of functions here, and a graph a copy of such a list, on
-// the same memory: so what a graph may not be used for gives wrong numbers.
+// Here a queue is a list of functions, and a graph is a copy of such a list on
+// the same memory. So a graph that is used for the wrong values gives wrong
+// numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ using namespace chimera::runtime;
 namespace {
 using Operations = std::vector<std::function<void()>>;
 
-/// Executes at once what is put on it, or keeps it for a graph.
+/// Executes an operation immediately, or records it in a graph.
 struct Tape {
   Operations *graph = nullptr;
   void put(std::function<void()> operation) {
@@ -106,8 +107,8 @@ uint64_t at(ConstBytes bytes) {
   return *reinterpret_cast<const uint64_t *>(bytes.data());
 }
 
-/// A stage of one number each, whose stashes are memory that the operations on
-/// the tape know.
+/// A stage whose values are one number each. The operations on the tape refer
+/// to the memory of its stashes.
 class TapeStage final : public Stage {
 public:
   TapeStage(Tape &tape, uint64_t &calls) : tape(tape), calls(calls) {}
@@ -174,7 +175,7 @@ Bytes bytesOf(uint64_t &value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-/// A stage with its memory, of which several stashes are alive at a time.
+/// A stage with its memory. Several stashes may be alive at a time.
 struct Replica {
   Replica(std::unique_ptr<Stage> made) : stage(std::move(made)) {
     stage->initialize(bytesOf(weights), {});
@@ -218,7 +219,7 @@ struct Pair {
   Replica graphed{withGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
 };
 
-// Steps whose stashes end in any order, with sums that begin anew in each.
+// Steps whose stashes end in any order. Each step starts new sums.
 TEST(GraphedStage, DoesWhatTheStageDoes) {
   for (bool split : {false, true}) {
     Pair both;
@@ -246,7 +247,7 @@ TEST(GraphedStage, DoesWhatTheStageDoes) {
                                       bytesOf(replica->weights), {});
       ASSERT_EQ(both.graphed.weights, both.plain.weights);
     }
-    // For each stash that can be alive one of each action.
+    // One of each action for each stash that can be alive.
     EXPECT_EQ(both.graphs->sets, 4u);
     EXPECT_EQ(both.graphs->captures, 4u * (split ? 3 : 2));
   }
@@ -275,7 +276,7 @@ TEST(GraphedStage, CapturesInTwoStepsAndThenLaunchesAlone) {
   EXPECT_EQ(both.graphs->launches, 6u + 5 * 6);
 }
 
-// A forward that keeps nothing, and later one that makes the stash alone.
+// The first forward keeps no stash; a later forward makes only the stash.
 TEST(GraphedStage, Recomputes) {
   Pair both;
   for (uint64_t step = 0; step < 5; ++step)
@@ -291,7 +292,7 @@ TEST(GraphedStage, Recomputes) {
   EXPECT_EQ(both.graphs->captures, 3u);
 }
 
-// As a run that ends in the middle of a step leaves them.
+// A run that ends in the middle of a step drops its stashes.
 TEST(GraphedStage, StashesMayBeDropped) {
   Pair both;
   for (int i = 0; i < 4; ++i) {

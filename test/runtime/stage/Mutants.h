@@ -1,14 +1,14 @@
-//===- Mutants.h - Files that somebody changed ------------------*- C++ -*-===//
+//===- Mutants.h - Randomly changed input files -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What drivers share that change input files at random. A driver opens each
-// mutant and uses those that are accepted. A mutant must be refused with a
-// reason or be used: it must not crash, take long or much memory, or leave a
-// file open. Mutant n is a function of n.
+// Code that programs share which change input files at random. Such a program
+// opens each mutant and uses the accepted ones. Each mutant must be refused
+// with a reason or be usable: it must not crash, take long or much memory, or
+// leave a file open. Mutant n depends only on n.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,17 +40,17 @@ namespace chimera::runtime::test {
 using Json = nlohmann::json;
 using Random = std::mt19937_64;
 
-/// One of 0 ... count - 1, or 0.
+/// A number in 0 ... count - 1, or 0 if `count` is 0.
 inline uint64_t below(Random &random, uint64_t count) {
   return count ? random() % count : 0;
 }
 
-/// One of `list`, which is not empty.
+/// An element of `list`, which must not be empty.
 template <typename List> auto &oneOf(List &list, Random &random) {
   return list[below(random, std::size(list))];
 }
 
-/// A value somewhere in `root`, mostly deep down.
+/// A value somewhere in `root`, usually deep down.
 inline Json &pick(Json &root, Random &random) {
   Json *at = &root;
   while (at->is_structured() && !at->empty() && below(random, 40) != 0)
@@ -60,7 +60,7 @@ inline Json &pick(Json &root, Random &random) {
 }
 
 /// Changes a value of `root`: a number, a list's length or order, an object's
-/// keys, or all of it.
+/// keys, or the whole value.
 inline void change(Json &value, Json &root, Random &random) {
   static const int64_t numbers[] = {0,
                                     1,
@@ -105,7 +105,7 @@ inline void change(Json &value, Json &root, Random &random) {
   }
 }
 
-/// Changes bytes: some of them, or how many there are.
+/// Changes bytes: some of them, or their number.
 inline void change(std::string &bytes, Random &random) {
   const size_t at = below(random, bytes.size());
   const size_t count =
@@ -129,7 +129,7 @@ inline void change(std::string &bytes, Random &random) {
   }
 }
 
-/// A folder for the files of mutants. It stays after a fault, to look at.
+/// A folder for the files of mutants. It is kept after a fault, for inspection.
 class Folder {
 public:
   Folder() {
@@ -143,12 +143,13 @@ public:
   ~Folder() { std::filesystem::remove_all(path); }
   Folder(const Folder &) = delete;
 
-  /// Writes a file of `size` bytes: `bytes`, and zeros that take no room on
+  /// Writes a file of `size` bytes: `bytes`, then zeros that take no space on
   /// disk.
   std::string write(const std::string &name, const std::string &bytes,
                     uint64_t size) const {
     const std::string file = (path / name).string();
-    // A file system may write what is emptied to disk, so that is overwritten.
+    // Overwrite the file, because a file system may write a truncated one to
+    // disk.
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
     if (!stream)
       stream.open(file, std::ios::out | std::ios::binary);
@@ -173,14 +174,14 @@ private:
 
 inline uint64_t currentMutant = 0;
 
-/// Ends the process, as the current mutant shows a fault.
+/// Ends the process because the current mutant shows a fault.
 [[noreturn]] inline void fault(const std::string &what) {
   std::fprintf(stderr, "mutant %llu: %s\n",
                static_cast<unsigned long long>(currentMutant), what.c_str());
   _exit(1);
 }
 
-/// Elements between others that nobody may write.
+/// Elements between guard elements that nobody may write.
 template <typename T> class Guarded {
 public:
   explicit Guarded(size_t count) : all(count + 2 * kGuards, kGuard) {}
@@ -200,7 +201,7 @@ private:
   std::vector<T> all;
 };
 
-/// What a driver is told.
+/// The command-line options of such a program.
 struct MutantOptions {
   uint64_t count = 1000, first = 0;
   unsigned seconds = 20;
@@ -213,10 +214,10 @@ struct MutantOptions {
   }
 };
 
-/// Opens each mutant by `open(number, random)` and gives what that returns to
-/// `use`; both throw where they refuse it. The process may take so many `bytes`
-/// of addresses more than it has. Prints how many ended in which way; the exit
-/// status is 0 if all ways were taken.
+/// Opens each mutant by `open(number, random)` and passes the result to `use`.
+/// Both throw if they refuse the mutant. The process may allocate at most
+/// `bytes` more bytes of address space than it has. Prints how often each
+/// outcome occurred. The exit status is 0 if all outcomes occurred.
 template <typename Open, typename Use>
 int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
                Use use) {
@@ -227,7 +228,7 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
   const rlimit memory{bytes, bytes};
   setrlimit(RLIMIT_AS, &memory);
 #endif
-  // With a stack of its own, for a mutant may use up the other.
+  // With a stack of its own, because a mutant may exhaust the other one.
   static char stack[1 << 16];
   const stack_t own{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
   sigaltstack(&own, nullptr);
@@ -265,7 +266,7 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
         fault("it is refused without a reason");
       ++*refusals;
     }
-    // What a process opens once is open after its first mutant.
+    // Files that a process opens only once are open after its first mutant.
     if (file >= 0 && nextFile() != file)
       fault("it left a file open");
     file = nextFile();

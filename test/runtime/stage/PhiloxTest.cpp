@@ -21,7 +21,7 @@ using namespace chimera::runtime;
 namespace {
 using Numbers = std::array<uint32_t, 4>;
 
-// Of the authors' known answers.
+// Known answers that the authors published.
 TEST(Philox, IsThePublishedOne) {
   EXPECT_EQ(philox({0, 0, 0, 0}, 0),
             (Numbers{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -43,7 +43,8 @@ void inSevenths(int64_t count, int64_t, const OnRange &work) {
     work(count * k / 7, count * (k + 1) / 7);
 }
 
-// Sizes that are no multiple of a counter's or of what is worked on at once.
+// Sizes that are a multiple neither of a counter's numbers nor of the numbers
+// that are computed together.
 TEST(Philox, KeepsByTheNumberOfAnElement) {
   const int64_t count = 120009;
   for (uint64_t first : {uint64_t(0), (uint64_t{5} << 34) - 7}) {
@@ -63,7 +64,7 @@ TEST(Philox, KeepsByTheNumberOfAnElement) {
   }
 }
 
-// A part of a tensor is that part of the whole one's.
+// A part of a tensor has the same elements dropped as in the whole.
 TEST(Philox, KeepsTheSameInParts) {
   std::vector<bool> all = kept(0.5, 5, 1000);
   for (int64_t from : {1, 6, 259, 999}) {
@@ -73,8 +74,8 @@ TEST(Philox, KeepsTheSameInParts) {
   }
 }
 
-// cuRAND's curand_uniform, which fused kernels compare with the probability, in
-// their float.
+// Fused kernels compare cuRAND's curand_uniform with the probability as a
+// float.
 TEST(Philox, KeepsWhereCurandsUniformIsMore) {
   auto isKept = [](uint64_t number, double dropped) {
     volatile float product = static_cast<float>(static_cast<uint32_t>(number));

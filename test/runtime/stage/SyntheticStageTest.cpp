@@ -18,8 +18,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The seconds that `action` takes: the least of many times on a busy machine,
-/// where a sleep may be late, else of one that is at most 0.01 s late.
+/// The seconds that `action` takes. On a busy machine a sleep may end late, so
+/// it tries again until one is at most 0.01 s late, and returns the minimum.
 template <typename Action>
 double leastSeconds(const Action &action, double expected) {
   double least = std::numeric_limits<double>::infinity();
@@ -33,7 +33,7 @@ double leastSeconds(const Action &action, double expected) {
   return least;
 }
 
-// In samples a forward costs 1, a backward 2, each of its halves and a
+// In samples a forward costs 1, a backward 2, and each half of a backward and a
 // recompute 1.
 TEST(SyntheticStage, TakesItsCostsInTime) {
   auto stage = makeSyntheticStages(20e6)(program::samplePipeline(), 1);
@@ -49,7 +49,7 @@ TEST(SyntheticStage, TakesItsCostsInTime) {
   expectTime([&] { stage->forward({}, {}, {}, {}, {}, Wanted::Stash); }, 0.02);
 }
 
-// Three units in two parts are one and two; an update takes its own.
+// Three units in two parts are one and two units. An update takes its own time.
 TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   program::ProgramT program = program::samplePipeline();
   program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 2, 0, 0, 0, 0, 0, 0);

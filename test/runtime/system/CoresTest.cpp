@@ -1,4 +1,4 @@
-//===- CoresTest.cpp - The cores that ranks have --------------------------===//
+//===- CoresTest.cpp - The cores of ranks ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 namespace fs = std::filesystem;
 
 namespace {
-/// A folder with the system's files, as a kernel would write them.
+/// A folder with the files that a kernel shows to processes.
 class CoresTest : public testing::Test {
 protected:
   ~CoresTest() override { fs::remove_all(root); }
@@ -55,7 +55,7 @@ TEST_F(CoresTest, HaveNoQuotaWhereNothingSaysSo) {
   EXPECT_FALSE(findQuota(root));
 }
 
-// What `docker run --cpus=2` shows, where control groups have namespaces.
+// As in `docker run --cpus=2`, if control groups have namespaces.
 TEST_F(CoresTest, AreThoseOfAContainer) {
   mountVersionTwo("/", "/");
   write("sys/fs/cgroup/cpu.max", "250000 100000");
@@ -79,8 +79,8 @@ TEST_F(CoresTest, AreTheLeastOfAllGroupsAround) {
   EXPECT_EQ(findQuota(root), 2) << "another's";
 }
 
-// Without a namespace a container is told its group's whole path, but only its
-// own part of the hierarchy is mounted.
+// Without a namespace, a container sees the whole path of its group, but only
+// its own part of the hierarchy is mounted.
 TEST_F(CoresTest, AreThoseOfAMountedPart) {
   mountVersionTwo("/docker/abc/inner", "/docker/abc");
   write("sys/fs/cgroup/inner/cpu.max", "600000 100000");

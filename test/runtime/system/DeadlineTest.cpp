@@ -1,4 +1,4 @@
-//===- DeadlineTest.cpp - When a wait gives up ----------------------------===//
+//===- DeadlineTest.cpp - When a wait times out ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ TEST(Deadline, PassesAfterTheTimeout) {
 TEST(Deadline, DoesNotCountTheTimeInWhichTheProcessIsStopped) {
   Deadline deadline(3s, kBegin);
   EXPECT_FALSE(deadline.passed(kBegin + 1s));
-  // Nobody asked for an hour: of that a second counts.
+  // The deadline was not checked for an hour. Only one second of that counts.
   EXPECT_FALSE(deadline.passed(kBegin + 1h));
   EXPECT_FALSE(deadline.passed(kBegin + 1h + 900ms));
   EXPECT_TRUE(deadline.passed(kBegin + 1h + 1s));

@@ -15,7 +15,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Expects bytes to travel from one end to the other.
+/// Expects that bytes arrive from one end at the other.
 void expectToCarry(const Socket &from, const Socket &listening) {
   ASSERT_TRUE(from);
   Socket to(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -1,4 +1,4 @@
-//===- AcceleratorTest.cpp - Runs on devices that are not the host --------===//
+//===- AcceleratorTest.cpp - Runs on other devices than the host ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,7 +52,7 @@ void expectContains(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
 }
 
-/// What came out.
+/// The results of a run.
 struct Outcome {
   std::vector<std::byte> weights, gradients;
   std::vector<std::optional<Loss>> losses;
@@ -105,7 +105,7 @@ TEST_F(OnGpus, EveryStepIsThatOfTheHost) {
   }
 }
 
-// Where a host only puts work on queues, its own times would be none.
+// The host only puts work on queues, so its own times would mean nothing.
 TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -147,7 +147,7 @@ TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
   }
 }
 
-// Work on the software GPU's streams sleeps, the host's calls do not.
+// Work on the software GPU's streams sleeps. The host's calls do not.
 TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -181,7 +181,8 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
     }
     actions += program.micro_batches * (cost.forward() + cost.backward());
   }
-  // A worker's own actions are a part of a step, as is what it waits for.
+  // A worker's own actions, and the values for which it waits, are parts of a
+  // step.
   EXPECT_GE(profile["steps"]["later"]["min"], actions / 2 * kUnit);
   EXPECT_GE(profile["ranks"][1]["waits"]["receive_activation"]["max"],
             program.stages[0].forward() * kUnit / 2);
@@ -195,7 +196,7 @@ TEST_F(OnGpus, StepsTakeNoMemory) {
   run.steps = 6;
   run.gatherGradients = true;
   run.accelerator = gpus.get();
-  // The root alone has the losses, and tells of a step when it has ended.
+  // Only the root has the losses. It reports a step when the step has ended.
   run.onStep = [&](const StepEvent &event) {
     test::recordCalls(event.step < 4);
   };
@@ -267,7 +268,7 @@ TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.accelerator = gpus.get();
-  // What works on the host is in its memory.
+  // Stages on the host would use host memory.
   const std::unique_ptr<Accelerator> own = makeCudaAccelerator({}, {});
   run.accelerator = own.get();
   std::string report = failureOf(run);
@@ -275,7 +276,8 @@ TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
                          "left: cudaMalloc: ");
 }
 
-/// Stages that work in the memory of the device, behind what is on its stream.
+/// Stages that work in device memory, after the earlier operations of their
+/// stream.
 std::unique_ptr<Accelerator> workingOnDevice() {
   return makeCudaAccelerator({}, {.aroundWork = [](cudaStream_t stream) {
                                (void)cudaStreamSynchronize(stream);
@@ -287,7 +289,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   program::ProgramT program = sample({.workers = 1});
   const std::unique_ptr<Accelerator> gpus = workingOnDevice();
   SyntheticData data(program.seed);
-  // A library takes some when it is used first.
+  // A library allocates memory when it is first used.
   constexpr size_t kLibrary = 5000;
   void *ofLibrary = nullptr;
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -308,8 +310,8 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
     return report;
   };
   EXPECT_EQ(attempt(0), "no failure");
-  // The arena, what the channels and the interpreter need beside it, and the
-  // library's.
+  // The arena, the memory that channels and interpreter need in addition, and
+  // the library's memory.
   const uint64_t scratch = NcclOptions().scratchBytes;
   EXPECT_GE(use.deviceBytes, use.arenaBytes + kLibrary + scratch);
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
@@ -319,7 +321,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
 }
 
-// Nobody can tell whose it is.
+// Nobody can tell which rank uses the memory.
 TEST_F(OnGpus, MemoryOfASharedGpuIsNotCounted) {
   program::ProgramT program = sample({.workers = 2});
   SyntheticData data(program.seed);
@@ -352,7 +354,7 @@ TEST_F(OnGpus, ARehearsalThatFailsNamesTheInstruction) {
   expectContains(report, " micro-batch 2: no memory left");
 }
 
-/// How many of the recorded calls begin so.
+/// The number of recorded calls that start with `name`.
 size_t callsOf(const std::string &name) {
   return static_cast<size_t>(
       std::ranges::count_if(test::calls(), [&](const std::string &call) {
@@ -375,7 +377,7 @@ TEST_F(OnGpus, ThreadsShareGpusWhereThereAreFewer) {
     EXPECT_EQ(got.gradients, expected.gradients) << gpus;
     for (const RankUse &rank : got.ranks)
       EXPECT_EQ(rank.hostBlocks, 0u) << gpus;
-    // NCCL serves ranks with a GPU each, and only those.
+    // NCCL serves ranks only if each has a GPU of its own.
     EXPECT_EQ(callsOf("ncclCommInit"), gpus == 4 ? 4u : 0u) << gpus;
   }
 }
@@ -418,7 +420,7 @@ TEST_F(OnGpus, ARankThatDoesNotGoOnOnASharedGpuIsNamed) {
   test::setDevices(1, 1 << 20);
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
-  // The data of the first stage: the second one's rank waits for it.
+  // Delay the data of the first stage: the second stage's rank waits for it.
   Data data([](MicroBatch microBatch) {
     if (microBatch.step == 1 && microBatch.index == 3)
       std::this_thread::sleep_for(1s);
@@ -430,8 +432,8 @@ TEST_F(OnGpus, ARankThatDoesNotGoOnOnASharedGpuIsNamed) {
   expectContains(failureOf(run), "failed: timed out after 0.3 s waiting for ");
 }
 
-/// A control in front of another, whose messages seem to be of other processes
-/// where they are of ranks from `others` on.
+/// A control that forwards to another. Messages from ranks at or above `others`
+/// seem to come from other processes.
 class OfOtherProcesses final : public Control {
 public:
   OfOtherProcesses(Control &inner, uint32_t others)

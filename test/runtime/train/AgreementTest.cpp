@@ -1,4 +1,4 @@
-//===- AgreementTest.cpp - Whether all ranks run the same -----------------===//
+//===- AgreementTest.cpp - Agreement of all ranks -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// What rank 0 says if each of `ranks` calls `check`.
+/// The error at rank 0 if each of `ranks` ranks calls `check`.
 std::string
 faultOfRanks(uint32_t ranks,
              const std::function<void(Control &, uint32_t)> &check) {
@@ -28,7 +28,7 @@ faultOfRanks(uint32_t ranks,
       try {
         check(*controls[rank], rank);
       } catch (const WaitError &) {
-        // Rank 0 takes no more after the first that differs.
+        // Rank 0 stops receiving after the first rank that differs.
       } catch (const std::exception &error) {
         faults[rank] = error.what();
         controls[rank]->abort("done");
@@ -41,7 +41,7 @@ faultOfRanks(uint32_t ranks,
   return faults[0];
 }
 
-/// What rank 0 says if rank r gives `shared[r]`.
+/// The error at rank 0 if rank r passes `shared[r]`.
 std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
   return faultOfRanks(static_cast<uint32_t>(shared.size()),
                       [&](Control &control, uint32_t rank) {

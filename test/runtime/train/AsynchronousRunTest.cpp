@@ -27,8 +27,8 @@ SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
   return trainSequentially(program, stages, data, steps);
 }
 
-/// Whether losses, weights and last gradients of a run are those of the
-/// sequential one.
+/// Checks that losses, weights and last gradients of a run equal those of the
+/// sequential run.
 void expectEqual(const program::ProgramT &program, uint64_t steps) {
   SequentialResult expected = sequential(program, steps);
   SyntheticData data(program.seed);
@@ -97,7 +97,7 @@ TEST(AsynchronousRun, EachRuleOfUpdatesTrainsItsOwnWay) {
   EXPECT_NE(each.weights, once.weights);
   EXPECT_NE(each.weights, flush.weights);
   EXPECT_NE(once.weights, flush.weights);
-  // The first version is all that 2BW's first two steps read.
+  // The first two steps of 2BW read only the first version.
   EXPECT_EQ(once.losses[0].sum, flush.losses[0].sum);
   EXPECT_NE(once.losses[1].sum, flush.losses[1].sum);
 }
@@ -116,7 +116,7 @@ TEST(AsynchronousRun, ZeroStepsLeaveTheInitialWeights) {
   runInProcess(run);
 }
 
-// What a rank waits for is told in each section.
+// In each section, a failure names what a rank waits for.
 TEST(AsynchronousRun, AFailureInTheEpilogueIsReported) {
   program::ProgramT program = program::sampleAsynchronous(
       {.workers = 3, .microBatches = 4}, Updates::EachStep);

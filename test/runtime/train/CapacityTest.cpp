@@ -1,4 +1,4 @@
-//===- CapacityTest.cpp - What a host can run -----------------------------===//
+//===- CapacityTest.cpp - Programs that a host can run --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,8 +24,8 @@ std::vector<uint32_t> ranksBelow(uint32_t count) {
   return ranks;
 }
 
-/// Each worker of the result has a buffer of so many bytes, far from the
-/// others.
+/// A program whose workers each have one more buffer of `bytes` bytes, far from
+/// the others.
 program::ProgramT programOf(uint32_t workers, uint32_t copies, uint64_t bytes) {
   program::ProgramT program = program::samplePipeline(
       {.workers = workers, .microBatches = 1, .dataParallel = copies});
@@ -76,7 +76,7 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
   EXPECT_NE(faultOfSequentialCapacity(program, 2, 500 * kGiB), "");
 }
 
-/// A folder with the system's files.
+/// A folder that imitates the system's files.
 struct System {
   ~System() { std::filesystem::remove_all(root); }
   void write(const std::string &path, const std::string &text) const {

@@ -1,4 +1,4 @@
-//===- ClocksTest.cpp - How far ranks' clocks are apart -------------------===//
+//===- ClocksTest.cpp - Offsets between ranks' clocks ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// What rank 1 of so many finds, each of which has a clock of its own.
+/// The offsets that rank 1 finds. Each rank has one of `clocks`.
 std::vector<ClockOffset> offsetsOf(const std::vector<Clock> &clocks) {
   const auto ranks = static_cast<uint32_t>(clocks.size());
   std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
@@ -37,7 +37,7 @@ std::vector<ClockOffset> offsetsOf(const std::vector<Clock> &clocks) {
   return offsets;
 }
 
-/// A clock that is so far ahead of this host's.
+/// A clock that is `nanoseconds` ahead of this host's.
 Clock ahead(uint64_t number, int64_t nanoseconds) {
   return {number, [nanoseconds] { return steadyNanoseconds() + nanoseconds; }};
 }

@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// Data in which micro-batches weigh nothing if they are `empty`, else two.
+/// Data in which micro-batches have weight 0 if they are `empty`, otherwise 2.
 class WeighedData final : public DataSource {
 public:
   explicit WeighedData(std::function<bool(MicroBatch)> empty)
@@ -99,7 +99,8 @@ TEST(EmptyStep, HasLoss0AndUpdatesNothing) {
                                               .dataParallel = copies}));
 }
 
-// There steps overlap, and weights that are still read have other memory.
+// Without a flush, steps overlap. Old weights that are still read are in other
+// memory than the new ones.
 TEST(EmptyStep, UpdatesNothingWithoutAFlushEither) {
   for (program::Updates updates :
        {program::Updates::EachMicroBatch, program::Updates::EachStep})

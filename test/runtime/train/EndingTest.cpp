@@ -1,4 +1,4 @@
-//===- EndingTest.cpp - Runs that diverge keep finite weights -------------===//
+//===- EndingTest.cpp - Diverging runs keep finite weights ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,14 +36,14 @@ std::span<const float> floats(ConstBytes bytes) {
           bytes.size() / sizeof(float)};
 }
 
-/// What is not finite, in which step and from then on.
+/// Values that are not finite, from a step on.
 struct Fault {
   uint64_t step = UINT64_MAX;
-  std::optional<double> loss;     ///< the losses of all micro-batches
-  std::set<uint32_t> stages = {}; ///< whose gradients are NaN
+  std::optional<double> loss;     ///< the loss of every micro-batch
+  std::set<uint32_t> stages = {}; ///< stages whose gradients are NaN
 };
 
-/// Adds 1 to each of its weights in each update.
+/// A stage that adds 1 to each of its weights in each update.
 class Counting final : public Stage {
 public:
   Counting(const program::ProgramT &program, uint32_t stage, const Fault &fault)
@@ -163,7 +163,8 @@ TEST_P(Ending, ALossThatIsNotFiniteStopsTheRun) {
     ASSERT_TRUE(result.divergence->loss);
     EXPECT_FALSE(std::isfinite(*result.divergence->loss));
     EXPECT_TRUE(result.divergence->stages.empty());
-    // All ranks have stopped after one step, soon, and nothing was halted.
+    // All ranks have stopped after the same step, soon after the fault; no rank
+    // was aborted.
     EXPECT_GE(result.steps, 6u);
     EXPECT_LE(result.steps, 8u);
     EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, result.steps));
@@ -215,7 +216,7 @@ TEST_P(Ending, AFiniteRunIsWhole) {
   EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
 }
 
-// Without a flush a step begins before the last one's updates.
+// Without a flush a step starts before the last step's updates.
 TEST_P(Ending, WithoutAFlushWeightsStayFinite) {
   const program::ProgramT program =
       program::sampleAsynchronous({}, program::Updates::EachStep);

@@ -29,7 +29,7 @@ protected:
 
 TEST_F(Launch, AProcessByItselfIsNoJob) { EXPECT_FALSE(findJob()); }
 
-// What all ranks have in common one of them tells, also on a busy machine.
+// One rank reports what all ranks have in common, also on a busy machine.
 TEST_F(Launch, ARankIsAsPatientAsItWasSlowItself) {
   using namespace std::chrono_literals;
   EXPECT_EQ(patienceOf(0ms), 2s);
@@ -55,7 +55,7 @@ TEST_F(Launch, FindsTorchrun) {
   EXPECT_EQ(job->ranksOnHost, 4u);
 }
 
-// A process that took itself for a whole run would write the ranks' files.
+// A process that took itself for a whole run would overwrite the ranks' files.
 TEST_F(Launch, ARankMustBeOneOfSoMany) {
   struct {
     const char *rank, *ranks;
@@ -81,7 +81,7 @@ TEST_F(Launch, ARankMustBeOneOfSoMany) {
     }
     giveWay(); // throws nothing
   }
-  // Others may mean something else by it.
+  // Other launchers may use the name differently.
   setenv("OMPI_COMM_WORLD_RANK", "1", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
   EXPECT_EQ(findJob()->rank, 1u);
@@ -103,7 +103,7 @@ TEST_F(Launch, FindsWhereRanksMeet) {
   EXPECT_FALSE(place->isServed);
   setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   EXPECT_TRUE(findJob()->place->isServed);
-  // A store that torchrun keeps from one attempt to the next.
+  // torchrun keeps its store from one attempt to the next.
   std::string first = findJob()->place->run;
   setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
   EXPECT_NE(findJob()->place->run, first);
@@ -113,7 +113,7 @@ TEST_F(Launch, FindsWhereRanksMeet) {
   }
 }
 
-// One on each host, by srun.
+// srun starts one torchrun on each host.
 TEST_F(Launch, ATorchrunInsideAnotherLauncherMakesTheRanks) {
   setenv("SLURM_PROCID", "1", 1);
   setenv("SLURM_STEP_NUM_TASKS", "3", 1);
@@ -136,7 +136,7 @@ TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
   EXPECT_EQ(findJob()->ranksOnHost, 2u);
 }
 
-/// What a rank of so many on a host gets, as text: "7+1".
+/// The threads of a rank if `ranks` ranks share a host, as text: "7+1".
 std::string threadsOf(const Cores &cores, uint32_t ranks, uint32_t asked,
                       ProgressWish wish) {
   RankThreads threads = shareCores(cores, ranks, asked, wish);

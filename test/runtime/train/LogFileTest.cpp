@@ -1,4 +1,4 @@
-//===- LogFileTest.cpp - A file that grows and is then named --------------===//
+//===- LogFileTest.cpp - Log files that grow and are then renamed ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,7 @@ protected:
   static void write(const fs::path &path, const std::string &text) {
     std::ofstream(path) << text;
   }
-  /// What is thrown, or nothing.
+  /// The error that `action` throws, or an empty string.
   template <typename Action> static std::string errorOf(Action action) {
     try {
       action();
@@ -76,7 +76,7 @@ TEST_F(LogFileTest, keepsTheLogsOfAllRuns) {
   for (int run = 1; run <= 12; ++run) {
     LogFile log(path);
     log.append(std::to_string(run));
-    if (run % 3 != 0) // the others die
+    if (run % 3 != 0) // the others are killed
       log.complete();
   }
   // In the order in which their names were taken.
@@ -128,8 +128,8 @@ TEST_F(LogFileTest, isWrittenByOneRunAtATime) {
   EXPECT_EQ(read(path), "one\n");
 }
 
-// Runs that end while others begin: each either gets a log of its own or is
-// refused, and what is complete stays whole.
+// Some runs end while others start. Each one either gets a log of its own or is
+// refused, and complete logs stay complete.
 TEST_F(LogFileTest, staysWholeWhereRunsMeet) {
   constexpr int kProcesses = 4, kRuns = 25;
   for (int child = 0; child < kProcesses; ++child) {
@@ -166,7 +166,7 @@ TEST_F(LogFileTest, staysWholeWhereRunsMeet) {
     }
   }
   EXPECT_FALSE(fs::exists(part));
-  // Nor is one lost.
+  // No log is lost, either.
   for (int number = 1; number < kProcesses * kRuns; ++number)
     EXPECT_EQ(read(folder / ("log." + std::to_string(number))).size(), 4u);
 }
@@ -174,7 +174,7 @@ TEST_F(LogFileTest, staysWholeWhereRunsMeet) {
 TEST_F(LogFileTest, keepsLinks) {
   fs::create_directory(folder / "below");
   fs::create_symlink("below/target", path);
-  for (int run = 0; run < 2; ++run) { // before there is a target, and after
+  for (int run = 0; run < 2; ++run) { // before the target exists, and after
     LogFile log(path);
     log.append(std::to_string(run));
     EXPECT_TRUE(fs::exists(folder / "below" / "target.part"));

@@ -1,4 +1,4 @@
-//===- ProgressTest.cpp - What a run shows and logs -----------------------===//
+//===- ProgressTest.cpp - Progress lines and logs of a run ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -74,9 +74,9 @@ TEST(TransportOf, FitsTheLauncher) {
   EXPECT_EQ(transportOf({"srun", 0, 2, 2}), JobTransport::Mpi);
 }
 
-/// Trains three steps as one of two ranks, each of which takes `pause` longer.
-/// The root ends the process with 3 if it has the weights of ranks that are
-/// threads and heard all.
+/// Trains three steps as one of two ranks. Each step takes `pause` longer. The
+/// root ends the process with status 3 if its weights equal those of ranks that
+/// are threads and if it got all reports.
 void trainAsRank(uint32_t rank, uint16_t port,
                  std::chrono::milliseconds pause = 0ms) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
@@ -103,7 +103,7 @@ void trainAsRank(uint32_t rank, uint16_t port,
   _exit(ready == 2 && steps == 3 && weights == ofProcesses ? 3 : 1);
 }
 
-/// The status with which `child` ends, -1 if it does not exit.
+/// The status with which `child` ends, or -1 if it does not exit.
 int statusOf(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
@@ -126,7 +126,7 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
       testing::ExitedWithCode(3), "");
 }
 
-/// Rank 0 of two, of which the other does not come.
+/// Rank 0 of two, when the other rank never starts.
 void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
   onEnd([](int status) { _exit(status); });
   program::ProgramT program = program::samplePipeline({.workers = 2});
@@ -150,7 +150,8 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
               ": these ranks did not come to .*: 1");
 }
 
-/// One of two ranks, of which the root is not ready; prints what it is told.
+/// One of two ranks, whose root does not get ready. Prints the messages that it
+/// gets.
 [[noreturn]] void doNotGetReady(uint32_t rank, uint16_t port) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
@@ -184,12 +185,12 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
               "rank 0: aborted: rank 1 failed: " + reason);
 }
 
-/// Rank 2 of four, where only two of two meet.
+/// Rank 2 of four, while the other ranks believe that there are two.
 void meetTwo(uint16_t port) {
   onEnd([](int status) { _exit(status); });
   for (uint32_t rank : {0, 1})
     if (fork() == 0)
-      trainAsRank(rank, port, 1s); // so that they are there
+      trainAsRank(rank, port, 1s); // long enough to be there
   program::ProgramT program = program::samplePipeline({.workers = 4});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};

@@ -1,4 +1,4 @@
-//===- RunOnHostTest.cpp - Runs that share out their host -----------------===//
+//===- RunOnHostTest.cpp - Runs that divide their host among ranks --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,9 +22,9 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// What a run of two ranks tells of its host.
+/// The messages of a run of two ranks about its host.
 struct Told {
-  /// Runs one step, on simulated devices if there is a `seed`.
+  /// Runs one step, on simulated devices if `seed` is given.
   Told(uint32_t threads, std::optional<uint64_t> seed) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
@@ -60,7 +60,7 @@ TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
     EXPECT_EQ(told.shares[0].ranks, 2u);
     EXPECT_EQ(told.shares[0].threads.computing, share.computing);
     EXPECT_FALSE(told.shares[0].threads.progress);
-    // Two ranks, and the thread that has the result.
+    // Two ranks, and the thread that receives the result.
     EXPECT_EQ(told.computing, std::vector<uint32_t>(3, share.computing));
   }
 }
@@ -70,7 +70,7 @@ TEST(RunOnHost, WithASeedTakesSimulatedDevices) {
   EXPECT_EQ(threads.weights, simulated.weights);
   ASSERT_EQ(simulated.shares.size(), 1u);
   EXPECT_EQ(simulated.shares[0].ranks, 2u);
-  // One thread for both ranks, and that which has the result.
+  // One thread for both ranks, and the thread that receives the result.
   EXPECT_EQ(simulated.computing, std::vector<uint32_t>(2, 1));
 }
 
@@ -132,7 +132,7 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-    // Long enough for all waits before that, on any machine.
+    // Long enough for all earlier waits, on any machine.
     run.timeout = 5s;
     run.onResult = [](const RunResult &) { std::this_thread::sleep_for(1h); };
     runOnHost(run, {}, 7);

@@ -109,7 +109,7 @@ TEST(RunSequential, StopsWithTheResultOfTheStepsItHad) {
   EXPECT_EQ(stopped.result.weights, whole.result.weights);
 }
 
-/// Runs three steps in a process that ends as a run asks it to.
+/// Runs three steps in a process that ends with the run.
 void runToItsEnd(Trained &trained) {
   onEnd([](int status) { _exit(status); });
   Signals signals;

@@ -53,7 +53,7 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   Data data([](program::ValueKind kind, MicroBatch microBatch) {
     if (kind == program::ValueKind::Labels && microBatch.step == 1 &&
         microBatch.index == 2) {
-      std::this_thread::sleep_for(1s); // the others get to their waits
+      std::this_thread::sleep_for(1s); // meanwhile the others reach their waits
       throw std::runtime_error("the disk is gone");
     }
   });
@@ -110,7 +110,7 @@ TEST(Run, MeetingsTimeOut) {
   test::untilItSays("rank 0 (worker 0) failed: timed out after {} waiting for "
                     "all ranks to end their last step",
                     200ms, [&](std::chrono::milliseconds timeout) {
-                      // Only the root has it.
+                      // Only the root calls this.
                       run.onStep = [=](const StepEvent &) {
                         std::this_thread::sleep_for(5 * timeout);
                       };
@@ -120,7 +120,7 @@ TEST(Run, MeetingsTimeOut) {
 }
 
 TEST(Run, ARankThatComputesForEverTimesOut) {
-  // Nobody waits for the only rank there is.
+  // With a single rank, no other rank waits for it.
   program::ProgramT program = program::samplePipeline({.workers = 1});
   std::string report = test::untilItSays(
       "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to go "
@@ -162,7 +162,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
       "go on",
       200ms, [&](std::chrono::milliseconds timeout) {
         run.timeout = timeout;
-        // Waits, for anything but a device.
+        // The root waits for something that is not a device.
         run.onResult = [=](const RunResult &) {
           std::this_thread::sleep_for(4 * timeout);
         };

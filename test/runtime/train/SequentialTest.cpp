@@ -1,4 +1,4 @@
-//===- SequentialTest.cpp - Pipelines compute what one device does --------===//
+//===- SequentialTest.cpp - Pipelines compute the same as one device ------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -115,8 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{4, 7, true, false, 1, true, 2, Recompute::All},
                     Case{4, 8, true, false, 2, false, 1, Recompute::All}));
 
-// What is computed does not depend on the forwards' ranges and recomputation,
-// but on the parts, which are other numbers than the whole.
+// The results do not depend on the forwards' ranges or on recomputation. They
+// depend on the parts, whose numbers differ from those of a whole micro-batch.
 TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
   SequentialResult right = sequential(program::samplePipeline());
   auto with = [](bool doubled, uint32_t parts, Recompute recompute) {
@@ -155,7 +155,7 @@ TEST(Sequential, RefusesAnotherNumberOfStages) {
 }
 
 TEST(CheckReplicas, NamesTheOneThatDiffers) {
-  // Replicas of a stage that starts from its own place differ.
+  // Replicas of a stage that starts with other weights differ.
   program::ProgramT program = program::samplePipeline({.dataParallel = 2});
   SyntheticData data(1);
   std::atomic<uint64_t> made{0};

@@ -1,4 +1,4 @@
-//===- SignsOfLifeTest.cpp - The others wait while the root works ---------===//
+//===- SignsOfLifeTest.cpp - Heartbeats while the root works --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ void compute(std::chrono::milliseconds time) {
     ;
 }
 
-/// What a rank that waits for rank 0 is told, or "".
+/// The error of a rank that waits for rank 0, or "".
 std::string awaitRoot(Control &control,
                       std::chrono::milliseconds timeout = kTimeout) {
   try {
@@ -67,7 +67,7 @@ TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
   std::string told;
   auto begin = std::chrono::steady_clock::now();
   std::thread other([&] { told = awaitRoot(*controls[1]); });
-  // A few signs, then none, as of a process that got a SIGSTOP.
+  // Some heartbeats, then none, as if the process got a SIGSTOP.
   SignsOfLife signs(*controls[0], kTimeout);
   while (std::chrono::steady_clock::now() - begin < kTimeout) {
     signs.sendIfDue();
@@ -129,7 +129,7 @@ TEST(SignsOfLife, WorkThatHangsIsToldOnce) {
   auto controls = makeInProcessControls(1);
   SignsOfLife signs(*controls[0], 100ms);
   std::vector<std::string> told;
-  // As one that writes to a pipe that nobody reads.
+  // As if it wrote to a pipe that nobody reads.
   signs.during([] { std::this_thread::sleep_for(400ms); },
                [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
@@ -142,7 +142,7 @@ TEST(SignsOfLife, ASlowDeviceIsNoHang) {
   SignsOfLife signs(*controls[0], 100ms);
   signs.during(
       [] {
-        // The kernel counts this wait like that for a disk.
+        // The kernel counts this wait like one for a disk.
         if (pid_t child = vfork(); child == 0) {
           usleep(400000);
           _exit(0);

@@ -26,9 +26,9 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// How many steps each of `ranks` threads begins that pause at random and ask
-/// `mayBegin(rank, step)`; rank `asking` calls `ask` while it is in step
-/// `when`.
+/// The number of steps that each of `ranks` threads starts. The threads pause
+/// at random and call `mayBegin(rank, step)`. In step `when`, rank `asking`
+/// calls `ask`.
 template <typename MayBegin>
 std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed, MayBegin mayBegin,
                               uint32_t asking, uint64_t when,
@@ -84,7 +84,7 @@ TEST(StopVote, StopsAllRanksTwoStepsLater) {
     for (uint32_t rank = 0; rank < 4; ++rank)
       votes.push_back(std::make_unique<StopVote>(
           *controls[rank],
-          // Only one rank's host was asked.
+          // Only the host of one rank got the request.
           [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
@@ -106,7 +106,7 @@ TEST(StopVote, EndsTheVoteUnderWay) {
   EXPECT_THROW(first.mayBegin(), WaitError) << "the other has not voted";
 }
 
-/// Waits until `signals` has told everything sent so far.
+/// Waits until `signals` has reported everything that was sent so far.
 bool comesTrue(const std::atomic<int> &heard, int expected) {
   for (int i = 0; i < 10000 && heard.load() != expected; ++i)
     std::this_thread::sleep_for(10ms);
@@ -155,7 +155,7 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
       ": failed while acting on a signal: std::bad_alloc");
 }
 
-/// What is told of signals that come with a grace time.
+/// The signals that are reported during a grace time.
 class Told {
 public:
   void add(int signal) {
@@ -187,7 +187,8 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
     EXPECT_TRUE(told.becomes({SIGUSR1}));
     EXPECT_TRUE(begun.becomes({signal}));
     EXPECT_EQ(signals.asked(), signal);
-    // What a launcher sends to the process and to its group is one.
+    // A signal that a launcher sends to both the process and its group counts
+    // once.
     kill(getpid(), signal);
     kill(getpid(), SIGUSR1);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
@@ -232,8 +233,8 @@ TEST(Signals, AreStoppedByTheDestructor) {
     Signals signals;
 }
 
-/// The weights and gradients of a run of `steps` in which a signal comes in
-/// step `when`, and how many steps it had.
+/// The weights, gradients and number of steps of a run of `steps` steps that
+/// gets a signal in step `when`.
 RunResult resultOf(const program::ProgramT &program, uint64_t steps,
                    Signals *signals, uint64_t when, int signal = SIGUSR1) {
   SyntheticData data(1);
@@ -288,7 +289,7 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
             std::vector<uint64_t>(program.stages.size(), stopped.steps));
   EXPECT_EQ(stopped.weights,
             resultOf(program, stopped.steps, nullptr, UINT64_MAX).weights);
-  // It came too late for the next run to be stopped.
+  // The signal came too late to stop the next run.
   EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).isWhole());
 }
 } // namespace

@@ -1,4 +1,4 @@
-//===- TiedTest.cpp - Parameters that first and last stage hold -----------===//
+//===- TiedTest.cpp - Parameters shared by first and last stage -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,10 +21,10 @@ using namespace chimera::runtime;
 namespace {
 using Memory = std::vector<std::byte>;
 
-constexpr uint64_t kTiedBytes = 29; // no number of whole words
+constexpr uint64_t kTiedBytes = 29; // not a whole number of words
 
-/// A sample whose first stage begins with what its last stage ends with, or the
-/// other way round. Its streams do not reduce that as one.
+/// A sample whose first stage starts with the parameters with which the last
+/// stage ends, or the other way round. Its streams do not reduce them together.
 program::ProgramT tiedProgram(program::SampleOptions options = {},
                               bool swapped = false) {
   program::ProgramT program = program::samplePipeline(options);
@@ -66,7 +66,7 @@ TEST(Tied, IsDroppedFromTheLastStage) {
   }
 }
 
-/// Two stages trained by hand on one micro-batch a step.
+/// Two stages that the test itself trains on one micro-batch per step.
 struct ByHand {
   ByHand(const program::ProgramT &program, bool reduces = true)
       : program(program) {
@@ -106,7 +106,8 @@ struct ByHand {
       stages[s]->optimizerStep(step, 1, gradient[s], weights[s], state[s]);
   }
 
-  /// The model of these stages' weights, or gradients.
+  /// The model's weights or gradients: those of both stages, with the tied ones
+  /// once.
   Memory once(const Memory (&parts)[2]) const {
     Memory whole = parts[0];
     whole.insert(whole.end(), parts[1].begin(), parts[1].end());
@@ -139,14 +140,14 @@ TEST(TiedSequential, EqualsStagesByHand) {
     EXPECT_EQ(result.weights, right.once(right.weights));
     EXPECT_EQ(result.gradients, right.once(right.gradient));
     EXPECT_NE(result.weights, unreduced.once(unreduced.weights));
-    // It is more than the sum that changes without the tie.
+    // Without the tie, more changes than the sum.
     program.tied.reset();
     EXPECT_NE(sequential(program, 3).losses.back().sum,
               result.losses.back().sum);
   }
 }
 
-/// One stage that is all, and knows how large that is.
+/// A single stage that is the whole model and knows its size.
 struct WholeModel final : Stage {
   explicit WholeModel(Memory gradient) : gradient(std::move(gradient)) {}
   ElementType weightType() const override { return ElementType::UInt64; }
@@ -190,11 +191,11 @@ TEST(TiedSequential, OneStageHoldsThemOnce) {
   EXPECT_EQ(whole.weightsBytes, bytes);
   EXPECT_EQ(whole.stateBytes, 2 * bytes);
   EXPECT_EQ(result.weights.size(), bytes);
-  // As it made them: there are no two copies to add up.
+  // As the stage made them: there are no two copies to add up.
   EXPECT_EQ(result.gradients, whole.gradient);
 }
 
-/// What a run over the program's streams gathers after `steps` steps.
+/// The gathered results of a run of the program's streams after `steps` steps.
 RunResult gather(const program::ProgramT &program, uint64_t steps) {
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -230,7 +231,7 @@ TEST(TiedRun, EqualsTheSequentialRun) {
         RunResult result = gather(program, 3);
         EXPECT_EQ(result.weights, expected.weights);
         EXPECT_EQ(result.gradients, expected.gradients);
-        // Of what each rank holds, with the tied ones once.
+        // The digest is of each rank's weights, with the tied ones once.
         EXPECT_EQ(result.digest, digestOfWeights(program, expected.weights));
         expected.weights[kTiedBytes + 1] ^= std::byte(1);
         EXPECT_NE(result.digest, digestOfWeights(program, expected.weights));
@@ -238,8 +239,8 @@ TEST(TiedRun, EqualsTheSequentialRun) {
 }
 
 TEST(TiedCheckReplicas, ComparesFirstAndLastStage) {
-  // All replicas of a stage are equal, but nothing adds up what the two ends
-  // make of the tied parameters.
+  // All replicas of a stage are equal, but nothing adds up the tied gradients
+  // of the first and the last stage.
   program::ProgramT program = tiedProgram();
   try {
     gather(program, 1);

@@ -1,4 +1,4 @@
-//===- AccountTest.cpp - What hosts tell each other of their ranks --------===//
+//===- AccountTest.cpp - What a host reports of its ranks -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// Ranks 1 and 3 of four, of which 3 has failed, and 1 died.
+/// The account of ranks 1 and 3 of four: rank 3 has failed, and rank 1 has
+/// died.
 Account someAccount() {
   StatusPage page(4);
   page.of(1).enter(Status::Running);
@@ -44,7 +45,7 @@ TEST(Account, SurvivesItsBytes) {
   EXPECT_EQ(account.find(2), nullptr);
 }
 
-// They come from another process, over a network.
+// Accounts come from another process, over a network.
 TEST(Account, RefusesWhatIsNone) {
   std::vector<std::byte> bytes = someAccount().bytes();
   size_t headline = std::string("ended").size();

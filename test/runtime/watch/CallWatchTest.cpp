@@ -17,7 +17,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// A library whose `block` returns only when it is let go.
+/// A library whose `block` returns only when it is released.
 struct Library {
   void block(CallMark &mark) {
     mark.enter("block");
@@ -45,8 +45,8 @@ TEST(CallWatch, TellsOfACallThatDoesNotReturn) {
   caller.join();
 }
 
-/// Each call of a long wait returns, though the thread is inside one at almost
-/// every look.
+/// Each call of a long wait returns, although the thread is inside a call
+/// almost whenever the watch looks.
 TEST(CallWatch, IsSilentWhileCallsReturn) {
   CallMark mark;
   std::atomic<bool> told{false}, isDone{false};

@@ -1,4 +1,4 @@
-//===- EarlyReportTest.cpp - Tells of ranks that stop early ---------------===//
+//===- EarlyReportTest.cpp - Reports of ranks that stop early -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@
 using namespace chimera::runtime;
 
 namespace {
-/// A process that stops, and ends when it goes on.
+/// Starts a process that stops itself and ends when it is continued.
 pid_t stopOne() {
   const pid_t child = fork();
   if (child == 0) {
@@ -38,8 +38,8 @@ TEST(EarlyReport, NamesTheStoppedAndLetsThemGoOn) {
   EXPECT_TRUE(tellOfStopped(nameOfTest(), {{1, getpid()}, {2, stopped}},
                             "timed out", [&](const std::string &text) {
                               told = text;
-                              // Another rank of the host that fails now leaves
-                              // it to this one.
+                              // If another rank of the host fails now, it
+                              // leaves the report to this one.
                               EXPECT_TRUE(tellOfStopped(
                                   nameOfTest(), {{2, stopped}}, "timed out",
                                   [&](const std::string &) { ++others; }));

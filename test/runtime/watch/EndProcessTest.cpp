@@ -1,4 +1,4 @@
-//===- EndProcessTest.cpp - How the process ends at once ------------------===//
+//===- EndProcessTest.cpp - How the process ends immediately --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ReportTest.cpp - What a failed run says ----------------------------===//
+//===- ReportTest.cpp - Reports of failed runs ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The index of the first wait on `worker` for an instruction like this.
+/// The index of the first wait on `worker` for an instruction of this kind.
 uint32_t findWait(const program::ProgramT &program, uint32_t worker,
                   program::Opcode opcode, program::ValueKind kind) {
   const auto &instructions = program.workers[worker]->instructions;
@@ -59,11 +59,11 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   for (uint32_t rank = 0; rank < 6; ++rank)
     page.of(rank).enter(Status::Running);
   page.of(1).at(4, waitOf(1));
-  page.of(3).at(4, 0);         // not there yet
-  page.of(5).at(5, waitOf(1)); // a step further
+  page.of(3).at(4, 0);         // has not reached it
+  page.of(5).at(5, waitOf(1)); // one step further
   EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
             std::vector<uint32_t>{3});
-  // On another host it may be anywhere.
+  // A rank on another host may be anywhere.
   EXPECT_TRUE(
       awaitedBy(program, accountOf(page, {0, 1, 5}, {}, ""), 1).empty());
 }
@@ -143,7 +143,7 @@ TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/// No more than a little memory, for the rest of this process's life.
+/// Leaves only a little memory for the rest of this process's life.
 void leaveNoMemory() {
   std::ifstream file("/proc/self/statm");
   rlim_t pages = 0;
@@ -160,7 +160,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
         program::ProgramT program = program::samplePipeline({.workers = 2});
         StatusPage page(2);
         page.of(1).fail("it is tired");
-        // As many ranks as make a text of 50 MB.
+        // As many ranks as give a text of 50 MB.
         std::vector<uint32_t> ranks(1 << 20, 0);
         ranks.push_back(1);
         leaveNoMemory();

@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kBytes = 8192;
 using Place = SharedFile::Place;
 
-/// A file like the page, in all but that it is another's.
+/// A file like that of the status page, but of another owner.
 class Victim {
 public:
   explicit Victim(unsigned flags)
@@ -86,7 +86,7 @@ TEST(SharedFile, IsNotAPipeOrNothing) {
   EXPECT_FALSE(SharedFile::open(place));
 }
 
-/// Not as if it were another container's.
+/// This is not reported as if the file were in another container.
 TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
   SharedFile made = SharedFile::make(kBytes);
   rlimit before{}, none{};

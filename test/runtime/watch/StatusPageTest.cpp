@@ -1,4 +1,4 @@
-//===- StatusPageTest.cpp - What every rank is doing ----------------------===//
+//===- StatusPageTest.cpp - The status of every rank ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,8 +22,8 @@ namespace {
 constexpr auto kTimeout = 10s;
 using Ranks = std::vector<uint32_t>;
 
-/// Makes the pages of ranks 0, 1 and 2 of a host, of which rank `alone` cannot
-/// open rank 0's; a fourth rank is on another host.
+/// Makes the pages of ranks 0, 1 and 2 of one host. Rank `alone` cannot open
+/// the page of rank 0. A fourth rank is on another host.
 std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
   auto controls = makeInProcessControls(4);
   std::vector<std::unique_ptr<StatusPage>> pages(3);
@@ -71,7 +71,7 @@ TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
   std::thread rank1([&] {
     page = std::make_unique<StatusPage>(*controls[1], Ranks{0, 1}, kTimeout);
   });
-  // As from another container, where that is no file.
+  // As from another container, where there is no such file.
   SharedFile::Place place = SharedFile::make(4096).place();
   sendValue(*controls[0], 1, place, kTimeout);
   EXPECT_EQ(receiveValue<uint8_t>(*controls[0], 1, kTimeout), 0);

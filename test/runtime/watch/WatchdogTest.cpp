@@ -36,8 +36,8 @@ TEST(Watchdog, TellsWhoWantsToKnow) {
             "timed out after 0.05 s waiting for the others to start");
 }
 
-/// Its thread has ended with it, so it cannot strike later. Else this test
-/// would take an hour at least.
+/// The watchdog's thread ends with it, so it cannot end the process later.
+/// Otherwise this test would take at least an hour.
 TEST(Watchdog, EndsAtOnceWhenItIsDropped) {
   for (std::chrono::milliseconds timeout :
        {std::chrono::milliseconds(1h),

@@ -28,7 +28,7 @@ Report report(const Case &c) {
   return makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule);
 }
 
-/// Of a step, in the steady state where no flush ends it.
+/// The bubble of a step; without a flush, that of the steady state.
 double bubbleRatioOf(const Case &c) {
   return stepsOverlap(c.problem.updates)
              ? steadyState(c.problem, c.schedule).bubbleRatio
@@ -42,9 +42,10 @@ std::string render(const std::string &format, const Report &report) {
   return {};
 }
 
-/// Every formula, wherever it says that it holds, against the simulator: every
-/// scheme with all its choices, N from 1 to 4D+3, b/f of 1/2, 1, 5/4, 2 and 3,
-/// or with these halves. Of schemes without a flush in the steady state.
+/// Compares every formula with the simulator for all sizes for which the
+/// formula claims to hold: every scheme with all its choices, N from 1 to 4D+3,
+/// b/f of 1/2, 1, 5/4, 2 and 3, or with split backwards. Schemes without a
+/// flush are compared in the steady state.
 TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
   std::set<const void *> used, known;
   auto compare = [&](const Case &c, const Sizes &sizes) {
@@ -86,7 +87,7 @@ TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
                                  {4, 12, 4, 8}}) {
             c.problem.stages.assign(c.problem.stages.size(), cost);
             std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
-            // Halves of 5 are not equal.
+            // The two halves of 5 are not equal.
             bool halves = concatenationOf(choice) == Concatenation::Halving;
             ASSERT_EQ(sizes.has_value(), !halves || cost.backward % 2 == 0);
             SCOPED_TRACE(nameOf(scheme, d, n, choice) +
@@ -99,7 +100,7 @@ TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
   EXPECT_EQ(used, known);
 }
 
-/// A fused recompute is part of its backward: every formula, for that.
+/// A fused recompute counts as part of its backward in every formula.
 TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
   int compared = 0;
   for (const Scheme &scheme : schemes())
@@ -172,7 +173,8 @@ TEST(Report, PassesOnTheSchemesNote) {
   EXPECT_NE(r.notes[0].find("plain data parallelism"), std::string::npos);
 }
 
-/// What recomputation costs and saves, beside the same order without it.
+/// The cost and the savings of recomputation, compared with the same order
+/// without it.
 TEST(Report, ComparesRecomputesWithNone) {
   Case c = makeCase("chimera", 4, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(4, {10, 0, 100, 100, 1});
@@ -189,7 +191,8 @@ TEST(Report, ComparesRecomputesWithNone) {
     EXPECT_EQ(r.timing.makespan, makespan);
     EXPECT_EQ(r.kept->makespan, 16);
     EXPECT_EQ(r.kept->peakBytes, without.peakBytes);
-    // Of the formula, and of other settings, which pay less for them.
+    // One note about the formula, one about other settings that pay less for
+    // recomputes.
     EXPECT_EQ(r.notes.size(), noted ? 2u : 0u);
     EXPECT_EQ(r.bubbleFormula != nullptr, noted);
     nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
@@ -210,7 +213,7 @@ TEST(Report, ComparesRecomputesWithNone) {
       (std::vector<std::string>{"early", "none", "none", "none"}));
 }
 
-/// Which window the simulator chooses, or what a given one costs.
+/// The window that the simulator chooses, or the cost of a given one.
 TEST(Report, HasTheReceiveWindow) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
@@ -231,7 +234,7 @@ TEST(Report, HasTheReceiveWindow) {
   EXPECT_EQ(one.windowMakespans.size(), 1u);
   EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
   EXPECT_TRUE(one.notes.empty());
-  // What a program holds is not known here.
+  // The memory of a program is not known here.
   EXPECT_TRUE(chosen.notes.empty());
   c.problem.memoryCaps = {1000, 1000};
   EXPECT_EQ(report(c).notes,
@@ -244,7 +247,7 @@ TEST(Report, HasTheReceiveWindow) {
           .notes,
       std::vector<std::string>{kCapNote});
   c.problem.memoryCaps.clear();
-  // The other way round.
+  // Micro-batches in the opposite order.
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
   one =
@@ -254,7 +257,7 @@ TEST(Report, HasTheReceiveWindow) {
                                "overtake each other, 3 are needed");
 }
 
-/// A bucket of a gradient has a latency of its own.
+/// Each bucket of a gradient has its own latency.
 TEST(Report, HasBuckets) {
   Case c = makeCase("chimera", 4, 8);
   c.problem.bytes.assign(4, {64, 0, 0, 0, 0});
@@ -262,22 +265,24 @@ TEST(Report, HasBuckets) {
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 2000)));
   EXPECT_TRUE(object["all_reduce_buckets"].is_null());
-  // 24, 24 and 16 bytes, each to and fro; a worker has two stages.
+  // 24, 24 and 16 bytes, each in both directions. A worker has two stages.
   c.problem.bucketBytes = 24;
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 6000)));
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>(4, 3)));
   EXPECT_TRUE(object["all_reduce_tied_buckets"].is_null());
   EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"], 12000);
-  // What is tied is cut apart, 40 bytes in two, over all four.
+  // The tied matrix has its own buckets, 40 bytes in two, over all four
+  // workers.
   c.problem.tiedBytes = 40;
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>{2000, 6000, 6000, 2000}));
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{1, 3, 3, 1}));
   EXPECT_EQ(object["all_reduce_tied_buckets"], 2);
-  // First and last stage lie on the same two workers.
+  // The first and last stage are on the same two workers.
   EXPECT_EQ(object["all_reduce_tied"], 4000);
-  // Where one of two pipelines' middle stages is, nothing is sent.
+  // If both pipelines have the middle stage on one worker, nothing is sent for
+  // it.
   c = makeCase("chimera", 3, 3);
   c.problem.bytes.assign(3, {64, 0, 0, 0, 0});
   c.problem.link.alpha = 1000;
@@ -287,7 +292,8 @@ TEST(Report, HasBuckets) {
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{8, 0, 8}));
 }
 
-/// Times of messages, what they occupy and caps; nothing where there are none.
+/// Times of messages, the time that they occupy workers, and caps; nothing if
+/// there are none.
 TEST(Report, HasMessagesAndCaps) {
   const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
                                "receive",   "memory_caps", "receive_bytes",
@@ -311,7 +317,8 @@ TEST(Report, HasMessagesAndCaps) {
   EXPECT_EQ(object["makespan"], 6 + 2 * (3 + 3 + 5));
 }
 
-/// A schedule above its caps is reported, marked, and bounded by no cap.
+/// A schedule that exceeds its caps is reported and marked, and bounds ignore
+/// the caps.
 TEST(Report, MarksWhatExceedsItsCaps) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 100, 100, 8});
@@ -335,7 +342,7 @@ TEST(Report, MarksWhatExceedsItsCaps) {
   EXPECT_NE(table.find("  REFUSED, they are exceeded by"), std::string::npos);
 }
 
-/// Steps that overlap: what one takes, and how many versions of weights.
+/// Steps that overlap: the time of a step, and the number of weight versions.
 TEST(Report, HasTheSteadyState) {
   Case c = makeCase("pipedream", 4, 6, {1, 2, 1, 1});
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
@@ -387,7 +394,7 @@ TEST(Report, HasTheSameFieldsInCsvAndJson) {
   EXPECT_EQ(object["bounds"]["LB1"], 24);
 }
 
-/// Times in units, of ten ticks each, beside what is no time.
+/// Times in units of ten ticks each, beside numbers that are not times.
 TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
   Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
   c.problem.stages[1].forward = 7;
@@ -426,7 +433,8 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
       std::regex_search(table, std::regex("forward \\(f\\) +0.5 us, 0.7 us\n")))
       << table;
   EXPECT_NE(csv.find(",us,0.5 0.7,2,"), std::string::npos) << csv;
-  // Steps that overlap, recomputes, and what first and last stage share.
+  // Steps that overlap, recomputes, and the matrix that first and last stage
+  // share.
   c = makeCase("pipedream", 2, 2, {1, 2, 1, 1, 1});
   c.problem.recompute.assign(2, Recompute::Early);
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -440,7 +448,7 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
             r.keptSteady->period / 10);
 }
 
-/// No scheme, so no formula, whatever the order.
+/// Without a scheme there is no formula, whatever the order is.
 TEST(Report, TakesAScheduleOfOnesOwn) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   Report r = makeReport("p", nullptr, {}, c.problem, c.schedule);

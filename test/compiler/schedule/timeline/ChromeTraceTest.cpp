@@ -1,4 +1,4 @@
-//===- ChromeTraceTest.cpp - Traces ---------------------------------------===//
+//===- ChromeTraceTest.cpp - Traces in Chrome's format --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -59,7 +59,7 @@ TEST(ChromeTrace, HasOneCompleteEventForEachAction) {
   EXPECT_EQ(next, actions.size());
 }
 
-/// Beside them what is a range, a part, and which step of two it is.
+/// The events name ranges, parts, and which of two steps they belong to.
 TEST(ChromeTrace, SaysWhatAnActionCovers) {
   using How = Concatenation;
   json first = events(trace(makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
@@ -116,7 +116,7 @@ TEST(ChromeTrace, CountsInMicroseconds) {
   }
 }
 
-/// Four ticks make a microsecond.
+/// Four ticks per microsecond.
 TEST(ChromeTrace, HasFractionsOfMicroseconds) {
   Case c = makeCase("gpipe", 1, 1, {1, 2, 1, 1});
   json backward = events(trace(c, {findTimeUnit("us"), 4}), "X").at(1);
@@ -124,7 +124,7 @@ TEST(ChromeTrace, HasFractionsOfMicroseconds) {
   EXPECT_EQ(backward["dur"], 0.5);
 }
 
-/// A byte that is not UTF-8 does not end the program.
+/// A name that is not UTF-8 is no error.
 TEST(ChromeTrace, TakesNamesThatAreNotUtf8) {
   Case c = makeCase("gpipe", 1, 1);
   Timing timing = simulate(c.problem, c.schedule);
@@ -142,7 +142,7 @@ TEST(ChromeTrace, ShowsSlots) {
   EXPECT_EQ(document["otherData"]["unit"]["p"], "one slot is shown as 1 us");
 }
 
-/// The action of each worker in which `event` is, which must be inside it.
+/// The action on each worker in which `event` is. The event must be inside it.
 std::string around(const std::vector<json> &actions, const json &event) {
   for (const json &action : actions)
     if (action["tid"] == event["tid"] && action["ts"] < event["ts"] &&
@@ -152,7 +152,7 @@ std::string around(const std::vector<json> &actions, const json &event) {
   return "nothing";
 }
 
-/// The arrows of a trace: from action to action, and what they are called.
+/// The arrows of a trace: from action to action, with their names.
 std::vector<std::string> arrows(const json &document) {
   std::vector<json> actions = events(document, "X");
   std::map<int64_t, json> begins;
@@ -173,13 +173,13 @@ std::vector<std::string> arrows(const json &document) {
   return found;
 }
 
-/// Each message is one arrow from what makes it to what waits for it.
+/// Each message is one arrow from its producer to the action that waits for it.
 TEST(ChromeTrace, HasAnArrowForEachMessage) {
   EXPECT_EQ(
       arrows(trace(makeCase("1f1b", 2, 1, {1, 2, 1, 1}))),
       (std::vector<std::string>{"P1 backward 0 -> P0 backward 0: gradient 0",
                                 "P0 forward 0 -> P1 forward 0: activation 0"}));
-  // The input gradient alone is sent, and a fused recompute waits for it.
+  // Only the input gradient is sent. A fused recompute waits for it.
   Case c = makeCase("1f1b", 2, 1, {1, 2, 1, 1}, true);
   c.problem.recompute.assign(2, Recompute::Fused);
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -187,7 +187,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
             (std::vector<std::string>{
                 "P1 input_gradient 0 -> P0 recompute 0: gradient 0",
                 "P0 forward 0 -> P1 forward 0: activation 0"}));
-  // Pairs of forwards, parts of backwards, slots: all of D = 4.
+  // Pairs of forwards, parts of backwards, slots: all choices for D = 4.
   for (const Choice &choice : choices(*findScheme("chimera"), 4)) {
     c = makeCase("chimera", 4, 8, {2, 4, 1, 1}, false, choice);
     size_t sent = 0;
@@ -204,7 +204,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
   EXPECT_TRUE(arrows(trace(makeCase("gpipe", 1, 3))).empty());
 }
 
-/// Messages of two timelines in one document are not confused.
+/// Messages of two timelines in one document are distinct.
 TEST(ChromeTrace, TellsTheMessagesOfTimelinesApart) {
   Case c = makeCase("1f1b", 3, 4);
   Timing timing = simulate(c.problem, c.schedule);
@@ -230,7 +230,7 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
     return samples;
   };
   using Samples = std::vector<std::pair<double, int64_t>>;
-  // F0 1-2, B0 2-4, F1 4-5, B1 5-7. With B0 comes a gradient sum, which stays.
+  // F0 1-2, B0 2-4, F1 4-5, B1 5-7. B0 makes a gradient sum, which stays.
   EXPECT_EQ(ofWorker(trace(c, {&timeUnits().back()}), "bytes of P1"),
             (Samples{{0, 20},
                      {.001, 1220},

@@ -1,4 +1,4 @@
-//===- MeasuredTest.cpp - Steps that ran ----------------------------------===//
+//===- MeasuredTest.cpp - Measured steps ----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What the compiler draws of a case, and what it is drawn from.
+/// The compiler's trace of a case, and the data that it is made from.
 struct Drawn {
   explicit Drawn(Case of, const char *unit = "us", int64_t perUnit = 1)
       : c(std::move(of)), timing(simulate(c.problem, c.schedule)),
@@ -42,7 +42,7 @@ struct Drawn {
   read(const json &document, std::optional<int64_t> copy = {}) const {
     return read(document.dump(), copy);
   }
-  /// What is wrong with `document`; empty where nothing is.
+  /// The error about `document`, empty if there is none.
   std::string errorOf(const json &document,
                       std::optional<int64_t> copy = {}) const {
     auto result = read(document, copy);
@@ -70,7 +70,8 @@ json &find(json &document, const std::string &name) {
   return document;
 }
 
-/// A prediction read back as if it had run has no difference.
+/// Reads a predicted trace back as if it were measured. There must be no
+/// difference.
 void expectSame(const Drawn &drawn) {
   SCOPED_TRACE(nameOf(*drawn.c.scheme, drawn.c.problem.workers,
                       drawn.c.problem.microBatches(), drawn.c.choice));
@@ -132,7 +133,8 @@ TEST(Measured, CountsNanosecondsOfAnyUnit) {
   EXPECT_EQ(std::get<Measured>(read).timing.ends[0][0], 5'000'000);
 }
 
-/// Whatever came before the first action, and how long the clock has run.
+/// The step starts at the first action, whatever comes before it and whatever
+/// the clock shows.
 TEST(Measured, BeginsWithTheFirstAction) {
   Drawn drawn(small());
   json document = json::parse(drawn.trace());
@@ -157,7 +159,7 @@ TEST(Measured, BeginsWithTheFirstAction) {
   EXPECT_FALSE(run.step);
 }
 
-/// The step before has other times; its updates and posts are left out.
+/// The previous step has other times. Its updates and posts are ignored.
 TEST(Measured, TakesTheLastStep) {
   Drawn drawn(small());
   json document = json::parse(drawn.trace());
@@ -210,7 +212,7 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
   EXPECT_EQ(third.end(), clocked(drawn.timeline)->end() + 20'000);
   EXPECT_EQ(drawn.errorOf(all, 3), "expected copy 0 to 2, got 3");
   EXPECT_EQ(drawn.errorOf(all, -1), "expected copy 0 to 2, got -1");
-  // What is wrong with one is said of it.
+  // An error in one copy names the copy.
   find(all, "forward 0")["args"]["stage"] = 1;
   EXPECT_EQ(drawn.errorOf(all),
             "copy 0: expected forward of pipeline 0, stage 1, micro-batch 0 "
@@ -223,7 +225,7 @@ TEST(MeasuredError, NotJson) {
   EXPECT_NE(std::get<std::string>(read).find("expected JSON, got a parse error "
                                              "at line 1"),
             std::string::npos);
-  // Nor does a long word make a long message.
+  // A long word does not make a long message.
   read = drawn.read("\"" + std::string(100000, 'x'));
   EXPECT_LT(std::get<std::string>(read).size(), 300u);
   for (const char *text : {"", "{", "{\"traceEvents\":[{\"ts\":NaN}]}",
@@ -304,13 +306,13 @@ TEST(MeasuredError, Arguments) {
   find(changed, "forward 0")["args"] = 3;
   EXPECT_NE(drawn.errorOf(changed).find("expected the arguments"),
             std::string::npos);
-  // Nor does a long name make a long message.
+  // A long name does not make a long message.
   find(changed, "forward 0")["name"] = std::string(100000, 'x');
   EXPECT_LT(drawn.errorOf(changed).size(), 300u);
 }
 
-/// The trace of `ran` is none of what 1f1b with 2 workers and 2 micro-batches
-/// does.
+/// The error about the trace of `ran`, read as 1f1b with 2 workers and 2
+/// micro-batches, which it is not.
 std::string errorOfOther(Case ran) {
   return Drawn(small()).errorOf(json::parse(Drawn(std::move(ran)).trace()));
 }
@@ -410,7 +412,7 @@ TEST(MeasuredError, OtherUpdates) {
                                      "has, got \"update of stage 1\"");
 }
 
-/// Text that was cut or changed anywhere is read or refused.
+/// Text that was cut or changed anywhere is either read or refused.
 TEST(Measured, TakesAnyBytes) {
   Drawn drawn(small());
   const std::string text = drawn.trace();

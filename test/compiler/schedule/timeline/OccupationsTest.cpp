@@ -1,4 +1,4 @@
-//===- OccupationsTest.cpp - When messages occupy workers -----------------===//
+//===- OccupationsTest.cpp - The times that messages occupy workers -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// "send activation 0 to P1 2-3", a line for each occupation.
+/// One line for each occupation: "send activation 0 to P1 2-3".
 std::string describeAll(const Case &c) {
   Timing timing = simulate(c.problem, c.schedule);
   Occupations all = occupationsOf(c.problem, c.schedule, timing);
@@ -47,7 +47,7 @@ TEST(Occupations, AreBehindWhatSendsAndBeforeWhatReceives) {
   EXPECT_EQ(describeAll(c), "");
 }
 
-/// A recompute that waits for the gradient receives it; a weight gradient
+/// A recompute that waits for the gradient receives it. A weight gradient
 /// neither sends nor receives.
 TEST(Occupations, AreOfTheActionThatAwaitsTheMessage) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1, 2}, true);
@@ -58,14 +58,14 @@ TEST(Occupations, AreOfTheActionThatAwaitsTheMessage) {
                             "P1: receive activation 0 from P0 2-4\n");
 }
 
-/// Where a worker has both stages nothing travels.
+/// If a worker has both stages, there are no messages.
 TEST(Occupations, AreNoneInsideAWorker) {
   Case c = makeCase("gpipe", 1, 3);
   c.problem.link.send.alpha = c.problem.link.receive.alpha = 2;
   EXPECT_EQ(describeAll(c), "");
 }
 
-/// Between workers of a node the node's links count. P2 is on another.
+/// Workers on one node use the node's links. P2 is on another node.
 TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
   Case c = makeCase("gpipe", 3, 1, {2, 3, 1, 1});
   c.problem.link.send.alpha = 5;
@@ -78,8 +78,8 @@ TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
                             "P2: send gradient 0 to P1 15-20\n");
 }
 
-/// They follow from the starts alone, yet agree with what the simulator counts,
-/// and cover no action, for all schemes.
+/// Occupations are derived from the starts alone. For all schemes they agree
+/// with the simulator's totals and overlap no action.
 TEST(Occupations, AreWhatTheSimulatorCounts) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))

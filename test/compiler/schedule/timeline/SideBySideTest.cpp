@@ -1,4 +1,4 @@
-//===- SideBySideTest.cpp - Predictions beside what ran -------------------===//
+//===- SideBySideTest.cpp - Predicted steps beside measured ones ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-/// chimera with 2 workers and 2 micro-batches, whose forwards take 10 ms and
-/// whose backwards take 20:
+/// chimera with 2 workers and 2 micro-batches. Forwards take 10 ms, backwards
+/// 20:
 ///
 ///   P0 F0 f1 b1 = B0 =
 ///   P1 f1 F0 B0 = b1 =
@@ -37,8 +37,8 @@ protected:
     static_cast<ClockedStep &>(run) = *clocked(timeline);
   }
 
-  /// Worker `w` runs its action `i` `late` ms later or, where `longer`, so much
-  /// longer; and what follows later.
+  /// Lets action `i` of worker `w` start `late` ms later or, if `longer`, take
+  /// that much longer. Later actions move, too.
   void delay(size_t w, size_t i, int64_t late, bool longer = false) {
     late *= 1'000'000;
     std::vector<int64_t> &starts = run.timing.starts[w];
@@ -103,8 +103,8 @@ size_t count(const std::string &text, const std::string &part) {
   return found;
 }
 
-/// What a worker does behind its actions counts as busy where it updates, and
-/// differs as one wait.
+/// An update after the last action counts as busy time. A wait there is one
+/// difference.
 TEST_F(SideBySideTest, HasUpdatesAndWaitsBehindActions) {
   int64_t end = clocked(timeline)->timing.makespan;
   Tail::Work wait, update;
@@ -155,7 +155,7 @@ TEST_F(SideBySideTest, IsATable) {
             "step 3 of copy 1 of 2");
 }
 
-/// Left edges of the boxes of each row, in their order.
+/// Left edges of the boxes of each row, in order.
 std::vector<std::vector<double>> rowsOf(const std::string &svg) {
   std::vector<std::vector<double>> rows;
   std::regex row(
@@ -181,7 +181,7 @@ TEST_F(SideBySideTest, IsAPictureOfPairs) {
     ASSERT_EQ(row.size(), 4u);
   EXPECT_EQ(rows[0][1], rows[1][1]);
   EXPECT_EQ(rows[2], rows[3]);
-  // One axis: 8 ms are as long as eight tenths of a forward.
+  // Both have the same axis: 8 ms are as long as 0.8 of a forward.
   double forward = rows[0][1] - rows[0][0];
   EXPECT_NEAR(rows[1][2] - rows[0][2], 0.8 * forward, 0.05);
   EXPECT_EQ(count(svg, ">predicted</text>"), 2u);
@@ -196,7 +196,7 @@ TEST_F(SideBySideTest, IsAPictureOfPairs) {
   EXPECT_EQ(count(svg, "look &lt;&amp;"), 1u);
 }
 
-/// A run may take any time, and none.
+/// A run may take any time, even none.
 TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
   for (int64_t time : {int64_t{0}, int64_t{1}, kMostNanoseconds / 16}) {
     for (size_t w = 0; w < 2; ++w)
@@ -254,7 +254,7 @@ TEST_F(SideBySideTest, IsATraceOfTwoProcesses) {
                    {"measured_us", 8000}}}));
 }
 
-/// A step of months is refused before anything overflows.
+/// A step of months is refused before any number overflows.
 TEST(ClockedStep, IsShorterThanHundredDays) {
   Case c = makeCase("1f1b", 2, 2, {int64_t{1} << 55, 1, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -265,8 +265,8 @@ TEST(ClockedStep, IsShorterThanHundredDays) {
   }
 }
 
-/// Where ticks are parts of a nanosecond, no action begins before the one
-/// before it ends.
+/// If a tick is a fraction of a nanosecond, no action starts before the
+/// previous one ends.
 TEST(ClockedStep, RoundsEndsAndStartsAlike) {
   Case c = makeCase("gpipe", 1, 9, {7, 13, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);

@@ -24,8 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A case, its steady step, and what the compiler draws of a run of `steps`
-/// steps.
+/// A case, its steady step, and the compiler's trace of a run of `steps` steps.
 struct Endless {
   explicit Endless(Case of, int32_t steps = 0)
       : c(std::move(of)),
@@ -62,13 +61,13 @@ struct Endless {
     }
     return std::get<Measured>(std::move(result));
   }
-  /// Empty where nothing is wrong.
+  /// The error message, empty if there is none.
   std::string error() const {
     auto result = read();
     const auto *error = std::get_if<std::string>(&result);
     return error ? *error : "";
   }
-  /// The event of `worker` so named.
+  /// The event of `worker` with this name.
   json &find(const std::string &name, int worker) {
     for (json &event : trace["traceEvents"])
       if (event["name"] == name && event["ph"] == "X" && event["tid"] == worker)
@@ -86,7 +85,7 @@ struct Endless {
   json trace;
 };
 
-/// Two workers, three micro-batches a step, f = 1, b = 2. P0 begins its body
+/// Two workers, three micro-batches a step, f = 1, b = 2. P0 starts its body
 /// when P1, in its own, runs the backward that P0's first backward waits for.
 TEST(SteadyStep, IsTheBodyOfEachWorker) {
   Case c = makeCase("pipedream-2bw", 2, 3, {1, 2, 1, 1});
@@ -108,8 +107,8 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
   EXPECT_EQ(step.timing.makespan, std::ranges::max(step.tail.ends));
 }
 
-/// Each worker's step takes the period where all steps are alike, as with a
-/// number of micro-batches that each number of workers divides.
+/// Each worker's step takes the period if all steps are alike, as with a number
+/// of micro-batches that every number of workers divides.
 TEST(SteadyStep, TakesThePeriod) {
   for (const char *scheme : {"pipedream", "pipedream-2bw"})
     for (int32_t workers : {1, 3, 4})
@@ -125,8 +124,8 @@ TEST(SteadyStep, TakesThePeriod) {
       }
 }
 
-/// Updates, sums that are waited for, sends and receives fill what is idle and
-/// cover nothing else.
+/// Updates, awaited sums, sends and receives fill the idle time and overlap
+/// nothing else.
 TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
   Case c = makeCase("pipedream", 2, 4, {10, 20, 1, 1, 1, 4});
   c.problem.width = 2;
@@ -158,7 +157,8 @@ TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
   }
 }
 
-/// A prediction read back as if it had run has no difference.
+/// Reads a predicted trace back as if it were measured. There must be no
+/// difference.
 TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
   for (const char *scheme : {"pipedream", "pipedream-2bw"})
     for (int32_t workers : {1, 2, 4})
@@ -191,8 +191,8 @@ Case small() {
   return c;
 }
 
-/// Of six steps the last body begins in the fifth; the sixth drains the
-/// pipeline and changes nothing.
+/// In a run of six steps the last body starts in the fifth. The sixth step
+/// drains the pipeline and changes nothing.
 TEST(MeasuredBody, SaysWhichStepsItIsOf) {
   Endless endless(small(), 6);
   endless.find("backward 17", 1)["dur"] = 500;
@@ -207,7 +207,7 @@ TEST(MeasuredBody, SaysWhichStepsItIsOf) {
   run.step.reset();
   EXPECT_EQ(SideBySide(timeline, endless.predicted(), run).nameOfRun(),
             "what each worker repeats once a step");
-  // With one worker no micro-batch of the next step is among them.
+  // With one worker, the body has no micro-batch of the next step.
   Endless alone(makeCase("pipedream", 1, 3), 6);
   alone.trace["otherData"]["first_step"] = 1;
   run = alone.measured();
@@ -217,12 +217,12 @@ TEST(MeasuredBody, SaysWhichStepsItIsOf) {
             "what each worker repeats once a step, in step 5");
 }
 
-/// What a worker updates between two actions is told from what it waits for,
-/// and counts as busy.
+/// An update between two actions is distinguished from a wait, and counts as
+/// busy.
 TEST(MeasuredBody, HasUpdatesAmongItsActions) {
   Endless endless(makeCase("pipedream", 2, 3, {10, 20, 1, 1, 1, 4}), 8);
   ClockedStep predicted = endless.predicted();
-  // The update behind the first backward of P0's last body, by two more.
+  // Make the update after the first backward of P0's last body longer by two.
   const std::vector<Action> &body = endless.step.schedule.workers[0];
   size_t first =
       std::ranges::find(body, Kind::Backward, &Action::kind) - body.begin();
@@ -261,7 +261,7 @@ TEST(MeasuredBody, IsATraceWithWholeArrows) {
     EXPECT_TRUE(ends == "sf" || ends == "fs") << id << " " << ends;
 }
 
-/// One body has nothing before it to count from.
+/// With one body, no earlier body marks its start.
 TEST(MeasuredBodyError, FewerBodies) {
   EXPECT_EQ(Endless(small(), 3).error(), "");
   EXPECT_EQ(Endless(small(), 2).error(),
@@ -272,7 +272,7 @@ TEST(MeasuredBodyError, FewerBodies) {
 TEST(MeasuredBodyError, NothingBefore) {
   Endless endless(small(), 3);
   json &events = endless.trace["traceEvents"];
-  // P1's last body begins with micro-batch 3.
+  // P1's last body starts with micro-batch 3.
   for (json &event : events)
     if (event["ph"] == "X" && event["tid"] == 1 && event.contains("args") &&
         event["args"]["micro_batch"] < 3)
@@ -315,7 +315,7 @@ TEST(MeasuredBodyError, OtherOrder) {
       << endless.error();
 }
 
-/// An action of another body, in the middle of this one.
+/// An action of another body is in the middle of this one.
 TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
   Endless endless(small(), 3);
   double inside = endless.find("backward 4", 0)["ts"];

@@ -41,7 +41,7 @@ size_t count(const std::string &text, const std::string &part) {
   return found;
 }
 
-/// The words of one style, a blank between lines.
+/// The texts of one style, separated by blanks.
 std::string words(const std::string &svg, const std::string &style) {
   std::regex line("<text class=\"" + style + "\"[^>]*>([^<]*)</text>");
   std::string found;
@@ -50,7 +50,7 @@ std::string words(const std::string &svg, const std::string &style) {
   return found;
 }
 
-/// Left edge and width of the boxes of a row, in their order.
+/// Left edge and width of the boxes of a row, in order.
 std::vector<std::pair<double, double>> boxes(const std::string &svg,
                                              size_t worker) {
   std::regex box("micro-batch \\d+, stage \\d+, pipeline \\d+ \\(\\w+\\), P" +
@@ -63,7 +63,7 @@ std::vector<std::pair<double, double>> boxes(const std::string &svg,
   return found;
 }
 
-/// What the issue names as the size at which a picture must be legible.
+/// A picture of 32 workers and 64 micro-batches must be legible.
 TEST(Svg, DrawsEveryActionWhereItRuns) {
   Drawing d = draw(makeCase("chimera", 32, 64, {1, 2, 1, 1}));
   EXPECT_EQ(count(d.svg, " of micro-batch "), 2u * 32 * 64);
@@ -75,7 +75,7 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_NEAR(found[i].first,
                   unit * static_cast<double>(d.timing.starts[w][i]), 1);
-      // Wide enough for two digits, and no box covers the next.
+      // Boxes are wide enough for two digits, and none covers the next.
       EXPECT_GE(found[i].second, 10);
       if (i > 0) {
         EXPECT_LE(found[i - 1].first + found[i - 1].second, found[i].first);
@@ -90,7 +90,7 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
             2u * 32 * 64);
 }
 
-/// At that size each box has its words, whatever a scheme runs.
+/// At that size each box has its text, whatever the scheme runs.
 TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
   auto of = [](const char *scheme, Concatenation how, Recompute recompute,
                bool split) {
@@ -121,7 +121,7 @@ TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
   }
 }
 
-/// Pairs are so called, and named with a dash where there are two digits.
+/// Pairs are labelled as pairs, with a dash if there are two-digit numbers.
 TEST(Svg, NamesWhatActionsCover) {
   std::string svg = draw(makeCase("chimera", 4, 16, {1, 2, 1, 1}, false,
                                   choose(2, Concatenation::Doubling)))
@@ -141,7 +141,8 @@ TEST(Svg, NamesWhatActionsCover) {
   EXPECT_NE(svg.find(">1b</text>"), std::string::npos);
 }
 
-/// Two of them, a line below what each worker repeats, and what a step takes.
+/// Shows two steps, a line below each worker's repeated body, and the time of a
+/// step.
 TEST(Svg, ShowsStepsThatOverlap) {
   Drawing d = draw(makeCase("pipedream", 3, 3, {2, 4, 1, 1}));
   EXPECT_NE(words(d.svg, "note")
@@ -186,7 +187,7 @@ TEST(Svg, IsTheSameEveryTime) {
             draw(makeCase("chimera", 6, 12)).svg);
 }
 
-/// Times in nanoseconds are no wider, and marks stay apart.
+/// The picture is not wider for times in nanoseconds, and marks do not overlap.
 TEST(Svg, DoesNotGrowWithTheUnit) {
   std::string small = draw(makeCase("gpipe", 4, 4, {1, 2, 1, 1})).svg;
   std::string large =
@@ -199,8 +200,8 @@ TEST(Svg, DoesNotGrowWithTheUnit) {
   EXPECT_LT(count(large, "class=\"mark\""), 12u);
 }
 
-/// The width of the picture, and where each line of words ends at most: no
-/// character is wider than 6.2 pixels at size 11 and 8.8 at size 15.
+/// The width of the picture, and an upper limit for the end of each line of
+/// text: no character is wider than 6.2 pixels at size 11 and 8.8 at size 15.
 std::pair<double, double> widths(const std::string &svg) {
   std::regex width("<svg [^>]*width=\"([0-9.]+)\"");
   std::smatch found;
@@ -211,7 +212,7 @@ std::pair<double, double> widths(const std::string &svg) {
   for (std::sregex_iterator i(svg.begin(), svg.end(), line), end; i != end;
        ++i) {
     double character = (*i)[1] == "title" ? 8.8 : 6.2;
-    // Characters, not bytes.
+    // Count characters, not bytes.
     std::string text = (*i)[3];
     auto characters = std::ranges::count_if(
         text, [](char byte) { return (byte & 0xc0) != 0x80; });
@@ -221,8 +222,8 @@ std::pair<double, double> widths(const std::string &svg) {
   return {std::stod(found[1]), most};
 }
 
-/// Words that are longer than the picture is wide go on in the next line, and
-/// what is below moves down.
+/// Text that is wider than the picture continues on the next line, and
+/// everything below moves down.
 TEST(Svg, ClipsNoWords) {
   std::string title = "a_pipeline_with_a_name: chimera {pipelines = 4, "
                       "concatenation = fine-tuned-doubling}, 4 stages, 8 "
@@ -250,7 +251,7 @@ std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
   return renderSvg({&timeline, 1});
 }
 
-/// Marks and summary of large times are short, whatever they count.
+/// Marks and summary show large times in short form, whatever the unit.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
   std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
@@ -259,7 +260,7 @@ TEST(Svg, CountsLargeTimesInLargerUnits) {
                 .find("makespan 900 × 10⁶ (forward 100 × 10⁶, "
                       "backward 200 × 10⁶, p2p 0) · bubble"),
             0u);
-  // What is exact is there too.
+  // The exact time is there, too.
   EXPECT_NE(svg.find("time 100000000 to 200000000</title>"), std::string::npos);
   svg = drawIn("ns", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"),
@@ -272,8 +273,8 @@ TEST(Svg, CountsLargeTimesInLargerUnits) {
   EXPECT_EQ(words(svg, "axis"), "0 1 2 3 4 5 6 7 8 9 time in us");
 }
 
-/// Summary, axis and what boxes and rows say when pointed at: all in units,
-/// however many ticks make one.
+/// Summary, axis, and the tooltips of boxes and rows are in units, however many
+/// ticks a unit has.
 TEST(Svg, CountsInUnitsWhereTimesHaveFractions) {
   std::string svg = drawIn("us", {1, 2, 1, 1}, 2);
   EXPECT_EQ(words(svg, "note")
@@ -283,7 +284,7 @@ TEST(Svg, CountsInUnitsWhereTimesHaveFractions) {
   EXPECT_EQ(words(svg, "axis"), "0 0.5 1 1.5 2 2.5 3 3.5 4 4.5 time in us");
   EXPECT_NE(svg.find("P0, time in us 0.5 to 1</title>"), std::string::npos);
   EXPECT_NE(svg.find("P0: idle 1.5 of 4.5 (33.3 %)"), std::string::npos);
-  // A tick is an eighth; marks are at round numbers all the same.
+  // A tick is an eighth of a unit. Marks are still at round numbers.
   EXPECT_EQ(words(drawIn("none", {1, 2, 1, 1}, 8), "axis"),
             "0 0.2 0.4 0.6 0.8 1 time");
   svg = drawIn("us", {100001, 200002, 1, 1}, 2);
@@ -293,7 +294,7 @@ TEST(Svg, CountsInUnitsWhereTimesHaveFractions) {
             std::string::npos);
 }
 
-/// A name may be one word, of letters that are twice as wide as most.
+/// A name may be one word of letters that are twice as wide as most.
 TEST(Svg, CutsWordsThatAreLongerThanTheirLine) {
   std::string svg = draw(makeCase("gpipe", 2, 2), std::string(300, 'W')).svg;
   std::string all = words(svg, "title");
@@ -305,7 +306,7 @@ TEST(Svg, CutsWordsThatAreLongerThanTheirLine) {
   EXPECT_LE(20 + 2 * 8.8 * static_cast<double>(longest), widths(svg).first);
   std::erase(all, ' ');
   EXPECT_EQ(all, std::string(300, 'W'));
-  // Characters, not bytes, are cut apart.
+  // Lines break between characters, not between bytes.
   svg = draw(makeCase("gpipe", 2, 2), "a " + std::string(34, 'n') + "éö").svg;
   EXPECT_NE(words(svg, "title").find("é ö"), std::string::npos)
       << words(svg, "title");

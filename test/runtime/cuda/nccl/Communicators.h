@@ -28,10 +28,10 @@ struct Split {
     bool blocks;
   };
   std::vector<Wish> wishes;
-  std::vector<std::shared_ptr<Member>> made; ///< by the old rank, once all came
+  std::vector<std::shared_ptr<Member>> made; ///< by old rank, when all came
 };
 
-/// What all ranks of a communicator share.
+/// The state that all ranks of a communicator share.
 struct Clique {
   explicit Clique(int ranks)
       : devices(static_cast<size_t>(ranks), kAbsent), missing(ranks) {}
@@ -39,20 +39,20 @@ struct Clique {
 
   int ranks() const { return static_cast<int>(devices.size()); }
 
-  std::mutex mutex; ///< guards the rest
+  std::mutex mutex; ///< guards the members below
   std::condition_variable changed;
   std::vector<int> devices;
-  int missing; ///< ranks that have not come
+  int missing; ///< ranks that have not called yet
   std::string refusal = {};
   int finalized = 0;
   /// Messages of which one end has been launched, by sender and receiver.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Meeting>>> halves;
-  /// Collectives that so many ranks have launched.
+  /// Collectives, each with the number of ranks that have launched it.
   std::map<uint64_t, std::pair<int, std::shared_ptr<Meeting>>> collectives;
   std::map<uint64_t, std::shared_ptr<Split>> splits;
 };
 
-/// What a call of a send, a receive or a collective asks for.
+/// The arguments of a send, a receive or a collective.
 struct Request {
   Part part;
   bool isMessage, isSend;
@@ -60,7 +60,7 @@ struct Request {
   cudaStream_t stream;
 };
 
-/// A communicator of one rank.
+/// One rank's communicator.
 struct Member {
   std::shared_ptr<Clique> clique;
   int rank, device;
@@ -68,11 +68,11 @@ struct Member {
   Health *health;
   uint32_t number = 0;
 
-  std::mutex mutex = {}; ///< guards the rest
+  std::mutex mutex = {}; ///< guards the members below
   uint64_t collectives = 0, splits = 0, launches = 0;
   std::shared_ptr<Signal> ended = nullptr; ///< of the last operation
   std::vector<Request> pending = {};
-  int looks = 0; ///< after which they are launched
+  int looks = 0; ///< after so many the pending ones are launched
   std::shared_ptr<Split> split = nullptr;
   ncclComm_t *splitTo = nullptr;
   bool isFinal = false;
@@ -80,7 +80,7 @@ struct Member {
 
 /// All communicators.
 struct Registry {
-  std::mutex mutex; ///< guards the rest
+  std::mutex mutex; ///< guards the members below
   std::map<ncclComm_t, std::shared_ptr<Member>> members;
   std::deque<Health> healths;
   std::map<std::string, std::shared_ptr<Clique>> beginnings; ///< by unique id
@@ -89,22 +89,23 @@ struct Registry {
 };
 Registry &registry();
 
-/// Says why a call returns this result; returns the result.
+/// Records why a call returns `result`. Returns `result`.
 ncclResult_t refuse(ncclResult_t result, const std::string &why);
 
-/// Nothing for what is no communicator.
+/// Null if the handle is not a communicator.
 std::shared_ptr<Member> find(ncclComm_t handle);
-/// "comm 2"
+/// The name in records: "comm 2".
 std::string nameOf(ncclComm_t handle);
 std::shared_ptr<Member> makeMember(std::shared_ptr<Clique> clique, int rank,
                                    int device, bool blocks);
-/// Makes it a communicator that calls can name; null for none.
+/// Makes it a communicator that calls can name. Null gives null.
 ncclComm_t adopt(const std::shared_ptr<Member> &member);
 void forget(ncclComm_t handle);
 
-/// What ncclCommGetAsyncError says; only its look changes anything.
+/// The result of ncclCommGetAsyncError. Only a call with `isLook` changes the
+/// state.
 ncclResult_t stateOf(Member &member, bool isLook);
-/// Finds a communicator that can be used.
+/// Finds a communicator and checks that it can be used.
 ncclResult_t use(ncclComm_t handle, std::shared_ptr<Member> &member);
 
 } // namespace chimera::runtime::test

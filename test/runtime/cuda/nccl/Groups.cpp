@@ -1,4 +1,4 @@
-//===- Groups.cpp - What a thread calls within a group --------------------===//
+//===- Groups.cpp - A thread's calls within a group -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// What this thread calls between ncclGroupStart and ncclGroupEnd.
+/// This thread's calls between ncclGroupStart and ncclGroupEnd.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
@@ -26,9 +26,9 @@ struct Group {
 };
 thread_local Group group;
 
-/// As NCCL does, whose aborted communicators free memory of the GPU: that waits
-/// for all that is under way there and on the GPUs of the other ranks, of other
-/// communicators too.
+/// Frees aborted communicators. As in NCCL, that frees memory of the GPU, so it
+/// waits for everything that runs on that GPU and on the GPUs of the other
+/// ranks, including other communicators.
 void freeAllAborted() {
   for (const std::shared_ptr<Member> &aborted :
        std::exchange(group.aborted, {})) {
@@ -52,7 +52,7 @@ void freeAllAborted() {
   }
 }
 
-/// Launches what this thread's group has.
+/// Launches the calls in this thread's group.
 ncclResult_t launchGroup() {
   freeAllAborted();
   auto all = std::exchange(group.all, {});

@@ -1,4 +1,4 @@
-//===- Groups.h - What a thread calls within a group ------------*- C++ -*-===//
+//===- Groups.h - A thread's calls within a group ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,15 +16,15 @@ namespace chimera::runtime::test {
 bool isInGroup();
 
 void startGroup();
-/// Launches what this thread has called in the group, if it is the outermost
-/// one; nothing where there is a fault. Fails if there is no group.
+/// Ends a group. If it is the outermost one, launches this thread's calls in
+/// it, or none if there is a fault. Fails if there is no group.
 ncclResult_t endGroup(ncclResult_t fault);
 
-/// Makes a request part of this thread's group, or launches it.
+/// Adds a request to this thread's group, or launches it if there is none.
 ncclResult_t post(ncclComm_t handle, Request request);
 
-/// Frees a communicator that was aborted, at the end of this thread's group or,
-/// without one, now.
+/// Frees an aborted communicator at the end of this thread's group or, if there
+/// is none, now.
 void freeAborted(std::shared_ptr<Member> member);
 
 } // namespace chimera::runtime::test

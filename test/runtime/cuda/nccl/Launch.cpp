@@ -1,4 +1,4 @@
-//===- Launch.cpp - Operations on their way to streams --------------------===//
+//===- Launch.cpp - Launches operations on streams ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
-/// The operation that a rank's request is a part of.
+/// The operation to which a rank's request belongs.
 static std::shared_ptr<Meeting> meet(Clique &clique, Member &member,
                                      const Request &request) {
   std::lock_guard lock(clique.mutex);
@@ -52,7 +52,7 @@ void test::launch(Member &member, const std::vector<Request> &requests) {
     if (!std::ranges::count(streams, request.stream))
       streams.push_back(request.stream);
   }
-  // The operation is on the first of its streams, the others wait for it.
+  // The operation is on the first of its streams. The others wait for it.
   auto ended = std::make_shared<Signal>();
   std::vector<std::shared_ptr<Signal>> before;
   if (std::shared_ptr<Signal> last = std::exchange(member.ended, ended))

@@ -1,4 +1,4 @@
-//===- Launch.h - Operations on their way to streams ------------*- C++ -*-===//
+//===- Launch.h - Launches operations on streams ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,8 @@
 
 namespace chimera::runtime::test {
 
-/// Puts requests on their streams as one operation. The member is locked.
+/// Puts requests on their streams as one operation. Requires that the member is
+/// locked.
 void launch(Member &member, const std::vector<Request> &requests);
 
 } // namespace chimera::runtime::test

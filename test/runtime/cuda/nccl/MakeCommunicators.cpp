@@ -1,4 +1,4 @@
-//===- MakeCommunicators.cpp - How communicators come to be ---------------===//
+//===- MakeCommunicators.cpp - Makes communicators ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ bool isValid(const ncclConfig_t *config) {
            config->blocking == NCCL_CONFIG_UNDEF_INT));
 }
 
-/// Makes the communicators once all ranks have said which they want.
+/// Makes the communicators when all ranks have called.
 void finish(Split &split) {
   auto &wishes = split.wishes;
   std::ranges::sort(wishes, {}, [](const Split::Wish &wish) {
@@ -117,7 +117,7 @@ ncclResult_t test::split(Member &member, int color, int key, ncclComm_t *made,
     *made = adopt(own->made[static_cast<size_t>(member.rank)]);
     return ncclSuccess;
   }
-  // NCCL writes `made` at any time until the communicator is ready again.
+  // NCCL may write `made` at any time until the communicator is ready again.
   member.split = std::move(own);
   member.splitTo = made;
   return ncclInProgress;

@@ -1,4 +1,4 @@
-//===- MakeCommunicators.h - How communicators come to be -------*- C++ -*-===//
+//===- MakeCommunicators.h - Makes communicators ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,11 +12,11 @@
 
 namespace chimera::runtime::test {
 
-/// This rank's part in making a communicator, on the thread's device.
+/// This rank's part in making a communicator, on the thread's current device.
 ncclResult_t initialize(ncclComm_t *made, int ranks, const ncclUniqueId &id,
                         int rank, const ncclConfig_t *config);
 
-/// This rank's part in splitting one.
+/// This rank's part in splitting a communicator.
 ncclResult_t split(Member &member, int color, int key, ncclComm_t *made,
                    const ncclConfig_t *config);
 

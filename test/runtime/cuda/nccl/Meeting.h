@@ -22,11 +22,11 @@
 
 namespace chimera::runtime::test {
 
-/// Whether a rank's communicator is well. Threads of streams have a plain
-/// pointer to it, for the reason that Streams.h gives.
+/// The state of a rank's communicator. Threads of streams have a plain pointer
+/// to it, for the reason in Streams.h.
 struct Health {
   std::atomic<bool> isAborted{false};
-  std::mutex mutex = {}; ///< guards these
+  std::mutex mutex = {}; ///< guards the members below
   ncclResult_t error = ncclSuccess;
   std::string text = {};
 
@@ -39,12 +39,12 @@ struct Health {
   }
 };
 
-/// Waits for a signal; false where the communicator is aborted before.
+/// Waits for a signal. Returns false if the communicator is aborted before.
 bool await(const Signal &signal, const Health &health);
 
 /// A rank's part of an operation.
 struct Part {
-  const char *name; ///< of the function; a send's and a receive's are the same
+  const char *name; ///< of the function; the same for a send and a receive
   const std::byte *source;
   std::byte *target;
   size_t count;
@@ -57,10 +57,10 @@ size_t bytesOf(ncclDataType_t type);
 inline size_t bytesOf(const Part &part) {
   return part.count * bytesOf(part.type);
 }
-/// Nothing for a type that is not summed.
+/// Empty for a type that cannot be summed.
 std::optional<ElementType> elementType(ncclDataType_t type);
 
-/// An operation of several ranks. Of a message the sender's part is first.
+/// An operation of several ranks. Part 0 of a message is the sender's.
 class Meeting {
 public:
   explicit Meeting(size_t size) : parts(size) {}
@@ -68,15 +68,15 @@ public:
   std::vector<Part> parts; ///< each is written before it is launched
   Signal done;
 
-  /// By the stream of a rank. The last rank's moves the bytes.
+  /// Called on the stream of each rank. The last one moves the bytes.
   void arrive();
-  /// Nobody moves anything any more, unless it is done or being done.
+  /// Cancels the operation, unless it is complete or the bytes are being moved.
   void leave();
 
 private:
   void move();
 
-  std::mutex mutex; ///< guards these
+  std::mutex mutex; ///< guards the members below
   size_t arrived = 0;
   bool isCancelled = false, moves = false;
 };

@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All ranks are in this process. Operations meet when they are launched: the
-// k-th send of a rank to another with the k-th receive there, the k-th
-// collective of each rank with those of the others. On their streams they come
-// together; the last one to come moves the bytes.
+// All ranks are in this process. Operations are matched when they are launched:
+// the k-th send of a rank to another with the k-th receive there, the k-th
+// collective of each rank with those of the others. Each rank's stream reaches
+// its part; the last one moves the bytes.
 //
-// A communicator that does not block launches some of its groups only while
-// ncclCommGetAsyncError is called.
-//
+// A non-blocking communicator launches some of its groups only during calls of
+// ncclCommGetAsyncError.
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/cuda/Calls.h"

@@ -14,7 +14,7 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-/// A communicator of two ranks, that of each on its device.
+/// A communicator of two ranks, each on its own device.
 class Communicators : public StandIn {
 protected:
   void make(bool blocks) {
@@ -73,7 +73,7 @@ TEST_F(Communicators, SendBothWaysInGroups) {
       OK(ncclRecv(to[rank], 100, ncclFloat, 1 - rank, all[rank], own[rank]));
       ncclResult_t result = ncclGroupEnd();
       if (result == ncclInProgress) {
-        EXPECT_EQ(cudaStreamQuery(own[rank]), cudaSuccess); // not yet there
+        EXPECT_EQ(cudaStreamQuery(own[rank]), cudaSuccess); // not yet launched
         EXPECT_EQ(
             ncclSend(from[rank], 1, ncclFloat, 1 - rank, all[rank], own[rank]),
             ncclInvalidArgument);
@@ -105,7 +105,7 @@ TEST_F(Communicators, HangWhereSendsCrossWithoutGroups) {
   });
   OK(cudaStreamSynchronize(own[0]));
   std::this_thread::sleep_for(20ms);
-  // It frees memory, for which it waits for the other's GPU too.
+  // The abort frees memory, so it waits for the other rank's GPU, too.
   EXPECT_FALSE(returned);
   EXPECT_EQ(cudaStreamQuery(own[1]), cudaErrorNotReady);
   OK(ncclCommAbort(all[1]));
@@ -190,7 +190,7 @@ TEST_F(Communicators, SplitWithoutBlocking) {
     OK(settled(all[rank]));
     int place = -1;
     OK(ncclCommUserRank(parts[rank], &place));
-    EXPECT_EQ(place, 1 - rank); // by the keys
+    EXPECT_EQ(place, 1 - rank); // ordered by the keys
   }
   for (int rank : {0, 1})
     EXPECT_EQ(ncclCommSplit(all[rank], rank ? NCCL_SPLIT_NOCOLOR : 0, 0,

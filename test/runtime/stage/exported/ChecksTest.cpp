@@ -1,13 +1,13 @@
-//===- ChecksTest.cpp - What kernels take for granted ---------------------===//
+//===- ChecksTest.cpp - Checks of kernels' assumptions --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Each check passes what autograd calls the operator with, which exported
-// models hold it to (test/e2e/operators.py), and refuses what the kernel would
-// read, or write, beyond its tensors for.
+// Each check accepts autograd's own calls of the operator, which exported
+// models also test (test/e2e/operators.py). It refuses arguments with which the
+// kernel would read or write beyond its tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,8 @@ c10::IValue flags(std::initializer_list<bool> values) {
 
 const c10::IValue kNone;
 
-/// A call that passes, and the arguments with which it does not: each change is
-/// the number of an argument and what is there instead.
+/// An accepted call, and changes with which it is refused. A change is the
+/// number of an argument and its new value.
 struct Case {
   const char *name;
   Arguments good;

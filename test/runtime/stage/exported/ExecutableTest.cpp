@@ -1,4 +1,4 @@
-//===- ExecutableTest.cpp - A graph that can be run -----------------------===//
+//===- ExecutableTest.cpp - Executable graphs -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ using program::ArgumentT;
 using program::Port;
 using program::Role;
 
-// Makes graphs a line at a time.
+// Makes graphs, one call per line.
 class ExecutableTest : public testing::Test {
 protected:
   using Arguments = std::vector<ArgumentT>;
@@ -134,7 +134,7 @@ TEST_F(ExecutableTest, wantsItsInputs) {
                std::invalid_argument);
 }
 
-// dW = gᵀ x, as autograd gives that of a linear layer: transposed twice.
+// dW = gᵀ x, as autograd computes it for a linear layer: with two transposes.
 TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   const auto g = input(Role::OutputGradient, 0), x = input(Role::Saved, 0);
   const int32_t turned = call("aten::t", "", {value(int32_t(g))});
@@ -145,7 +145,7 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   output(Role::WeightGradient, 0, result);
   const Executable executable(graph, at::kCPU);
   const Selection selection = executable.select({g, x}, {}, /*adds=*/true);
-  // Neither is turned back.
+  // Neither transpose is executed.
   EXPECT_EQ(selection.calls.size(), 2u);
   for (at::ScalarType type : {at::kDouble, at::kFloat})
     for (bool hasBegun : {false, true}) {
@@ -216,7 +216,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
     return std::pair(found[wanted[0]], found[wanted[1]]);
   };
   auto [a, b] = run(MicroBatch{.step = 1, .index = 2});
-  EXPECT_FALSE(a.equal(b)); // each place drops its own
+  EXPECT_FALSE(a.equal(b)); // each site drops its own elements
   const Dropout documented(0.5, 3, 5, MicroBatch{.step = 1, .index = 2},
                            nullptr);
   for (auto [made, site] : {std::pair(a, 0), std::pair(b, 1)})
@@ -224,7 +224,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
         made.equal(documented.kept(DropoutSite(site), 256, 0, {4, 64}, at::kCPU)
                        .to(at::kDouble)
                        .mul(2)));
-  // Its samples' elements, in whatever part they are.
+  // A part drops the same elements of its samples as the whole micro-batch.
   auto half = run(MicroBatch{.step = 1, .index = 1, .part = 1, .parts = 2});
   EXPECT_TRUE(half.first.equal(
       documented.kept(DropoutSite(0), 256, 256, {4, 64}, at::kCPU)
@@ -262,7 +262,7 @@ TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
   }
 }
 
-// A number is no tensor to look behind.
+// A number is not a tensor whose origin could be looked up.
 TEST_F(ExecutableTest, takesNumbersForTensors) {
   output(Role::WeightGradient, 0, call("aten::t", "", {number(3)}));
   const Executable executable(graph, at::kCPU);
@@ -275,7 +275,7 @@ TEST_F(ExecutableTest, takesNumbersForTensors) {
   EXPECT_EQ(sum.gradient.item<double>(), 3);
 }
 
-// Its kernel would write where an index says.
+// The kernel would write wherever an index points.
 TEST_F(ExecutableTest, refusesGradientsScaledByFrequency) {
   const auto g = input(Role::OutputGradient, 0), x = input(Role::Input, 0);
   call("aten::embedding_dense_backward", "",

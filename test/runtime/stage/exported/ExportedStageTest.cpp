@@ -1,13 +1,13 @@
-//===- ExportedStageTest.cpp - Layers of a PyTorch model ------------------===//
+//===- ExportedStageTest.cpp - Layers of PyTorch models -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// On a package made by hand, whose gradients are known: the loss is the sum of
-// embedding[token] * scale * factors. Models that were exported are trained by
-// test/e2e/exported.py.
+// Uses a package made by hand, whose gradients are known: the loss is the sum
+// of embedding[token] * scale * factors. test/e2e/exported.py trains models
+// that the exporter made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -165,7 +165,7 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
       back = to;
     }
   }
-  // A part's loss is its own, by its share.
+  // The loss of a part is its own, scaled by its share.
   EXPECT_DOUBLE_EQ(loss, expectedLoss() / parts);
   std::vector<double> found;
   for (const auto &part : gradient)
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(ExportedStage, EachWay,
                                          Case{{1, 1, 1}, 1, Way::Recomputed},
                                          Case{{2, 1}, 2, Way::Recomputed}));
 
-// The loss is a sum: a part's is its own, and so are its gradients.
+// The loss is a sum, so a part's loss and gradients are its own, unscaled.
 TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::weighedPackage();
@@ -210,7 +210,7 @@ TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
   EXPECT_EQ(gradient, expectedGradients());
 }
 
-// Labels are how often they were asked for, and the micro-batch's number.
+// Labels that contain the number of calls so far, and the micro-batch's number.
 class CountedLabels : public DataSource {
 public:
   void load(program::ValueKind, MicroBatch microBatch, Bytes output) override {
@@ -226,7 +226,7 @@ public:
 TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   program::ProgramT program = sampleProgram({3});
   CountedLabels::asked = 0;
-  // Losses that are means weigh alike.
+  // If losses are means, all micro-batches have the same weight.
   auto means = withWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
@@ -236,13 +236,14 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
   EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
-  // What is long past is forgotten.
+  // Weights of long past steps are forgotten.
   EXPECT_EQ(sums->weight({.step = 100, .index = 0}), 3);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 204);
 }
 
-// In a step of two micro-batches, over two steps: the first term counts 8
-// labels of each, the second what they are together.
+// Two micro-batches share a weight, over two steps. The first term's weight is
+// the number of labels, 8 for each. The second term's weight is the sum of the
+// labels.
 TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::packageOfTwoTerms();
@@ -253,23 +254,25 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   std::vector<double> loaded(8 + 4 * 2);
   data->load(program::ValueKind::Labels, {.step = 1, .index = 0},
              bytesOf(loaded));
-  // It was loaded first, and then the four to be weighed.
+  // The labels that were returned count as the first call; four more calls
+  // compute the weights.
   const double all = 2 + 3 + 4 + 5 + 2 * 100;
   for (size_t row = 0; row < 4; ++row) {
     EXPECT_EQ(loaded[8 + 2 * row], 4 / 32.);
     EXPECT_EQ(loaded[8 + 2 * row + 1], 4 / all);
   }
-  // Of a part, whose rows are fewer.
+  // For a part, which has fewer rows.
   std::vector<double> ofPart(4 + 2 * 2);
   data->load(program::ValueKind::Labels,
              {.step = 0, .index = 0, .part = 1, .parts = 2}, bytesOf(ofPart));
   EXPECT_EQ(ofPart[4], 4 / 32.);
   EXPECT_EQ(ofPart[7], 4 / all);
-  // Micro-batches weigh alike.
+  // All micro-batches have the same weight.
   EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
 }
 
-/// Labels that weigh nothing but in the second of two micro-batches of a step.
+/// Labels that have no weight, except in the second of a step's two
+/// micro-batches.
 class NoLabels : public DataSource {
 public:
   void load(program::ValueKind, MicroBatch microBatch, Bytes output) override {
@@ -282,7 +285,7 @@ TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::packageOfTwoTerms();
   program.micro_batches = 2;
-  // Both terms count what labels are together.
+  // The weight of both terms is the sum of the labels.
   for (auto &graphs : program.model->package->kinds[2]->graphs)
     graphs->weight->outputs[0].mutate_value(1);
   auto data = withWeights(program, std::make_unique<NoLabels>());
@@ -353,9 +356,9 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   EXPECT_NEAR(found.least, -1.5, 1e-3);
   EXPECT_NEAR(found.most, 2.5, 1e-3);
 
-  // Without what is more than a deviation below the mean: the mean rises by
-  // phi(1) / Phi(1) = 0.2876 deviations, and the variance of a standard normal
-  // becomes 1 - 0.2876 - 0.2876² = 0.6297.
+  // A normal distribution without the values more than one deviation below the
+  // mean: the mean rises by phi(1) / Phi(1) = 0.2876 deviations, and the
+  // variance of a standard normal becomes 1 - 0.2876 - 0.2876² = 0.6297.
   found = momentsOf(drawn(program::Start::TruncatedNormal));
   EXPECT_NEAR(found.mean, -1 + 0.5 * 0.2876, 0.01);
   EXPECT_NEAR(found.deviation, 0.5 * std::sqrt(0.6297), 0.01);
@@ -409,7 +412,7 @@ TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
 
 TEST_F(ExportedStageTest, saysWhatComesNext) {
   program::ProgramT program = sampleProgram({3});
-  // Logits are what the loss adds up: of each token three.
+  // The logits are the summands of the loss: three for each token.
   for (auto &graphs : program.model->package->kinds[2]->graphs) {
     graphs->logits = std::make_unique<program::GraphT>(*graphs->forward);
     graphs->logits->calls.pop_back();
@@ -427,7 +430,7 @@ TEST_F(ExportedStageTest, saysWhatComesNext) {
   auto model = makeExportedPredictor(program, std::make_shared<All>());
   EXPECT_EQ(model->context(), 2u);
   EXPECT_EQ(model->vocabulary(), 3u);
-  // Rows of the embedding are 1 2 3, 4 5 6, …; scales and factors 2 3 4.
+  // The embedding's rows are 1 2 3, 4 5 6, …; scales and factors are 2 3 4.
   const std::vector<int64_t> one = {1}, two = {1, 0};
   EXPECT_EQ(model->next(one), (std::vector<double>{16, 45, 96}));
   EXPECT_EQ(model->next(two), (std::vector<double>{4, 18, 48}));
@@ -466,7 +469,7 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
               program.stages[0].mutate_weights_bytes(8);
             }).find("expected 120 bytes of weights"),
             std::string::npos);
-  // A graph that cannot be run is refused when the stage is made.
+  // A graph that cannot run is refused when the stage is made.
   EXPECT_EQ(refusal([](auto &program) {
               program.model->package->kinds[0]
                   ->graphs[1]
@@ -489,14 +492,14 @@ TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {
   EXPECT_THROW(
       stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(tooFew)),
       std::invalid_argument);
-  // The stash of a forward over other weights.
+  // The stash of a forward with other weights.
   std::vector<double> others(15), gradient(15);
   auto stash =
       stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));
   EXPECT_THROW(stage->backward({}, std::move(stash), bytesOf(output),
                                bytesOf(others), bytesOf(gradient), {}),
                std::invalid_argument);
-  // Index 7 of 5: the message names layer and call.
+  // Index 7 of 5 rows: the message names layer and call.
   tokens[3] = 7;
   try {
     stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));

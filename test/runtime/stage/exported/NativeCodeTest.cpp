@@ -1,12 +1,12 @@
-//===- NativeCodeTest.cpp - What native code is refused -------------------===//
+//===- NativeCodeTest.cpp - Native code that is refused -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Archives without code: what is wrong with them is said before anything is
-// loaded. Code that PyTorch compiled is run by test/e2e/native.py.
+// Archives without code. Their faults are reported before anything is loaded.
+// test/e2e/native.py runs code that PyTorch compiled.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ TEST(Sha256, isThatOfTheStandard) {
                           "27ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(digestOf("abc"), "ba7816bf8f01cfea414140de5dae2223"
                              "b00361a396177a9cb410ff61f20015ad");
-  // What is left with the number of bits takes a second block.
+  // The rest and the number of bits need a second block.
   EXPECT_EQ(
       digestOf("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
@@ -64,14 +64,14 @@ protected:
     return *program.model->package->kinds[1]->graphs[0];
   }
 
-  /// Writes a file and has the package name it.
+  /// Writes a file that the package refers to.
   void write(const std::string &content) {
     graphs().native = digestOf(content);
     std::ofstream(folder / (graphs().native + ".pt2"), std::ios::binary)
         << content;
   }
 
-  /// An archive of one function. Its library is none.
+  /// An archive with one function, whose library is not a library.
   static std::string archive(const std::string &processor,
                              const std::string &type = "Float64") {
     const std::string signature =

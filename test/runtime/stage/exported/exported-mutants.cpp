@@ -1,11 +1,11 @@
-//===- exported-mutants.cpp - Packages that somebody changed --------------===//
+//===- exported-mutants.cpp - Randomly changed packages -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes descriptions of packages at random; what is accepted trains for a
+// Changes descriptions of packages at random. Accepted packages train for a
 // step. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// Small numbers of both signs.
+/// Small values of both signs.
 class Values : public InitialValues {
 public:
   void read(const std::string &, program::DataType type,
@@ -47,8 +47,9 @@ class Zeros : public DataSource {
 };
 } // namespace
 
-/// A step of the package's model as one stage, whole and split, with what its
-/// labels weigh, and what it says comes next. Throws where it is refused.
+/// Trains one step of the package's model as one stage, with whole and split
+/// backwards and the weights of its labels, and predicts the next token. Throws
+/// if the package is refused.
 static void train(std::unique_ptr<program::PackageT> package) {
   program::ProgramT program;
   program.model = std::make_unique<program::ModelT>();
@@ -66,7 +67,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
       program::inputBytes(*program.model, program.micro_batch_size);
   const int64_t labels =
       program::labelBytes(*program.model, program.micro_batch_size);
-  // What a proof would know to be too much for the machine.
+  // A proof would refuse these as too large for the machine.
   if (elements > kMost || inputs > kMost || labels > kMost)
     throw std::runtime_error("too large");
   const auto bytes = static_cast<size_t>(
@@ -118,7 +119,7 @@ int main(int argc, char **argv) {
       throw std::runtime_error(error);
     return package;
   };
-  // What takes more memory than any of these models fails.
+  // Mutants that need more memory than any of these models fail.
   return runMutants(options, uint64_t{8} << 30, open,
                     [](auto package, Random &) { train(std::move(package)); });
 }

@@ -1,4 +1,4 @@
-//===- AdamWTest.cpp - The optimizer against PyTorch's --------------------===//
+//===- AdamWTest.cpp - The optimizer compared with PyTorch's --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,8 @@ program::OptimizerT optimizer() {
   return optimizer;
 }
 
-// Some steps of both from equal weights and gradients; the largest difference.
+// Takes some steps of both from equal weights and gradients. Returns the
+// largest difference.
 template <typename T> double differenceFromTorch(bool decay, double scale) {
   const int64_t n = 37;
   program::OptimizerT ours = optimizer();
@@ -46,7 +47,7 @@ template <typename T> double differenceFromTorch(bool decay, double scale) {
     at::Tensor gradient =
         (at::linspace(0, 6, n, start.options()) + static_cast<double>(step))
             .sin();
-    gradient[3] = 0; // where the root vanishes
+    gradient[3] = 0; // where the root is 0
     adamWStep<T>(ours, step, scale, decay, n, gradient.data_ptr<T>(),
                  weights.data(), average.data(), squares.data());
     parameter.mutable_grad() = gradient * scale;

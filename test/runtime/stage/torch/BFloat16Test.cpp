@@ -32,7 +32,7 @@ Sizes float32(Sizes sizes = {}) {
   return sizes;
 }
 
-/// The norm of the difference, relative to that of `theirs`.
+/// The norm of the difference, relative to the norm of `theirs`.
 double relativeNorm(std::span<const float> ours,
                     std::span<const float> theirs) {
   if (ours.size() != theirs.size())
@@ -49,7 +49,7 @@ template <typename Line> auto gradientOf(const Line &line) {
   return line.once(&Line::Part::gradient);
 }
 
-/// The parameters of a stage, and the copy behind them.
+/// The parameters of a stage, which are followed by their copy.
 std::span<const float> parametersOf(const Mixed::Part &part) {
   return std::span(part.weights).first(part.gradient.size());
 }
@@ -79,7 +79,7 @@ TEST(BFloat16Test, isNearFloat32) {
     Line<float> wide(smallProgram(float32(sizes), {2, 3}));
     Mixed narrow(smallProgram(mixed(sizes), {2, 3}));
     const double expected = wide.forward({0, 0}), got = narrow.forward({0, 0});
-    // bfloat16 has eight bits.
+    // bfloat16 has eight bits of precision.
     EXPECT_NEAR(got, expected, 2e-3 * expected);
     EXPECT_NE(got, expected);
     wide.backward({0, 0});
@@ -88,7 +88,7 @@ TEST(BFloat16Test, isNearFloat32) {
   }
 }
 
-// What crosses a boundary is what a stage of both would compute with.
+// A message has exactly the values with which a single stage would compute.
 TEST(BFloat16Test, isTheSameHoweverTheModelIsCut) {
   for (bool tied : {false, true}) {
     Sizes sizes = mixed(kModel);
@@ -117,7 +117,7 @@ TEST(BFloat16Test, splitBackwardEqualsTheWhole) {
       split.inputGradient({0, index});
       split.weightGradient({0, index});
     }
-    // Norms are standardised again, and rounded otherwise.
+    // LayerNorm is computed again, with other rounding.
     EXPECT_LT(relativeNorm(gradientOf(split), gradientOf(whole)), 5e-3);
   }
 }
@@ -127,7 +127,7 @@ TEST(BFloat16Test, sumsOfGradientsAreOfFloat32) {
   line.forward({0, 0});
   line.backward({0, 0}, Sum::Begin);
   const std::vector<float> once = gradientOf(line);
-  // In bfloat16 a sum would stop growing at some 256 of its summands.
+  // A sum in bfloat16 would stop growing after some 256 summands.
   constexpr int kTimes = 400;
   for (int i = 1; i < kTimes; ++i) {
     line.forward({0, 0});
@@ -143,7 +143,7 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   program::ProgramT program = smallProgram(mixed(), {2, 2});
   Mixed line(program);
   expectACopy(line);
-  // Steps that are too small for bfloat16 add up.
+  // Updates that are too small for bfloat16 add up.
   const std::vector<float> start = line.parts[0].weights;
   for (auto &part : line.parts)
     std::ranges::fill(part.gradient, 1.f);
@@ -151,7 +151,7 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   line.step(0, 1);
   EXPECT_NE(line.parts[0].weights, start);
   expectACopy(line);
-  // The copy alone is what it computes with.
+  // The stage computes only with the copy.
   const double loss = line.forward({0, 0});
   for (auto &part : line.parts)
     std::fill_n(part.weights.begin(), part.gradient.size(), 0.f);

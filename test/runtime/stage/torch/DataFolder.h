@@ -19,7 +19,7 @@
 
 namespace chimera::runtime::test {
 
-/// Writes files to a folder of its own, and reads them as tokens.
+/// Writes files to a temporary folder, and reads them as tokens.
 class DataFolder : public testing::Test {
 protected:
   DataFolder() {
@@ -42,7 +42,8 @@ protected:
                              numbers.size() * sizeof(T)});
   }
 
-  // Tokens first, first + 1, … , behind llm.c's header if there is a `magic`.
+  // Writes the tokens first, first + 1, …, after llm.c's header if `magic` is
+  // not 0.
   template <typename T>
   std::string write(const std::string &name, uint32_t first, uint32_t count,
                     int32_t magic = 0, int32_t version = 1) {

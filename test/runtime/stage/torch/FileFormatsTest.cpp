@@ -1,4 +1,4 @@
-//===- FileFormatsTest.cpp - Files that are no text and no tokens ---------===//
+//===- FileFormatsTest.cpp - Files that are neither text nor tokens -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,12 +18,12 @@ using namespace test;
 using namespace std::string_literals;
 
 struct Example {
-  const char *name; ///< as the refusal calls it
+  const char *name; ///< as in the refusal
   std::string bytes;
-  bool isSure = true; ///< also where tokens are expected
+  bool isSure = true; ///< also if tokens are expected
 };
 
-/// The begins of files that the usual tools write.
+/// The first bytes of files that common tools write.
 const Example kExamples[] = {
     {"a NumPy array (.npy)",
      "\x93NUMPY\x01\x00\x76\x00{'descr': '<u2', 'fortran_order': False, "s},
@@ -61,7 +61,7 @@ class FileFormatsTest : public DataFolder {};
 
 TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
   for (const Example &example : kExamples) {
-    // As long as any, and a whole number of tokens.
+    // Longer than any of these, and a whole number of tokens.
     const std::string stop =
         example.isSure ? "" : example.bytes.substr(example.bytes.size() - 1);
     const std::string bytes =
@@ -78,10 +78,10 @@ TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
       else
         EXPECT_EQ(reason, "(accepted)") << example.name;
     }
-    // Also for a model with another vocabulary, in place of what bytes are.
+    // The refusal is the same for a model with another vocabulary.
     EXPECT_NE(refusal({path}, TokenFormat::Auto, 512).find(got),
               std::string::npos);
-    // Whoever asks for bytes gets them.
+    // If the user asks for bytes, the file is read as bytes.
     EXPECT_EQ(refusal({path}, TokenFormat::Bytes), "(accepted)");
   }
 }

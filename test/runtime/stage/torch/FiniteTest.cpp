@@ -25,7 +25,7 @@ template <typename T> std::vector<T> notFinite() {
 
 template <typename T> void expectFound(program::DataType type) {
   using Limits = std::numeric_limits<T>;
-  // Larger than a vector, and than what one thread looks at.
+  // Larger than a vector register, and than one thread's share.
   for (size_t count : {size_t{0}, size_t{1}, size_t{37}, size_t{1} << 18}) {
     std::vector<T> values(count, Limits::max());
     for (size_t i = 0; i < count; i += 3)
@@ -49,7 +49,7 @@ TEST(Finite, FindsEveryElementThatIsNot) {
   setThreads(1);
 }
 
-/// An update of a stage of `program`, with a flag.
+/// Checks an update of a stage of `program` with a flag.
 template <typename T> void expectHalts(const program::ProgramT &program) {
   const std::unique_ptr<Stage> stage = makeTransformerStage(program, 0);
   const auto elements = program::gradientBytes(program.stages[0]) / sizeof(T);
@@ -62,7 +62,7 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
                          state, std::as_writable_bytes(std::span(&flag, 1)));
   };
   stage->initialize(bytesOf(weights), state);
-  // While sums are finite it is the update without a flag.
+  // While sums are finite, the update is the same as without a flag.
   std::vector<T> expected = weights;
   std::vector<std::byte> stateExpected = state;
   stage->optimizerStep(0, 0.25, bytesOf(gradient), bytesOf(expected),
@@ -78,7 +78,7 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
       step(1);
       EXPECT_EQ(flag, 1);
       gradient[at] = T(0.5);
-      step(2); // halted for ever
+      step(2); // stays halted
       EXPECT_EQ(flag, 1);
       EXPECT_EQ(weights, expected);
       EXPECT_EQ(state, stateExpected);

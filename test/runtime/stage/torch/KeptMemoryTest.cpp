@@ -1,4 +1,4 @@
-//===- KeptMemoryTest.cpp - Large memory between two uses -----------------===//
+//===- KeptMemoryTest.cpp - Large memory is kept for the next use ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ TEST(KeptMemoryTest, TheSameSizeGetsTheSameMemory) {
   memory.free(first, 3 * kMiB);
   memory.free(second, 3 * kMiB);
   EXPECT_EQ(memory.keptBytes(), 6 * kMiB);
-  // The one that was used last comes first.
+  // The memory that was used last is returned first.
   EXPECT_EQ(memory.take(3 * kMiB), second);
   EXPECT_EQ(memory.take(3 * kMiB), first);
   EXPECT_EQ(memory.keptBytes(), 0u);
@@ -39,11 +39,11 @@ TEST(KeptMemoryTest, KeepingRaisesNoPeak) {
   memory.free(a, 4 * kMiB);
   memory.free(b, 2 * kMiB);
   EXPECT_EQ(memory.keptBytes(), 6 * kMiB);
-  // There were 6 MiB: one more of 3 takes the place of the oldest.
+  // The peak was 6 MiB, so taking 3 more releases the oldest kept memory.
   void *c = memory.take(3 * kMiB);
   EXPECT_EQ(memory.keptBytes(), 2 * kMiB);
   EXPECT_EQ(memory.take(2 * kMiB), b);
-  // More than ever: nothing stays.
+  // More than the peak: all kept memory is released.
   void *d = memory.take(8 * kMiB);
   EXPECT_EQ(memory.keptBytes(), 0u);
   memory.free(b, 2 * kMiB);
@@ -59,7 +59,7 @@ TEST(KeptMemoryTest, WhatCannotBeHadIsNotInUse) {
   EXPECT_ANY_THROW(memory.take(size_t(1) << 60));
   a = memory.take(2 * kMiB);
   memory.free(a, 2 * kMiB);
-  // There were still no more than 2 MiB at a time.
+  // The peak is still 2 MiB.
   void *b = memory.take(kMiB);
   EXPECT_EQ(memory.keptBytes(), 0u);
   memory.free(b, kMiB);

@@ -1,4 +1,4 @@
-//===- MegatronIndexTest.cpp - What an .idx says of its .bin --------------===//
+//===- MegatronIndexTest.cpp - The .idx file that describes a .bin file ---===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@ using namespace test;
 
 class MegatronIndexTest : public DataFolder {
 protected:
-  /// The bytes of an index of two sequences, of three tokens each, of `width`.
+  /// The bytes of an index of two sequences of three tokens, with `width` bytes
+  /// each.
   std::string indexOf(uint8_t code, int64_t width, uint64_t version = 1) {
     std::string bytes("MMIDIDX\0\0", 9);
     add(bytes, version);
@@ -51,7 +52,8 @@ TEST_F(MegatronIndexTest, saysWhatTheFileBesideItHolds) {
   EXPECT_EQ(openTokens({write<int16_t>("c.bin", 7, 6)}, {})->bound(), 32768u);
   writeBytes("d.idx", indexOf(1, 1));
   EXPECT_EQ(openTokens({write<uint8_t>("d.bin", 7, 6)}, {})->count(), 6u);
-  // A file of another name has no index, and no file is needed to be one's.
+  // A file with another name has no index, and an .idx file may be something
+  // else.
   EXPECT_NE(refusal({write<uint16_t>("a", 500, 6)}, TokenFormat::Auto, 600),
             "(accepted)");
   writeBytes("text.idx", "page numbers");
@@ -91,11 +93,11 @@ TEST_F(MegatronIndexTest, refusesWhatItIsNotOf) {
   std::string index = indexOf(4, 4);
   index.resize(index.size() - 1);
   expectRefusal(index, "expected 2 sequences and 3 numbers of documents, got");
-  // More sequences than any file has.
+  // More sequences than a file can have.
   index = indexOf(4, 4);
   index.replace(18, 8, 8, '\xff');
   expectRefusal(index, "expected 18446744073709551615 sequences");
-  // A sequence that begins before the file, or within a token.
+  // A sequence that starts before the file, or inside a token.
   index = indexOf(4, 4);
   index[34 + 8 + 8] = 2;
   expectRefusal(index, "begins at a multiple of 4 bytes, got 2");
@@ -116,12 +118,12 @@ TEST_F(MegatronIndexTest, saysWhereDocumentsEnd) {
   for (uint64_t token = 0; token < tokens->count(); ++token)
     ends.push_back(tokens->documentEnd(token));
   EXPECT_EQ(ends, (std::vector<uint64_t>{10, 10, 10, 10, 7, 7, 7, 10, 10, 10}));
-  // One document of both sequences.
+  // One document with both sequences.
   std::string index = indexOf(8, 2);
   index[34 + 24 + 8] = 2;
   writeBytes("a.idx", index);
   EXPECT_EQ(openTokens({indexed}, {})->documentEnd(0), 6u);
-  // Documents out of order, and of no sequence.
+  // Documents out of order, and documents without a sequence.
   for (char sequence : {3, -1}) {
     index[34 + 24 + 8] = sequence;
     writeBytes("a.idx", index);

@@ -25,7 +25,7 @@ Bytes slice(Bytes bytes, uint32_t part, uint32_t parts) {
   return bytes.subspan(part * size, size);
 }
 
-// How a line of stages goes through one micro-batch.
+// How a line of stages runs one micro-batch.
 struct Way {
   uint32_t parts = 1;
   bool splitBackward = false;
@@ -44,7 +44,7 @@ class Runner {
 public:
   Runner(const program::ProgramT &program, Way way)
       : line(program), way(way), stashes(line.parts.size()) {
-    // Away from the start, where half of the parameters are zero or one.
+    // Other than the initial weights, half of which are zero or one.
     for (auto &part : line.parts)
       for (size_t i = 0; i < part.weights.size(); ++i)
         part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
@@ -126,8 +126,8 @@ double largest(const std::vector<double> &values) {
   return most;
 }
 
-// Dropout, and whether the model is tied: then in one stage, where its matrix
-// has two uses.
+// Parameters: dropout, and whether the model is tied. A tied model has a single
+// stage, which uses the matrix twice.
 class PartsTest : public testing::TestWithParam<std::tuple<double, bool>> {
 protected:
   static program::ProgramT make() {
@@ -177,7 +177,7 @@ TEST(RecomputeTest, theOutputAloneKeepsNothing) {
         kWhole, bytesOf(line.tokens), {}, bytesOf(first.weights),
         wanted == Wanted::Stash ? Bytes() : bytesOf(first.output), wanted);
   };
-  forward(Wanted::Both); // whatever is made once
+  forward(Wanted::Both); // creates whatever is made only once
   const int64_t before = meter.currentBytes();
   EXPECT_EQ(forward(Wanted::Output), nullptr);
   EXPECT_EQ(meter.currentBytes(), before);

@@ -1,4 +1,4 @@
-//===- PlaceTest.cpp - Stages with the kernels of a device ----------------===//
+//===- PlaceTest.cpp - Stages that use a device's kernels -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// A device's, whose memory is the host's. They count their calls.
+/// Kernels of a device whose memory is the host's. They count their calls.
 class CountingKernels final : public StageKernels {
 public:
   uint32_t masks = 0;
@@ -79,8 +79,8 @@ template <typename T> void expectTheHostsTraining(program::DataType type) {
   EXPECT_LT(largestDifference(device.whole(&Line<T>::Part::weights),
                               host.whole(&Line<T>::Part::weights)),
             1e-6);
-  // In each step the embedding's, and three of each of two blocks, of which the
-  // backward makes one again.
+  // Masks in each step: one of the embedding, and four of each of two blocks. A
+  // block has three masks, and the backward makes one of them again.
   EXPECT_EQ(kernels.masks, 3u * (1 + 2 * 4));
   EXPECT_EQ(
       kernels.updated,

@@ -16,22 +16,23 @@ using namespace chimera::runtime;
 namespace {
 using at::Tensor;
 
-/// [rows, columns], which it may have as the transpose of what is in memory.
+/// A matrix of shape [rows, columns]. If `isTransposed`, its memory has the
+/// transpose.
 Tensor matrix(int64_t rows, int64_t columns, bool isTransposed,
               at::ScalarType type = at::kFloat) {
   return isTransposed ? at::randn({columns, rows}, type).t()
                       : at::randn({rows, columns}, type);
 }
 
-/// As float64 has it, to what float32 rounds off.
+/// Checks a float32 result against a float64 one.
 void expectNear(const Tensor &got, const Tensor &expected) {
   EXPECT_EQ(got.sizes(), expected.sizes());
   const double error = (got.to(at::kDouble) - expected).norm().item<double>();
   EXPECT_LE(error, 1e-6 * expected.norm().item<double>());
 }
 
-/// By either library. Large enough for oneDNN, with rows that are no multiple
-/// of a block, and too small for it.
+/// Products by either library: large ones for oneDNN, whose rows are not a
+/// multiple of a block, and ones that are too small for it.
 class Products : public testing::TestWithParam<std::tuple<bool, bool, bool>> {
 protected:
   Products() { letOneDnnMultiply(std::get<0>(GetParam())); }
@@ -81,7 +82,7 @@ TEST_P(Products, AreAddedOrWritten) {
                                  /*copy=*/true);
     addProduct(sum, true, each.a, each.b);
     expectNear(sum, before + each.exact);
-    // Whatever was there.
+    // The previous values must not matter.
     sum.fill_(std::numeric_limits<float>::quiet_NaN());
     addProduct(sum, false, each.a, each.b);
     expectNear(sum, each.exact);

@@ -1,4 +1,4 @@
-//===- RandomTest.cpp - Where random numbers come from --------------------===//
+//===- RandomTest.cpp - Derived random numbers ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

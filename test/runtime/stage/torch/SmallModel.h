@@ -1,4 +1,4 @@
-//===- SmallModel.h - A model that tests run --------------------*- C++ -*-===//
+//===- SmallModel.h - A small model for tests -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,14 +27,14 @@ struct Sizes {
   uint32_t microBatchSize = 2;
   program::DataType type = program::DataType::Float64;
   bool tied = false;
-  /// Those of activations, where they are others.
+  /// The type of activations, if it differs from `type`.
   std::optional<program::DataType> activations = {};
 
   program::Types types() const { return {type, activations.value_or(type)}; }
 };
 
-/// A program with a model, an optimizer and one stage for each number of
-/// `layers`, but without workers: all that stages look at.
+/// A program with a model, an optimizer and one stage for each number in
+/// `layers`, but without workers: stages use nothing else of it.
 inline program::ProgramT smallProgram(const Sizes &sizes,
                                       std::vector<uint32_t> layers = {}) {
   program::ProgramT program;
@@ -86,7 +86,7 @@ template <typename T> Bytes bytesOf(std::vector<T> &values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-/// Any valid tokens, different for different `salt`.
+/// Valid tokens, which differ for different `salt`.
 inline std::vector<int64_t> someTokens(const program::ProgramT &program,
                                        int64_t salt) {
   std::vector<int64_t> tokens(program.micro_batch_size *
@@ -97,14 +97,14 @@ inline std::vector<int64_t> someTokens(const program::ProgramT &program,
   return tokens;
 }
 
-/// Stages with their memory, in a line: weights are elements of T, activations
-/// of A.
+/// A line of stages with their memory. Weights have type T, activations have
+/// type A.
 template <typename T, typename A = T> struct Line {
   struct Part {
     std::unique_ptr<Stage> stage;
     std::vector<T> weights, state, gradient;
-    /// The activation that it sends on and that one's gradient; on the last
-    /// stage unused.
+    /// The activation that the stage sends, and its gradient. The last stage
+    /// does not use them.
     std::vector<A> output, outputGradient;
     std::unique_ptr<Stash> stash;
   };
@@ -115,8 +115,8 @@ template <typename T, typename A = T> struct Line {
 
   explicit Line(const program::ProgramT &program, const Place &place = {})
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
-    // Threads that wait for so little work cost more than they do, and on cores
-    // that others use seconds.
+    // With several threads such small work takes longer, and seconds if other
+    // processes use the cores.
     setThreads(1);
     if (program.tied)
       tied = *program.tied;
@@ -147,7 +147,7 @@ template <typename T, typename A = T> struct Line {
       parts[s].stash = parts[s].stage->forward(
           microBatch, input, last ? bytesOf(labels) : Bytes(),
           bytesOf(parts[s].weights), output);
-      // What the interpreter may do once a forward is done.
+      // The interpreter may reuse this memory after the forward.
       if (!first)
         std::fill(parts[s - 1].output.begin(), parts[s - 1].output.end(),
                   static_cast<A>(std::nan("")));
@@ -163,14 +163,14 @@ template <typename T, typename A = T> struct Line {
                                sum);
   }
 
-  /// The halves of `backward`: the first leaves in `stash` what the second
+  /// The halves of `backward`. The first leaves in `stash` what the second
   /// needs.
   void inputGradient(MicroBatch microBatch) {
     for (size_t s = parts.size(); s-- > 0;) {
       parts[s].stash = parts[s].stage->inputGradient(
           microBatch, std::move(parts[s].stash), gradientOfOutput(s),
           bytesOf(parts[s].weights), gradientOfInput(s));
-      // What the interpreter may do once a backward is done.
+      // The interpreter may reuse this memory after the backward.
       std::fill(parts[s].outputGradient.begin(), parts[s].outputGradient.end(),
                 static_cast<A>(std::nan("")));
     }
@@ -181,14 +181,14 @@ template <typename T, typename A = T> struct Line {
                                  bytesOf(part.weights), bytesOf(part.gradient),
                                  sum);
   }
-  /// Fills all gradients with what must not be read.
+  /// Fills all gradients with NaN, because they must not be read.
   void spoilGradients() {
     for (Part &part : parts)
       std::fill(part.gradient.begin(), part.gradient.end(), std::nan(""));
   }
 
-  /// The buffers of stage `s`: the last one has a loss, the first no input that
-  /// has a gradient.
+  /// The gradient buffers of stage `s`. The last stage's output is the loss;
+  /// the first stage's input has no gradient.
   Bytes gradientOfOutput(size_t s) {
     return s + 1 == parts.size() ? std::as_writable_bytes(std::span(&loss, 1))
                                  : bytesOf(parts[s].outputGradient);
@@ -197,7 +197,7 @@ template <typename T, typename A = T> struct Line {
     return s == 0 ? Bytes() : bytesOf(parts[s - 1].outputGradient);
   }
 
-  /// The tied parameters of the first stage, or the last.
+  /// The tied parameters of the first stage, or of the last.
   std::span<T> tiedOf(std::vector<T> Part::*member, bool last) {
     if (!tied)
       return {};
@@ -207,7 +207,8 @@ template <typename T, typename A = T> struct Line {
         tied->bytes() / sizeof(T));
   }
 
-  /// What the streams do: both copies' gradients become their sum.
+  /// Does the work of the streams: replaces both copies' gradients by their
+  /// sum.
   void reduceTied() {
     std::span<T> first = tiedOf(&Part::gradient, /*last=*/false);
     std::span<T> last = tiedOf(&Part::gradient, /*last=*/true);
@@ -221,7 +222,7 @@ template <typename T, typename A = T> struct Line {
                                 bytesOf(part.weights), bytesOf(part.state));
   }
 
-  /// All parts' weights, or gradients, in layer order.
+  /// The weights, or gradients, of all parts, in layer order.
   std::vector<T> whole(std::vector<T> Part::*member) const {
     std::vector<T> all;
     for (const Part &part : parts)
@@ -229,10 +230,10 @@ template <typename T, typename A = T> struct Line {
     return all;
   }
 
-  /// Those of the model, which has tied ones once.
+  /// The model's weights, or gradients, in which tied ones occur once.
   std::vector<T> once(std::vector<T> Part::*member) const {
     std::vector<T> all = whole(member);
-    if (tied) // the last parameter of all
+    if (tied) // it is the last parameter
       all.resize(all.size() - tied->bytes() / sizeof(T));
     return all;
   }

@@ -21,15 +21,15 @@ namespace {
 
 using namespace test;
 
-// Away from the start, where half of the parameters are zero or one.
+// Changes the initial weights, half of which are zero or one.
 template <typename T> void disturb(Line<T> &line) {
   for (auto &part : line.parts)
     for (size_t i = 0; i < part.weights.size(); ++i)
       part.weights[i] += static_cast<T>(0.1 * std::sin(static_cast<double>(i)));
 }
 
-// The largest difference between two gradients of all layers, each tensor's
-// relative to its largest element.
+// The largest difference between two gradients of all layers. Differences in a
+// tensor are relative to its largest element.
 template <typename T>
 double relativeDifference(const program::ProgramT &program,
                           const std::vector<T> &ours,
@@ -54,8 +54,9 @@ double relativeDifference(const program::ProgramT &program,
   return worst;
 }
 
-// Two micro-batches with whole and with split backwards, under several cuts of
-// five layers; weights far from their start, so every parameter has a say.
+// Runs two micro-batches with whole and with split backwards, for several cuts
+// of five layers. The weights differ from the initial ones, so that every
+// parameter has an effect.
 template <typename T> void compare(Sizes sizes, double tolerance) {
   sizes.layers = 3;
   for (double dropout : {0.0, 0.3})
@@ -111,7 +112,7 @@ TEST(SplitBackwardTest, equalsTheWholeInFloat32) {
   compare<float>({.type = program::DataType::Float32}, 1e-5);
 }
 
-// Where one stage has both ends, its head's weight is its embedding's.
+// If one stage has both ends, the head's weight is the embedding's.
 TEST(SplitBackwardTest, equalsTheWholeWithATiedHead) {
   compare<double>({.tied = true}, 1e-12);
   compare<float>({.type = program::DataType::Float32, .tied = true}, 1e-5);
@@ -132,8 +133,8 @@ TEST(SplitBackwardTest, equalsTheWholeAtOtherSizes) {
                   1e-12);
 }
 
-// The incoming gradient is not changed by a half that keeps some of it, and the
-// outgoing one is the whole backward's.
+// The first half keeps a part of the incoming gradient but must not change it.
+// The outgoing gradient must equal that of the whole backward.
 TEST(SplitBackwardTest, inputGradientIsTheWholes) {
   for (double dropout : {0.0, 0.3}) {
     program::ProgramT program = smallProgram({.dropout = dropout}, {1, 1, 2});
@@ -157,7 +158,7 @@ TEST(SplitBackwardTest, inputGradientIsTheWholes) {
   }
 }
 
-// Gradients are added, not stored: also onto what is there before the first.
+// Gradients are added to the previous values, also the first time.
 TEST(SplitBackwardTest, weightGradientAdds) {
   program::ProgramT program = smallProgram({}, {2, 2});
   Line<double> line(program);
@@ -178,7 +179,8 @@ TEST(SplitBackwardTest, weightGradientAdds) {
       1e-14);
 }
 
-// Weight gradients late, and in the order of the micro-batches: the same sums.
+// Weight gradients that are computed later, in the order of the micro-batches,
+// give the same sums.
 TEST(SplitBackwardTest, weightGradientsMayWait) {
   program::ProgramT program = smallProgram({.dropout = 0.2}, {2, 2});
   Line<double> inTurn(program), late(program);
@@ -225,7 +227,7 @@ TEST(SplitBackwardTest, wholeAndSplitInOneStep) {
             1e-12);
 }
 
-// How often LibTorch's operations run in a call, in the calling thread.
+// How often each LibTorch operation runs in a call, on the calling thread.
 std::map<std::string, int> operations(const std::function<void()> &call) {
   static thread_local std::map<std::string, int> *counts;
   std::map<std::string, int> result;
@@ -245,14 +247,14 @@ int products(std::map<std::string, int> counts) {
   return counts["aten::mm"] + counts["aten::addmm"] + counts["aten::addmm_"];
 }
 
-// No product, no reduction and no scatter for a parameter: they are the whole
-// backward's that are missing here.
+// The input gradient computes no product, reduction or scatter for a parameter.
+// Exactly these operations of the whole backward are missing.
 TEST(SplitBackwardTest, inputGradientComputesNoWeightGradient) {
   program::ProgramT program = smallProgram({}, {1, 2, 1});
   Line<double> line(program);
   const MicroBatch microBatch{0, 0};
-  // Linear layers with and without a gradient of their input; reductions are
-  // biases', and the positions'.
+  // Linear layers with and without a gradient of their input. Reductions are
+  // those of the biases and of the positions.
   const struct {
     int linears, biases, embeddings;
   } expected[] = {{0, 1, 1}, {8, 8, 0}, {1, 0, 0}};
@@ -322,7 +324,7 @@ TEST(SplitBackwardTest, refusesTheOtherHalfsStash) {
               line.backward({0, 0});
             }).find("of a forward"),
             std::string::npos);
-  // Consumed: there is nothing to do it again with.
+  // The stash has been consumed, so it cannot be used again.
   EXPECT_NE(refusal([&] {
               line.weightGradient({0, 0});
             }).find("expected"),

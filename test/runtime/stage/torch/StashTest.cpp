@@ -1,4 +1,4 @@
-//===- StashTest.cpp - A stash's bytes are the declared ones --------------===//
+//===- StashTest.cpp - A stash has the declared number of bytes -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,8 +29,8 @@ declared(const program::ProgramT &program, uint32_t stage,
   return sum;
 }
 
-// Forwards one stage twice and measures the second: whatever the first one made
-// for good is no stash.
+// Runs a stage's forward twice and measures the second one. Memory that the
+// first one allocated and keeps does not belong to the stash.
 template <typename T, typename A = T>
 void compare(const Sizes &sizes, std::vector<uint32_t> layers) {
   program::ProgramT program = smallProgram(sizes, layers);
@@ -67,7 +67,7 @@ void compare(Sizes sizes, std::vector<uint32_t> layers) {
   }
 }
 
-// The weight stash is what lies between the halves of a split backward.
+// The weight stash is the memory between the two halves of a split backward.
 template <typename T, typename A = T>
 void compareWeightStash(Sizes sizes, std::vector<uint32_t> layers) {
   for (double dropout : {0.0, 0.25}) {
@@ -111,8 +111,8 @@ TEST(StashTest, betweenInputAndWeightGradient) {
   }
 }
 
-// A part holds what a micro-batch of its size holds: no mask of the whole
-// one's.
+// A part keeps as much as a micro-batch of its size. It does not keep a mask of
+// the whole micro-batch.
 TEST(StashTest, ofAPart) {
   Sizes sizes{.dropout = 0.25, .microBatchSize = 4};
   program::ProgramT program = smallProgram(sizes, {1, 1, 1, 1});
@@ -143,7 +143,7 @@ TEST(StashTest, severalLayers) { compare(Sizes{}, {2, 2}); }
 
 TEST(StashTest, wholeModel) { compare(Sizes{}, {4}); }
 
-// The gradients of both uses meet without being kept.
+// The gradients of both uses are added without being kept.
 TEST(StashTest, tiedHead) {
   for (auto layers : std::vector<std::vector<uint32_t>>{{2, 2}, {4}}) {
     compare({.tied = true}, layers);
@@ -169,7 +169,7 @@ TEST(StashTest, otherSizes) {
 }
 
 TEST(StashTest, longContext) {
-  // Above the block sizes of the fused attention.
+  // Larger than the block sizes of the fused attention.
   compare({.layers = 1,
            .heads = 2,
            .width = 16,

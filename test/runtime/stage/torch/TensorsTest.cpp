@@ -34,7 +34,8 @@ TEST(TensorsTest, threadsAreThoseOfTheCaller) {
 }
 
 TEST(TensorsTest, threadsStayThoseOfTheCaller) {
-  // A thread's first computation would take over the last setting of any.
+  // A thread's first computation would otherwise use the last setting of any
+  // thread.
   std::thread([&] {
     setThreads(1);
     std::thread([] { setThreads(2); }).join();
@@ -79,7 +80,7 @@ TEST(TensorsTest, countsWhatTheCallerAllocated) {
     EXPECT_EQ(liveTensorBytes(), 0);
     at::Tensor own = at::zeros({3}, at::kDouble);
     EXPECT_EQ(liveTensorBytes(), 24);
-    mine.reset(), view.reset(); // its allocator's gain, not this thread's
+    mine.reset(), view.reset(); // counted for the thread that allocated it
     EXPECT_EQ(liveTensorBytes(), 24);
   }).join();
   EXPECT_EQ(liveTensorBytes(), before);
@@ -102,8 +103,8 @@ TEST(TensorsTest, tensorsOverTheCallersBytesDoNotCount) {
   EXPECT_EQ(liveTensorBytes(), before);
 }
 
-// Ranks as threads: each one trains on its own, at the same time, and gets what
-// it gets alone.
+// Ranks are threads. All train at the same time, and each gets the same result
+// as alone.
 TEST(TensorsTest, ranksTrainAtOnce) {
   program::ProgramT program =
       smallProgram({.width = 32, .context = 32, .dropout = 0.1}, {2, 2});

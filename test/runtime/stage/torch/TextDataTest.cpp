@@ -1,4 +1,4 @@
-//===- TextDataTest.cpp - Byte-level tokens from a text file --------------===//
+//===- TextDataTest.cpp - Byte-level tokens of a text file ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +34,7 @@ protected:
   void write(const std::string &text) {
     std::ofstream(path, std::ios::binary) << text;
   }
-  // Byte i of the text says where it is.
+  // Byte i of the text is i modulo 256.
   void writeRamp(size_t bytes) {
     std::string text;
     for (size_t i = 0; i < bytes; ++i)
@@ -63,7 +63,8 @@ protected:
                          .string();
 };
 
-// However many of them a micro-batch has.
+// A sample's window does not depend on the number of samples in its
+// micro-batch.
 TEST_F(TextDataTest, samplesHaveTheirOwnWindows) {
   writeRamp(200);
   TextData data(path, program, 0.25);
@@ -99,7 +100,7 @@ TEST_F(TextDataTest, windowsAreTrainingTextAndLabelsTheNextBytes) {
     }
     starts.insert({tokens[0], tokens[8]});
   }
-  // Every place is reached: 142 of them.
+  // All 142 positions are possible.
   EXPECT_EQ(*starts.begin(), 0);
   EXPECT_EQ(*starts.rbegin(), 141);
   EXPECT_GT(starts.size(), 130u);
@@ -125,7 +126,7 @@ TEST_F(TextDataTest, bytesAreNotSigned) {
 }
 
 TEST_F(TextDataTest, unigramLossIsTheCrossEntropy) {
-  // 90 training bytes, a third of them 'b'; the held-out bytes are all 'b'.
+  // 90 training bytes, a third of them 'b'. The held-out bytes are all 'b'.
   std::string text;
   for (int i = 0; i < 30; ++i)
     text += "aab";
@@ -158,12 +159,12 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
                                Wanted::Evaluation);
     return loss;
   };
-  // Of the second pass the second micro-batch: the last two windows.
+  // The second micro-batch of the second pass: the last two windows.
   const double loss = evaluate(line, {1, 1});
   EXPECT_EQ(line.tokens[8], data.heldOutSample(7, 8).tokens[0]);
   EXPECT_EQ(line.labels[0], data.heldOutSample(6, 8).labels[0]);
   EXPECT_NEAR(loss, std::log(256), 0.1);
-  // As a model without dropout is trained.
+  // Evaluation is like a training forward without dropout.
   program.model->dropout = 0;
   Line<double> without(program);
   without.tokens = line.tokens;
@@ -238,7 +239,7 @@ TEST_F(TextDataTest, refusesAHeldOutPartThatIsNone) {
             std::string::npos);
 }
 
-/// A model of BERT's fields.
+/// A model with BERT's fields.
 program::ProgramT programOfPairs() {
   program::ProgramT program = smallProgram({.context = 8}, {4});
   program.model->package = program::packageOfTwoTerms();
@@ -273,7 +274,8 @@ program::ProgramT programOfPairs() {
 constexpr SampleForm kPairs = {.masking = Masking{.token = 300, .rate = 0},
                                .pairing = Pairing{301, 302, 303}};
 
-// Each sample: [CLS] A [SEP] B [SEP] and [PAD]s, in fields one behind another.
+// Each sample is [CLS] A [SEP] B [SEP] and [PAD]s. Its fields follow one
+// another.
 TEST_F(TextDataTest, makesPairsOfSentences) {
   writeRamp(250);
   const program::ProgramT ofPairs = programOfPairs();
@@ -310,18 +312,18 @@ TEST_F(TextDataTest, makesPairsOfSentences) {
       EXPECT_EQ(seen[8 * row + i], i < end);
       EXPECT_EQ(labels[8 * row + i], kIgnored); // the rate is 0
       if (i > 1 && i != middle && i != middle + 1 && i + 1 < end) {
-        EXPECT_EQ(sample[i], sample[i - 1] + 1); // of the ramp
+        EXPECT_EQ(sample[i], sample[i - 1] + 1); // as in the ramp
       }
       EXPECT_LT(std::min(sample[i], int64_t{300}), i < end ? 301 : 304);
     }
     const bool follows = sample[middle + 1] == sample[middle - 1] + 1;
-    // What is elsewhere may follow by chance.
+    // A sentence from elsewhere may follow by chance.
     EXPECT_TRUE(follows || elsewhere[row] == 1);
     follow += elsewhere[row] == 0;
     padded += end < 8;
   }
   EXPECT_NEAR(static_cast<double>(follow) / kRows, 0.5, 0.06);
-  // One in ten is shorter than the most, unless its length is the most again.
+  // One sample in ten has a random length, which may be the maximum again.
   EXPECT_NEAR(static_cast<double>(padded) / kRows, 0.1 * 3 / 4, 0.03);
 }
 
@@ -347,7 +349,8 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
   }
 }
 
-// Megatron's index says it in place of a token.
+// In Megatron's format, the index says where a document ends. There is no token
+// for the end.
 TEST_F(TextDataTest, noSentenceGoesBeyondADocumentOfAnIndex) {
   constexpr uint64_t kDocuments = 60;
   std::string text, index("MMIDIDX\0\0", 9);
@@ -403,7 +406,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
        {Pairing{300, 302, 303}, Pairing{301, 300, 303}, Pairing{301, 302, 300}})
     expectRefusal({.masking = kPairs.masking, .pairing = pairing},
                   "got 300 for --mask and among --pairs");
-  // A model may have one token for the end of a text and for padding.
+  // A model may use one token both for the end of a text and for padding.
   EXPECT_EQ(
       refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),
       "(accepted)");
@@ -426,7 +429,8 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   expectRefusal(kPairs, "got one with 'words'");
 }
 
-// Where that is all that a model predicts, no token need be masked.
+// If the model predicts only whether sentences follow each other, no token
+// needs to be masked.
 TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
@@ -443,7 +447,8 @@ TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
             100);
 }
 
-// It is the rows of the table in which the tokens are looked up.
+// The vocabulary is the number of rows of the table in which tokens are looked
+// up.
 TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// First and last stage each hold the matrix; what the streams do to keep both
-// equal, a sum of their gradients, is done here by hand.
+// The first and the last stage both have the matrix. The streams keep both
+// copies equal by a sum of their gradients; here the tests compute that sum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +59,8 @@ template <typename T> Trained<T> train(const program::ProgramT &program) {
 
 class TiedTest : public testing::TestWithParam<double> {};
 
-// Also with a head alone in its stage, and an embedding alone.
+// The stages equal the whole model even if a stage has only the head or only
+// the embedding.
 TEST_P(TiedTest, stagesEqualTheWhole) {
   Sizes sizes{.layers = 3, .dropout = GetParam(), .tied = true};
   const Trained<double> whole = train<double>(smallProgram(sizes, {5}));
@@ -71,7 +72,7 @@ TEST_P(TiedTest, stagesEqualTheWhole) {
     EXPECT_LE(largestDifference(parts.weights, whole.weights), 1e-12);
     EXPECT_LE(largestDifference(parts.gradient, whole.gradient), 1e-12);
   }
-  // It is another model than the one with two matrices.
+  // It differs from the model with two matrices.
   sizes.tied = false;
   const Trained<double> untied = train<double>(smallProgram(sizes, {5}));
   EXPECT_GT(std::abs(untied.losses.back() - whole.losses.back()), 1e-6);
@@ -85,14 +86,14 @@ TEST_P(TiedTest, copiesStayEqualInFloat32) {
   EXPECT_LE(largestDifference(parts.losses, whole.losses), 1e-4);
 }
 
-// One stage: both uses add up in one gradient. Central differences at some
-// elements of every parameter.
+// A single stage adds the gradients of both uses. Compares them with central
+// differences at some elements of every parameter.
 TEST_P(TiedTest, gradientIsTheLossesDerivative) {
   program::ProgramT program =
       smallProgram({.dropout = GetParam(), .tied = true}, {4});
   Line<double> line(program);
   auto &part = line.parts[0];
-  // Away from the start, where half of the parameters are zero or one.
+  // Other than the initial weights, half of which are zero or one.
   for (size_t i = 0; i < part.weights.size(); ++i)
     part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
   const MicroBatch microBatch{3, 5};
@@ -123,14 +124,14 @@ TEST(TiedTest, startsAsTheTokenEmbedding) {
       copyOf(parts, &Part::weights, /*last=*/false);
   ASSERT_EQ(first.size(), 11u * 8);
   EXPECT_EQ(first, copyOf(parts, &Part::weights, /*last=*/true));
-  // What is not the head's matrix starts as without the tie.
+  // All other parameters start as without the tie.
   std::vector<double> untied =
       Line<double>(smallProgram({}, {4})).whole(&Part::weights);
   untied.resize(untied.size() - first.size());
   EXPECT_EQ(untied, whole.whole(&Part::weights));
 }
 
-// Of three stages the two ends hold the matrix.
+// Of three stages, the first and the last have the matrix.
 TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
   auto refusal = [&](const std::function<void(program::ProgramT &)> &change) {
     program::ProgramT program = smallProgram({.tied = true}, {1, 2, 1});
@@ -156,7 +157,7 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
       refusal([](program::ProgramT &program) { program.model->tied = false; }),
       "expected none as tied parameters, by the model, got 704 bytes "
       "at 0 of the first stage and 128 of the last");
-  // In one stage there is nothing to tie.
+  // In a single stage there is nothing to tie.
   program::ProgramT alone = smallProgram({.tied = true}, {4});
   EXPECT_NO_THROW(makeTransformerStage(alone, 0));
   alone.tied = std::make_unique<program::Tied>(0, 128, 704);

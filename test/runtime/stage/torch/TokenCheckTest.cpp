@@ -1,4 +1,4 @@
-//===- TokenCheckTest.cpp - Whether all tokens are the model's ------------===//
+//===- TokenCheckTest.cpp - The check that all tokens are the model's -----===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@ using namespace test;
 
 class TokenCheckTest : public DataFolder {};
 
-// Longer than what a thread takes at a time.
+// More than a thread's share.
 constexpr uint64_t kCount = (uint64_t{1} << 22) + 77;
 
 TEST_F(TokenCheckTest, tellsTheFirstTokenBeyondTheVocabulary) {
@@ -34,7 +34,7 @@ TEST_F(TokenCheckTest, tellsTheFirstTokenBeyondTheVocabulary) {
     for (uint32_t threads : {1, 2, 5})
       EXPECT_EQ(checkTokens(*tokens, 512, threads), fault);
     EXPECT_EQ(checkTokens(*tokens, 60'001, 2), "");
-    // The first part of three that has a fault has the first one.
+    // The first of three parts that has a fault has the first fault of all.
     std::string found;
     for (uint32_t part = 0; part < 3 && found.empty(); ++part)
       found = checkTokens(*tokens, 512, 2, part, 3);

@@ -48,7 +48,7 @@ TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
   EXPECT_EQ(read(*narrow, 0, 2), (std::vector<int64_t>{7, 8}));
   auto wide = openTokens({write<uint32_t>("b", 70000, 9, 20240801, 7)}, {});
   EXPECT_EQ(read(*wide, 8, 1), (std::vector<int64_t>{70008}));
-  // What has no header is a text.
+  // A file without a header is a text.
   EXPECT_EQ(
       openTokens({write<uint8_t>("c", 65, 3)}, {.vocabulary = 256})->bound(),
       256u);
@@ -99,7 +99,8 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
             std::string::npos);
 }
 
-// A model of other than 256 tokens learns nothing from bytes that nobody meant.
+// A model with another vocabulary than 256 would learn nothing from bytes that
+// are tokens only by mistake.
 TEST_F(TokensTest, bytesAreTokensOf256OrBecauseSomebodySaysSo) {
   const auto text = write<uint8_t>("text", 65, 26);
   EXPECT_EQ(refusal({text}, TokenFormat::Auto, 256), "(accepted)");
@@ -111,7 +112,7 @@ TEST_F(TokensTest, bytesAreTokensOf256OrBecauseSomebodySaysSo) {
       EXPECT_NE(reason.find(part), std::string::npos) << reason;
     EXPECT_EQ(refusal({text}, TokenFormat::Bytes, vocabulary), "(accepted)");
   }
-  // Of two it is the first that says nothing.
+  // Of two files, the first one that does not state its format is named.
   EXPECT_NE(refusal({text, text}, TokenFormat::Auto, 512)
                 .find("with a vocabulary of 512"),
             std::string::npos);
@@ -150,7 +151,8 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
                 .find("upper part of one of 32 bits"),
             std::string::npos);
   EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
-  // Whoever has such tokens can say so; few may be so by chance.
+  // A user who has such tokens can say so. A few such tokens may occur by
+  // chance.
   EXPECT_NO_THROW(
       openTokens({wide}, {.format = TokenFormat::UInt16, .areTrusted = true}));
   EXPECT_EQ(refusal({write<uint32_t>("short", 1, 31)}, TokenFormat::UInt16),
@@ -176,14 +178,14 @@ TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
   EXPECT_NO_THROW(openTokens(
       {narrow},
       {.format = TokenFormat::UInt32, .vocabulary = 512, .areTrusted = true}));
-  // Of a large vocabulary such tokens may be right, and few may be so by
+  // With a large vocabulary such tokens may be right, and a few may occur by
   // chance.
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt32, uint64_t{1} << 32),
             "(accepted)");
   EXPECT_EQ(
       refusal({write<uint16_t>("short", 1, 62)}, TokenFormat::UInt32, 512),
       "(accepted)");
-  // Of a few tokens beyond the vocabulary the check of all tokens tells.
+  // The check of all tokens reports a few tokens beyond the vocabulary.
   EXPECT_EQ(refusal({write<uint32_t>("few", 99'600, 1000)}, TokenFormat::UInt32,
                     100'257),
             "(accepted)");
@@ -204,7 +206,7 @@ TEST_F(TokensTest, textIsNoPlainNumbers) {
                                         .vocabulary = 50'257,
                                         .areTrusted = true}));
   }
-  // Tokens of a vocabulary of bytes may be characters.
+  // With a vocabulary of bytes, tokens may be characters.
   EXPECT_EQ(refusal({writeBytes("wide", wide)}, TokenFormat::UInt16, 256),
             "(accepted)");
 }
@@ -288,7 +290,7 @@ TEST_F(TokensTest, masksAsBertDoes) {
     data.load(program::ValueKind::Labels, microBatch, bytesOf(labels));
     data.load(program::ValueKind::Tokens, microBatch, bytesOf(again));
     ASSERT_EQ(tokens, again);
-    // Those that are left say where the window begins.
+    // The unmasked tokens show where the window starts.
     std::optional<int64_t> begin;
     for (size_t i = 0; i < 8; ++i)
       if (labels[i] == kIgnored)
@@ -310,7 +312,7 @@ TEST_F(TokensTest, masksAsBertDoes) {
   }
   EXPECT_NEAR(chosen / (8.0 * kSamples), 0.25, 0.01);
   EXPECT_NEAR(masked / double(chosen), 0.8, 0.02);
-  // One of eight other tokens is the token itself.
+  // One in eight other tokens is the token itself.
   EXPECT_NEAR(others / double(chosen), 0.1 * 7 / 8, 0.02);
   EXPECT_NEAR(kept / double(chosen), 0.1 + 0.1 / 8, 0.02);
 }
@@ -332,7 +334,7 @@ TEST_F(TokensTest, windowsAreOfTokens) {
     EXPECT_LT(labels[i], 1080);
     EXPECT_EQ(labels[i], tokens[i] + 1);
   }
-  // Each training token is there once.
+  // Each training token occurs once.
   EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 1100)), 1e-12);
   program.model->vocabulary = 1000;
   TextData small(open(), program, 0.2);
@@ -353,7 +355,7 @@ TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   program.model = std::make_unique<program::ModelT>();
   program.model->architecture = program::kExported;
   program.model->package = program::samplePackage();
-  // It looks its tokens up otherwise.
+  // The package looks its tokens up with another operator.
   for (const auto &graphs : program.model->package->kinds[0]->graphs)
     graphs->forward->calls[0]->operator_ = "aten::index_select";
   const auto path = write<uint32_t>("a", 4'000'000'000u, 100);

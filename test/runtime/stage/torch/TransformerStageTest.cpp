@@ -31,7 +31,7 @@ std::string refusal(const std::function<void()> &call) {
   return "(accepted)";
 }
 
-// Two micro-batches, an optimizer step, and again; the losses, the weights and
+// Two micro-batches and an optimizer step, twice: the losses, the weights and
 // the last gradients.
 struct Trained {
   std::vector<double> losses, weights, gradient;
@@ -77,12 +77,12 @@ TEST(TransformerStageTest, isDeterministic) {
   EXPECT_EQ(first.weights, second.weights);
 }
 
-// The gradient of the loss that a line of stages computes, against central
-// differences, at some elements of every parameter.
+// Compares the gradient of a line of stages with central differences, at some
+// elements of every parameter.
 TEST_P(SplitTest, gradientIsTheLossesDerivative) {
   program::ProgramT program = smallProgram({.dropout = GetParam()}, {2, 2});
   Line<double> line(program);
-  // Away from the start, where half of the parameters are zero or one.
+  // Other than the initial weights, half of which are zero or one.
   for (auto &part : line.parts)
     for (size_t i = 0; i < part.weights.size(); ++i)
       part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
@@ -121,7 +121,7 @@ TEST(TransformerStageTest, gradientsAccumulate) {
   std::vector<double> twice = line.whole(&Line<double>::Part::gradient);
   for (double &value : once)
     value *= 2;
-  // A product is added as it is made, so not rounded alone.
+  // A product is added while it is computed, so it is not rounded by itself.
   EXPECT_LE(largestDifference(once, twice), 1e-14);
 }
 
@@ -174,11 +174,12 @@ TEST(TransformerStageTest, leavesTheIncomingGradientAlone) {
   EXPECT_EQ(line.parts[1].outputGradient, incoming);
 }
 
-// The attention without dropout is another kernel; both are the same function.
+// Without dropout, attention is another kernel. Both must compute the same
+// function.
 TEST(TransformerStageTest, attentionsAgree) {
   Sizes sizes{.width = 32, .context = 40};
   double plain = Line<double>(smallProgram(sizes, {4})).forward({0, 0});
-  // So rare that none of the elements is dropped; the scale is all but one.
+  // Dropout so rare that no element is dropped. The scale is almost one.
   sizes.dropout = 1e-12;
   double keyed = Line<double>(smallProgram(sizes, {4})).forward({0, 0});
   EXPECT_NEAR(plain, keyed, 1e-10);
@@ -203,7 +204,8 @@ TEST(TransformerStageTest, dropoutDependsOnStepMicroBatchAndSeed) {
 }
 
 TEST(TransformerStageTest, dropsTheDeclaredShare) {
-  // An embedding alone, of ones: its output is what was kept, scaled.
+  // An embedding of ones: its output shows which elements were kept, and the
+  // scale.
   Sizes sizes{.width = 64, .context = 64, .dropout = 0.25};
   program::ProgramT program = smallProgram(sizes, {1, 3});
   Line<double> line(program);
@@ -218,7 +220,8 @@ TEST(TransformerStageTest, dropsTheDeclaredShare) {
   EXPECT_NEAR(static_cast<double>(dropped) / output.size(), 0.25, 0.02);
 }
 
-// However many of them a micro-batch has.
+// A sample's dropout does not depend on the number of samples in its
+// micro-batch.
 TEST(TransformerStageTest, samplesHaveTheirOwnDropout) {
   auto outputOf = [](uint32_t samples, uint64_t index) {
     program::ProgramT program =
@@ -237,7 +240,7 @@ TEST(TransformerStageTest, samplesHaveTheirOwnDropout) {
             ofTwo);
 }
 
-// Where dropout's generator keeps elements, from the documented formula.
+// The elements that dropout's generator keeps, by the documented formula.
 std::vector<bool> documentedMask(const program::ProgramT &program,
                                  uint64_t layer, DropoutSite site,
                                  MicroBatch microBatch, uint64_t samples,
@@ -255,8 +258,8 @@ std::vector<bool> documentedMask(const program::ProgramT &program,
   return kept;
 }
 
-// One block whose every parameter is zero but those that `ones` names: for an
-// input of zeros, what it adds to the residual stream at one place.
+// One block in which every parameter is zero, except those in `ones`. With
+// zeros as input, its output is what one place adds to the residual stream.
 class MaskTest : public testing::Test {
 protected:
   std::vector<double> run(uint32_t layer, std::vector<std::string> ones) {
@@ -297,8 +300,9 @@ TEST_F(MaskTest, ofTheMlpResidual) {
 }
 
 TEST_F(MaskTest, ofTheAttentionProbabilities) {
-  // Equal scores, values of one: a row mixes the kept ones of its 1 / (i + 1)
-  // and the projection adds the heads, 4 columns each.
+  // All scores are equal and all values are one. So row i of the attention adds
+  // the kept ones of its 1 / (i + 1), and the projection adds the heads, 4
+  // columns each.
   for (uint32_t layer : {1, 2}) {
     std::vector<double> output =
         run(layer, {"attention.bias", "attention_projection.weight"});

@@ -1,4 +1,4 @@
-//===- TransposedTest.cpp - Matrices that files hold transposed -----------===//
+//===- TransposedTest.cpp - Matrices that are transposed in files ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@
 namespace chimera::runtime {
 namespace {
 
-// Writes a matrix's transpose, looks at each element, and reads it.
+// Writes a matrix's transpose, checks each element, and reads it back.
 template <typename T> void roundTrip(size_t rows, size_t columns) {
   std::vector<T> matrix(rows * columns), transpose, read(matrix.size());
   std::iota(matrix.begin(), matrix.end(), T(1));

@@ -1,4 +1,4 @@
-//===- WeightNamesTest.cpp - What files of weights call parameters --------===//
+//===- WeightNamesTest.cpp - Names of parameters in files of weights ------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,8 @@ namespace {
 using namespace test;
 namespace fs = std::filesystem;
 
-// Some parameters of a model of two blocks; the others keep their names.
+// Names of some parameters of a model with two blocks. The others keep their
+// names.
 constexpr char kNames[] = R"({
   "layers.0.token_embedding": "wte",
   "layers.{n}.mlp.weight":
@@ -53,7 +54,7 @@ protected:
     std::ofstream(path, std::ios::binary) << text;
     return {program, path};
   }
-  // The reason if the names are refused.
+  // The reason for which the names are refused, or "(accepted)".
   std::string refusal(const std::string &text) {
     try {
       namesOf(text);
@@ -244,7 +245,7 @@ TEST_F(WeightNamesTest, readsPastIgnoredTensors) {
           << error.what();
     }
   };
-  // Their bytes too are checked.
+  // The byte ranges of ignored tensors are checked, too.
   all.header["h.7.mask"]["data_offsets"][1] = all.data.size() + 1;
   expectDifference("h.7.mask: expected data_offsets of bytes inside the file");
   all.header["h.7.mask"]["data_offsets"] = {0, 3};
@@ -328,7 +329,7 @@ TEST_F(WeightNamesTest, refusesATensorOfTwoParameters) {
   expectRefusal(R"({"layers.1.mlp.bias": "layers.2.mlp.bias"})",
                 "\n  layers.2.mlp.bias: it is the tensor of layers.1.mlp.bias "
                 "and of layers.2.mlp.bias");
-  // They may change places.
+  // Two parameters may exchange their names.
   EXPECT_EQ(refusal(R"({"layers.1.mlp.bias": "layers.2.mlp.bias",
                         "layers.2.mlp.bias": "layers.1.mlp.bias"})"),
             "(accepted)");

@@ -1,4 +1,4 @@
-//===- WeightsTest.cpp - A model's weights on disk ------------------------===//
+//===- WeightsTest.cpp - A model's weights in files -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -48,7 +48,7 @@ protected:
   void write(const std::string &bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
-  // All of the file's tensors, as the model orders them.
+  // All of the file's tensors, in the model's order.
   template <typename T> std::vector<T> loaded() {
     const SavedWeights saved(program, path);
     std::vector<T> values;
@@ -62,7 +62,7 @@ protected:
     }
     return values;
   }
-  // The reason if it cannot be loaded.
+  // The reason for which the file cannot be loaded, or "(loaded)".
   std::string load() {
     try {
       EXPECT_EQ(loaded<double>(), weights);
@@ -71,14 +71,14 @@ protected:
       return error.what();
     }
   }
-  // A file of this header and the weights.
+  // Writes a file with this header and the weights.
   void writeWith(const std::string &header) {
     const uint64_t length = header.size();
     write(std::string(reinterpret_cast<const char *>(&length), 8) + header +
           std::string(reinterpret_cast<const char *>(weights.data()),
                       weights.size() * 8));
   }
-  // Saves, and rewrites the header.
+  // Saves the weights, and changes the header.
   void saveWith(const std::function<void(nlohmann::json &)> &change) {
     ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
     std::string file = read();
@@ -114,14 +114,14 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);
-  // That of a model that is not tied.
+  // The file is that of a model without a tie.
   EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
                         "layers.0.token_embedding"),
             std::string::npos);
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   EXPECT_EQ(load(), "(loaded)");
   EXPECT_EQ(read().find("head.weight"), std::string::npos);
-  // The other way round.
+  // The opposite case.
   program.model->tied = false;
   weights.resize(weights.size() + 11 * 8);
   EXPECT_NE(load().find("layers.3.head.weight: missing"), std::string::npos);
@@ -160,7 +160,7 @@ TEST_F(WeightsTest, fileIsSafetensors) {
 }
 
 TEST_F(WeightsTest, readsTensorsInAnyOrderAndForeignMetadata) {
-  // Two tensors of one shape change places in the data.
+  // Two tensors of the same shape exchange their positions in the data.
   saveWith([](nlohmann::json &header) {
     header["__metadata__"] = {{"made by", "another"}};
     std::swap(header["layers.1.norm1.weight"]["data_offsets"],
@@ -230,7 +230,7 @@ TEST_F(WeightsTest, refusesAnotherShapeOrType) {
   std::string reason = load();
   EXPECT_NE(reason.find("layers.3.norm.bias: expected shape [8], got [4,2]"),
             std::string::npos);
-  // Each type once.
+  // One line for each type.
   for (const char *expected :
        {"layers.2.norm1.weight: expected dtype \"F64\", \"F32\", \"BF16\" or "
         "\"F16\", got \"I64\", and so in 1 other tensor\n",
@@ -280,15 +280,15 @@ TEST_F(WeightsTest, refusesAHeaderThatNests) {
             std::string(kLevels, ']') + "}}");
   EXPECT_NE(load().find("its header nests more than three levels"),
             std::string::npos);
-  // What strings say does not nest.
+  // Brackets in strings do not count as nesting.
   saveWith([](auto &header) {
     header["__metadata__"] = {{"made by", R"(\"[[[[{{{{)"}};
   });
   EXPECT_EQ(load(), "(loaded)");
 }
 
-// What torch's Hugging Face writer makes when it consolidates shards: no
-// metadata, and data that begins at any byte.
+// A consolidated file of torch's Hugging Face writer: no metadata, and data
+// that starts at any byte.
 TEST_F(WeightsTest, readsFilesWithoutMetadataOrAlignment) {
   for (size_t spaces = 0; spaces < 8; ++spaces) {
     saveWith([](nlohmann::json &header) { header.erase("__metadata__"); });
@@ -300,7 +300,8 @@ TEST_F(WeightsTest, readsFilesWithoutMetadataOrAlignment) {
   }
 }
 
-// Files of narrower types, with the numbers that these values have in them.
+// Files of narrower types. Each value is given with the number that it has in
+// the file.
 TEST_F(WeightsTest, convertsNarrowerTypes) {
   const uint16_t kBFloat16[] = {0x0000, 0x8000, 0x3FC0, 0xC2F7, 0x0001, 0x7F7F};
   const double kOfBFloat16[] = {
@@ -371,7 +372,7 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
   EXPECT_EQ(std::ranges::count(reason, '\n'), 1) << reason;
 }
 
-// Several files, and an index that says which tensor is in which.
+// Several files, and an index that lists the file of each tensor.
 class ShardsTest : public WeightsTest {
 protected:
   // Layer n is in shard n % 3.
@@ -489,7 +490,7 @@ TEST_F(ShardsTest, refusesIndicesThatAreNone) {
   }
 }
 
-// As Qwen2's checkpoints often are.
+// As in many of Qwen2's checkpoints.
 TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);

@@ -1,14 +1,14 @@
-//===- names-mutants.cpp - Files of names that somebody changed -----------===//
+//===- names-mutants.cpp - Randomly changed files of names ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes files of names (WeightNames.h) at random. Weights that are saved by
-// the names of an accepted one must be read by them as they were. A file that
-// was saved by the unchanged names is read by the changed ones, or refused. See
-// Mutants.h.
+// Changes files of names (WeightNames.h) at random. If the changed names are
+// accepted, weights that are saved by these names must be read back unchanged.
+// A file that was saved by the original names must be read by the changed ones,
+// or refused. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using namespace chimera::runtime::test;
 
 namespace {
 
-/// A program, names and weights, which `file` holds by these names.
+/// A program, names and weights, and a file with the weights under these names.
 struct Sample {
   program::ProgramT program;
   std::string names;
@@ -119,7 +119,7 @@ void changeText(std::string &names, Random &random) {
     break;
   }
   case 2:
-    // Seldom, for it takes long.
+    // Rarely, because it takes long.
     names.insert(
         below(random, names.size()),
         std::string(size_t{1} << below(random, below(random, 9) ? 8 : 21),
@@ -149,7 +149,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
                                folder.write("names", names, names.size()))};
 }
 
-/// Reads all of a file and returns it.
+/// Reads the whole file and returns its weights.
 std::vector<uint32_t> read(const Sample &sample, const WeightNames &names,
                            const std::string &path) {
   const program::ModelT &model = *sample.program.model;

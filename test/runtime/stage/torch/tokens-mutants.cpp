@@ -1,13 +1,13 @@
-//===- tokens-mutants.cpp - Token files that somebody changed -------------===//
+//===- tokens-mutants.cpp - Randomly changed token files ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes token files, their indexes and texts at random, and reads tokens and
-// training data of those that are accepted. Tokens must be what the files'
-// bytes are. See Mutants.h.
+// Changes token files, their indexes and texts at random. Reads tokens and
+// training data from those that are accepted. The tokens must equal the files'
+// bytes. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,7 @@ File fileOf(Kind kind, Random &random) {
     header[2] = static_cast<int32_t>(count);
     bytes.assign(reinterpret_cast<const char *>(header.data()), kHeaderBytes);
   }
-  // Tokens of the vocabulary, but for a few.
+  // Almost all tokens are in the vocabulary.
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t token =
         below(random, 50'000) ? below(random, 256) : random();
@@ -83,7 +83,7 @@ File fileOf(Kind kind, Random &random) {
   return {bytes, bytes.size()};
 }
 
-/// Megatron's index of a file of `tokens` tokens, of some sequences.
+/// Megatron's index of a file with `tokens` tokens in some sequences.
 std::string indexOf(Kind kind, uint64_t tokens, Random &random) {
   const auto width = static_cast<int64_t>(widthOf(kind));
   static const uint8_t narrow[] = {8, 3};
@@ -164,7 +164,7 @@ void changeFile(File &file, Random &random) {
     file.bytes.resize(below(random, std::min<size_t>(file.bytes.size(), 1100)));
     break;
   case 3:
-    // More zeros than memory or a number of 32 bits could hold.
+    // More zeros than fit into memory, or into a 32-bit number.
     file.size += uint64_t{1} << below(random, 41);
     return;
   case 4:
@@ -182,14 +182,14 @@ struct Opened {
   std::vector<std::string> paths;
 };
 
-/// Whether the file begins as one of llm.c's does.
+/// Whether the file starts like llm.c's.
 bool beginsWith(const File &file, int32_t magic, int32_t version) {
   const int32_t begin[] = {magic, version};
   return file.bytes.size() >= sizeof begin &&
          std::memcmp(file.bytes.data(), begin, sizeof begin) == 0;
 }
 
-/// Compares tokens with what the accepted files hold.
+/// Compares tokens with the content of the accepted files.
 class Expected {
 public:
   explicit Expected(const Opened &opened) {
@@ -297,7 +297,7 @@ program::ProgramT programOf(Random &random) {
   return program;
 }
 
-/// The whole text as training data.
+/// Uses the whole text as training data.
 void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
            Random &random) {
   const program::ProgramT program = programOf(random);
@@ -339,13 +339,14 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
           sample.labels[i] != expected[first + i + 1])
         fault("expected the held-out part's first and last windows");
   }
-  // It reads all of the training part.
+  // This reads the whole training part.
   if (training < kMostBytes && !form.masking &&
       !std::isfinite(data.unigramLoss(7)))
     fault("expected a finite loss");
 }
 
-/// The first token that is not below a limit, by blocks and one by one.
+/// Finds the first token that is not below a limit, in blocks and one by one,
+/// and compares.
 void findFirst(const Tokens &tokens, const Expected &expected, Random &random) {
   static const uint64_t limits[] = {1, 200, 256, 30'000, 65'536, 1u << 31};
   const uint64_t limit = oneOf(limits, random);
@@ -368,7 +369,7 @@ void use(Opened opened, const Folder &folder, Random &random) {
   if (tokens.where().find(opened.paths.front()) == std::string::npos)
     fault("expected the first file's name");
   tokens.digest();
-  // Sometimes a file becomes shorter now, or longer.
+  // Sometimes change the length of a file now.
   if (below(random, 16) == 0) {
     const File &file = opened.files.back();
     folder.resize(std::to_string(opened.files.size() - 1) + ".bin",
@@ -376,7 +377,7 @@ void use(Opened opened, const Folder &folder, Random &random) {
   }
   const uint64_t count = expected.count();
   for (uint64_t i = 0; i < 6; ++i) {
-    // The first and the last ones too.
+    // Include the first and the last tokens.
     const uint64_t first = i == 0 ? 0 : below(random, count + 1);
     const uint64_t most =
         std::min<uint64_t>(count - first, kMostBytes / sizeof(int64_t));

@@ -1,13 +1,13 @@
-//===- weights-mutants.cpp - Files of weights that somebody changed -------===//
+//===- weights-mutants.cpp - Randomly changed files of weights ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes safetensors files, and indices of several, at random and reads all
+// Changes safetensors files, and indexes of several files, at random. Reads all
 // tensors of those that are accepted. Their ranges must fill the files' data,
-// and what is read must be the bytes there, or what is converted from them. See
+// and the values must equal the bytes there or be converted from them. See
 // Mutants.h.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ using namespace chimera::runtime::test;
 
 namespace {
 
-/// A program, and a file of its weights in three parts.
+/// A program, and the header and the data of a file of its weights.
 struct Sample {
   program::ProgramT program;
   std::string header, data;
@@ -37,7 +37,7 @@ Sample sampleOf(program::ProgramT program, const Folder &folder) {
   const auto bytes = static_cast<size_t>(program::parameterBytes(
       program::typesOf(program),
       program::parameterCount(model, 0, program::layerCount(model))));
-  // No four bytes are equal to others.
+  // No four bytes occur twice.
   std::vector<uint32_t> weights(bytes / 4);
   std::iota(weights.begin(), weights.end(), 0x40000000);
   const std::string path = folder.write("sample", "", 0);
@@ -52,8 +52,8 @@ Sample sampleOf(program::ProgramT program, const Folder &folder) {
           file.substr(sizeof length + length)};
 }
 
-/// The file of a program in float32 with its data in bfloat16: that of the
-/// upper halves.
+/// Converts the file of a float32 program to bfloat16, by keeping the upper
+/// halves.
 void narrow(Sample &sample) {
   Json header = Json::parse(sample.header);
   for (auto &[name, entry] : header.items())
@@ -87,7 +87,7 @@ std::vector<Sample> samples(const Folder &folder) {
   return all;
 }
 
-/// What a header can have in a number's place.
+/// Texts to replace a number of a header.
 const char *const kNumbers[] = {"-1",
                                 "-0",
                                 "0",
@@ -134,7 +134,7 @@ void changeValues(std::string &header, Random &random) {
     one["dtype"] = oneOf(kTypes, random);
     break;
   case 3:
-    // A product that is the same, is nothing or is too large for 64 bits.
+    // A product that stays the same, becomes 0, or is too large for 64 bits.
     one["shape"].push_back(below(random, 2) ? uint64_t{1} << below(random, 64)
                                             : 0);
     one["shape"].push_back(uint64_t{1} << below(random, 64));
@@ -145,9 +145,9 @@ void changeValues(std::string &header, Random &random) {
   header = root.dump(below(random, 4) ? -1 : 1);
 }
 
-/// Changes the header as text, which can say what Json cannot.
+/// Changes the header as text, in ways that a Json value cannot express.
 void changeText(std::string &header, Random &random) {
-  // A number of those that are there.
+  // One of the numbers in the header.
   const size_t number =
       header.find_first_of("0123456789", below(random, header.size() + 1));
   const size_t end = header.find_first_not_of("0123456789", number);
@@ -160,7 +160,7 @@ void changeText(std::string &header, Random &random) {
   case 1:
     if (number != std::string::npos) {
       const size_t depth = size_t{1} << below(random, 10);
-      // Seldom, for it takes long.
+      // Rarely, because it takes long.
       const size_t levels = below(random, 100) ? depth : depth * 512;
       std::string nested(levels, '[');
       if (below(random, 2))
@@ -169,7 +169,7 @@ void changeText(std::string &header, Random &random) {
     }
     break;
   case 2: {
-    // A part of another entry's or of its own goes before the first one.
+    // Copy a part of an entry, this one or another, before the first entry.
     const size_t comma = header.find("},", below(random, header.size() + 1));
     const size_t begin = header.find('"', 1);
     if (comma != std::string::npos && begin < comma)
@@ -195,17 +195,17 @@ struct Opened {
   std::unique_ptr<SavedWeights> weights;
   std::string path, file;
   uint64_t size;
-  std::vector<std::string> shards = {}; ///< in place of the file
+  std::vector<std::string> shards = {}; ///< instead of the file
 };
 
-/// A file of a header and data.
+/// A file with a header and data.
 std::string fileOf(const std::string &header, const std::string &data) {
   const uint64_t length = header.size();
   return std::string(reinterpret_cast<const char *>(&length), sizeof length) +
          header + data;
 }
 
-/// The sample in three shards, of which the index or one header is changed.
+/// The sample in three shards. Either the index or one header is changed.
 Opened openShards(const Sample &sample, const Folder &folder, Random &random) {
   constexpr size_t kShards = 3;
   const Json all = Json::parse(sample.header);
@@ -229,7 +229,7 @@ Opened openShards(const Sample &sample, const Folder &folder, Random &random) {
   Json index = {{"metadata", {{"total_size", sample.data.size()}}},
                 {"weight_map", map}};
   if (below(random, 2)) {
-    // A tensor is said to be where it is not, or there is none of the name.
+    // Give a tensor a wrong shard, or a shard that does not exist.
     auto entry = std::next(
         index["weight_map"].begin(),
         static_cast<ptrdiff_t>(below(random, index["weight_map"].size())));
@@ -268,7 +268,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
   if (below(random, 3) == 0)
     return openShards(sample, folder, random);
   std::string header = sample.header, data = sample.data;
-  // In this order, as Json takes stack for each level of what is nested.
+  // In this order, because Json uses stack for each level of nesting.
   for (uint64_t i = below(random, 3); i > 0; --i)
     changeValues(header, random);
   for (uint64_t i = below(random, 3); i > 0; --i)
@@ -302,7 +302,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
                             : size + (uint64_t{1} << below(random, 41));
     break;
   case 4:
-    // The longest header of all, a few times.
+    // The longest possible header, a few times.
     if (below(random, 200) == 0) {
       length = 100'000'000 - below(random, 3) + 1;
       put();
@@ -318,8 +318,8 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
           path, file, size};
 }
 
-/// What a tensor of a file is in memory, if its type is the program's or
-/// bfloat16 where that is float32.
+/// The value of a tensor in memory. Its type in the file must be the program's
+/// or, if that is float32, may be bfloat16.
 std::string inMemory(const Json &entry, const std::string &bytes) {
   if (entry.at("dtype") != "BF16")
     return bytes;
@@ -329,7 +329,7 @@ std::string inMemory(const Json &entry, const std::string &bytes) {
   return wide;
 }
 
-/// Reads all of the shards, and compares with what their headers say.
+/// Reads all shards and compares the values with the shards' headers.
 void useShards(const Opened &opened) {
   const program::ModelT &model = *opened.program->model;
   opened.weights->digest();
@@ -364,13 +364,13 @@ void useShards(const Opened &opened) {
   }
 }
 
-/// Reads all of it, and compares.
+/// Reads the whole file and compares.
 void use(const Opened &opened, const Folder &folder, Random &random) {
   if (!opened.shards.empty())
     return useShards(opened);
   const program::ModelT &model = *opened.program->model;
   const std::string &file = opened.file;
-  // Sometimes the file becomes shorter or longer now.
+  // Sometimes change the length of the file now.
   const uint64_t size =
       below(random, 16) ? opened.size : below(random, opened.size + 100);
   if (size != opened.size)

@@ -1,0 +1,116 @@
+//===- OrderFileTest.cpp - Orders of workers as a file --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/describe/OrderFile.h"
+
+#include <gtest/gtest.h>
+
+using namespace chimera;
+
+namespace {
+
+/// The module of the order file "o.txt", or the error.
+std::string textOf(std::string_view file) {
+  std::string error;
+  std::optional<std::string> text = describeOrderFile("o.txt", file, error);
+  return text ? *text : error;
+}
+
+TEST(OrderFile, PlacementFollowsFromTheWords) {
+  EXPECT_EQ(textOf("# on a V\n"
+                   "P0: 0F0 3F0 3B0 0B0\n"
+                   "\n"
+                   "  P1:  1F0 2F0 2B0 1B0\n"),
+            "chimera.pipeline @order stages(4) micro_batches(1) workers(2) {\n"
+            "  chimera.direction 0 down on [0, 1, 1, 0] micro_batches [0]\n"
+            "  chimera.order 0 \"0F0 3F0 3B0 0B0\" loc(\"o.txt\":2:4)\n"
+            "  chimera.order 1 \"1F0 2F0 2B0 1B0\" loc(\"o.txt\":4:7)\n"
+            "}\n");
+}
+
+TEST(OrderFile, MicroBatchesInTwoDirectionsAreTwoPipelines) {
+  EXPECT_EQ(textOf("0F0 1F1 1B1 0B0\n"
+                   "0F1 1F0 1B0 0B1\n"),
+            "chimera.pipeline @order stages(2) micro_batches(2) {\n"
+            "  chimera.direction 0 down on [0, 1] micro_batches [0]\n"
+            "  chimera.direction 1 up on [1, 0] micro_batches [1]\n"
+            "  chimera.order 0 \"0F0 1F1 1B1 0B0\" loc(\"o.txt\":1:0)\n"
+            "  chimera.order 1 \"0F1 1F0 1B0 0B1\" loc(\"o.txt\":2:0)\n"
+            "}\n");
+}
+
+TEST(OrderFile, WithoutStagesEachWorkerHasOne) {
+  EXPECT_EQ(textOf("F0 F1 B0 B1\nF0 B0 . F1 B1"),
+            "chimera.pipeline @order stages(2) micro_batches(2) {\n"
+            "  chimera.direction 0 down on [0, 1] micro_batches [0, 1]\n"
+            "  chimera.order 0 \"F0 F1 B0 B1\" loc(\"o.txt\":1:0)\n"
+            "  chimera.order 1 \"F0 B0 . F1 B1\" loc(\"o.txt\":2:0)\n"
+            "}\n");
+}
+
+TEST(OrderFile, CommentsAndEndsOfLinesAreLeftOut) {
+  EXPECT_EQ(textOf("P0: F0 B0 # first\r\n"), textOf("P0: F0 B0"));
+}
+
+TEST(OrderFile, RangesPartsAndRecomputes) {
+  EXPECT_EQ(textOf("F0-1 R0 B0 B1 F2-3 B2 B3"),
+            "chimera.pipeline @order stages(1) micro_batches(4) recompute([0]) "
+            "{\n"
+            "  chimera.direction 0 down on [0] micro_batches [0, 1, 2, 3] "
+            "forwards [2, 2]\n"
+            "  chimera.order 0 \"F0-1 R0 B0 B1 F2-3 B2 B3\" "
+            "loc(\"o.txt\":1:0)\n"
+            "}\n");
+  EXPECT_NE(textOf("F0 B0.0 B0.1").find("backward_parts 2"), std::string::npos);
+}
+
+TEST(OrderFile, FaultsAreAtTheirWords) {
+  EXPECT_EQ(textOf(""),
+            "o.txt:1:1: error: expected a line for each worker, got none");
+  EXPECT_EQ(textOf("# nothing\n"),
+            "o.txt:1:1: error: expected a line for each worker, got none");
+  EXPECT_EQ(textOf("F0 B0\nP2: F0 B0"),
+            "o.txt:2:1: error: expected the line of worker 1, got that of 2");
+  EXPECT_EQ(textOf("P0: F0 X0 B0"),
+            "o.txt:1:8: error: expected a word such as 2F0 (forward of "
+            "micro-batch 0 on stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . "
+            "(an idle slot), got X0: the row of a grid is no order");
+  EXPECT_EQ(textOf("0F0 0B0\n1F0 B0"),
+            "o.txt:2:5: error: expected the stage in each word, such as 1B0, "
+            "as other words name theirs");
+  EXPECT_EQ(textOf("F0 0B0"),
+            "o.txt:1:4: error: expected no stage, as the words before name "
+            "none");
+  EXPECT_EQ(textOf("0F0 0B0\n1F0 0B0"),
+            "o.txt:2:5: error: expected stage 0 of micro-batch 0 on worker 0, "
+            "whose line has it too");
+  EXPECT_EQ(textOf("0F0 0B0 0F1 0B1\n1F0 1B0"),
+            "o.txt:1:1: error: expected micro-batch 1 on stage 1 in some line, "
+            "got it in none");
+  EXPECT_EQ(textOf("F0 B0.0 B0.2"),
+            "o.txt:1:1: error: expected all parts of the backwards of "
+            "micro-batch 0 up to 2, got only [0, 2]");
+  EXPECT_EQ(textOf(". ."), "o.txt:1:1: error: expected an action, got none");
+  EXPECT_TRUE(textOf("F0 | B0").starts_with(
+      "o.txt:1:4: error: expected a schedule with a flush in an order file"));
+  for (const char *word : {"F", "F-1", "F0-", "F1-0", "B0.", "B0.256", "F65535",
+                           "99999999999F0", "F0x", "f0", "-1F0"})
+    EXPECT_TRUE(textOf(word).starts_with("o.txt:1:1: error: expected a word"))
+        << word << ": " << textOf(word);
+}
+
+TEST(OrderFile, IsToldFromAModule) {
+  for (const char *text :
+       {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0", "// words\n.3 F0"})
+    EXPECT_TRUE(isOrderFile(text)) << text;
+  for (const char *text :
+       {"", "chimera.pipeline @p stages(1)", "module {", "// only this", "Foo",
+        "#map = affine_map<()>", "{-#"})
+    EXPECT_FALSE(isOrderFile(text)) << text;
+}
+
+} // namespace
