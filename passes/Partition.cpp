@@ -227,7 +227,7 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   static_cast<schedule::Workload &>(request) = std::move(*work);
   request.recompute = recomputeOf(pipeline);
   request.memoryCaps = capsOf(pipeline);
-  schedule::Made made = schedule::makePlan(*choice->scheme, request);
+  schedule::PlanOrError made = schedule::makePlan(*choice->scheme, request);
   if (!made.plan)
     return pipeline.emitOpError("schedule \"")
            << choice->scheme->name << "\": " << made.reason;

@@ -132,7 +132,7 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
 
 Solution Evaluator::solve(const Proposal &proposal) const {
   const Choice &choice = proposal.choice;
-  schedule::Made made = schedule::makePlan(
+  schedule::PlanOrError made = schedule::makePlan(
       *choice.scheme, askFor(choice, proposal.recompute).request);
   auto solved = solve(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
@@ -306,7 +306,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   double cut = cutBound(tableOf(choice), placed);
   if (isHopeless(cut, held))
     return Hopeless{cut};
-  schedule::Made made = schedule::makePlan(*choice.scheme, request);
+  schedule::PlanOrError made = schedule::makePlan(*choice.scheme, request);
   if (!made.plan)
     return Impossible{made.reason};
   Proposal proposal{choice, {}, {}, 0, 0, 0};

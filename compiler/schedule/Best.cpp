@@ -56,7 +56,7 @@ static void raiseCosts(Workload &workload, int64_t parts) {
 
 static std::optional<Candidate> candidateOf(const Scheme &scheme,
                                             const Request &request) {
-  Made made = makePlan(scheme, request);
+  PlanOrError made = makePlan(scheme, request);
   if (!made.plan)
     return std::nullopt;
   Workload workload = request;

@@ -133,7 +133,7 @@ Plan placePlan(const Scheme &scheme, const Request &request) {
   return plan;
 }
 
-Made makePlan(const Scheme &scheme, const Request &request) {
+PlanOrError makePlan(const Scheme &scheme, const Request &request) {
   if (std::string reason = whyNot(scheme, request); !reason.empty())
     return reason;
   if (request.options.anyOpen()) {
@@ -141,7 +141,7 @@ Made makePlan(const Scheme &scheme, const Request &request) {
       return std::move(best->plan);
     return std::string("no setting of its options makes a plan");
   }
-  Made made = scheme.make(request);
+  PlanOrError made = scheme.make(request);
   if (made.plan)
     made.plan->options = request.options;
   if (made.plan && request.splitBackward && made.plan->splits.anyWhole()) {

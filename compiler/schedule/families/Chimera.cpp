@@ -331,7 +331,7 @@ void hurryFirstForwards(std::vector<Slot> &row) {
 ///
 /// For odd D, the up pipeline starts one slot later, which gives the same
 /// parities.
-Made makeChimera(const Request &request) {
+PlanOrError makeChimera(const Request &request) {
   Table table(request);
   Plan plan;
   plan.pipelines = pipelinesOf(table);

@@ -94,7 +94,7 @@ Plan placeInterleaved(const Request &request) {
                   [&](int32_t stage) { return stage % request.workers; });
 }
 
-Made makeInterleaved(const Request &request) {
+PlanOrError makeInterleaved(const Request &request) {
   Plan plan = placeInterleaved(request);
   int32_t workers = request.workers;
   plan.order.workers.resize(workers);

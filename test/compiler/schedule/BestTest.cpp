@@ -96,7 +96,7 @@ TEST(Best, IsTheLeastTimeOfThoseThatFit) {
               EXPECT_LE(least.time, other.time);
             }
           }
-          Made made = makePlan(chimera(), request);
+          PlanOrError made = makePlan(chimera(), request);
           ASSERT_TRUE(made.plan);
           EXPECT_EQ(made.plan->options, best->plan.options);
           EXPECT_EQ(made.plan->order.workers, best->plan.order.workers);

@@ -66,7 +66,7 @@ TEST(OrderText, IsReadAsItIsWritten) {
             if (!canDo(scheme, d, n, choice))
               continue;
             SCOPED_TRACE(nameOf(scheme, d, n, choice));
-            Made made = makePlan(
+            PlanOrError made = makePlan(
                 scheme, requestFor(scheme, d, n, choice, {2, 4, 2, 2}, split));
             if (!made.plan)
               continue;

@@ -31,7 +31,7 @@ std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
 }
 
 static Plan planFor(const Scheme &scheme, const Request &request) {
-  Made made = makePlan(scheme, request);
+  PlanOrError made = makePlan(scheme, request);
   if (!made.plan)
     throw std::invalid_argument(made.reason);
   return *made.plan;
