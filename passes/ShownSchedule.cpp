@@ -40,13 +40,14 @@ ShownTimeline::ShownTimeline(PipelineOp pipeline, const TimedSchedule &of,
     return;
   occupations = schedule::occupationsOf(of.problem, of.schedule, timing);
   timeline.occupations = &occupations;
-  if (!schedule::hasTail(of.problem))
+  if (!schedule::hasSyncAndUpdate(of.problem))
     return;
   timeline.step = schedule::stepTime(of.problem, of.schedule);
-  tail = schedule::stepsOverlap(of.problem.updates)
-             ? schedule::tailAmong(of.problem, of.schedule, timing)
-             : schedule::tailOf(of.problem, of.schedule, timing);
-  timeline.tail = &tail;
+  syncAndUpdate =
+      schedule::stepsOverlap(of.problem.updates)
+          ? schedule::syncAndUpdateBetween(of.problem, of.schedule, timing)
+          : schedule::syncAndUpdateAfter(of.problem, of.schedule, timing);
+  timeline.syncAndUpdate = &syncAndUpdate;
 }
 
 size_t outputWidth() {

@@ -30,7 +30,7 @@ struct ShownTimeline {
   ShownTimeline(const ShownTimeline &) = delete;
 
   schedule::Timing timing;
-  schedule::Tail tail;
+  schedule::SyncAndUpdate syncAndUpdate;
   schedule::Occupations occupations;
   schedule::Timeline timeline;
 };

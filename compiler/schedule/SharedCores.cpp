@@ -34,16 +34,17 @@ std::vector<CoreGroup> coreGroups(const Workload &workload) {
 
 namespace {
 
-/// A discrete-event simulation of an order. With a tail, it runs several steps,
-/// each with its tail.
+/// A discrete-event simulation of an order. With `syncAndUpdate`, it runs
+/// several steps, each with its all-reduces and updates.
 class SharingSimulation {
 public:
   SharingSimulation(const Problem &problem, const Schedule &schedule,
                     const MessageNumbers *numbers,
-                    const TailOrder *tail = nullptr, int32_t steps = 1)
-      : schedule(schedule), numbers(numbers), tail(tail), rules(problem),
-        idsOfStep(rules.numbering().count()), sent(idsOfStep * steps, kNever),
-        workers(schedule.workers.size()),
+                    const SyncAndUpdateOrder *syncAndUpdate = nullptr,
+                    int32_t steps = 1)
+      : schedule(schedule), numbers(numbers), syncAndUpdate(syncAndUpdate),
+        rules(problem), idsOfStep(rules.numbering().count()),
+        sent(idsOfStep * steps, kNever), workers(schedule.workers.size()),
         stepEnds(steps, std::vector<int64_t>(workers.size())),
         behind(updatesBehind(problem, schedule)),
         devices(problem.node->devices), sumsBlock(problem.blockingAllReduces) {
@@ -56,7 +57,7 @@ public:
       timing.starts.emplace_back(order.size(), -1);
     timing.ends = timing.receiveBegins = timing.sendEnds = timing.updateEnds =
         timing.starts;
-    if (tail)
+    if (syncAndUpdate)
       prepareAllReduces();
   }
 
@@ -99,7 +100,7 @@ public:
     return std::move(timing);
   }
 
-  /// When each worker ended each step and its tail.
+  /// When each worker ended each step, with its all-reduces and updates.
   std::vector<std::vector<int64_t>> takeStepEnds() {
     return std::move(stepEnds);
   }
@@ -113,7 +114,7 @@ private:
   struct Worker {
     int32_t step = 0;
     size_t next = 0;    ///< index of its next action
-    size_t item = 0;    ///< index of the next item of its tail
+    size_t item = 0;    ///< index of its next SyncAndUpdateOrder::Item
     size_t started = 0; ///< number of its all-reduces it has started
     Phase phase = Phase::Wait;
     int64_t waitsFor = -1; ///< the last action that it had to wait for
@@ -199,7 +200,7 @@ private:
     std::optional<int64_t> work = 0;
     while (work == 0)
       work = workers[w].next < actions ? nextOfAction(w, now)
-             : tail                    ? nextOfTail(w, now)
+             : syncAndUpdate           ? nextSyncAndUpdate(w, now)
                                        : std::nullopt;
     if (work)
       beginWork(w, now, *work);
@@ -234,18 +235,19 @@ private:
       return rule.cost;
     case Phase::Act:
       note(timing.ends, w, now);
-      if (tail)
+      if (syncAndUpdate)
         startAllReduces(w, now);
       worker.phase = Phase::Send;
-      // The tail begins at the end of the last action, while its message is
+      // They begin at the end of the last action, while its message is
       // sent.
-      if (isBeforeTail(w))
+      if (isBeforeSyncAndUpdate(w))
         return 0;
       return rule.send;
     case Phase::Send:
       note(timing.sendEnds, w, now);
       send(rule, id, action.microBatches,
-           now + (isBeforeTail(w) ? static_cast<double>(rule.send) : 0));
+           now +
+               (isBeforeSyncAndUpdate(w) ? static_cast<double>(rule.send) : 0));
       worker.phase = Phase::Reduce;
       if (behind.empty() || behind[w][worker.next].wait == 0)
         return 0;
@@ -265,8 +267,8 @@ private:
     return std::nullopt;
   }
 
-  bool isBeforeTail(int32_t w) const {
-    return tail && workers[w].next + 1 == schedule.workers[w].size();
+  bool isBeforeSyncAndUpdate(int32_t w) const {
+    return syncAndUpdate && workers[w].next + 1 == schedule.workers[w].size();
   }
 
   /// Times are recorded only in the first step.
@@ -326,15 +328,15 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Tails
+  // All-reduces and updates
   //===--------------------------------------------------------------------===//
 
   void prepareAllReduces() {
-    std::vector<AllReduce> ofStep(tail->allReduces.size());
+    std::vector<AllReduce> ofStep(syncAndUpdate->allReduces.size());
     followers.resize(workers.size());
     std::vector<int32_t> last(workers.size(), -1);
     for (size_t i = 0; i < ofStep.size(); ++i)
-      for (int32_t worker : tail->allReduces[i].workers) {
+      for (int32_t worker : syncAndUpdate->allReduces[i].workers) {
         followers[worker].resize(ofStep.size(), -1);
         if (last[worker] >= 0)
           followers[worker][last[worker]] = static_cast<int32_t>(i);
@@ -343,7 +345,7 @@ private:
       }
     startedBy.resize(workers.size());
     for (size_t i = 0; i < ofStep.size(); ++i) {
-      const TailOrder::AllReduce &of = tail->allReduces[i];
+      const SyncAndUpdateOrder::AllReduce &of = syncAndUpdate->allReduces[i];
       for (size_t part = 0; part < of.workers.size(); ++part)
         startedBy[of.workers[part]].push_back(
             {of.after[part], static_cast<int32_t>(i)});
@@ -365,34 +367,35 @@ private:
 
   void hear(int32_t i, int64_t step, double now) {
     if (--allReduces[step][i].missing == 0)
-      expect(now + static_cast<double>(tail->allReduces[i].time),
+      expect(now + static_cast<double>(syncAndUpdate->allReduces[i].time),
              Event::Of::AllReduce, i, step);
   }
 
   void endAllReduce(int32_t i, int64_t step, double now) {
     AllReduce &ended = allReduces[step][i];
     ended.hasEnded = true;
-    for (int32_t worker : tail->allReduces[i].workers)
+    for (int32_t worker : syncAndUpdate->allReduces[i].workers)
       if (int32_t next = followers[worker][i]; next >= 0 && !sumsBlock)
         hear(next, step, now);
     for (int32_t worker : ended.waiting)
       wake(worker, now);
   }
 
-  /// The work of the next item of the worker's tail. Nothing if the worker has
-  /// to wait or has ended its last step.
-  std::optional<int64_t> nextOfTail(int32_t w, double now) {
+  /// The work of the worker's next item of `syncAndUpdate`. Nothing if the
+  /// worker has to wait or has ended its last step.
+  std::optional<int64_t> nextSyncAndUpdate(int32_t w, double now) {
     Worker &worker = workers[w];
     if (worker.step == std::ssize(stepEnds))
       return std::nullopt;
-    const std::vector<TailOrder::Item> &items = tail->items[w];
+    const std::vector<SyncAndUpdateOrder::Item> &items =
+        syncAndUpdate->items[w];
     if (worker.item == items.size()) {
       stepEnds[worker.step][w] = tick(now);
       if (++worker.step < std::ssize(stepEnds))
         worker.next = worker.item = worker.started = 0;
       return 0;
     }
-    const TailOrder::Item &item = items[worker.item];
+    const SyncAndUpdateOrder::Item &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
       // If all-reduces block, this one begins after the updates before it, not
@@ -408,7 +411,7 @@ private:
 
   const Schedule &schedule;
   const MessageNumbers *numbers;
-  const TailOrder *tail;
+  const SyncAndUpdateOrder *syncAndUpdate;
   ActionRules rules;
   int64_t idsOfStep;
   Timing timing;
@@ -470,11 +473,11 @@ Timing simulateSharing(const Problem &problem, const Schedule &schedule,
   return simulation.takeTiming();
 }
 
-std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
-                                                      const Schedule &schedule,
-                                                      const TailOrder &tail,
-                                                      int32_t steps) {
-  SharingSimulation simulation(problem, schedule, nullptr, &tail, steps);
+std::vector<std::vector<int64_t>>
+simulateSharedSteps(const Problem &problem, const Schedule &schedule,
+                    const SyncAndUpdateOrder &syncAndUpdate, int32_t steps) {
+  SharingSimulation simulation(problem, schedule, nullptr, &syncAndUpdate,
+                               steps);
   simulation.run({});
   return simulation.takeStepEnds();
 }

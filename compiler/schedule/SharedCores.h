@@ -26,7 +26,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SHAREDCORES_H
 #define CHIMERA_COMPILER_SCHEDULE_SHAREDCORES_H
 
-#include "compiler/schedule/Tail.h"
+#include "compiler/schedule/SyncAndUpdate.h"
 
 namespace chimera::schedule {
 
@@ -60,14 +60,14 @@ Timing simulateSharing(const Problem &problem, const Schedule &schedule,
                        std::span<const int64_t> begins = {},
                        const MessageNumbers *numbers = nullptr);
 
-/// Simulates `steps` steps with a flush and their tails (Tail.h), one after
-/// another. A worker may begin a step while workers that share its cores still
-/// run the step before. Returns when each worker has ended each step, by step
-/// and worker. Requires a schedule that ends.
-std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
-                                                      const Schedule &schedule,
-                                                      const TailOrder &tail,
-                                                      int32_t steps);
+/// Simulates `steps` steps with a flush, their all-reduces and updates
+/// (SyncAndUpdate.h), one after another. A worker may begin a step while
+/// workers that share its cores still run the step before. Returns when each
+/// worker has ended each step, by step and worker. Requires a schedule that
+/// ends.
+std::vector<std::vector<int64_t>>
+simulateSharedSteps(const Problem &problem, const Schedule &schedule,
+                    const SyncAndUpdateOrder &syncAndUpdate, int32_t steps);
 
 } // namespace chimera::schedule
 

@@ -37,7 +37,7 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
 /// workers that have ended leave their cores to the others, which happens in no
 /// other step.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
-                             const TailOrder &order) {
+                             const SyncAndUpdateOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
   const std::vector<std::vector<int64_t>> ends =
       simulateSharedSteps(problem, schedule, order, kSteps);
@@ -80,12 +80,13 @@ private:
   /// the one before.
   double simulatedPeriod(const Problem &problem,
                          const std::vector<StageReduce> &reduces) {
-    const TailOrder order = tailOrderOf(problem, schedule, reduces);
+    const SyncAndUpdateOrder order =
+        syncAndUpdateOrderOf(problem, schedule, reduces);
     if (!simulation)
       return sharedPeriodOf(problem, schedule, order);
     constexpr size_t kMostSteps = 48;
     const std::vector<int64_t> endsFromZero =
-        tailOf(problem, order, simulation->fromZero()).ends;
+        syncAndUpdateAfter(problem, order, simulation->fromZero()).ends;
     // For each step, when each worker began it, relative to the first worker
     // that did. `firsts` has the time at which that first worker began.
     std::vector<std::vector<int64_t>> begins = {
@@ -101,7 +102,9 @@ private:
         for (int64_t end : endsFromZero)
           ends.push_back(saturatingAdd(end, *delay));
       } else {
-        ends = tailOf(problem, order, simulation->run(begins.back())).ends;
+        ends =
+            syncAndUpdateAfter(problem, order, simulation->run(begins.back()))
+                .ends;
       }
       auto [first, last] = std::ranges::minmax(ends);
       constexpr int64_t kMost = int64_t{1} << 61; // later times could overflow
@@ -172,7 +175,7 @@ static bool allReducesTakeTime(const LinkClass *links) {
               : std::ranges::any_of(links->link.times(), takesTime));
 }
 
-bool hasTail(const Problem &problem) {
+bool hasSyncAndUpdate(const Problem &problem) {
   auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
   if (std::ranges::any_of(problem.stages, takesTime))
     return true;

@@ -69,7 +69,7 @@ Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
 
 std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
                                                      const Schedule &schedule) {
-  if (!stepsOverlap(problem.updates) || !hasTail(problem))
+  if (!stepsOverlap(problem.updates) || !hasSyncAndUpdate(problem))
     return {};
   auto behindOf = [&](int32_t worker, int32_t stage) -> UpdateBehind {
     int64_t bytes = problem.bytesOf(stage).gradient();

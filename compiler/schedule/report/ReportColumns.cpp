@@ -117,8 +117,9 @@ ordered_json occupationBytesOf(const Report &report) {
 
 /// A part of the step time. Null if all-reduces and updates take no time.
 template <double StepTime::*part> ordered_json partOf(const Report &report) {
-  return hasTail(report.problem) ? number(report.scale.units(report.step.*part))
-                                 : ordered_json();
+  return hasSyncAndUpdate(report.problem)
+             ? number(report.scale.units(report.step.*part))
+             : ordered_json();
 }
 
 ordered_json versionsOf(const Report &report) {

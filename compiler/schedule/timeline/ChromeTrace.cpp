@@ -75,8 +75,8 @@ public:
         addAction(w, i);
     if (timeline.occupations)
       addOccupations();
-    if (timeline.tail)
-      addTail();
+    if (timeline.syncAndUpdate)
+      addSyncAndUpdate();
     // The bytes over time are only known for predicted times.
     if (!timeline.problem.bytes.empty() && !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
@@ -152,7 +152,7 @@ private:
   }
 
   void addSpan(const std::string &name, const std::string &category,
-               const Tail::Span &span, size_t thread) {
+               const SyncAndUpdate::Span &span, size_t thread) {
     events.add({{"name", name},
                 {"cat", category},
                 {"ph", "X"},
@@ -173,25 +173,25 @@ private:
 
   /// Adds waits and updates to the workers' rows. All-reduces in progress get
   /// rows of their own; they are predicted only, not measured.
-  void addTail() {
-    const Tail &tail = *timeline.tail;
-    size_t workers = tail.work.size();
+  void addSyncAndUpdate() {
+    const SyncAndUpdate &syncAndUpdate = *timeline.syncAndUpdate;
+    size_t workers = syncAndUpdate.work.size();
     for (size_t w = 0; w < workers; ++w) {
-      if (!timeline.isPart && !tail.allReduces.empty()) {
+      if (!timeline.isPart && !syncAndUpdate.allReduces.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
         // After the worker's row of actions and before the next worker's.
         events.describe("thread_sort_index", process, workers + w,
                         {{"sort_index", w}});
       }
-      for (const Tail::Work &work : tail.work[w])
+      for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w])
         if (work.isUpdate())
           addSpan("update of stage " + std::to_string(*work.stage), "update",
                   work, w);
         else
           addSpan("wait for " + nameOfAllReduce(work.stage), "wait", work, w);
     }
-    for (const Tail::AllReduce &allReduce : tail.allReduces)
+    for (const SyncAndUpdate::AllReduce &allReduce : syncAndUpdate.allReduces)
       for (int32_t worker : allReduce.workers)
         if (allReduce.end > allReduce.begin)
           addSpan(nameOfAllReduce(allReduce.stage), "all-reduce", allReduce,

@@ -20,7 +20,7 @@ static int64_t nanosecondsOf(const TimeUnit &unit) {
 }
 
 int64_t ClockedStep::end() const {
-  return std::max(timing.makespan, tail.end());
+  return std::max(timing.makespan, syncAndUpdate.end());
 }
 
 int64_t ClockedStep::length() const {
@@ -32,7 +32,7 @@ int64_t ClockedStep::length() const {
 
 int64_t ClockedStep::busy(size_t worker) const {
   int64_t time = timing.busy[worker];
-  for (const Tail::Work &work : tail.work[worker])
+  for (const SyncAndUpdate::Work &work : syncAndUpdate.work[worker])
     if (work.isUpdate())
       time += work.end - work.begin;
   return time;
@@ -41,13 +41,14 @@ int64_t ClockedStep::busy(size_t worker) const {
 int64_t ClockedStep::waitBefore(size_t worker, size_t index) const {
   const std::vector<int64_t> &starts = timing.starts[worker];
   int64_t before = index == 0 ? begin(worker) : timing.ends[worker][index - 1];
-  return (index == starts.size() ? tail.ends[worker] : starts[index]) - before;
+  return (index == starts.size() ? syncAndUpdate.ends[worker] : starts[index]) -
+         before;
 }
 
 void ClockedStep::complete() {
   size_t workers = timing.starts.size();
-  tail.work.resize(workers);
-  tail.computed.assign(workers, 0);
+  syncAndUpdate.work.resize(workers);
+  syncAndUpdate.computed.assign(workers, 0);
   timing.busy.assign(workers, 0);
   timing.makespan = 0;
   for (size_t w = 0; w < workers; ++w) {
@@ -55,13 +56,13 @@ void ClockedStep::complete() {
     for (size_t i = 0; i < ends.size(); ++i)
       timing.busy[w] += ends[i] - timing.starts[w][i];
     if (!ends.empty())
-      tail.computed[w] = ends.back();
-    timing.makespan = std::max(timing.makespan, tail.computed[w]);
+      syncAndUpdate.computed[w] = ends.back();
+    timing.makespan = std::max(timing.makespan, syncAndUpdate.computed[w]);
   }
-  tail.ends = tail.computed;
+  syncAndUpdate.ends = syncAndUpdate.computed;
   for (size_t w = 0; w < workers; ++w)
-    for (const Tail::Work &work : tail.work[w])
-      tail.ends[w] = std::max(tail.ends[w], work.end);
+    for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w])
+      syncAndUpdate.ends[w] = std::max(syncAndUpdate.ends[w], work.end);
   timing.idle.clear();
   for (int64_t busy : timing.busy)
     timing.idle.push_back(timing.makespan - busy);
@@ -85,7 +86,7 @@ std::optional<ClockedStep> clocked(const Timeline &timeline,
        {&step.timing.starts, &step.timing.ends})
     for (std::vector<int64_t> &row : *times)
       std::ranges::transform(row, row.begin(), nanoseconds);
-  auto convert = [&](Tail::Span &span) {
+  auto convert = [&](SyncAndUpdate::Span &span) {
     span.begin = nanoseconds(span.begin);
     span.end = nanoseconds(span.end);
   };
@@ -94,10 +95,10 @@ std::optional<ClockedStep> clocked(const Timeline &timeline,
     for (std::vector<Occupation> &row : step.occupations)
       std::ranges::for_each(row, convert);
   }
-  if (timeline.tail) {
-    step.tail = *timeline.tail;
-    std::ranges::for_each(step.tail.allReduces, convert);
-    for (std::vector<Tail::Work> &work : step.tail.work)
+  if (timeline.syncAndUpdate) {
+    step.syncAndUpdate = *timeline.syncAndUpdate;
+    std::ranges::for_each(step.syncAndUpdate.allReduces, convert);
+    for (std::vector<SyncAndUpdate::Work> &work : step.syncAndUpdate.work)
       std::ranges::for_each(work, convert);
   }
   step.complete();
@@ -111,7 +112,7 @@ Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
           .schedule = timeline.schedule,
           .timing = step.timing,
           .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
-          .tail = &step.tail,
+          .syncAndUpdate = &step.syncAndUpdate,
           .occupations = step.occupations.empty() ? nullptr : &step.occupations,
           .isPart = true};
 }

@@ -31,7 +31,8 @@ inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 /// One step in nanoseconds.
 struct ClockedStep {
   Timing timing; ///< only starts, ends, makespan, busy and idle
-  Tail tail;     ///< without all-reduces if they were not measured
+  SyncAndUpdate
+      syncAndUpdate; ///< without all-reduces if they were not measured
   /// Empty if messages occupy no worker, or if the step was measured: a trace
   /// does not separate the wait in a receive from the receive itself.
   Occupations occupations;
@@ -46,7 +47,7 @@ struct ClockedStep {
   /// The end of the worker's step: when the last worker is done or, if steps
   /// overlap, when this worker is.
   int64_t end(size_t worker) const {
-    return overlaps() ? tail.ends[worker] : end();
+    return overlaps() ? syncAndUpdate.ends[worker] : end();
   }
   /// The time of the step. If steps overlap, the time of the slowest worker.
   int64_t length() const;
@@ -61,7 +62,8 @@ struct ClockedStep {
   /// past the last action, the time from that action to the worker's end.
   int64_t waitBefore(size_t worker, size_t index) const;
 
-  /// Computes the other times from starts, ends and the work in `tail`.
+  /// Computes the other times from starts, ends and the work in
+  /// `syncAndUpdate`.
   void complete();
 };
 

@@ -54,14 +54,15 @@ static int64_t waitOf(const ClockedStep &step, Turn turn) {
 /// True if the worker updates weights between the action at `turn` and the one
 /// before it. This happens only if steps overlap.
 static bool updatesBefore(const Timeline &timeline, Turn turn) {
-  if (!timeline.tail || turn.index == 0)
+  if (!timeline.syncAndUpdate || turn.index == 0)
     return false;
   const std::vector<int64_t> &starts = timeline.timing.starts[turn.worker];
-  return std::ranges::any_of(
-      timeline.tail->work[turn.worker], [&](const Tail::Work &work) {
-        return work.isUpdate() && work.begin >= starts[turn.index - 1] &&
-               work.begin < starts[turn.index];
-      });
+  return std::ranges::any_of(timeline.syncAndUpdate->work[turn.worker],
+                             [&](const SyncAndUpdate::Work &work) {
+                               return work.isUpdate() &&
+                                      work.begin >= starts[turn.index - 1] &&
+                                      work.begin < starts[turn.index];
+                             });
 }
 
 static std::string describeWait(const Timeline &timeline,

@@ -162,10 +162,10 @@ private:
     auto [before, next] = around;
     const std::vector<int64_t> &starts = run.timing.starts[worker];
     int64_t first = starts.empty() ? 0 : starts.front();
-    run.tail.work.resize(schedule.workers.size());
+    run.syncAndUpdate.work.resize(schedule.workers.size());
     run.others.resize(schedule.workers.size());
-    std::vector<Tail::Work> &all = run.tail.work[worker];
-    std::map<std::string, Tail::Work> names = worksOf(worker);
+    std::vector<SyncAndUpdate::Work> &all = run.syncAndUpdate.work[worker];
+    std::map<std::string, SyncAndUpdate::Work> names = worksOf(worker);
     for (const OtherEvent &event : events) {
       auto known = names.find(event.name);
       if (known == names.end()) {
@@ -181,11 +181,11 @@ private:
         before = std::max(before, event.end);
         continue;
       }
-      Tail::Work &work = all.emplace_back(known->second);
+      SyncAndUpdate::Work &work = all.emplace_back(known->second);
       work.begin = event.begin;
       work.end = event.end;
     }
-    std::ranges::stable_sort(all, {}, &Tail::Work::begin);
+    std::ranges::stable_sort(all, {}, &SyncAndUpdate::Work::begin);
     for (const OtherEvent &event : events)
       if (!names.contains(event.name) && event.category != "all-reduce" &&
           event.begin >= before && event.begin < next)
@@ -196,8 +196,8 @@ private:
   }
 
   /// The updates and waits that a worker may have, by event name.
-  std::map<std::string, Tail::Work> worksOf(size_t worker) const {
-    std::map<std::string, Tail::Work> names;
+  std::map<std::string, SyncAndUpdate::Work> worksOf(size_t worker) const {
+    std::map<std::string, SyncAndUpdate::Work> names;
     auto addWait = [&](std::optional<int32_t> stage) {
       names["wait for " + nameOfAllReduce(stage)].stage = stage;
     };
@@ -207,7 +207,8 @@ private:
         if (problem.pipelines[p].workers[s] == static_cast<int32_t>(worker)) {
           auto stage = static_cast<int32_t>(s);
           addWait(stage);
-          Tail::Work &update = names["update of stage " + std::to_string(s)];
+          SyncAndUpdate::Work &update =
+              names["update of stage " + std::to_string(s)];
           update.stage = stage;
           update.pipeline = static_cast<int32_t>(p);
         }
@@ -229,11 +230,11 @@ private:
       for (std::vector<int64_t> &row : *times)
         for (int64_t &time : row)
           time -= origin;
-    auto shift = [&](Tail::Span &span) {
+    auto shift = [&](SyncAndUpdate::Span &span) {
       span.begin -= origin;
       span.end -= origin;
     };
-    for (std::vector<Tail::Work> &work : run.tail.work)
+    for (std::vector<SyncAndUpdate::Work> &work : run.syncAndUpdate.work)
       std::ranges::for_each(work, shift);
     for (std::vector<Measured::Other> &others : run.others) {
       std::ranges::for_each(others, shift);

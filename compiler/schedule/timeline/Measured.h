@@ -24,7 +24,7 @@ namespace chimera::schedule {
 struct Measured : ClockedStep {
   /// An activity of a worker other than actions, updates and waits for
   /// all-reduces: for example a wait for a message, a post or a load.
-  struct Other : Tail::Span {
+  struct Other : SyncAndUpdate::Span {
     std::string name, category;
   };
   /// By worker, those that began with its first action (or its body) or later.

@@ -57,7 +57,7 @@ static std::string workersOf(const SideBySide &both) {
       row.push_back(time(timeOf(both.run)));
     };
     add([&](const ClockedStep &step) {
-      return step.tail.ends[w] - step.begin(w);
+      return step.syncAndUpdate.ends[w] - step.begin(w);
     });
     add([&](const ClockedStep &step) { return step.busy(w); });
     add([&](const ClockedStep &step) { return step.idle(w); });

@@ -51,7 +51,7 @@ public:
     bool isAction = kind != kKinds.end();
     bool isKnown =
         isAction || event.category == "update" || event.category == "wait";
-    std::optional<Tail::Span> span = spanOf(event);
+    std::optional<SyncAndUpdate::Span> span = spanOf(event);
     if (!span || !event.process || !event.thread) {
       if (isKnown)
         error = "expected ts, dur, pid and tid that are numbers, times of at "
@@ -86,13 +86,14 @@ public:
   std::string error;
 
 private:
-  static std::optional<Tail::Span> spanOf(const TraceEvent &event) {
+  static std::optional<SyncAndUpdate::Span> spanOf(const TraceEvent &event) {
     constexpr double kMost = static_cast<double>(kMostNanoseconds) / 1000;
     if (!event.begin || !event.duration || !(*event.begin >= 0) ||
         !(*event.duration >= 0) || !(*event.begin + *event.duration <= kMost))
       return std::nullopt;
-    return Tail::Span{std::llround(*event.begin * 1000),
-                      std::llround((*event.begin + *event.duration) * 1000)};
+    return SyncAndUpdate::Span{
+        std::llround(*event.begin * 1000),
+        std::llround((*event.begin + *event.duration) * 1000)};
   }
 
   bool expectInRange(const char *what, int64_t count, int64_t value,

@@ -18,13 +18,13 @@
 namespace chimera::schedule {
 
 /// An event of a worker that is not an action. Times are in nanoseconds.
-struct OtherEvent : Tail::Span {
+struct OtherEvent : SyncAndUpdate::Span {
   std::string name, category;
 };
 
 /// An action that ran, in nanoseconds. Its micro-batch counts within its step;
 /// steps count from 0.
-struct RanAction : Tail::Span {
+struct RanAction : SyncAndUpdate::Span {
   Action action;
   int64_t step;
 };

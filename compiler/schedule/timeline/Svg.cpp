@@ -78,7 +78,7 @@ private:
            shortTime(static_cast<double>(timing.makespan), scale) + " (" +
            times + ") · bubble " + percent(timing.bubbleRatio()) +
            " of the makespan" + (steps.empty() ? "" : " · " + steps) +
-           (timeline.tail ? " · " + describeStep(timeline) : "");
+           (timeline.syncAndUpdate ? " · " + describeStep(timeline) : "");
   }
 
   /// A hatched row with its worker's name at both ends, idle time and peak.

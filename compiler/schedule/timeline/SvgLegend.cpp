@@ -37,16 +37,18 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
   entries.push_back({"bubble", "bubble"});
   if (!timeline.schedule.bodies.empty())
     entries.push_back({"body", "what each step repeats"});
-  if (timeline.tail) {
+  if (timeline.syncAndUpdate) {
     bool areSums = std::ranges::any_of(
-        timeline.tail->allReduces,
+        timeline.syncAndUpdate->allReduces,
         [](const auto &allReduce) { return allReduce.end > allReduce.begin; });
     auto areAny = [&](bool updates) {
-      return std::ranges::any_of(timeline.tail->work, [&](const auto &works) {
-        return std::ranges::any_of(works, [&](const Tail::Work &work) {
-          return work.isUpdate() == updates;
-        });
-      });
+      return std::ranges::any_of(
+          timeline.syncAndUpdate->work, [&](const auto &works) {
+            return std::ranges::any_of(works,
+                                       [&](const SyncAndUpdate::Work &work) {
+                                         return work.isUpdate() == updates;
+                                       });
+          });
     };
     if (areSums)
       entries.push_back({"all-reduce", "all-reduce under way"});

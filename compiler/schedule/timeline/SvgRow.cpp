@@ -87,14 +87,15 @@ std::string Rows::draw(size_t worker, double y) const {
     svg += drawOccupations(worker);
   if (!timeline.schedule.bodies.empty())
     svg += drawBody(worker);
-  if (timeline.tail)
-    svg += drawTail(worker);
+  if (timeline.syncAndUpdate)
+    svg += drawSyncAndUpdate(worker);
   return svg + "</g>\n";
 }
 
 std::string Rows::drawSpan(size_t worker, const char *style,
-                           const std::string &name, const Tail::Span &span,
-                           double top, double bottom) const {
+                           const std::string &name,
+                           const SyncAndUpdate::Span &span, double top,
+                           double bottom) const {
   return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
          timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
          "</title><rect class=\"" + style + "\" x=\"" + number(at(span.begin)) +
@@ -119,19 +120,20 @@ std::string Rows::drawOccupations(size_t worker) const {
 
 /// Boxes for the worker's waits and updates. A line below the row shows each
 /// all-reduce of its gradients while it is in progress.
-std::string Rows::drawTail(size_t worker) const {
+std::string Rows::drawSyncAndUpdate(size_t worker) const {
   std::string svg;
   auto add = [&](const char *style, const std::string &name,
-                 const Tail::Span &span, double top, double bottom) {
+                 const SyncAndUpdate::Span &span, double top, double bottom) {
     svg += drawSpan(worker, style, name, span, top, bottom);
   };
-  for (const Tail::Work &work : timeline.tail->work[worker])
+  for (const SyncAndUpdate::Work &work : timeline.syncAndUpdate->work[worker])
     if (work.isUpdate())
       add("update", "update of stage " + std::to_string(*work.stage), work, 0,
           kBox);
     else
       add("wait", "wait for " + nameOfAllReduce(work.stage), work, 0, kBox);
-  for (const Tail::AllReduce &allReduce : timeline.tail->allReduces)
+  for (const SyncAndUpdate::AllReduce &allReduce :
+       timeline.syncAndUpdate->allReduces)
     if (allReduce.end > allReduce.begin &&
         std::ranges::count(allReduce.workers, static_cast<int32_t>(worker)) > 0)
       add("all-reduce", nameOfAllReduce(allReduce.stage), allReduce, kBox,

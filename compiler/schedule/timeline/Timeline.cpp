@@ -124,7 +124,8 @@ std::span<const TimelineFormat> timelineFormats() {
 }
 
 /// A wait or an update in the grid: "A1", "U1", "u1".
-static std::string cellOf(const Problem &problem, const Tail::Work &work) {
+static std::string cellOf(const Problem &problem,
+                          const SyncAndUpdate::Work &work) {
   const char *letter = !work.isUpdate()                       ? "A"
                        : problem.pipelines[*work.pipeline].up ? "u"
                                                               : "U";
@@ -180,7 +181,7 @@ headOf(const Timeline &timeline, int64_t column) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step, occupations, isPart] = timeline;
+               syncAndUpdate, step, occupations, isPart] = timeline;
   const int64_t column = columnOf(timeline);
   if (column == 0)
     return tooWide(timeline.end());
@@ -215,8 +216,8 @@ std::string renderGrid(const Timeline &timeline) {
     if (occupations)
       for (const Occupation &occupation : (*occupations)[w])
         fill(occupation.begin, occupation.end, occupation.isSend ? ">" : "<");
-    if (tail)
-      for (const Tail::Work &work : tail->work[w])
+    if (syncAndUpdate)
+      for (const SyncAndUpdate::Work &work : syncAndUpdate->work[w])
         put(work.begin, work.end, cellOf(problem, work));
   }
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
@@ -364,7 +365,7 @@ std::string nameOfAllReduce(std::optional<int32_t> stage) {
 }
 
 std::string describeStep(const Timeline &timeline) {
-  if (!timeline.tail)
+  if (!timeline.syncAndUpdate)
     return {};
   const StepTime &step = timeline.step;
   auto time = [&](double ticks) { return shortTime(ticks, timeline.scale); };
@@ -394,7 +395,7 @@ std::string renderText(std::span<const Timeline> timelines) {
             describeSteps(timeline.problem, timeline.schedule, timeline.scale);
         !steps.empty())
       text += steps + "\n";
-    if (timeline.tail)
+    if (timeline.syncAndUpdate)
       text += describeStep(timeline) + "\n";
   }
   return text;

@@ -213,15 +213,16 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
         own.problem.node->within = own.problem;
         const std::vector<StageReduce> reduces = stageReduces(
             c.problem, c.schedule, simulate(c.problem, c.schedule));
-        TailOrder order = tailOrderOf(own.problem, own.schedule, reduces);
+        SyncAndUpdateOrder order =
+            syncAndUpdateOrderOf(own.problem, own.schedule, reduces);
         constexpr int32_t kSteps = 4;
         Times ends =
             simulateSharedSteps(own.problem, own.schedule, order, kSteps);
         std::vector<int64_t> begins(d, 0);
         for (int32_t step = 0; step < kSteps; ++step) {
-          begins =
-              tailOf(c.problem, order, simulate(c.problem, c.schedule, begins))
-                  .ends;
+          begins = syncAndUpdateAfter(c.problem, order,
+                                      simulate(c.problem, c.schedule, begins))
+                       .ends;
           EXPECT_EQ(ends[step], begins) << nameOf(scheme, d, 2 * d, choice);
         }
         Case few = onCores(c, 2);

@@ -24,12 +24,10 @@ using nlohmann::json;
 struct Drawn {
   explicit Drawn(Case of, const char *unit = "us", int64_t perUnit = 1)
       : c(std::move(of)), timing(simulate(c.problem, c.schedule)),
-        tail(tailOf(c.problem, c.schedule, timing)), timeline{"p", "title",
-                                                              c.problem,
-                                                              c.schedule,
-                                                              timing} {
+        syncAndUpdate(syncAndUpdateAfter(c.problem, c.schedule, timing)),
+        timeline{"p", "title", c.problem, c.schedule, timing} {
     timeline.scale = {findTimeUnit(unit), perUnit};
-    timeline.tail = &tail;
+    timeline.syncAndUpdate = &syncAndUpdate;
   }
   Drawn(const Drawn &) = delete;
 
@@ -52,7 +50,7 @@ struct Drawn {
 
   Case c;
   Timing timing;
-  Tail tail;
+  SyncAndUpdate syncAndUpdate;
   Timeline timeline;
 };
 
@@ -83,16 +81,17 @@ void expectSame(const Drawn &drawn) {
   ASSERT_TRUE(predicted);
   EXPECT_EQ(run.timing.starts, predicted->timing.starts);
   EXPECT_EQ(run.timing.ends, predicted->timing.ends);
-  EXPECT_EQ(run.tail.ends, predicted->tail.ends);
+  EXPECT_EQ(run.syncAndUpdate.ends, predicted->syncAndUpdate.ends);
   EXPECT_EQ(run.end(), predicted->end());
   for (const DifferenceKind &kind : differenceKinds())
     EXPECT_TRUE(largestDifferences(kind, *predicted, run, 9).empty())
         << kind.name;
-  for (size_t w = 0; w < run.tail.work.size(); ++w) {
-    ASSERT_EQ(run.tail.work[w].size(), predicted->tail.work[w].size());
-    for (size_t i = 0; i < run.tail.work[w].size(); ++i) {
-      const Tail::Work &a = run.tail.work[w][i],
-                       &b = predicted->tail.work[w][i];
+  for (size_t w = 0; w < run.syncAndUpdate.work.size(); ++w) {
+    ASSERT_EQ(run.syncAndUpdate.work[w].size(),
+              predicted->syncAndUpdate.work[w].size());
+    for (size_t i = 0; i < run.syncAndUpdate.work[w].size(); ++i) {
+      const SyncAndUpdate::Work &a = run.syncAndUpdate.work[w][i],
+                                &b = predicted->syncAndUpdate.work[w][i];
       EXPECT_EQ(std::pair(a.begin, a.end), std::pair(b.begin, b.end));
       EXPECT_EQ(a.stage, b.stage);
       EXPECT_EQ(a.isUpdate(), b.isUpdate());

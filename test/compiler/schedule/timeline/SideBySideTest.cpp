@@ -107,13 +107,13 @@ size_t count(const std::string &text, const std::string &part) {
 /// difference.
 TEST_F(SideBySideTest, HasUpdatesAndWaitsBehindActions) {
   int64_t end = clocked(timeline)->timing.makespan;
-  Tail::Work wait, update;
+  SyncAndUpdate::Work wait, update;
   wait.begin = end;
   wait.end = update.begin = end + 2'000'000;
   wait.stage = update.stage = 0;
   update.end = end + 5'000'000;
   update.pipeline = 0;
-  run.tail.work[0] = {wait, update};
+  run.syncAndUpdate.work[0] = {wait, update};
   run.complete();
   EXPECT_EQ(found("waits"), (Texts{"P0 takes 5 ms longer after its actions: 5 "
                                    "ms measured, 0 ms predicted"}));

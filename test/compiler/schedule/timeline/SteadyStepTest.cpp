@@ -37,11 +37,11 @@ struct Endless {
     longer.steps = steps > 0 ? steps : steadyState(c.problem, c.schedule).steps;
     run = unrollSteps(c.problem, c.schedule, longer.steps);
     Timing ran = simulate(longer, run);
-    Tail tail = tailAmong(longer, run, ran);
+    SyncAndUpdate syncAndUpdate = syncAndUpdateBetween(longer, run, ran);
     Occupations occupations = occupationsOf(longer, run, ran);
     Timeline drawn{"p", "title", longer, run, ran};
     drawn.scale = timeline.scale;
-    drawn.tail = &tail;
+    drawn.syncAndUpdate = &syncAndUpdate;
     drawn.occupations = &occupations;
     trace = json::parse(renderChromeTrace({&drawn, 1}));
   }
@@ -95,7 +95,7 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
     EXPECT_TRUE(std::ranges::equal(
         step.schedule.workers[w],
         std::span(c.schedule.workers[w]).subspan(begin, end - begin)));
-    EXPECT_EQ(step.tail.ends[w] - step.begins[w], 9);
+    EXPECT_EQ(step.syncAndUpdate.ends[w] - step.begins[w], 9);
   }
   Timing timing = simulate(c.problem, c.schedule);
   Timeline timeline{"p", "title", c.problem, c.schedule, timing};
@@ -104,7 +104,7 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
             "P0   .  .  F1 B0 =  F2 B1 =  F3 B2 =\n"
             "P1   F0 B0 =  F1 B1 =  F2 B2 =  .  .\n");
   EXPECT_EQ(step.begins, (std::vector<int64_t>{2, 0}));
-  EXPECT_EQ(step.timing.makespan, std::ranges::max(step.tail.ends));
+  EXPECT_EQ(step.timing.makespan, std::ranges::max(step.syncAndUpdate.ends));
 }
 
 /// Each worker's step takes the period if all steps are alike, as with a number
@@ -118,8 +118,9 @@ TEST(SteadyStep, TakesThePeriod) {
         SteadyState steady = steadyState(c.problem, c.schedule);
         SteadyStep step = steadyStep(c.problem, c.schedule);
         for (size_t w = 0; w < step.begins.size(); ++w)
-          EXPECT_EQ(static_cast<double>(step.tail.ends[w] - step.begins[w]),
-                    steady.period)
+          EXPECT_EQ(
+              static_cast<double>(step.syncAndUpdate.ends[w] - step.begins[w]),
+              steady.period)
               << scheme << " " << workers << " " << send;
       }
 }
@@ -136,7 +137,7 @@ TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
   for (size_t w = 0; w < 2; ++w) {
     std::vector<std::pair<int64_t, int64_t>> spans;
     int64_t updates = 0, waits = 0;
-    for (const Tail::Work &work : step.tail.work[w]) {
+    for (const SyncAndUpdate::Work &work : step.syncAndUpdate.work[w]) {
       spans.push_back({work.begin, work.end});
       ++(work.isUpdate() ? updates : waits);
     }
@@ -153,7 +154,7 @@ TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
     for (size_t i = 1; i < spans.size(); ++i)
       EXPECT_LE(spans[i - 1].second, spans[i].first);
     EXPECT_GE(spans.front().first, step.begins[w]);
-    EXPECT_EQ(spans.back().second, step.tail.ends[w]);
+    EXPECT_EQ(spans.back().second, step.syncAndUpdate.ends[w]);
   }
 }
 
@@ -173,7 +174,7 @@ TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
           ClockedStep predicted = endless.predicted();
           EXPECT_EQ(run.timing.starts, predicted.timing.starts);
           EXPECT_EQ(run.begins, predicted.begins);
-          EXPECT_EQ(run.tail.ends, predicted.tail.ends);
+          EXPECT_EQ(run.syncAndUpdate.ends, predicted.syncAndUpdate.ends);
           EXPECT_EQ(run.length(), predicted.length());
           for (size_t w = 0; w < predicted.begins.size(); ++w) {
             EXPECT_EQ(run.busy(w), predicted.busy(w));

@@ -1,11 +1,11 @@
-//===- Tail.cpp - All-reduces and updates of a step -----------------------===//
+//===- SyncAndUpdate.cpp - All-reduces and updates of a step --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Tail.h"
+#include "compiler/schedule/SyncAndUpdate.h"
 
 #include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
@@ -17,19 +17,21 @@
 
 namespace chimera::schedule {
 
-int64_t Tail::end() const { return ends.empty() ? 0 : std::ranges::max(ends); }
+int64_t SyncAndUpdate::end() const {
+  return ends.empty() ? 0 : std::ranges::max(ends);
+}
 
 /// Adds the waits and updates of each worker. A worker waits for its
 /// all-reduces in order. It updates the replicas of a stage after the last
 /// all-reduce of that stage.
-static void addItems(const Problem &problem, TailOrder &order) {
+static void addItems(const Problem &problem, SyncAndUpdateOrder &order) {
   auto last = static_cast<int32_t>(problem.stages.size()) - 1;
   // The number of all-reduces that each stage still needs.
   std::vector<int32_t> missing(problem.stages.size(), 1);
   if (problem.tiedBytes > 0)
     ++missing.front(), ++missing.back();
   for (size_t i = 0; i < order.allReduces.size(); ++i) {
-    const TailOrder::AllReduce &allReduce = order.allReduces[i];
+    const SyncAndUpdateOrder::AllReduce &allReduce = order.allReduces[i];
     for (int32_t worker : allReduce.workers)
       order.items[worker].push_back({i, allReduce.stage, std::nullopt});
     std::vector<int32_t> stages = {0, last};
@@ -44,12 +46,13 @@ static void addItems(const Problem &problem, TailOrder &order) {
   }
 }
 
-TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
-                      const std::vector<StageReduce> &reduces) {
-  TailOrder order;
+SyncAndUpdateOrder
+syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
+                     const std::vector<StageReduce> &reduces) {
+  SyncAndUpdateOrder order;
   order.items.resize(schedule.workers.size());
   for (const StageReduce &reduce : reduces) {
-    TailOrder::AllReduce &allReduce = order.allReduces.emplace_back();
+    SyncAndUpdateOrder::AllReduce &allReduce = order.allReduces.emplace_back();
     allReduce.stage = reduce.stage;
     allReduce.workers = reduce.workers();
     for (const StageReduce::Part &part : reduce.parts) {
@@ -68,9 +71,10 @@ TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
   return order;
 }
 
-Tail tailOf(const Problem &problem, const TailOrder &order,
-            const Timing &timing) {
-  Tail tail;
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const SyncAndUpdateOrder &order,
+                                 const Timing &timing) {
+  SyncAndUpdate syncAndUpdate;
   const std::vector<double> slowdown = slowdowns(problem);
   auto endOfUpdate = [&](size_t worker, int64_t begin, int64_t update) {
     return saturatingAdd(
@@ -82,8 +86,8 @@ Tail tailOf(const Problem &problem, const TailOrder &order,
   std::vector<int64_t> free(timing.ends.size());
   std::vector<size_t> place(timing.ends.size()); // index of the worker's next
                                                  // item
-  for (const TailOrder::AllReduce &allReduce : order.allReduces) {
-    Tail::AllReduce &span = tail.allReduces.emplace_back();
+  for (const SyncAndUpdateOrder::AllReduce &allReduce : order.allReduces) {
+    SyncAndUpdate::AllReduce &span = syncAndUpdate.allReduces.emplace_back();
     span.stage = allReduce.stage;
     span.workers = allReduce.workers;
     for (size_t i = 0; i < span.workers.size(); ++i) {
@@ -94,7 +98,7 @@ Tail tailOf(const Problem &problem, const TailOrder &order,
     span.end = saturatingAdd(span.begin, allReduce.time);
     for (int32_t worker : span.workers) {
       free[worker] = span.end;
-      const std::vector<TailOrder::Item> &items = order.items[worker];
+      const std::vector<SyncAndUpdateOrder::Item> &items = order.items[worker];
       size_t &next = place[worker];
       for (++next; next < items.size() && items[next].pipeline; ++next)
         if (problem.blockingAllReduces)
@@ -103,51 +107,56 @@ Tail tailOf(const Problem &problem, const TailOrder &order,
   }
   for (size_t w = 0; w < timing.ends.size(); ++w) {
     const std::vector<int64_t> &ends = timing.ends[w];
-    int64_t now = tail.computed.emplace_back(ends.empty() ? 0 : ends.back());
-    std::vector<Tail::Work> &works = tail.work.emplace_back();
-    for (const TailOrder::Item &item : order.items[w]) {
-      Tail::Work work;
+    int64_t now =
+        syncAndUpdate.computed.emplace_back(ends.empty() ? 0 : ends.back());
+    std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
+    for (const SyncAndUpdateOrder::Item &item : order.items[w]) {
+      SyncAndUpdate::Work work;
       work.begin = now;
       work.stage = item.stage;
       work.pipeline = item.pipeline;
       work.end = item.pipeline ? endOfUpdate(w, now, item.update)
-                               : tail.allReduces[item.allReduce].end;
+                               : syncAndUpdate.allReduces[item.allReduce].end;
       if (work.end > now)
         works.push_back(work);
       now = std::max(now, work.end);
     }
-    tail.ends.push_back(now);
+    syncAndUpdate.ends.push_back(now);
   }
-  return tail;
+  return syncAndUpdate;
 }
 
-Tail tailOf(const Problem &problem, const Schedule &schedule,
-            const Timing &timing) {
-  return tailOf(
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const Schedule &schedule,
+                                 const Timing &timing) {
+  return syncAndUpdateAfter(
       problem,
-      tailOrderOf(problem, schedule, stageReduces(problem, schedule, timing)),
+      syncAndUpdateOrderOf(problem, schedule,
+                           stageReduces(problem, schedule, timing)),
       timing);
 }
 
-Tail tailAmong(const Problem &problem, const Schedule &schedule,
-               const Timing &timing) {
-  Tail tail;
+SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
+                                   const Schedule &schedule,
+                                   const Timing &timing) {
+  SyncAndUpdate syncAndUpdate;
   const std::vector<std::vector<UpdateBehind>> behind =
       updatesBehind(problem, schedule);
   Occupations occupations = occupationsOf(problem, schedule, timing);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
-    std::vector<Tail::Work> &works = tail.work.emplace_back();
+    std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
     std::vector<int64_t> free = timing.ends[w]; // when the message of each
                                                 // action has left the worker
-    tail.computed.push_back(free.empty() ? 0 : free.back());
+    syncAndUpdate.computed.push_back(free.empty() ? 0 : free.back());
     for (const Occupation &occupation : occupations[w])
       if (occupation.isSend)
         free[occupation.index] = occupation.end;
-    int64_t &end = tail.ends.emplace_back(tail.computed.back());
+    int64_t &end =
+        syncAndUpdate.ends.emplace_back(syncAndUpdate.computed.back());
     for (size_t i = 0; i < actions.size() && !behind.empty(); ++i) {
       const Action &action = actions[i];
-      Tail::Work work;
+      SyncAndUpdate::Work work;
       work.stage = action.stage;
       work.begin = free[i];
       work.end = free[i] + behind[w][i].wait;
@@ -161,7 +170,7 @@ Tail tailAmong(const Problem &problem, const Schedule &schedule,
         works.push_back(work);
     }
   }
-  return tail;
+  return syncAndUpdate;
 }
 
 } // namespace chimera::schedule

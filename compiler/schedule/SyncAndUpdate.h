@@ -1,22 +1,22 @@
-//===- Tail.h - All-reduces and updates of a step ---------------*- C++ -*-===//
+//===- SyncAndUpdate.h - All-reduces and updates of a step ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The gradient synchronisation and optimizer phase of a step, here called its
-// tail. If a flush ends the step, each worker waits after its actions for the
-// all-reduces of its gradients, one after another. It updates the weights of a
-// stage when the all-reduce of their gradient has ended. If steps overlap, a
-// worker does both after the last action that adds to a gradient (Steps.h).
+// The gradient synchronisation and optimizer phase of a step. If a flush ends
+// the step, each worker waits after its actions for the all-reduces of its
+// gradients, one after another. It updates the weights of a stage when the
+// all-reduce of their gradient has ended. If steps overlap, a worker does both
+// after the last action that adds to a gradient (Steps.h).
 //
 // An all-reduce keeps no worker busy, so actions run while it is in progress.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_SCHEDULE_TAIL_H
-#define CHIMERA_COMPILER_SCHEDULE_TAIL_H
+#ifndef CHIMERA_COMPILER_SCHEDULE_SYNCANDUPDATE_H
+#define CHIMERA_COMPILER_SCHEDULE_SYNCANDUPDATE_H
 
 #include "compiler/schedule/AllReduce.h"
 
@@ -24,7 +24,7 @@ namespace chimera::schedule {
 
 /// The all-reduces and updates of a step, with times: after the actions if a
 /// flush ends the step, otherwise between them.
-struct Tail {
+struct SyncAndUpdate {
   struct Span {
     int64_t begin = 0, end = 0;
   };
@@ -52,8 +52,8 @@ struct Tail {
 };
 
 /// The all-reduces and updates of a step with a flush, without times: see
-/// tailOrderOf.
-struct TailOrder {
+/// syncAndUpdateOrderOf.
+struct SyncAndUpdateOrder {
   /// An all-reduce. It begins when each of its workers has ended its action
   /// `after` and its all-reduces before this one.
   struct AllReduce {
@@ -75,29 +75,34 @@ struct TailOrder {
   std::vector<std::vector<Item>> items; ///< of each worker, one after another
 };
 
-/// The tail order for the problem's policy and for `reduces`, the all-reduces
+/// The order for the problem's policy and for `reduces`, the all-reduces
 /// of the schedule. All buckets of a gradient are added to by the same workers
 /// and are ready at the same time. So they are one all-reduce here, with the
 /// sum of their times.
-TailOrder tailOrderOf(const Problem &problem, const Schedule &schedule,
-                      const std::vector<StageReduce> &reduces);
+SyncAndUpdateOrder
+syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
+                     const std::vector<StageReduce> &reduces);
 
-/// The tail after the actions with times `timing`. Without `order`, the tail
-/// order is computed from `timing`. If workers share cores, all workers are
-/// assumed to update at the same time. If all-reduces block, each also begins
-/// after the updates before it.
-Tail tailOf(const Problem &problem, const TailOrder &order,
-            const Timing &timing);
-Tail tailOf(const Problem &problem, const Schedule &schedule,
-            const Timing &timing);
+/// All-reduces and updates after the actions with times `timing`. Without
+/// `order`, the order is computed from `timing`. If workers share cores, all
+/// workers are assumed to update at the same time. If all-reduces block, each
+/// also begins after the updates before it.
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const SyncAndUpdateOrder &order,
+                                 const Timing &timing);
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const Schedule &schedule,
+                                 const Timing &timing);
 
-/// The tail if steps overlap. After the last action that adds to a gradient,
-/// and after the send of that action, a worker waits for the gradient's
-/// all-reduce and updates the weights. `allReduces` stays empty, because each
-/// is in progress exactly while a worker waits for it.
-Tail tailAmong(const Problem &problem, const Schedule &schedule,
-               const Timing &timing);
+/// All-reduces and updates between actions, if steps overlap. After the last
+/// action that adds to a gradient, and after the send of that action, a worker
+/// waits for the gradient's all-reduce and updates the weights. `allReduces`
+/// stays empty, because each is in progress exactly while a worker waits for
+/// it.
+SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
+                                   const Schedule &schedule,
+                                   const Timing &timing);
 
 } // namespace chimera::schedule
 
-#endif // CHIMERA_COMPILER_SCHEDULE_TAIL_H
+#endif // CHIMERA_COMPILER_SCHEDULE_SYNCANDUPDATE_H
