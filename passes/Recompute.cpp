@@ -82,14 +82,14 @@ public:
   /// Sorts the ops of a section by `order`. Sums stay valid, because each
   /// belongs to one worker, whose order does not change.
   void reorder(SectionOp section, Streams &streams,
-               ArrayRef<schedule::Turn> order) {
+               ArrayRef<schedule::ActionRef> order) {
     Operation *anchor =
         &*llvm::find_if_not(section.getBody().front(), [&](Operation &op) {
           return standsAmongActions(op, problem.updates);
         });
     DenseSet<Operation *> brought;
-    for (const schedule::Turn &turn : order) {
-      ActionOp op = streams[turn.worker][turn.index];
+    for (const schedule::ActionRef &ref : order) {
+      ActionOp op = streams[ref.worker][ref.index];
       for (Value operand : op->getOperands())
         if (Operation *source = operand.getDefiningOp();
             isa_and_nonnull<LoadOp>(source) && brought.insert(source).second)
@@ -271,7 +271,7 @@ LogicalResult recompute(PipelineOp pipeline) {
   Recomputer recomputer(pipeline.getContext(), *sections, *problem);
   if (failed(recomputer.insert(schedule, streams)))
     return failure();
-  std::vector<std::vector<schedule::Turn>> orders = splitOrder(
+  std::vector<std::vector<schedule::ActionRef>> orders = splitOrder(
       schedule::inOrderOfStarts(schedule::simulate(*problem, schedule)),
       schedule);
   for (auto [section, order] : llvm::zip(*sections, orders))

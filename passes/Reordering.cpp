@@ -11,21 +11,21 @@ using namespace mlir;
 
 namespace chimera {
 
-std::vector<std::vector<schedule::Turn>>
-splitOrder(std::vector<schedule::Turn> order,
+std::vector<std::vector<schedule::ActionRef>>
+splitOrder(std::vector<schedule::ActionRef> order,
            const schedule::Schedule &schedule) {
-  std::vector<std::vector<schedule::Turn>> sections;
+  std::vector<std::vector<schedule::ActionRef>> sections;
   if (schedule.bodies.empty()) {
     sections.push_back(std::move(order));
     return sections;
   }
   sections.resize(3);
-  for (const schedule::Turn &turn : order) {
-    const schedule::Schedule::Body &body = schedule.bodies[turn.worker];
-    sections[turn.index < body.begin ? 0
-             : turn.index < body.end ? 1
-                                     : 2]
-        .push_back(turn);
+  for (const schedule::ActionRef &ref : order) {
+    const schedule::Schedule::Body &body = schedule.bodies[ref.worker];
+    sections[ref.index < body.begin ? 0
+             : ref.index < body.end ? 1
+                                    : 2]
+        .push_back(ref);
   }
   return sections;
 }

@@ -16,8 +16,8 @@ namespace chimera {
 /// The global order, split by section: one list for a step with a flush. If
 /// steps overlap, three lists: the actions before, in and after the loop body
 /// of their worker.
-std::vector<std::vector<schedule::Turn>>
-splitOrder(std::vector<schedule::Turn> order,
+std::vector<std::vector<schedule::ActionRef>>
+splitOrder(std::vector<schedule::ActionRef> order,
            const schedule::Schedule &schedule);
 
 /// True for ops that may be placed between the actions of a section: actions,

@@ -288,7 +288,7 @@ std::string renderChromeTraceBeside(const SideBySide &both) {
     for (const Difference &difference :
          largestDifferences(kind, both.clocked, both.run, kMost)) {
       ordered_json entry = {{"what", describe(both.measured, kind, difference)},
-                            {"worker", difference.turn.worker}};
+                            {"worker", difference.ref.worker}};
       entry.update(timesOf(difference.predicted, difference.measured));
       list.push_back(std::move(entry));
     }

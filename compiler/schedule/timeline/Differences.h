@@ -14,7 +14,7 @@ namespace chimera::schedule {
 
 /// A time that differs between prediction and measurement, in nanoseconds.
 struct Difference {
-  Turn turn; ///< action; for waits, `index` may be one past the last
+  ActionRef ref; ///< action; for waits, `index` may be one past the last
   int64_t predicted, measured; ///< ns
 
   int64_t change() const { return measured - predicted; }
@@ -25,7 +25,7 @@ struct Difference {
 struct DifferenceKind {
   const char *name; ///< for example "durations"
   /// The compared time of an action, in nanoseconds.
-  int64_t (*time)(const ClockedStep &step, Turn turn);
+  int64_t (*time)(const ClockedStep &step, ActionRef ref);
   /// True if the time after a worker's last action counts too (all-reduces and
   /// updates).
   bool isAlsoBehind;

@@ -32,11 +32,11 @@ class Matcher {
 public:
   Matcher(const Problem &problem, const Schedule &schedule)
       : problem(problem), schedule(schedule), ids(problem),
-        places(ids.count(), Turn{-1, -1}) {
+        refs(ids.count(), ActionRef{-1, -1}) {
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        places[ids.idOf(schedule.workers[w][i])] = {static_cast<int32_t>(w),
-                                                    static_cast<int32_t>(i)};
+        refs[ids.idOf(schedule.workers[w][i])] = {static_cast<int32_t>(w),
+                                                  static_cast<int32_t>(i)};
   }
 
   /// Step number `last` of the copy or, if steps overlap, the last body, which
@@ -87,13 +87,13 @@ private:
     if (steps < 0 || steps >= problem.steps)
       return std::nullopt;
     action.microBatch += static_cast<int32_t>(steps) * problem.microBatches();
-    bool isInBody = places[ids.idOf(action)].worker >= 0;
+    bool isInBody = refs[ids.idOf(action)].worker >= 0;
     return isInBody ? std::optional(action) : std::nullopt;
   }
 
   std::string place(Measured &run, size_t worker, const RanAction &ran,
                     const Action &action) const {
-    auto [owner, index] = places[ids.idOf(action)];
+    auto [owner, index] = refs[ids.idOf(action)];
     if (owner < 0)
       return "expected no " + describe(problem, action) + ", got it on " +
              nameOf(worker);
@@ -246,7 +246,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   ActionIds ids;
-  std::vector<Turn> places; ///< position in the schedule, by action id
+  std::vector<ActionRef> refs; ///< position in the schedule, by action id
 };
 
 } // namespace
