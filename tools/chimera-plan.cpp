@@ -109,7 +109,7 @@ static int endOutput(int status) {
 
 /// A question for the planner, the ops that it is about, and the assumptions of
 /// its answer.
-struct Asked {
+struct PlanRequest {
   PlanSubject subject;
   plan::Question question;
   std::vector<std::string> assumptions;
@@ -117,7 +117,8 @@ struct Asked {
 
 /// Makes the question from the module and the settings. Prints an error and
 /// returns none if no plan is possible for them.
-static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
+static std::optional<PlanRequest> makeRequest(ModuleOp module,
+                                              const PlanSettings &settings) {
   FailureOr<PlanSubject> subject =
       subjectOf(module, settings.model, settings.machine, settings.training);
   if (failed(subject))
@@ -132,11 +133,11 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   FailureOr<plan::Machine> machine = planMachineOf(subject->machine);
   if (failed(described) || failed(machine))
     return std::nullopt;
-  Asked asked{*subject,
-              {std::move(*described), std::move(*machine), settings.batch,
-               settings.pins},
-              {}};
-  plan::Machine &used = asked.question.machine;
+  PlanRequest request{*subject,
+                      {std::move(*described), std::move(*machine),
+                       settings.batch, settings.pins},
+                      {}};
+  plan::Machine &used = request.question.machine;
   const int64_t devices = settings.devices.value_or(used.devices);
   if (devices < 1 || devices > used.devices) {
     fail("expected --devices from 1 to the machine's " +
@@ -146,21 +147,21 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   used.devices = static_cast<int32_t>(devices);
   // A fault of the smallest micro-batch, such as a profile of another model, is
   // a fault of all.
-  const plan::Model &model = asked.question.model;
+  const plan::Model &model = request.question.model;
   if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
       !fault.empty()) {
     fail(program::printable(fault));
     return std::nullopt;
   }
-  if (std::string fault = faultOfPins(asked.question); !fault.empty()) {
+  if (std::string fault = faultOfPins(request.question); !fault.empty()) {
     fail(fault);
     return std::nullopt;
   }
-  asked.assumptions = assumptionsOf(*subject, used);
+  request.assumptions = assumptionsOf(*subject, used);
   if (replacesProfile)
-    asked.assumptions.push_back("layers take what --costs-from measured (not "
-                                "used of the machine: profile)");
-  return asked;
+    request.assumptions.push_back("layers take what --costs-from measured (not "
+                                  "used of the machine: profile)");
+  return request;
 }
 
 /// An error message if --pick or --explain names a plan that is not in the
@@ -178,9 +179,9 @@ static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
 }
 
 /// Prints the answer and writes its files.
-static int show(const Asked &asked, const PlannedAnswer &planned,
+static int show(const PlanRequest &request, const PlannedAnswer &planned,
                 const PlanSettings &settings, llvm::raw_ostream &os) {
-  const auto &[subject, question, assumptions] = asked;
+  const auto &[subject, question, assumptions] = request;
   const auto &[space, answer, ranked, ofSchemes, passedOver] = planned;
   for (const std::string &fault : passedOver)
     os << "passed over: " << fault << "\n";
@@ -219,8 +220,8 @@ static int show(const Asked &asked, const PlannedAnswer &planned,
 }
 
 static int run(ModuleOp module, const PlanSettings &settings) {
-  std::optional<Asked> asked = ask(module, settings);
-  if (!asked)
+  std::optional<PlanRequest> request = makeRequest(module, settings);
+  if (!request)
     return 1;
   for (const std::string &path : {settings.output, settings.json, settings.svg})
     if (StringRef read = inputAt(module, path); !read.empty())
@@ -229,11 +230,11 @@ static int run(ModuleOp module, const PlanSettings &settings) {
   const bool isTaken =
       settings.output == "-" || settings.json == "-" || settings.svg == "-";
   llvm::raw_ostream &os = isTaken ? llvm::errs() : llvm::outs();
-  for (const std::string &assumption : asked->assumptions)
+  for (const std::string &assumption : request->assumptions)
     os << "assumed: " << assumption << "\n";
-  PlannedAnswer planned =
-      answerOf(asked->question, asked->subject, plannerSettingsOf(settings));
-  return show(*asked, planned, settings, os);
+  PlannedAnswer planned = answerOf(request->question, request->subject,
+                                   plannerSettingsOf(settings));
+  return show(*request, planned, settings, os);
 }
 
 int main(int argc, char **argv) {

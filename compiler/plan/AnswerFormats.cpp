@@ -48,31 +48,33 @@ const char *nameOf(schedule::AllReducePolicy policy) {
   return "";
 }
 
-std::string tableOf(const Question &question, std::span<const Detail> details,
+std::string tableOf(const Question &question,
+                    std::span<const StepBreakdown> breakdowns,
                     bool isNumbered) {
   Rows rows = {{"", "schedule", "limit", "D", "W", "N", "B", "stages",
                 "recomputed", "all-reduces", "step", rateName(question), "idle",
                 "all-reduce", "update", "peak bytes"}};
-  for (size_t i = 0; i < details.size(); ++i) {
-    const Detail &detail = details[i];
-    const Choice &choice = detail.proposal.choice;
-    const Share *limit = detail.limit();
+  for (size_t i = 0; i < breakdowns.size(); ++i) {
+    const StepBreakdown &breakdown = breakdowns[i];
+    const Choice &choice = breakdown.proposal.choice;
+    const Share *limit = breakdown.largestAvoidableShare();
     rows.push_back(
         {isNumbered ? std::to_string(i + 1) : "",
          scheduleOf(choice) + (choice.split ? " split" : ""),
-         limit
-             ? limit->name + (" " + percent(limit->time / detail.proposal.step))
-             : "",
+         limit ? limit->name +
+                     (" " + percent(limit->time / breakdown.proposal.step))
+               : "",
          std::to_string(choice.workers), std::to_string(choice.width),
          std::to_string(choice.microBatches),
          std::to_string(choice.microBatchSize), std::to_string(choice.stages),
-         detail.recomputed == 0 ? "-" : std::to_string(detail.recomputed),
-         detail.hasSums ? nameOf(detail.proposal.policy) : "-",
-         timeOf(detail.proposal.step),
-         rounded(rateOf(question, detail.proposal.step)),
-         percent(detail.idleShare()), timeOf(detail.timeOf(Part::AllReduce)),
-         timeOf(detail.timeOf(Part::Update)),
-         shortBytes(detail.proposal.peakBytes)});
+         breakdown.recomputed == 0 ? "-" : std::to_string(breakdown.recomputed),
+         breakdown.hasSums ? nameOf(breakdown.proposal.policy) : "-",
+         timeOf(breakdown.proposal.step),
+         rounded(rateOf(question, breakdown.proposal.step)),
+         percent(breakdown.idleShare()),
+         timeOf(breakdown.timeOf(Part::AllReduce)),
+         timeOf(breakdown.timeOf(Part::Update)),
+         shortBytes(breakdown.proposal.peakBytes)});
   }
   return textTable(rows, 3);
 }
@@ -118,7 +120,7 @@ std::string talliesOf(const Question &question, const Space &space,
          linesByReason("not considered", space.refusals);
 }
 
-std::string explain(const Detail &one, const Detail &other) {
+std::string explain(const StepBreakdown &one, const StepBreakdown &other) {
   Rows rows = {{"", "one", "other", "difference"}};
   auto row = [&](const std::string &name, double a, double b) {
     std::string difference = timeOf(std::abs(b - a));

@@ -97,17 +97,18 @@ const std::vector<CutStage> &Evaluator::wholeCut(const Choice &choice,
   return entry->second;
 }
 
-Evaluator::Asked Evaluator::askFor(const Choice &choice,
-                                   const std::vector<Recompute> &recompute,
-                                   int64_t parts) const {
+Evaluator::StagesAndRequest
+Evaluator::requestFor(const Choice &choice,
+                      const std::vector<Recompute> &recompute,
+                      int64_t parts) const {
   const LayerTable &table = tableOf(choice, parts);
-  Asked asked;
-  asked.stages = recompute.empty()
-                     ? wholeCut(choice, parts)
-                     : cutModel(table, choice.stages, recompute, parts);
-  asked.request = requestOf(question, table, choice, asked.stages);
-  asked.request.recompute = recompute;
-  return asked;
+  StagesAndRequest result;
+  result.stages = recompute.empty()
+                      ? wholeCut(choice, parts)
+                      : cutModel(table, choice.stages, recompute, parts);
+  result.request = requestOf(question, table, choice, result.stages);
+  result.request.recompute = recompute;
+  return result;
 }
 
 std::variant<Solution, Impossible>
@@ -117,7 +118,7 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
   if (parts > 1)
     if (std::string wrong = checkParts(question, choice, parts); !wrong.empty())
       return Impossible{wrong};
-  auto [stages, request] = askFor(choice, recompute, parts);
+  auto [stages, request] = requestFor(choice, recompute, parts);
   if (request.tiedBytes > 0 && schedule::stepsOverlap(plan.updates))
     return Impossible{"expected a schedule with a flush for a tied model"};
   if (std::string wrong = checkBoundaries(stages, parts); !wrong.empty())
@@ -133,7 +134,7 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
 Solution Evaluator::solve(const Proposal &proposal) const {
   const Choice &choice = proposal.choice;
   schedule::PlanOrError made = schedule::makePlan(
-      *choice.scheme, askFor(choice, proposal.recompute).request);
+      *choice.scheme, requestFor(choice, proposal.recompute).request);
   auto solved = solve(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
   solution.order = proposal.recompute.empty()
@@ -296,7 +297,7 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
 
 Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
                             int64_t memory, Recomputation allowed) const {
-  schedule::Request request = askFor(choice, {}).request;
+  schedule::Request request = requestFor(choice, {}).request;
   Problem placed =
       problemOf(request, schedule::placePlan(*choice.scheme, request));
   int64_t held = heldBound(placed);

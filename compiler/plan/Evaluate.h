@@ -89,13 +89,13 @@ public:
 
 private:
   /// The stages of a choice and the request for its scheme.
-  struct Asked {
+  struct StagesAndRequest {
     std::vector<CutStage> stages;
     schedule::Request request;
   };
-  Asked askFor(const Choice &choice,
-               const std::vector<schedule::Recompute> &recompute,
-               int64_t parts = 1) const;
+  StagesAndRequest requestFor(const Choice &choice,
+                              const std::vector<schedule::Recompute> &recompute,
+                              int64_t parts = 1) const;
   /// Returns a solution without its order.
   std::variant<Solution, Impossible>
   solve(const Choice &choice, const schedule::Plan &plan,

@@ -50,14 +50,14 @@ static ordered_json recomputeOf(const plan::Proposal &proposal) {
 }
 
 static ordered_json planOf(const plan::Question &question,
-                           const plan::Detail &detail) {
-  const plan::Proposal &proposal = detail.proposal;
+                           const plan::StepBreakdown &breakdown) {
+  const plan::Proposal &proposal = breakdown.proposal;
   const plan::Choice &choice = proposal.choice;
   ordered_json shares = ordered_json::object();
-  for (const plan::Share &share : detail.shares)
+  for (const plan::Share &share : breakdown.shares)
     shares[share.name] = share.time;
   ordered_json limit; // null if only computation takes time
-  if (const plan::Share *share = detail.limit())
+  if (const plan::Share *share = breakdown.largestAvoidableShare())
     limit = {{"share", share->name}, {"of_step", share->time / proposal.step}};
   return {{"name", plan::nameOf(choice)},
           {"schedule", choice.scheme->name},
@@ -73,17 +73,18 @@ static ordered_json planOf(const plan::Question &question,
           {"step", proposal.step},
           {plan::rateName(question), plan::rateOf(question, proposal.step)},
           {"limit", limit},
-          {"idle_of_step", detail.idleShare()},
+          {"idle_of_step", breakdown.idleShare()},
           {"shares", shares},
           {"peak_bytes", proposal.peakBytes},
           {"peak_worker", proposal.peakWorker}};
 }
 
-static ordered_json plansOf(const plan::Question &question,
-                            const std::vector<plan::Detail> &details) {
+static ordered_json
+plansOf(const plan::Question &question,
+        const std::vector<plan::StepBreakdown> &breakdowns) {
   ordered_json plans = ordered_json::array();
-  for (const plan::Detail &detail : details)
-    plans.push_back(planOf(question, detail));
+  for (const plan::StepBreakdown &breakdown : breakdowns)
+    plans.push_back(planOf(question, breakdown));
   return plans;
 }
 

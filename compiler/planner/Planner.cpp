@@ -26,14 +26,14 @@ std::string PlannedAnswer::whyNone() const {
          "copies times micro-batches times their size the mini-batch";
 }
 
-static std::vector<plan::Detail>
+static std::vector<plan::StepBreakdown>
 detailsOf(const plan::Evaluator &evaluator,
           const std::vector<plan::Proposal> &proposals, uint32_t threads) {
-  std::vector<plan::Detail> details(proposals.size());
+  std::vector<plan::StepBreakdown> breakdowns(proposals.size());
   plan::parallelFor(proposals.size(), threads, [&](size_t i) {
-    details[i] = plan::detailOf(evaluator, proposals[i]);
+    breakdowns[i] = plan::breakdownOf(evaluator, proposals[i]);
   });
-  return details;
+  return breakdowns;
 }
 
 namespace {

@@ -14,7 +14,7 @@
 #define CHIMERA_COMPILER_PLANNER_PLANNER_H
 
 #include "compiler/plan/Search.h"
-#include "compiler/plan/Shares.h"
+#include "compiler/plan/StepBreakdown.h"
 #include "compiler/planner/PlanDescription.h"
 
 namespace chimera {
@@ -39,8 +39,8 @@ struct PlannedAnswer {
   /// that compile. If `keepSmall` is set, `simulated` has no plan that is known
   /// not to compile.
   plan::Answer answer;
-  std::vector<plan::Detail> ranked;    ///< at most `shown`, fastest first
-  std::vector<plan::Detail> ofSchemes; ///< the fastest of each scheme
+  std::vector<plan::StepBreakdown> ranked; ///< at most `shown`, fastest first
+  std::vector<plan::StepBreakdown> ofSchemes; ///< the fastest of each scheme
   /// Choices that do not fit, with reasons.
   std::vector<std::string> passedOver;
 

@@ -1,12 +1,12 @@
-//===- Shares.h - The shares of a step's time -------------------*- C++ -*-===//
+//===- StepBreakdown.h - The shares of a step's time ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_PLAN_SHARES_H
-#define CHIMERA_COMPILER_PLAN_SHARES_H
+#ifndef CHIMERA_COMPILER_PLAN_STEPBREAKDOWN_H
+#define CHIMERA_COMPILER_PLAN_STEPBREAKDOWN_H
 
 #include "compiler/plan/Evaluate.h"
 
@@ -35,7 +35,7 @@ struct Share {
 };
 
 /// A proposal with a breakdown of its step time.
-struct Detail {
+struct StepBreakdown {
   Proposal proposal;
   std::vector<Share> shares; ///< one for each part; their sum is the step
   int32_t recomputed;        ///< number of stages that are recomputed
@@ -47,15 +47,15 @@ struct Detail {
   }
   /// The longest share other than computation: another plan might avoid it.
   /// Null if no other part takes time.
-  const Share *limit() const;
+  const Share *largestAvoidableShare() const;
   /// Idle time as a share of the step: imbalance, bubble and messages.
   double idleShare() const;
 };
 
 /// The breakdown of a proposal's step time. Requires that the evaluator made
 /// `proposal`.
-Detail detailOf(const Evaluator &evaluator, const Proposal &proposal);
+StepBreakdown breakdownOf(const Evaluator &evaluator, const Proposal &proposal);
 
 } // namespace chimera::plan
 
-#endif // CHIMERA_COMPILER_PLAN_SHARES_H
+#endif // CHIMERA_COMPILER_PLAN_STEPBREAKDOWN_H

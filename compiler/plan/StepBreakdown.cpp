@@ -1,11 +1,11 @@
-//===- Shares.cpp - The shares of a step's time ---------------------------===//
+//===- StepBreakdown.cpp - The shares of a step's time --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/plan/Shares.h"
+#include "compiler/plan/StepBreakdown.h"
 
 #include "compiler/schedule/SharedCores.h"
 
@@ -46,19 +46,20 @@ Busy busyOf(const schedule::Problem &problem, const schedule::Schedule &order) {
 
 } // namespace
 
-const Share *Detail::limit() const {
+const Share *StepBreakdown::largestAvoidableShare() const {
   auto most = std::ranges::max_element(shares.begin() + 1, shares.end(), {},
                                        &Share::time);
   return most->time > 0 ? &*most : nullptr;
 }
 
-double Detail::idleShare() const {
+double StepBreakdown::idleShare() const {
   return (timeOf(Part::Imbalance) + timeOf(Part::Bubble) +
           timeOf(Part::Messages)) /
          proposal.step;
 }
 
-Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
+StepBreakdown breakdownOf(const Evaluator &evaluator,
+                          const Proposal &proposal) {
   Solution solution = evaluator.solve(proposal);
   const schedule::Problem &problem = solution.problem;
   Busy busy = busyOf(problem, solution.order);
@@ -77,9 +78,9 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
   // The mean of some dozens of steps may be slightly less than the time of the
   // busiest worker.
   double most = std::min(busy.most, alone);
-  Detail detail;
-  detail.proposal = proposal;
-  detail.shares = {
+  StepBreakdown breakdown;
+  breakdown.proposal = proposal;
+  breakdown.shares = {
       {Part::Compute, "compute",
        "the time of forwards and backwards, as a mean over the workers",
        mean - again},
@@ -108,9 +109,9 @@ Detail detailOf(const Evaluator &evaluator, const Proposal &proposal) {
       {Part::Update, "update",
        "the time by which a step grows because the optimizer updates weights",
        time.update}};
-  detail.recomputed = static_cast<int32_t>(busy.recomputed.size());
-  detail.hasSums = schedule::hasAllReduces(problem);
-  return detail;
+  breakdown.recomputed = static_cast<int32_t>(busy.recomputed.size());
+  breakdown.hasSums = schedule::hasAllReduces(problem);
+  return breakdown;
 }
 
 } // namespace chimera::plan
