@@ -34,8 +34,8 @@ static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
          layer.getBoundary()});
   }
   // Nothing is sent after the last layer, but a stage's boundary must not be 0.
-  int64_t &behind = all.back().boundaryBytes;
-  behind = std::max<int64_t>(behind, 1);
+  int64_t &lastBoundary = all.back().boundaryBytes;
+  lastBoundary = std::max<int64_t>(lastBoundary, 1);
   return all;
 }
 

@@ -43,10 +43,10 @@ void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
   for (size_t i = 0; i < layers.size(); ++i)
     all += weightOf(i);
   for (size_t i = 0; i < layers.size(); ++i) {
-    Wide behind = before + weightOf(i);
+    Wide after = before + weightOf(i);
     layers[i].*part =
-        static_cast<int64_t>(time * behind / all - time * before / all);
-    before = behind;
+        static_cast<int64_t>(time * after / all - time * before / all);
+    before = after;
   }
 }
 

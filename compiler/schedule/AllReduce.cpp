@@ -15,14 +15,13 @@
 
 namespace chimera::schedule {
 
-std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
-                                             const Timing &timing) {
+std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
+                                            const Timing &timing) {
   std::vector<std::vector<int64_t>> idle;
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
-    std::vector<int64_t> &behind =
-        idle.emplace_back(schedule.workers[w].size());
-    for (size_t i = behind.size(); i-- > 1;)
-      behind[i - 1] = behind[i] + timing.starts[w][i] - timing.ends[w][i - 1];
+    std::vector<int64_t> &after = idle.emplace_back(schedule.workers[w].size());
+    for (size_t i = after.size(); i-- > 1;)
+      after[i - 1] = after[i] + timing.starts[w][i] - timing.ends[w][i - 1];
   }
   return idle;
 }
@@ -56,7 +55,7 @@ static bool sharesSum(const Problem &problem, int32_t stage) {
 std::vector<StageReduce> stageReduces(const Problem &problem,
                                       const Schedule &schedule,
                                       const Timing &timing) {
-  std::vector<std::vector<int64_t>> idle = idleBehind(schedule, timing);
+  std::vector<std::vector<int64_t>> idle = idleAfter(schedule, timing);
   auto stages = static_cast<int32_t>(problem.stages.size());
   auto isTied = [&](int32_t stage) {
     return problem.tiedBytes > 0 && (stage == 0 || stage + 1 == stages);

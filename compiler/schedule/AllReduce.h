@@ -36,8 +36,8 @@ inline constexpr NamedPolicy kPolicies[] = {
 /// and the start of the worker's last action. In the shape of
 /// Schedule::workers. Requires that `timing` is a complete timing of
 /// `schedule`.
-std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
-                                             const Timing &timing);
+std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
+                                            const Timing &timing);
 
 /// True if some gradient is summed over several workers or copies.
 bool hasAllReduces(const Problem &problem);

@@ -121,7 +121,7 @@ public:
   /// The time without alpha of all messages between stage `s` and the next
   /// stage, which is on another worker: of forwards, and of backwards.
   std::pair<int64_t, int64_t> messages(int32_t s) const {
-    int64_t alpha = linkBehind(s).alpha;
+    int64_t alpha = linkAfter(s).alpha;
     return {(transfer(kFlight, s, whole()) - alpha) * count,
             (allParts(kFlight, s) - alpha * pipeline.backwardParts) * batches *
                 count};
@@ -156,7 +156,7 @@ private:
   /// Indices into Link::times.
   static constexpr size_t kFlight = 0, kSend = 1, kReceive = 2;
 
-  const Link &linkBehind(int32_t s) const {
+  const Link &linkAfter(int32_t s) const {
     return problem.linkBetween(pipeline.workers[s], pipeline.workers[s + 1]);
   }
   /// One of the times of the message of `action` between stage `s` and the
@@ -165,7 +165,7 @@ private:
     return s < 0 || s + 1 == stages ||
                    pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
-               : problem.transfer(linkBehind(s).times()[of], s, action);
+               : problem.transfer(linkAfter(s).times()[of], s, action);
   }
   /// The same for all parts of the gradient of a micro-batch.
   int64_t allParts(size_t of, int32_t s) const {

@@ -88,7 +88,7 @@ class Device {
 public:
   Device(const Problem &problem, const Schedule &schedule, const Timing &timing)
       : problem(problem), schedule(schedule), timing(timing), ids(problem),
-        behind(updatesBehind(problem, schedule)), transferOf(ids.count(), -1),
+        updates(updatesAfter(problem, schedule)), transferOf(ids.count(), -1),
         workers(schedule.workers.size()) {}
 
   int64_t run() {
@@ -183,10 +183,10 @@ private:
                                 at(schedule.workers, ref));
   }
   int64_t updateTime(ActionRef ref) const {
-    if (behind.empty())
+    if (updates.empty())
       return 0;
     return sharesCores() ? at(timing.updateEnds, ref) - at(timing.sendEnds, ref)
-                         : at(behind, ref).time();
+                         : at(updates, ref).time();
   }
 
   void act(ActionRef ref) {
@@ -251,7 +251,7 @@ private:
   const Timing &timing;
   ActionIds ids;
   /// The updates after each action; empty if there are none.
-  std::vector<std::vector<UpdateBehind>> behind;
+  std::vector<std::vector<UpdateAfter>> updates;
   Events events;
   std::vector<int32_t> transferOf; ///< by the id of the action
   std::vector<Transfer> transfers;

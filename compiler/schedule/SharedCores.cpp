@@ -46,7 +46,7 @@ public:
         rules(problem), idsOfStep(rules.numbering().count()),
         sent(idsOfStep * steps, kNever), workers(schedule.workers.size()),
         stepEnds(steps, std::vector<int64_t>(workers.size())),
-        behind(updatesBehind(problem, schedule)),
+        updates(updatesAfter(problem, schedule)),
         devices(problem.node->devices), sumsBlock(problem.blockingAllReduces) {
     for (const CoreGroup &group : coreGroups(problem))
       clocks.emplace_back(group.cores);
@@ -249,13 +249,13 @@ private:
            now +
                (isBeforeSyncAndUpdate(w) ? static_cast<double>(rule.send) : 0));
       worker.phase = Phase::Reduce;
-      if (behind.empty() || behind[w][worker.next].wait == 0)
+      if (updates.empty() || updates[w][worker.next].wait == 0)
         return 0;
-      wake(w, now + static_cast<double>(behind[w][worker.next].wait));
+      wake(w, now + static_cast<double>(updates[w][worker.next].wait));
       return std::nullopt;
     case Phase::Reduce:
       worker.phase = Phase::Update;
-      return behind.empty() ? 0 : behind[w][worker.next].update;
+      return updates.empty() ? 0 : updates[w][worker.next].update;
     case Phase::Update:
       note(timing.updateEnds, w, now);
       if (worker.step == 0)
@@ -427,7 +427,7 @@ private:
   /// For each worker and all-reduce, the worker's next all-reduce, or -1.
   std::vector<std::vector<int32_t>> followers;
   /// The update after each action; empty if there are none.
-  std::vector<std::vector<UpdateBehind>> behind;
+  std::vector<std::vector<UpdateAfter>> updates;
   int32_t devices; ///< of a node
   bool sumsBlock;  ///< Problem::blockingAllReduces
   std::vector<SharedClock> clocks;

@@ -40,7 +40,7 @@ public:
   Simulation(const Problem &problem, const Schedule &schedule,
              const MessageNumbers *numbers = nullptr)
       : problem(problem), schedule(schedule), numbers(numbers), rules(problem),
-        behind(updatesBehind(problem, schedule)) {
+        updates(updatesAfter(problem, schedule)) {
     if (numbers)
       received.resize(numbers->windows.size());
   }
@@ -180,7 +180,7 @@ private:
       if (numbers && rule.isAwaited)
         received[numbers->channel[other]].push_back(start);
       ends[worker.next] = worker.end = start + rule.cost;
-      worker.free = worker.end + rule.send + behindOf(w, worker.next);
+      worker.free = worker.end + rule.send + updateTimeAfter(w, worker.next);
       worker.busy += rule.cost;
       worker.occupied += rule.receive + worker.free - worker.end;
       for (int32_t m = 0; m < action.microBatches; ++m)
@@ -190,8 +190,8 @@ private:
     }
   }
 
-  int64_t behindOf(int32_t worker, size_t index) const {
-    return behind.empty() ? 0 : behind[worker][index].time();
+  int64_t updateTimeAfter(int32_t worker, size_t index) const {
+    return updates.empty() ? 0 : updates[worker][index].time();
   }
 
   /// The action that determined the start of the action at `ref`: the one that
@@ -207,7 +207,7 @@ private:
     if (ref.index > 0) {
       const ActionRule &previous = rules.of(order[ref.index - 1]);
       if (starts[ref.index - 1] + previous.cost + previous.send +
-              behindOf(ref.worker, ref.index - 1) ==
+              updateTimeAfter(ref.worker, ref.index - 1) ==
           start)
         return {ref.worker, ref.index - 1};
     }
@@ -243,7 +243,7 @@ private:
   std::vector<int64_t> done;
   std::vector<Worker> workers;
   /// The update after each action; empty if there are none.
-  std::vector<std::vector<UpdateBehind>> behind;
+  std::vector<std::vector<UpdateAfter>> updates;
   std::vector<int32_t> ready;
 };
 

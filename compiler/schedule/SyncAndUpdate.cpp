@@ -140,8 +140,8 @@ SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
                                    const Schedule &schedule,
                                    const Timing &timing) {
   SyncAndUpdate syncAndUpdate;
-  const std::vector<std::vector<UpdateBehind>> behind =
-      updatesBehind(problem, schedule);
+  const std::vector<std::vector<UpdateAfter>> updates =
+      updatesAfter(problem, schedule);
   Occupations occupations = occupationsOf(problem, schedule, timing);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
@@ -154,13 +154,13 @@ SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
         free[occupation.index] = occupation.end;
     int64_t &end =
         syncAndUpdate.ends.emplace_back(syncAndUpdate.computed.back());
-    for (size_t i = 0; i < actions.size() && !behind.empty(); ++i) {
+    for (size_t i = 0; i < actions.size() && !updates.empty(); ++i) {
       const Action &action = actions[i];
       SyncAndUpdate::Work work;
       work.stage = action.stage;
       work.begin = free[i];
-      work.end = free[i] + behind[w][i].wait;
-      end = work.end + behind[w][i].update;
+      work.end = free[i] + updates[w][i].wait;
+      end = work.end + updates[w][i].update;
       if (work.end > work.begin)
         works.push_back(work);
       work.begin = work.end;

@@ -103,7 +103,7 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
   std::vector<Difference> all;
   for (size_t w = 0; w < predicted.timing.ends.size(); ++w)
     for (size_t i = 0;
-         i < predicted.timing.ends[w].size() + (kind.isAlsoBehind ? 1 : 0);
+         i < predicted.timing.ends[w].size() + (kind.includesEndOfStep ? 1 : 0);
          ++i) {
       ActionRef ref{static_cast<int32_t>(w), static_cast<int32_t>(i)};
       Difference difference{ref, kind.time(predicted, ref),

@@ -28,7 +28,7 @@ struct DifferenceKind {
   int64_t (*time)(const ClockedStep &step, ActionRef ref);
   /// True if the time after a worker's last action counts too (all-reduces and
   /// updates).
-  bool isAlsoBehind;
+  bool includesEndOfStep;
   /// True if the ratio of two such times has a meaning.
   bool hasRatio;
   /// The difference as text, without its times: "F3 of stage 1 on P1", "P0

@@ -43,9 +43,9 @@ std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
   double last = plot / each, tick = pixels / each;
   auto nameOf = [&](double time) {
     char digits[32];
-    auto [behind, error] = std::to_chars(digits, digits + sizeof digits, time,
-                                         std::chars_format::general, 10);
-    return std::string(digits, behind);
+    auto [textEnd, error] = std::to_chars(digits, digits + sizeof digits, time,
+                                          std::chars_format::general, 10);
+    return std::string(digits, textEnd);
   };
   auto marksOf = [&](double step) {
     return static_cast<int64_t>(last / step * (1 + 1e-9));
