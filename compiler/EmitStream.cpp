@@ -7,7 +7,7 @@
 
 #include "compiler/EmitStream.h"
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Buffers.h"
 #include "passes/Described.h"
 
@@ -76,8 +76,9 @@ public:
   void enter(Block &section) {
     versions.clear();
     newest.clear();
-    SmallVector<HandedOn> replicas = *handedOnBy(section.getArgumentTypes());
-    for (const HandedOn &replica : replicas) {
+    SmallVector<LoopCarried> replicas =
+        *loopCarriedOf(section.getArgumentTypes());
+    for (const LoopCarried &replica : replicas) {
       for (unsigned k = 0; k < replica.versions; ++k)
         versions[section.getArgument(replica.first + k)] = {
             static_cast<uint32_t>(newest.size()), k};

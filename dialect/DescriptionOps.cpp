@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/DescriptionInterface.h"
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "dialect/Quantity.h"
 
 #include "mlir/IR/Builders.h"
@@ -300,7 +300,7 @@ LogicalResult PipelineOp::verifyRegions() {
       if (isa<StepOp>(section))
         step = section;
     }
-  return step ? verifyHandedOn(step, blocks) : success();
+  return step ? verifyLoopCarried(step, blocks) : success();
 }
 
 LogicalResult StageOp::verify() {

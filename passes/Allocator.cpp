@@ -7,7 +7,7 @@
 
 #include "passes/Allocator.h"
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Buffers.h"
 #include "passes/Heap.h"
 #include "passes/Prefetch.h"
@@ -137,24 +137,24 @@ private:
   /// own. The prologue's arguments have the buffers of the step's newest
   /// weights and optimizer state.
   void placeArguments() {
-    SmallVector<int32_t> arguments, handedOn;
+    SmallVector<int32_t> arguments, loopCarried;
     for (Type type : sections.front()->getArgumentTypes())
       arguments.push_back(add(type, heapFor(type).append(bytesOf(type))));
     worker.setArguments(arguments);
     if (!overlaps)
       return;
-    SmallVector<HandedOn> replicas =
-        *handedOnBy(sections[1]->getArgumentTypes());
+    SmallVector<LoopCarried> replicas =
+        *loopCarriedOf(sections[1]->getArgumentTypes());
     for (auto [r, replica] : llvm::enumerate(replicas))
       for (unsigned k = replica.first; k < replica.end(); ++k) {
         Type type = sections[1]->getArgument(k).getType();
-        handedOn.push_back(
+        loopCarried.push_back(
             k == replica.newestWeights() ? arguments[2 * r]
             : k == replica.state()
                 ? arguments[2 * r + 1]
                 : add(type, heapFor(type).append(bytesOf(type))));
       }
-    worker.setHandedOn(handedOn);
+    worker.setHandedOn(loopCarried);
     for (auto [index, buffer] : llvm::enumerate(buffers)) {
       buffer.dedicated = true;
       pool.push_back(static_cast<int32_t>(index));
@@ -198,10 +198,10 @@ private:
     };
     int32_t chosen = -1;
     if (std::optional<unsigned> index = yieldedAs(value)) {
-      int32_t home =
+      int32_t expected =
           (*yieldedTo(worker, *instructions[made]->getBlock()))[*index];
-      if (isFree(home))
-        chosen = home;
+      if (isFree(expected))
+        chosen = expected;
     }
     if (chosen < 0) {
       auto found = llvm::find_if(pool, isFree);

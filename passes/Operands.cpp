@@ -150,14 +150,14 @@ private:
 
   /// True if values of the role, or values made from them, may be loop-carried.
   /// verifySections then checks them.
-  static bool isHandedOn(Role role) {
+  static bool isLoopCarried(Role role) {
     return role == Role::Activation || role == Role::Stash ||
            role == Role::WeightStash || role == Role::Weights ||
            role == Role::State;
   }
 
   void expect(Operation *op, Value value, const Label &expected) {
-    if (overlaps && isHandedOn(expected.role))
+    if (overlaps && isLoopCarried(expected.role))
       return;
     Label got = labelOfValue(value);
     if (got != expected && ++found <= kMost)
@@ -299,12 +299,12 @@ private:
     if (overlaps)
       return;
     for (auto [i, value] : llvm::enumerate(yield.getValues()))
-      expect(yield, value, handedOn(i, Role::NewWeights, Role::NewState));
+      expect(yield, value, loopCarried(i, Role::NewWeights, Role::NewState));
   }
 
   /// The label of value `i` of the values that a step with a flush yields or
   /// takes.
-  Label handedOn(uint32_t i, Role weights, Role state) const {
+  Label loopCarried(uint32_t i, Role weights, Role state) const {
     return {i % 2 == 0 ? weights : state, i / 2 / stages, i / 2 % stages};
   }
 
@@ -314,8 +314,8 @@ private:
       auto argument = cast<BlockArgument>(value);
       return overlaps || argument.getOwner() != section
                  ? Label()
-                 : handedOn(argument.getArgNumber(), Role::Weights,
-                            Role::State);
+                 : loopCarried(argument.getArgNumber(), Role::Weights,
+                               Role::State);
     }
     unsigned index = result.getResultNumber();
     return llvm::TypeSwitch<Operation *, Label>(result.getOwner())

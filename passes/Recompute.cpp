@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Described.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
@@ -68,7 +68,7 @@ public:
     }
     if (stepsOverlap(sections))
       for (SectionOp section : sections)
-        handOnInputs(section.getBody().front());
+        carryInputs(section.getBody().front());
     for (auto [w, stream] : llvm::enumerate(streams))
       for (ActionOp &action : stream) {
         action.setSlot(std::nullopt);
@@ -173,10 +173,10 @@ private:
   /// their forwards. On stage 0 nothing replaces them, because it loads its
   /// tokens again. Requires that verifySections succeeds, so that every stash
   /// that a section yields is the result of a forward.
-  void handOnInputs(Block &block) {
+  void carryInputs(Block &block) {
     Operation *yield = block.getTerminator();
-    SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
-    SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
+    SmallVector<LoopCarried> taken = *loopCarriedOf(block.getArgumentTypes());
+    SmallVector<LoopCarried> left = *loopCarriedOf(yield->getOperandTypes());
     llvm::BitVector loaded(block.getNumArguments());
     SmallVector<Value> yielded;
     for (auto [stage, from, to] : llvm::enumerate(taken, left)) {

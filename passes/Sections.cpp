@@ -8,7 +8,7 @@
 #include "passes/Sections.h"
 
 #include "compiler/schedule/Steps.h"
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Described.h"
 
 using namespace mlir;
@@ -50,8 +50,8 @@ public:
 
   LogicalResult run() {
     Operation *yield = block.getTerminator();
-    SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
-    SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
+    SmallVector<LoopCarried> taken = *loopCarriedOf(block.getArgumentTypes());
+    SmallVector<LoopCarried> left = *loopCarriedOf(yield->getOperandTypes());
     if (taken.size() != stages.size() || left.size() != stages.size())
       return report(block.getParentOp(), "expected what ")
              << stages.size() << " replicas hand on, got that of "
@@ -73,7 +73,7 @@ public:
 private:
   struct Replica {
     bool isHeld = false;
-    HandedOn taken, left;
+    LoopCarried taken, left;
     SmallVector<Value> weights; ///< versions, oldest first
     Value state;
     int32_t updates = 0;
@@ -96,7 +96,7 @@ private:
   LogicalResult take(int32_t s) {
     bool first = section == SectionKind::Prologue;
     Replica &replica = replicas[s];
-    const HandedOn &from = first ? replica.left : replica.taken;
+    const LoopCarried &from = first ? replica.left : replica.taken;
     int32_t kept = schedule::weightVersions(problem, s);
     int32_t stashes = isRecomputed(s) ? 0 : ahead(s);
     int32_t activations = s > 0 ? ahead(s) - stashes + 1 : 0;
@@ -250,7 +250,7 @@ private:
     bool first = section == SectionKind::Prologue;
     bool last = section == SectionKind::Epilogue;
     const Replica &replica = replicas[s];
-    const HandedOn &left = replica.left;
+    const LoopCarried &left = replica.left;
     bool each = problem.updates == schedule::Updates::EachMicroBatch;
     int32_t updates = first ? 0 : each ? microBatches : 1;
     if (replica.updates != updates)

@@ -61,14 +61,14 @@ private:
   }
 
   void visitOperand(Operation &op, Value operand, uint32_t worker) {
-    std::optional<uint32_t> home;
+    std::optional<uint32_t> owner;
     if (auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp()))
-      home = producer.getWorker();
+      owner = producer.getWorker();
     else if (auto argument = dyn_cast<BlockArgument>(operand))
-      home = takenOn[argument.getArgNumber()];
-    if (home && home != worker)
+      owner = takenOn[argument.getArgNumber()];
+    if (owner && owner != worker)
       report(&op, "expected values of worker ")
-          << worker << ", got one of worker " << *home;
+          << worker << ", got one of worker " << *owner;
   }
 
   Block &section;
@@ -90,9 +90,10 @@ LogicalResult verifySharing(PipelineOp pipeline, bool isSplit) {
   LogicalResult result = success();
   for (SectionOp section : *sections) {
     Block &block = section.getBody().front();
-    SmallVector<uint32_t> takenOn = homesOf(block.getArgumentTypes(), *layout);
+    SmallVector<uint32_t> takenOn =
+        ownerWorkers(block.getArgumentTypes(), *layout);
     SmallVector<uint32_t> leftOn =
-        homesOf(block.back().getOperandTypes(), *layout);
+        ownerWorkers(block.back().getOperandTypes(), *layout);
     if (failed(SharingVerifier(block, takenOn, leftOn, isSplit).run()))
       result = failure();
   }

@@ -106,14 +106,14 @@ private:
       std::optional<int32_t> buffer = bufferOf(worker, value);
       if (!targets || !isKnown(buffer) || !isKnown((*targets)[index]))
         continue;
-      int32_t home = (*targets)[index];
+      int32_t target = (*targets)[index];
       if (!yielded.insert(*buffer).second)
         report(yield, "expected value ")
             << index << " in a buffer of its own, got buffer " << *buffer;
-      else if (*buffer != home && !(mayMove(*buffer) && mayMove(home) &&
-                                    types[*buffer] == types[home]))
+      else if (*buffer != target && !(mayMove(*buffer) && mayMove(target) &&
+                                      types[*buffer] == types[target]))
         report(yield, "expected value ")
-            << index << " in buffer " << home << " of its argument";
+            << index << " in buffer " << target << " of its argument";
     }
   }
 

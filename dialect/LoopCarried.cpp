@@ -1,22 +1,22 @@
-//===- HandedOn.cpp - Loop-carried values of sections ---------------------===//
+//===- LoopCarried.cpp - Loop-carried values of sections ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 
 using namespace mlir;
 
 namespace chimera {
 
-std::optional<SmallVector<HandedOn>> handedOnBy(TypeRange types) {
-  SmallVector<HandedOn> replicas;
+std::optional<SmallVector<LoopCarried>> loopCarriedOf(TypeRange types) {
+  SmallVector<LoopCarried> replicas;
   unsigned at = 0;
   unsigned end = types.size();
   while (at < end) {
-    HandedOn replica{at};
+    LoopCarried replica{at};
     while (at < end && isa<WeightsType>(types[at]))
       ++at, ++replica.versions;
     if (replica.versions == 0 || at == end ||
@@ -35,8 +35,8 @@ std::optional<SmallVector<HandedOn>> handedOnBy(TypeRange types) {
 /// True if the loop-carried values are only the weights and the optimizer state
 /// of each replica.
 static bool isPlain(TypeRange types) {
-  std::optional<SmallVector<HandedOn>> replicas = handedOnBy(types);
-  return replicas && llvm::all_of(*replicas, [](const HandedOn &replica) {
+  std::optional<SmallVector<LoopCarried>> replicas = loopCarriedOf(types);
+  return replicas && llvm::all_of(*replicas, [](const LoopCarried &replica) {
            return replica.end() - replica.first == 2;
          });
 }
@@ -50,19 +50,19 @@ LogicalResult verifySection(Operation *op, Block &block, SectionKind section) {
   constexpr const char *kAny =
       "each replica's weights, optimizer state and what is in flight";
   bool plain = section == SectionKind::Prologue;
-  if (plain ? !isPlain(taken) : !handedOnBy(taken))
+  if (plain ? !isPlain(taken) : !loopCarriedOf(taken))
     return op->emitOpError("expected ")
            << (plain ? kPairs : kAny) << " as arguments, got " << taken;
   if (section == SectionKind::Step && taken != yielded)
     return op->emitOpError("expected the yielded types to be the arguments'");
   plain = section == SectionKind::Epilogue;
-  if (plain ? !isPlain(yielded) : !handedOnBy(yielded))
+  if (plain ? !isPlain(yielded) : !loopCarriedOf(yielded))
     return op->emitOpError("expected it to yield ")
            << (plain ? kPairs : kAny) << ", got " << yielded;
   return success();
 }
 
-LogicalResult verifyHandedOn(Operation *op, ArrayRef<Block *> sections) {
+LogicalResult verifyLoopCarried(Operation *op, ArrayRef<Block *> sections) {
   if (sections.size() == 1) {
     if (isPlain(sections[0]->getArgumentTypes()))
       return success();

@@ -1,4 +1,4 @@
-//===- HandedOn.h - Loop-carried values of sections -------------*- C++ -*-===//
+//===- LoopCarried.h - Loop-carried values of sections ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_DIALECT_HANDEDON_H
-#define CHIMERA_DIALECT_HANDEDON_H
+#ifndef CHIMERA_DIALECT_LOOPCARRIED_H
+#define CHIMERA_DIALECT_LOOPCARRIED_H
 
 #include "dialect/Chimera.h"
 
@@ -27,7 +27,7 @@ namespace chimera {
 /// - `activations` activations. The last is the one that the previous stage has
 ///   sent. If the stage is recomputed, the input activations of the forwards in
 ///   flight, oldest first, replace the stashes and precede it.
-struct HandedOn {
+struct LoopCarried {
   unsigned first = 0;
   unsigned versions = 0;
   unsigned stashes = 0;
@@ -42,7 +42,8 @@ struct HandedOn {
 
 /// The replicas whose loop-carried values have `types`, one replica after
 /// another. None if `types` are not such a list.
-std::optional<llvm::SmallVector<HandedOn>> handedOnBy(mlir::TypeRange types);
+std::optional<llvm::SmallVector<LoopCarried>>
+loopCarriedOf(mlir::TypeRange types);
 
 enum class SectionKind { Prologue, Step, Epilogue };
 
@@ -60,9 +61,9 @@ mlir::LogicalResult verifySection(mlir::Operation *op, mlir::Block &block,
 /// with a diagnostic on `op`, if a section does not take the types that the
 /// previous one yields, or if a step alone takes anything but weights and
 /// optimizer state. Requires that verifySection succeeds for each section.
-mlir::LogicalResult verifyHandedOn(mlir::Operation *op,
-                                   llvm::ArrayRef<mlir::Block *> sections);
+mlir::LogicalResult verifyLoopCarried(mlir::Operation *op,
+                                      llvm::ArrayRef<mlir::Block *> sections);
 
 } // namespace chimera
 
-#endif // CHIMERA_DIALECT_HANDEDON_H
+#endif // CHIMERA_DIALECT_LOOPCARRIED_H
