@@ -361,11 +361,11 @@ void OrderOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
-Location OrderOp::placeOf(size_t at) {
-  auto place = dyn_cast<FileLineColLoc>(Location(getLoc()));
-  if (!place)
+Location OrderOp::locationOf(size_t at) {
+  auto start = dyn_cast<FileLineColLoc>(Location(getLoc()));
+  if (!start)
     return getLoc();
   // The location is that of the opening quote.
-  return FileLineColLoc::get(place.getFilename(), place.getLine(),
-                             place.getColumn() + 1 + at);
+  return FileLineColLoc::get(start.getFilename(), start.getLine(),
+                             start.getColumn() + 1 + at);
 }

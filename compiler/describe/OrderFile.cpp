@@ -295,7 +295,7 @@ private:
     const Line &line = lines[worker];
     std::string text = "  chimera.order " + std::to_string(worker) + " \"" +
                        std::string(line.text);
-    // OrderOp::placeOf adds one for the quote.
+    // OrderOp::locationOf adds one for the quote.
     text += "\" loc(\"" + escaped(path) + "\":" + std::to_string(line.number) +
             ":" + std::to_string(line.column - 1) + ")\n";
     return text;

@@ -95,10 +95,10 @@ ActionRule ActionRules::make(const Action &action) const {
 /// The worker of the stage that is `step` after the stage of `action`, or -1 if
 /// there is no such stage.
 int32_t ActionRules::beside(const Action &action, int32_t step) const {
-  const std::vector<int32_t> &place =
+  const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
   int32_t stage = action.stage + step;
-  return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
+  return stage < 0 || stage >= std::ssize(placement) ? -1 : placement[stage];
 }
 
 /// The times in flight, of the send and of the receive of a message between the
@@ -126,7 +126,7 @@ void ActionRules::await(ActionRule &rule, const Action &action, int64_t here,
   rule.from = beside(action, step);
   if (rule.from < 0)
     return;
-  rule.other = ids.onward(here, step) - rule.first;
+  rule.other = ids.atLaterStage(here, step) - rule.first;
   auto [flight, send, receive] = times(action, step);
   rule.flight = flight;
   rule.delay = send + flight;

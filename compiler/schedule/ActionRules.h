@@ -42,7 +42,7 @@ public:
     return rules[indexOf(action)];
   }
   int64_t idOf(const Action &action, const ActionRule &rule) const {
-    return ids.later(rule.first, action.microBatch);
+    return ids.atLaterMicroBatch(rule.first, action.microBatch);
   }
   const ActionIds &numbering() const { return ids; }
 

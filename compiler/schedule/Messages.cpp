@@ -21,12 +21,12 @@ static bool isGradient(Kind kind) {
 static std::optional<Message> between(const Problem &problem,
                                       const Action &action, int64_t maker,
                                       int32_t other) {
-  const std::vector<int32_t> &place =
+  const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
-  if (other < 0 || other >= std::ssize(place) ||
-      place[other] == place[action.stage])
+  if (other < 0 || other >= std::ssize(placement) ||
+      placement[other] == placement[action.stage])
     return std::nullopt;
-  return Message{maker, std::min(other, action.stage), place[other]};
+  return Message{maker, std::min(other, action.stage), placement[other]};
 }
 
 std::optional<Message> sentBy(const Problem &problem, const ActionIds &ids,
@@ -45,13 +45,13 @@ std::optional<Message> awaitedBy(const Problem &problem, const ActionIds &ids,
   if (action.kind == Kind::Forward) {
     message = between(problem, action, ids.idOf(action), action.stage - 1);
     if (message)
-      message->maker = ids.onward(message->maker, -1);
+      message->maker = ids.atLaterStage(message->maker, -1);
   } else if (fused ? action.kind == Kind::Recompute : isGradient(action.kind)) {
     int64_t own = ids.at(ActionIds::kBackward, action.stage, action.microBatch,
                          action.part);
     message = between(problem, action, own, action.stage + 1);
     if (message)
-      message->maker = ids.onward(message->maker, 1);
+      message->maker = ids.atLaterStage(message->maker, 1);
   }
   return message;
 }

@@ -94,13 +94,13 @@ ActionIds::ActionIds(const Problem &problem)
   eachPart = (isSplit ? 2 : 1) + any;
   width = 1 + parts * eachPart;
   row = microBatches * width;
-  places[static_cast<int>(Kind::Forward)] = kForward;
-  places[static_cast<int>(Kind::Backward)] =
+  kindIndices[static_cast<int>(Kind::Forward)] = kForward;
+  kindIndices[static_cast<int>(Kind::Backward)] =
       isSplit && !isMixed ? -1 : kBackward;
-  places[static_cast<int>(Kind::InputGradient)] = isSplit ? kBackward : -1;
-  places[static_cast<int>(Kind::WeightGradient)] =
+  kindIndices[static_cast<int>(Kind::InputGradient)] = isSplit ? kBackward : -1;
+  kindIndices[static_cast<int>(Kind::WeightGradient)] =
       isSplit ? kWeightGradient : -1;
-  places[static_cast<int>(Kind::Recompute)] = any ? kRecompute : -1;
+  kindIndices[static_cast<int>(Kind::Recompute)] = any ? kRecompute : -1;
   offsets[kForward] = 0;
   offsets[kBackward] = 1;
   offsets[kWeightGradient] = 2;

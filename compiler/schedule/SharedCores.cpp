@@ -320,7 +320,7 @@ private:
   void send(const ActionRule &rule, int64_t id, int32_t microBatches,
             double at) {
     for (int32_t m = 0; m < microBatches; ++m)
-      sent[rules.numbering().later(id, m)] = at;
+      sent[rules.numbering().atLaterMicroBatch(id, m)] = at;
     if (rule.to >= 0 && workers[rule.to].waitsFor == id) {
       workers[rule.to].waitsFor = -1;
       wake(rule.to, at);

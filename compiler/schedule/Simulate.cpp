@@ -184,7 +184,7 @@ private:
       worker.busy += rule.cost;
       worker.occupied += rule.receive + worker.free - worker.end;
       for (int32_t m = 0; m < action.microBatches; ++m)
-        done[rules.numbering().later(id, m)] = worker.end;
+        done[rules.numbering().atLaterMicroBatch(id, m)] = worker.end;
       if (rule.to >= 0 && workers[rule.to].waitsFor == id)
         ready.push_back(rule.to);
     }

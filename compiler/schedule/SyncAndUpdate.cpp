@@ -84,8 +84,8 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
   // When each worker has ended its previous all-reduce and, if all-reduces
   // block, the updates after it.
   std::vector<int64_t> free(timing.ends.size());
-  std::vector<size_t> place(timing.ends.size()); // index of the worker's next
-                                                 // item
+  std::vector<size_t> nextItem(timing.ends.size()); // index of the worker's
+                                                    // next item
   for (const SyncAndUpdateOrder::AllReduce &allReduce : order.allReduces) {
     SyncAndUpdate::AllReduce &span = syncAndUpdate.allReduces.emplace_back();
     span.stage = allReduce.stage;
@@ -99,7 +99,7 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
     for (int32_t worker : span.workers) {
       free[worker] = span.end;
       const std::vector<SyncAndUpdateOrder::Item> &items = order.items[worker];
-      size_t &next = place[worker];
+      size_t &next = nextItem[worker];
       for (++next; next < items.size() && items[next].pipeline; ++next)
         if (problem.blockingAllReduces)
           free[worker] = endOfUpdate(worker, free[worker], items[next].update);

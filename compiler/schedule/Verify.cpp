@@ -51,7 +51,7 @@ private:
       for (const Action &action : schedule.workers[w]) {
         std::optional<int64_t> id = ids.find(action);
         bool isNew = id && positionOf[*id] == kNowhere;
-        if (!isNew || placeOf(action) != w)
+        if (!isNew || workerOf(action) != w)
           reportAction(w, position, action, id);
         if (isNew) {
           positionOf[*id] = position;
@@ -91,16 +91,16 @@ private:
       return report(Constraint::UnknownAction, position,
                     onWorker(worker) + describe(action) +
                         " is no action of the problem" + whyUnknown(action));
-    if (placeOf(action) != worker)
+    if (workerOf(action) != worker)
       report(Constraint::Placement, position,
              onWorker(worker) + describe(action) + " belongs on worker " +
-                 std::to_string(placeOf(action)));
+                 std::to_string(workerOf(action)));
     if (positionOf[*id] != kNowhere)
       report(Constraint::Duplicate, position,
              onWorker(worker) + describe(action) + " stands twice");
   }
 
-  size_t placeOf(const Action &action) const {
+  size_t workerOf(const Action &action) const {
     return problem.pipelines[action.pipeline].workers[action.stage];
   }
 
@@ -109,7 +109,7 @@ private:
       if (positionOf[id] == kNowhere && ids.has(id) && !ids.isOptional(id))
         violations.push_back({Constraint::Missing,
                               describeId(id) + " is missing",
-                              static_cast<int32_t>(placeOf(ids.action(id)))});
+                              static_cast<int32_t>(workerOf(ids.action(id)))});
   }
 
   /// True if the action `id` is later than `position` on the same worker,

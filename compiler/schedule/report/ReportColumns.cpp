@@ -85,33 +85,33 @@ ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
 constexpr size_t kBetweenNodes = 0, kWithinNode = 1;
 
 /// The link of a class, or null if there is no such class.
-template <size_t place> const Link *linkOf(const Report &report) {
+template <size_t linkClass> const Link *linkOf(const Report &report) {
   std::vector<const LinkClass *> classes = report.problem.classes();
-  return place < classes.size() ? &classes[place]->link : nullptr;
+  return linkClass < classes.size() ? &classes[linkClass]->link : nullptr;
 }
 
-template <size_t place> ordered_json flightOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+template <size_t linkClass> ordered_json flightOf(const Report &report) {
+  const Link *link = linkOf<linkClass>(report);
   return link ? timeOf(report, link->alpha) : ordered_json();
 }
 
-template <size_t place> ordered_json flightBytesOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+template <size_t linkClass> ordered_json flightBytesOf(const Report &report) {
+  const Link *link = linkOf<linkClass>(report);
   return link ? bytesTimeOf(report, *link) : ordered_json();
 }
 
 /// Null if messages occupy no worker.
-template <size_t place, MessageTime Link::*end>
+template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+  const Link *link = linkOf<linkClass>(report);
   return link && ((link->*end).alpha > 0 || (link->*end).beta > 0)
              ? timeOf(report, (link->*end).alpha)
              : ordered_json();
 }
 
-template <size_t place, MessageTime Link::*end>
+template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationBytesOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+  const Link *link = linkOf<linkClass>(report);
   return link ? bytesTimeOf(report, link->*end) : ordered_json();
 }
 

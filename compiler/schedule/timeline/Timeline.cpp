@@ -57,12 +57,12 @@ std::string tooWide(int64_t columns) {
 /// The number of the action's chunk: its stage among the worker's stages of the
 /// pipeline.
 static int32_t chunkOf(const Problem &problem, const Action &action) {
-  const std::vector<int32_t> &place =
+  const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
-  if (problem.workers == std::ssize(place))
+  if (problem.workers == std::ssize(placement))
     return 0;
-  auto own = place.begin() + action.stage;
-  return static_cast<int32_t>(std::count(place.begin(), own, *own));
+  auto own = placement.begin() + action.stage;
+  return static_cast<int32_t>(std::count(placement.begin(), own, *own));
 }
 
 /// The mark of a chunk: nothing, ', '2, '3, …
