@@ -122,7 +122,7 @@ static std::string faultOfMark(StringRef text) {
   return "";
 }
 
-std::string faultOfSource(StringRef text) {
+std::string sourceError(StringRef text) {
   if (std::string fault = faultOfMark(text); !fault.empty())
     return "1:1: error: " + fault;
   return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
@@ -135,10 +135,10 @@ bool isDevice(StringRef path) {
          !path.starts_with("/dev/std") && path != "/dev/null";
 }
 
-bool refusesSources(ArrayRef<char *> arguments) {
+bool reportBadSources(ArrayRef<char *> arguments) {
   StringRef tool = sys::path::filename(arguments.front());
   auto refuses = [&](StringRef name, StringRef text) {
-    std::string fault = faultOfSource(text);
+    std::string fault = sourceError(text);
     if (!fault.empty())
       errs() << name << ":" << fault << "\n";
     return !fault.empty();

@@ -97,7 +97,7 @@ private:
 
 /// True, after an error message, if an output of the driver is also read, or is
 /// written by another option.
-inline bool refusesOutputs(llvm::ArrayRef<char *> arguments) {
+inline bool reportBadOutputs(llvm::ArrayRef<char *> arguments) {
   std::string fault = DriverFiles(arguments).fault();
   if (!fault.empty())
     llvm::errs() << llvm::sys::path::filename(arguments.front()) << ": "

@@ -8,8 +8,7 @@
 #include "tools/ShowSettings.h"
 
 #include "compiler/schedule/Registry.h"
-#include "tools/Unknown.h"
-#include "tools/Within.h"
+#include "tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>

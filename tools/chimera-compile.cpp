@@ -162,7 +162,7 @@ static int compile(TimingScope &timing) {
     llvm::errs() << "chimera-compile: " << error << "\n";
     return 1;
   }
-  if (std::string fault = chimera::faultOfSource(file->getBuffer());
+  if (std::string fault = chimera::sourceError(file->getBuffer());
       input == "-" && !fault.empty()) {
     llvm::errs() << "<stdin>:" << fault << "\n";
     return 1;
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
            "--timeline, which goes to standard output itself\n";
     return 1;
   }
-  if (chimera::refusesSources(llvm::ArrayRef(argv, argc)))
+  if (chimera::reportBadSources(llvm::ArrayRef(argv, argc)))
     return 1;
   DefaultTimingManager times;
   times.setEnabled(timing);

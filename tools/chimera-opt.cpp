@@ -44,9 +44,10 @@ int main(int argc, char **argv) {
   registry.insert<chimera::ChimeraDialect>();
   chimera::nameMadeOps(registry);
   registerOptions(registry);
-  llvm::SmallVector<char *> arguments =
-      chimera::readableBytecode(chimera::quietDiagnostics(argc, argv));
-  if (chimera::refusesOutputs(arguments) || chimera::refusesSources(arguments))
+  llvm::SmallVector<char *> arguments = chimera::withReadableBytecode(
+      chimera::withoutOpsInDiagnostics(argc, argv));
+  if (chimera::reportBadOutputs(arguments) ||
+      chimera::reportBadSources(arguments))
     return 1;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),

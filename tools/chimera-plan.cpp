@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
     return fail(fault);
   std::string &input = settings.input;
   // Check only the module: an output may be a device.
-  if (refusesSources({argv[0], input.data()}))
+  if (reportBadSources({argv[0], input.data()}))
     return 1;
   const NamedFile inputs[] = {{"the module", input}};
   const NamedFile outputs[] = {{"-o", settings.output},
@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
-  if (std::string fault = faultOfSource(file->getBuffer());
+  if (std::string fault = sourceError(file->getBuffer());
       input == "-" && !fault.empty()) {
     llvm::errs() << "<stdin>:" << fault << "\n";
     return 1;

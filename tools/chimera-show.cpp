@@ -112,7 +112,7 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   if (!isBytecode && !text.contains("chimera."))
     return refuse(name + ": expected a module with a chimera.pipeline, a "
                          "program or the orders of workers (P0: F0 B0)");
-  if (std::string fault = faultOfSource(text); !fault.empty()) {
+  if (std::string fault = sourceError(text); !fault.empty()) {
     llvm::errs() << name << ":" << fault << "\n";
     return std::nullopt;
   }

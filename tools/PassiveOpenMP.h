@@ -1,12 +1,12 @@
-//===- Restart.h - Restart with OpenMP threads that sleep -------*- C++ -*-===//
+//===- PassiveOpenMP.h - Restart with OpenMP threads that sleep -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TOOLS_RESTART_H
-#define CHIMERA_TOOLS_RESTART_H
+#ifndef CHIMERA_TOOLS_PASSIVEOPENMP_H
+#define CHIMERA_TOOLS_PASSIVEOPENMP_H
 
 #include <cstdint>
 
@@ -19,8 +19,8 @@ namespace chimera {
 /// Spinning threads take the cores from other ranks; on a busy machine this
 /// made a step fifty times slower. Call it before any input is read: a pipe can
 /// be read only once.
-void letThreadsSleep(uint32_t threads);
+void reexecWithPassiveOpenMP(uint32_t threads);
 
 } // namespace chimera
 
-#endif // CHIMERA_TOOLS_RESTART_H
+#endif // CHIMERA_TOOLS_PASSIVEOPENMP_H

@@ -1,11 +1,11 @@
-//===- Restart.cpp - Restart with OpenMP threads that sleep ---------------===//
+//===- PassiveOpenMP.cpp - Restart with OpenMP threads that sleep ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/Restart.h"
+#include "tools/PassiveOpenMP.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <vector>
 
-void chimera::letThreadsSleep(uint32_t threads) {
+void chimera::reexecWithPassiveOpenMP(uint32_t threads) {
   if (threads < 2 || std::getenv("OMP_WAIT_POLICY"))
     return;
   std::ifstream file("/proc/self/cmdline", std::ios::binary);

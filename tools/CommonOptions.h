@@ -1,4 +1,5 @@
-//===- Wishes.h - Options that runs and calibrations share ------*- C++ -*-===//
+//===- CommonOptions.h - Options of runs and calibrations -------*- C++ -*-===//
+//-*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TOOLS_WISHES_H
-#define CHIMERA_TOOLS_WISHES_H
+#ifndef CHIMERA_TOOLS_COMMONOPTIONS_H
+#define CHIMERA_TOOLS_COMMONOPTIONS_H
 
 #include "runtime/system/Deadline.h"
 #include "runtime/train/RunAsRank.h"
@@ -23,7 +24,7 @@
 
 namespace chimera {
 
-inline runtime::ProgressWish progressWish(const RunSettings &settings) {
+inline runtime::ProgressWish progressMode(const RunSettings &settings) {
   return settings.progress == kOn    ? runtime::ProgressWish::On
          : settings.progress == kOff ? runtime::ProgressWish::Off
                                      : runtime::ProgressWish::Auto;
@@ -38,11 +39,12 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
                      : std::chrono::milliseconds(runtime::kForever);
 }
 
-/// The file for the weights of a run that SIGINT or SIGTERM ends: lastFiniteOf
+/// The file for the weights of a run that SIGINT or SIGTERM ends:
+/// lastFiniteFile
 /// --save. If --save is a pipe, it is the pipe itself, whose reader waits for
 /// weights.
-inline std::string endedFileOf(const RunSettings &settings) {
-  const std::string lastFinite = lastFiniteOf(settings.save);
+inline std::string fileAfterSignal(const RunSettings &settings) {
+  const std::string lastFinite = lastFiniteFile(settings.save);
   return lastFinite.empty() ? settings.save : lastFinite;
 }
 
@@ -64,11 +66,11 @@ graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
 
 /// Prints `reason` as an error and flushes all output. Call it before the
 /// process ends.
-inline void tellFailure(const std::string &reason) {
+inline void reportFailure(const std::string &reason) {
   std::fprintf(stderr, "chimera-run: %s\n", reason.c_str());
   std::fflush(nullptr);
 }
 
 } // namespace chimera
 
-#endif // CHIMERA_TOOLS_WISHES_H
+#endif // CHIMERA_TOOLS_COMMONOPTIONS_H
