@@ -237,7 +237,7 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
         return refuse(error);
     }
   std::string error =
-      schedule::whyNot(*choice.scheme, requestOf(pipeline, choice.options));
+      schedule::planError(*choice.scheme, requestOf(pipeline, choice.options));
   if (!error.empty())
     return refuse(error);
   return choice;

@@ -44,7 +44,7 @@ static std::string spelled(StringRef word) {
 
 /// The default value of a schedule's option, empty if the option does not
 /// exist.
-static std::string otherwise(StringRef schedule, StringRef name) {
+static std::string defaultOptionValue(StringRef schedule, StringRef name) {
   const schedule::Scheme *scheme =
       schedule::findScheme(std::string_view(schedule));
   if (!scheme)
@@ -62,7 +62,7 @@ static std::string optionsClause(PipelineOp pipeline) {
     for (NamedAttribute option : options) {
       StringRef name = option.getName();
       std::string value = optionText(option.getValue()).value_or("?");
-      if (value == otherwise(*pipeline.getSchedule(), name))
+      if (value == defaultOptionValue(*pipeline.getSchedule(), name))
         continue;
       if (isa<StringAttr>(option.getValue()))
         value = spelled(value);

@@ -223,7 +223,7 @@ private:
     std::vector<schedule::Options> possible; // of `allowed`
     for (const schedule::Options &options : allowed) {
       request.options = options;
-      std::string wrong = schedule::whyNot(*choice.scheme, request);
+      std::string wrong = schedule::planError(*choice.scheme, request);
       if (wrong.empty()) {
         possible.push_back(options);
         continue;

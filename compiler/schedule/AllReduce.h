@@ -55,13 +55,13 @@ struct Buckets {
 Buckets bucketsOf(int64_t bytes, int64_t most);
 
 /// The all-reduce of a gradient over its replicas.
-struct StageReduce {
+struct GradientReduce {
   /// A worker that adds to the gradient.
-  struct Part {
+  struct Contribution {
     int32_t worker;
-    int32_t last; ///< index of its last action that adds to the gradient
-    bool isIdle;  ///< the worker is idle at some time after that action and
-                  ///< before its last one
+    int32_t lastAction; ///< index of its last action that adds to the gradient
+    bool isIdle; ///< the worker is idle at some time after that action and
+                 ///< before its last one
   };
   std::optional<int32_t> stage; ///< none: parameters that the first and last
                                 ///< stage share
@@ -69,12 +69,12 @@ struct StageReduce {
   /// Number of all-reduces. It is 1 if a worker has several replicas of the
   /// stage, because these use one sum, which is not cut.
   int64_t buckets;
-  std::vector<Part> parts; ///< by worker, ascending
+  std::vector<Contribution> contributions; ///< by worker, ascending
 
   std::vector<int32_t> workers() const {
     std::vector<int32_t> all;
-    for (const Part &part : parts)
-      all.push_back(part.worker);
+    for (const Contribution &contribution : contributions)
+      all.push_back(contribution.worker);
     return all;
   }
 };
@@ -83,9 +83,9 @@ struct StageReduce {
 /// which their sums are complete. This order is by the start, then by the
 /// worker, of the last action that adds to the gradient. Requires a valid
 /// schedule of one step with a flush, and a complete timing of it.
-std::vector<StageReduce> stageReduces(const Problem &problem,
-                                      const Schedule &schedule,
-                                      const Timing &timing);
+std::vector<GradientReduce> gradientReduces(const Problem &problem,
+                                            const Schedule &schedule,
+                                            const Timing &timing);
 
 /// The time of an all-reduce of `bytes` over r `replicas`, in ticks, rounded
 /// up. Rabenseifner's algorithm takes 2 ⌈log2(r)⌉ alpha, and 2 (r-1)/r beta for

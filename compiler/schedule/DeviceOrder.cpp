@@ -195,7 +195,7 @@ private:
     Start start{events.add(at(timing.starts, ref)), 0};
     if (std::optional<Message> message = awaitedBy(problem, ids, action)) {
       start.receive = receiveTime(ref, *message);
-      awaited.emplace_back(start, transferOf[message->maker]);
+      awaited.emplace_back(start, transferOf[message->producer]);
     }
     if (worker.free >= 0)
       events.happensAfter(start.event, worker.free,
@@ -215,7 +215,7 @@ private:
     auto transfer = static_cast<int32_t>(transfers.size());
     transfers.push_back(
         {time(linkTo(ref.worker, *sent), *sent, action), worker.free});
-    transferOf[sent->maker] = transfer;
+    transferOf[sent->producer] = transfer;
     worker.run.push_back({transfer, true});
     workers[sent->peer].run.push_back({transfer, false});
   }

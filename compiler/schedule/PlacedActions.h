@@ -74,7 +74,7 @@ struct PlacedActions {
   /// its own code for dependencies (ActionRules.h) on purpose, so that an error
   /// in one shows in the other.
   template <typename Visit>
-  bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
+  bool forEachDependency(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
     int32_t s = action.stage, m = action.microBatch, part = action.part;
     auto gradient = [&](int64_t backward) {

@@ -67,9 +67,9 @@ std::string schemeHelp();
 /// Empty if the scheme has a plan for these sizes and options, otherwise a text
 /// that says what is possible. If options are open, empty if some setting of
 /// them has a plan.
-std::string whyNot(const Scheme &scheme, const Request &request);
+std::string planError(const Scheme &scheme, const Request &request);
 
-/// The scheme's plan for `request`, without its order. Requires that whyNot
+/// The scheme's plan for `request`, without its order. Requires that planError
 /// returns an empty string and that no option is open.
 Plan placePlan(const Scheme &scheme, const Request &request);
 

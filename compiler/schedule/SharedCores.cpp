@@ -229,8 +229,8 @@ private:
       return rule.receive;
     case Phase::Receive:
       note(timing.starts, w, now);
-      if (numbers && rule.isAwaited)
-        received[numbers->channel[id + rule.other]].push_back(now);
+      if (numbers && rule.receivesMessage)
+        received[numbers->channel[id + rule.otherStage]].push_back(now);
       worker.phase = Phase::Act;
       return rule.cost;
     case Phase::Act:
@@ -293,15 +293,15 @@ private:
   double readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
     // A dependency on the own stage ran on this worker, so it ended before the
     // worker became free.
-    if (rule.own != 0 && sent[id + rule.own] == kNever)
+    if (rule.sameStage != 0 && sent[id + rule.sameStage] == kNever)
       return kNever;
-    if (rule.other == 0)
+    if (rule.otherStage == 0)
       return 0;
-    const int64_t other = id + rule.other;
+    const int64_t other = id + rule.otherStage;
     if (sent[other] == kNever)
       worker.waitsFor = other;
     double from = sent[other];
-    if (numbers && rule.isAwaited)
+    if (numbers && rule.receivesMessage)
       from = std::max(from, postedAt(other));
     return from + static_cast<double>(rule.flight);
   }
@@ -321,9 +321,9 @@ private:
             double at) {
     for (int32_t m = 0; m < microBatches; ++m)
       sent[rules.numbering().atLaterMicroBatch(id, m)] = at;
-    if (rule.to >= 0 && workers[rule.to].waitsFor == id) {
-      workers[rule.to].waitsFor = -1;
-      wake(rule.to, at);
+    if (rule.receiver >= 0 && workers[rule.receiver].waitsFor == id) {
+      workers[rule.receiver].waitsFor = -1;
+      wake(rule.receiver, at);
     }
   }
 

@@ -92,7 +92,7 @@ public:
       const int64_t late =
           begins[w] - (timing.starts[w].front() - rule.receive);
       held = std::max(held, late);
-      if (rule.other != 0)
+      if (rule.otherStage != 0)
         continue;
       if (delay.value_or(late) != late)
         return std::nullopt;
@@ -155,18 +155,18 @@ private:
       int64_t id = rules.idOf(action, rule), start = worker.free;
       // A dependency on the own stage ran on this worker, so it ended before
       // the worker became free.
-      if (rule.own != 0 && done[id + rule.own] < 0) {
-        worker.waitsFor = id + rule.own;
+      if (rule.sameStage != 0 && done[id + rule.sameStage] < 0) {
+        worker.waitsFor = id + rule.sameStage;
         return;
       }
-      int64_t other = id + rule.other;
-      if (rule.other != 0) {
+      int64_t other = id + rule.otherStage;
+      if (rule.otherStage != 0) {
         if (done[other] < 0) {
           worker.waitsFor = other;
           return;
         }
         start = std::max(start, done[other] + rule.delay);
-        if (numbers && rule.isAwaited) {
+        if (numbers && rule.receivesMessage) {
           int64_t posted = postedAt(other);
           if (posted < 0)
             return;
@@ -177,7 +177,7 @@ private:
         worker.begins = start;
       start += rule.receive;
       starts[worker.next] = start;
-      if (numbers && rule.isAwaited)
+      if (numbers && rule.receivesMessage)
         received[numbers->channel[other]].push_back(start);
       ends[worker.next] = worker.end = start + rule.cost;
       worker.free = worker.end + rule.send + updateTimeAfter(w, worker.next);
@@ -185,8 +185,8 @@ private:
       worker.occupied += rule.receive + worker.free - worker.end;
       for (int32_t m = 0; m < action.microBatches; ++m)
         done[rules.numbering().atLaterMicroBatch(id, m)] = worker.end;
-      if (rule.to >= 0 && workers[rule.to].waitsFor == id)
-        ready.push_back(rule.to);
+      if (rule.receiver >= 0 && workers[rule.receiver].waitsFor == id)
+        ready.push_back(rule.receiver);
     }
   }
 
@@ -211,13 +211,13 @@ private:
           start)
         return {ref.worker, ref.index - 1};
     }
-    if (rule.other == 0)
+    if (rule.otherStage == 0)
       return {ref.worker, -1};
-    int64_t end = done[rules.idOf(action, rule) + rule.other];
+    int64_t end = done[rules.idOf(action, rule) + rule.otherStage];
     if (end + rule.delay != start)
       return {ref.worker, -1};
-    return {rule.from,
-            lastBefore(end, timing.starts[rule.from], last[rule.from])};
+    return {rule.sender,
+            lastBefore(end, timing.starts[rule.sender], last[rule.sender])};
   }
 
   /// The last action that starts before `time`. Its index is at most `most` and

@@ -55,10 +55,10 @@ public:
   FlushedSteps(const Problem &problem, const Schedule &schedule)
       : schedule(schedule) {
     if (sharesCores(problem)) {
-      reduces = stageReduces(problem, schedule, simulate(problem, schedule));
+      reduces = gradientReduces(problem, schedule, simulate(problem, schedule));
     } else {
       simulation = std::make_unique<StepSimulation>(problem, schedule);
-      reduces = stageReduces(problem, schedule, simulation->fromZero());
+      reduces = gradientReduces(problem, schedule, simulation->fromZero());
     }
   }
 
@@ -71,7 +71,7 @@ private:
   /// the simulation lets messages overlap, and its mean is over a few steps, so
   /// it may be below what workers and links can do.
   double period(const Problem &problem,
-                const std::vector<StageReduce> &reduces) {
+                const std::vector<GradientReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),
                     leastStepOf(problem, schedule));
   }
@@ -79,7 +79,7 @@ private:
   /// The period of simulated steps. Each worker begins a step when it has ended
   /// the one before.
   double simulatedPeriod(const Problem &problem,
-                         const std::vector<StageReduce> &reduces) {
+                         const std::vector<GradientReduce> &reduces) {
     const SyncAndUpdateOrder order =
         syncAndUpdateOrderOf(problem, schedule, reduces);
     if (!simulation)
@@ -125,7 +125,7 @@ private:
 
   const Schedule &schedule;
   std::unique_ptr<StepSimulation> simulation; ///< null if workers share cores
-  std::vector<StageReduce> reduces;
+  std::vector<GradientReduce> reduces;
 };
 
 StepPeriods::StepPeriods(const Problem &of, const Schedule &schedule)

@@ -48,21 +48,23 @@ static void addItems(const Problem &problem, SyncAndUpdateOrder &order) {
 
 SyncAndUpdateOrder
 syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
-                     const std::vector<StageReduce> &reduces) {
+                     const std::vector<GradientReduce> &reduces) {
   SyncAndUpdateOrder order;
   order.items.resize(schedule.workers.size());
-  for (const StageReduce &reduce : reduces) {
+  for (const GradientReduce &reduce : reduces) {
     SyncAndUpdateOrder::AllReduce &allReduce = order.allReduces.emplace_back();
     allReduce.stage = reduce.stage;
     allReduce.workers = reduce.workers();
-    for (const StageReduce::Part &part : reduce.parts) {
+    for (const GradientReduce::Contribution &contribution :
+         reduce.contributions) {
       const bool isEager =
           problem.policy == AllReducePolicy::Eager ||
-          (problem.policy == AllReducePolicy::EagerOpt && part.isIdle);
+          (problem.policy == AllReducePolicy::EagerOpt && contribution.isIdle);
       const bool now = isEager && !problem.blockingAllReduces;
       auto last =
-          static_cast<int32_t>(schedule.workers[part.worker].size()) - 1;
-      allReduce.after.push_back(now ? part.last : last);
+          static_cast<int32_t>(schedule.workers[contribution.worker].size()) -
+          1;
+      allReduce.after.push_back(now ? contribution.lastAction : last);
     }
     allReduce.time =
         allReduceTime(problem, allReduce.workers, reduce.bytes, reduce.buckets);
@@ -132,7 +134,7 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
   return syncAndUpdateAfter(
       problem,
       syncAndUpdateOrderOf(problem, schedule,
-                           stageReduces(problem, schedule, timing)),
+                           gradientReduces(problem, schedule, timing)),
       timing);
 }
 

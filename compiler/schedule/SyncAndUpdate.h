@@ -41,7 +41,7 @@ struct SyncAndUpdate {
     std::optional<int32_t> pipeline; ///< only for an update
     bool isUpdate() const { return pipeline.has_value(); }
   };
-  std::vector<AllReduce> allReduces; ///< in the order of stageReduces
+  std::vector<AllReduce> allReduces; ///< in the order of gradientReduces
   /// For each worker, in its order, the waits and updates that take time.
   std::vector<std::vector<Work>> work;
   /// When each worker has ended its actions, and its step.
@@ -71,7 +71,7 @@ struct SyncAndUpdateOrder {
     std::optional<int32_t> pipeline;
     int64_t update = 0; ///< time of the update
   };
-  std::vector<AllReduce> allReduces;    ///< in the order of stageReduces
+  std::vector<AllReduce> allReduces;    ///< in the order of gradientReduces
   std::vector<std::vector<Item>> items; ///< of each worker, one after another
 };
 
@@ -81,7 +81,7 @@ struct SyncAndUpdateOrder {
 /// sum of their times.
 SyncAndUpdateOrder
 syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
-                     const std::vector<StageReduce> &reduces);
+                     const std::vector<GradientReduce> &reduces);
 
 /// All-reduces and updates after the actions with times `timing`. Without
 /// `order`, the order is computed from `timing`. If workers share cores, all

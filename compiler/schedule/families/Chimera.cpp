@@ -289,20 +289,20 @@ void sortSlots(std::vector<Slot> &row) {
     std::ranges::sort(row, {}, &Slot::number);
     return;
   }
-  std::vector<int32_t> places(most + 1, -1); // index in `row`, by number
+  std::vector<int32_t> indices(most + 1, -1); // index in `row`, by number
   for (size_t i = 0; i < row.size(); ++i)
-    places[row[i].number] = static_cast<int32_t>(i);
+    indices[row[i].number] = static_cast<int32_t>(i);
   std::vector<Slot> sorted;
   sorted.reserve(row.size());
-  for (int32_t place : places)
-    if (place >= 0)
-      sorted.push_back(row[place]);
+  for (int32_t index : indices)
+    if (index >= 0)
+      sorted.push_back(row[index]);
   row = std::move(sorted);
 }
 
 /// Swaps each first-stage forward with the first-stage backward directly before
 /// it.
-void hurryFirstForwards(std::vector<Slot> &row) {
+void hoistFirstStageForwards(std::vector<Slot> &row) {
   auto isFirst = [](const Slot &slot, Kind kind) {
     return slot.kind == kind && slot.stage == 0;
   };
@@ -367,7 +367,7 @@ PlanOrError makeChimera(const Request &request) {
       fill(p, s);
     sortSlots(row);
     if (table.concatenation == Concatenation::Eager)
-      hurryFirstForwards(row);
+      hoistFirstStageForwards(row);
     for (const Slot &slot : row)
       appendSlot(table, slot, schedule, w);
   }

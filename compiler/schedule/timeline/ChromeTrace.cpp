@@ -56,9 +56,9 @@ public:
     for (const std::vector<Action> &row : timeline.schedule.workers)
       for (const Action &action : row) {
         if (auto message = sentBy(timeline.problem, ids, action))
-          ends[message->maker] |= kMade;
+          ends[message->producer] |= kMade;
         if (auto message = awaitedBy(timeline.problem, ids, action))
-          ends[message->maker] |= kAwaited;
+          ends[message->producer] |= kAwaited;
       }
   }
 
@@ -113,7 +113,7 @@ private:
   /// True if both ends of the message are in this timeline. If steps overlap,
   /// the other end may be in another step.
   bool isWhole(const Message &message) const {
-    return ends[message.maker] == (kMade | kAwaited);
+    return ends[message.producer] == (kMade | kAwaited);
   }
 
   void addAction(size_t worker, size_t index) {
@@ -207,7 +207,7 @@ private:
     ordered_json event = {{"name", nameOfMessage(timeline.problem, action)},
                           {"cat", "message"},
                           {"ph", phase},
-                          {"id", firstMessage + message.maker},
+                          {"id", firstMessage + message.producer},
                           {"ts", microseconds(twiceMiddle, 2)},
                           {"pid", process},
                           {"tid", worker}};
@@ -236,7 +236,7 @@ private:
   ActionIds ids;
   /// Bytes that each worker always needs, independent of its order.
   std::vector<int64_t> resident;
-  std::vector<uint8_t> ends; ///< known ends of messages, by their maker's id
+  std::vector<uint8_t> ends; ///< known ends of messages, by their producer's id
 };
 
 std::string documentOf(const ordered_json &other, const Events &events) {

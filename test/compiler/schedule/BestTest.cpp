@@ -116,7 +116,7 @@ TEST(Best, SaysWhyThereIsNoPlan) {
   Request request = openRequest("chimera", 1, 4, {});
   EXPECT_EQ(makePlan(chimera(), request).reason,
             chimera().check(requestFor(chimera(), 1, 4)));
-  EXPECT_FALSE(whyNot(chimera(), request).empty());
+  EXPECT_FALSE(planError(chimera(), request).empty());
 }
 
 TEST(Best, IsAWordOfEveryOption) {

@@ -243,7 +243,7 @@ TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
 
 /// Moves every first-stage forward that directly follows a first-stage backward
 /// before that backward, into its slot. Nothing else moves.
-std::vector<Action> hurried(std::vector<Action> direct) {
+std::vector<Action> withFirstForwardsEarlier(std::vector<Action> direct) {
   for (size_t i = 1; i < direct.size(); ++i)
     if (direct[i - 1].stage == 0 && direct[i - 1].kind == Kind::Backward &&
         direct[i].stage == 0 && direct[i].kind == Kind::Forward)
@@ -266,7 +266,7 @@ TEST(Chimera, HurriesFirstForwards) {
         bool differs = false;
         for (int32_t w = 0; w < d; ++w) {
           EXPECT_EQ(eager.schedule.workers[w],
-                    hurried(direct.schedule.workers[w]));
+                    withFirstForwardsEarlier(direct.schedule.workers[w]));
           differs |= eager.schedule.workers[w] != direct.schedule.workers[w];
         }
         EXPECT_EQ(differs, n > d - d % 2);

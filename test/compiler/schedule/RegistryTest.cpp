@@ -39,7 +39,7 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
   const Choice twoChunks({}, 2);
   for (int32_t d = 1; d <= 8; ++d)
     for (int32_t n = 1; n <= 40; ++n) {
-      std::string reason = whyNot(scheme, d, n, twoChunks);
+      std::string reason = planError(scheme, d, n, twoChunks);
       if (reason.empty())
         continue;
       int32_t fewer = n, more = n;

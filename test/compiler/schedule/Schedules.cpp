@@ -25,8 +25,8 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
   return request;
 }
 
-std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
-                   const Choice &choice) {
+std::string planError(const Scheme &scheme, int32_t workers,
+                      int32_t microBatches, const Choice &choice) {
   return scheme.check(requestFor(scheme, workers, microBatches, choice));
 }
 

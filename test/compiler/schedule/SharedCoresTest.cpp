@@ -211,7 +211,7 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
           cost.update = draw(5);
         Case own = onCores(c, 2 * d);
         own.problem.node->within = own.problem;
-        const std::vector<StageReduce> reduces = stageReduces(
+        const std::vector<GradientReduce> reduces = gradientReduces(
             c.problem, c.schedule, simulate(c.problem, c.schedule));
         SyncAndUpdateOrder order =
             syncAndUpdateOrderOf(own.problem, own.schedule, reduces);

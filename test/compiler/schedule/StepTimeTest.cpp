@@ -159,8 +159,8 @@ TEST(SyncAndUpdate, UpdatesEachReplicaBehindItsSum) {
 double relaxedPeriod(const Case &c) {
   constexpr int32_t kSteps = 97;
   const Problem &problem = c.problem;
-  std::vector<StageReduce> reduces =
-      stageReduces(problem, c.schedule, simulate(problem, c.schedule));
+  std::vector<GradientReduce> reduces =
+      gradientReduces(problem, c.schedule, simulate(problem, c.schedule));
   auto workers = static_cast<size_t>(problem.workers);
   using Key = std::tuple<Kind, int32_t, int32_t, int32_t>;
   std::vector<int64_t> begins(workers), firsts;
@@ -203,19 +203,19 @@ double relaxedPeriod(const Case &c) {
     for (size_t w = 0; w < workers; ++w)
       free.push_back(ends[w].empty() ? begins[w] : ends[w].back());
     std::vector<int64_t> computed = free;
-    for (const StageReduce &reduce : reduces) {
+    for (const GradientReduce &reduce : reduces) {
       int64_t begin = 0;
-      for (auto [w, last, isIdle] : reduce.parts) {
+      for (auto [w, last, isIdle] : reduce.contributions) {
         bool isEarly = problem.policy == AllReducePolicy::Eager ||
                        (problem.policy == AllReducePolicy::EagerOpt && isIdle);
         begin =
             std::max({begin, sums[w], isEarly ? ends[w][last] : computed[w]});
       }
-      int64_t end =
-          begin + allReduceTime(problem.link,
-                                std::ssize(reduce.parts) * problem.width,
-                                reduce.bytes);
-      for (auto [w, last, isIdle] : reduce.parts) {
+      int64_t end = begin + allReduceTime(problem.link,
+                                          std::ssize(reduce.contributions) *
+                                              problem.width,
+                                          reduce.bytes);
+      for (auto [w, last, isIdle] : reduce.contributions) {
         sums[w] = end;
         free[w] = std::max(free[w], end);
         for (const Pipeline &pipeline : problem.pipelines)

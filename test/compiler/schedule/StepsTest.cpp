@@ -221,10 +221,10 @@ TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
 TEST(Steps, NeedAsManyMicroBatchesAsWorkers) {
   for (const char *name : kSchemes) {
     const Scheme *scheme = findScheme(name);
-    EXPECT_EQ(whyNot(*scheme, 4, 3),
+    EXPECT_EQ(planError(*scheme, 4, 3),
               "expected at least as many micro-batches a step as workers (4), "
               "got 3");
-    EXPECT_EQ(whyNot(*scheme, 4, 4), "");
+    EXPECT_EQ(planError(*scheme, 4, 4), "");
     EXPECT_NE(noteOf(makeCase(name, 4, 4)), "");
     EXPECT_NE(schemeHelp().find(std::string(name) + ": "), std::string::npos);
   }
