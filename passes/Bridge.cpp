@@ -142,7 +142,7 @@ static LogicalResult verifySize(PipelineOp pipeline,
              << " micro-batches whose losses one worker makes, got " << count
              << " on worker " << worker;
   return pipeline.verifyActions(
-      problem.steps, schedule::mostParts(problem.pipelines),
+      problem.steps, schedule::maxParts(problem.pipelines),
       pipeline.getSplitBackward() || problem.splits.any());
 }
 

@@ -310,7 +310,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
       setOptions(pipeline, plan->options);
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
-      parts = schedule::mostParts(plan->pipelines);
+      parts = schedule::maxParts(plan->pipelines);
       // The parts of a backward have costs and buffers of their own.
       if (parts > 1 && failed(makeStages()))
         return failure();

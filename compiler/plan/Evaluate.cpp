@@ -114,7 +114,7 @@ Evaluator::requestFor(const Choice &choice,
 std::variant<Solution, Impossible>
 Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
                  const std::vector<Recompute> &recompute) const {
-  int64_t parts = schedule::mostParts(plan.pipelines);
+  int64_t parts = schedule::maxParts(plan.pipelines);
   if (parts > 1)
     if (std::string wrong = checkParts(question, choice, parts); !wrong.empty())
       return Impossible{wrong};
@@ -175,7 +175,7 @@ static double loadBound(const Solution &solution) {
       sum += solution.problem.cost(action);
     sum /= solution.problem.steps;
   }
-  return leastStep(solution.problem, busy);
+  return minStepTime(solution.problem, busy);
 }
 
 /// By pipeline and stage, the most micro-batches whose stash is kept at the

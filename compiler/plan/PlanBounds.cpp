@@ -70,7 +70,7 @@ public:
         busy[pipeline.workers[s]] +=
             std::ssize(pipeline.microBatches) * timeOf(problem.stages[s]) +
             (isFlush() ? problem.stages[s].update : 0);
-    return leastStep(problem, busy);
+    return minStepTime(problem, busy);
   }
 
   bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }

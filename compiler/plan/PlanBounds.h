@@ -25,7 +25,7 @@ double cutBound(const LayerTable &table, const schedule::Problem &placed);
 
 /// A lower bound of the step time of `problem`, for every order. It is the
 /// maximum of
-/// - the actions and updates of its workers (leastStep),
+/// - the actions and updates of its workers (minStepTime),
 /// - its messages (busiestChannel),
 /// - if a flush ends the step, for each pipeline and stage: the way of one
 ///   micro-batch from the first stage to that stage and back, and all work of

@@ -60,7 +60,7 @@ static std::optional<Candidate> candidateOf(const Scheme &scheme,
   if (!made.plan)
     return std::nullopt;
   Workload workload = request;
-  raiseCosts(workload, mostParts(made.plan->pipelines));
+  raiseCosts(workload, maxParts(made.plan->pipelines));
   Problem problem = problemOf(workload, *made.plan);
   if (!check(problem).empty())
     return std::nullopt;

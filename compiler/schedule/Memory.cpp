@@ -22,7 +22,7 @@ public:
   explicit MemoryWalk(const Problem &problem)
       : problem(problem),
         rowOf(problem.pipelines.size() * problem.stages.size(), -1) {
-    parts = mostParts(problem.pipelines);
+    parts = maxParts(problem.pipelines);
     inPieces =
         parts > 1 || std::ranges::any_of(problem.recompute, [](auto how) {
           return how != Recompute::None;

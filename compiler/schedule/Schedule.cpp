@@ -58,7 +58,7 @@ ActionIds::ActionIds(const Problem &problem)
       microBatches(problem.microBatches() * problem.steps),
       splits(problem.splits), isSplit(splits.any()),
       isMixed(isSplit && splits.anyWhole()), covers(microBatches) {
-  const int32_t parts = mostParts(problem.pipelines);
+  const int32_t parts = maxParts(problem.pipelines);
   int64_t pieces = 0;
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
     const Pipeline &pipeline = problem.pipelines[p];

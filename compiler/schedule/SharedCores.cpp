@@ -47,7 +47,8 @@ public:
         sent(idsOfStep * steps, kNever), workers(schedule.workers.size()),
         stepEnds(steps, std::vector<int64_t>(workers.size())),
         updates(updatesAfter(problem, schedule)),
-        devices(problem.node->devices), sumsBlock(problem.blockingAllReduces) {
+        devices(problem.node->devices),
+        allReducesBlock(problem.blockingAllReduces) {
     for (const CoreGroup &group : coreGroups(problem))
       clocks.emplace_back(group.cores);
     turns.resize(clocks.size());
@@ -72,7 +73,7 @@ public:
       events.pop();
       switch (event.of) {
       case Event::Of::Worker:
-        proceed(event.who, event.time);
+        continueWorker(event.who, event.time);
         break;
       case Event::Of::Clock:
         if (event.turn == turns[event.who]) // otherwise work has begun since
@@ -129,7 +130,7 @@ private:
     /// The number of notices that it needs before it begins. Each of its
     /// workers gives a notice when it starts the all-reduce, and one when its
     /// previous all-reduce has ended.
-    int32_t missing = 0;
+    int32_t missingNotices = 0;
     bool hasEnded = false;
     std::vector<int32_t> waiting; ///< workers
   };
@@ -183,7 +184,7 @@ private:
   void endWork(int32_t clock, double now) {
     int32_t worker = clocks[clock].end();
     expectNextEnd(clock);
-    proceed(worker, now);
+    continueWorker(worker, now);
   }
 
   /// Predicts when the next work on the clock ends. Earlier predictions become
@@ -195,7 +196,7 @@ private:
   }
 
   /// Continues worker `w` after the end of its phase, or after a wait.
-  void proceed(int32_t w, double now) {
+  void continueWorker(int32_t w, double now) {
     const size_t actions = schedule.workers[w].size();
     std::optional<int64_t> work = 0;
     while (work == 0)
@@ -340,7 +341,7 @@ private:
         followers[worker].resize(ofStep.size(), -1);
         if (last[worker] >= 0)
           followers[worker][last[worker]] = static_cast<int32_t>(i);
-        ofStep[i].missing += last[worker] >= 0 ? 2 : 1;
+        ofStep[i].missingNotices += last[worker] >= 0 ? 2 : 1;
         last[worker] = static_cast<int32_t>(i);
       }
     startedBy.resize(workers.size());
@@ -362,11 +363,11 @@ private:
     const std::vector<Started> &all = startedBy[w];
     while (worker.started < all.size() &&
            all[worker.started].after == static_cast<int32_t>(worker.next))
-      hear(all[worker.started++].allReduce, worker.step, now);
+      notify(all[worker.started++].allReduce, worker.step, now);
   }
 
-  void hear(int32_t i, int64_t step, double now) {
-    if (--allReduces[step][i].missing == 0)
+  void notify(int32_t i, int64_t step, double now) {
+    if (--allReduces[step][i].missingNotices == 0)
       expect(now + static_cast<double>(syncAndUpdate->allReduces[i].time),
              Event::Of::AllReduce, i, step);
   }
@@ -375,8 +376,8 @@ private:
     AllReduce &ended = allReduces[step][i];
     ended.hasEnded = true;
     for (int32_t worker : syncAndUpdate->allReduces[i].workers)
-      if (int32_t next = followers[worker][i]; next >= 0 && !sumsBlock)
-        hear(next, step, now);
+      if (int32_t next = followers[worker][i]; next >= 0 && !allReducesBlock)
+        notify(next, step, now);
     for (int32_t worker : ended.waiting)
       wake(worker, now);
   }
@@ -400,8 +401,8 @@ private:
     if (!item.pipeline && !allReduce.hasEnded) {
       // If all-reduces block, this one begins after the updates before it, not
       // directly after the previous all-reduce.
-      if (sumsBlock && worker.item > 0)
-        hear(static_cast<int32_t>(item.allReduce), worker.step, now);
+      if (allReducesBlock && worker.item > 0)
+        notify(static_cast<int32_t>(item.allReduce), worker.step, now);
       allReduce.waiting.push_back(w);
       return std::nullopt;
     }
@@ -428,8 +429,8 @@ private:
   std::vector<std::vector<int32_t>> followers;
   /// The update after each action; empty if there are none.
   std::vector<std::vector<UpdateAfter>> updates;
-  int32_t devices; ///< of a node
-  bool sumsBlock;  ///< Problem::blockingAllReduces
+  int32_t devices;      ///< of a node
+  bool allReducesBlock; ///< Problem::blockingAllReduces
   std::vector<SharedClock> clocks;
   std::vector<int64_t> turns; ///< number of changes of each clock
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
@@ -444,7 +445,7 @@ bool sharesCores(const Workload &workload) {
   });
 }
 
-double leastStep(const Workload &workload, std::span<const int64_t> busy) {
+double minStepTime(const Workload &workload, std::span<const int64_t> busy) {
   auto least = static_cast<double>(std::ranges::max(busy));
   for (const CoreGroup &group : coreGroups(workload)) {
     double sum = 0;

@@ -46,7 +46,7 @@ bool sharesCores(const Workload &workload);
 /// The least time of a step in which each worker of a copy computes for the
 /// time in `busy`: the largest of these times, or the work of a group divided
 /// by its cores if that is more.
-double leastStep(const Workload &workload, std::span<const int64_t> busy);
+double minStepTime(const Workload &workload, std::span<const int64_t> busy);
 
 /// For each worker, how many times longer work takes while all ranks of its
 /// node compute; 1 if cores are not shared.

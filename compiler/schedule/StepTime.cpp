@@ -18,7 +18,7 @@ namespace chimera::schedule {
 
 /// A lower bound of a step with a flush, from the work of its workers and the
 /// messages of its links.
-static double leastStepOf(const Problem &problem, const Schedule &schedule) {
+static double minStepTimeOf(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
     for (const Action &action : schedule.workers[w])
@@ -28,7 +28,7 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
       int64_t &worker = busy[pipeline.workers[s]];
       worker = saturatingAdd(worker, problem.stages[s].update);
     }
-  return std::max(leastStep(problem, busy),
+  return std::max(minStepTime(problem, busy),
                   static_cast<double>(busiestChannel(problem)));
 }
 
@@ -73,7 +73,7 @@ private:
   double period(const Problem &problem,
                 const std::vector<GradientReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),
-                    leastStepOf(problem, schedule));
+                    minStepTimeOf(problem, schedule));
   }
 
   /// The period of simulated steps. Each worker begins a step when it has ended

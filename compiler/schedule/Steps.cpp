@@ -176,7 +176,7 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
     // The simulated period may be too short for the workers or links: starts
     // are rounded if workers share cores, a mean may be of unequal steps, and
     // simulated messages overlap more than a link allows.
-    period = std::max({*period, leastStep(problem, busy),
+    period = std::max({*period, minStepTime(problem, busy),
                        static_cast<double>(busiestChannel(problem))});
     return {*period,
             1 - static_cast<double>(allBusy) /

@@ -412,13 +412,13 @@ constexpr ReportColumn kColumns[] = {
     {"bounds", "lower bounds of the makespan", boundsOf, ReportForm::Time},
     {"highest_bound", "  the highest",
      [](const Report &r) -> ordered_json {
-       const Bound &bound = best(r.bounds);
+       const Bound &bound = bestBound(r.bounds);
        return std::string(bound.name) + ": " + bound.formula + " (" +
               bound.conditions + "; " + bound.reason + ")";
      }},
     {"gap", "gap to the highest",
      [](const Report &r) -> ordered_json {
-       return gap(r.timing, best(r.bounds));
+       return gapTo(r.timing, bestBound(r.bounds));
      },
      ReportForm::Share},
     {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},

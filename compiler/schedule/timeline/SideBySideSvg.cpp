@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SvgAxis.h"
@@ -74,8 +74,8 @@ public:
   std::string draw() const {
     std::string svg =
         heading.draw() + drawLegend(legend, heading.height() - 38);
-    svg += "<g transform=\"translate(" + number(kLabels) + " " +
-           number(heading.height()) + ")\">\n";
+    svg += "<g transform=\"translate(" + svgNumber(kLabels) + " " +
+           svgNumber(heading.height()) + ")\">\n";
     double pixels = plot / static_cast<double>(end);
     auto eachRow = [&](auto draw) {
       for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
@@ -146,8 +146,8 @@ private:
 std::string renderSvgBeside(const SideBySide &both) {
   Pairs pairs(both);
   return document(pairs.width() + 2 * kMargin, pairs.height() + 2 * kMargin,
-                  "<g transform=\"translate(" + number(kMargin) + " " +
-                      number(kMargin) + ")\">\n" + pairs.draw() + "</g>\n");
+                  "<g transform=\"translate(" + svgNumber(kMargin) + " " +
+                      svgNumber(kMargin) + ")\">\n" + pairs.draw() + "</g>\n");
 }
 
 } // namespace chimera::schedule

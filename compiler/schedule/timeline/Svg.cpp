@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/Svg.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgAxis.h"
 #include "compiler/schedule/timeline/SvgLegend.h"
 #include "compiler/schedule/timeline/SvgRow.h"
@@ -47,8 +47,8 @@ public:
   std::string draw() const {
     std::string svg =
         heading.draw() + drawLegend(legend, heading.height() - 38);
-    svg += "<g transform=\"translate(" + number(kLabels) + " " +
-           number(heading.height()) + ")\">\n";
+    svg += "<g transform=\"translate(" + svgNumber(kLabels) + " " +
+           svgNumber(heading.height()) + ")\">\n";
     for (size_t w = 0; w < workers; ++w)
       svg += frame(w);
     svg += drawAxis(timeline, timeline.end(), plot,
@@ -118,8 +118,8 @@ std::string renderSvg(std::span<const Timeline> timelines) {
   std::string body;
   for (const Timeline &timeline : timelines) {
     Panel panel(timeline);
-    body += "<g transform=\"translate(" + number(kMargin) + " " +
-            number(height) + ")\">\n" + panel.draw() + "</g>\n";
+    body += "<g transform=\"translate(" + svgNumber(kMargin) + " " +
+            svgNumber(height) + ")\">\n" + panel.draw() + "</g>\n";
     width = std::max(width, panel.width());
     height += panel.height() + kMargin;
   }

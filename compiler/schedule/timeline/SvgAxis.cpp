@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/SvgAxis.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <charconv>
@@ -66,8 +66,8 @@ std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
   for (int64_t i = 0, count = marksOf(step); i <= count; ++i) {
     double time = static_cast<double>(i) * step;
     double x = std::min(time * each, plot);
-    svg += "<path class=\"mark\" d=\"M" + number(x) + " 0V" +
-           number(bottom + 5) + "\"/>\n";
+    svg += "<path class=\"mark\" d=\"M" + svgNumber(x) + " 0V" +
+           svgNumber(bottom + 5) + "\"/>\n";
     if (timeline.slots && time < last * (1 - 1e-9))
       svg += text("axis", x + pixels / 2, bottom + 18, nameOf(time));
     else if (!timeline.slots)

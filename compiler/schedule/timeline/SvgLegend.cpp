@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/SvgLegend.h"
 
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <algorithm>
@@ -72,8 +72,8 @@ std::string drawLegend(const std::vector<LegendEntry> &entries, double y) {
   std::string svg;
   double x = 0;
   for (const LegendEntry &entry : entries) {
-    svg += "<rect class=\"" + entry.style + "\" x=\"" + number(x + 0.5) +
-           "\" y=\"" + number(y) +
+    svg += "<rect class=\"" + entry.style + "\" x=\"" + svgNumber(x + 0.5) +
+           "\" y=\"" + svgNumber(y) +
            "\" width=\"22\" height=\"14\" rx=\"2\"/>\n" +
            text("note", x + 28, y + 11, entry.name);
     x += entry.width();

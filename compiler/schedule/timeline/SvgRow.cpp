@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/SvgRow.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <algorithm>
@@ -63,8 +63,9 @@ std::string Rows::exact(int64_t ticks) const {
 std::string Rows::drawBubble(const std::string &title, double x, double y,
                              double width) {
   return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
-         number(x) + "\" y=\"" + number(y + (kRow - kBox) / 2) + "\" width=\"" +
-         number(width) + "\" height=\"" + number(kBox) + "\"/></g>\n";
+         svgNumber(x) + "\" y=\"" + svgNumber(y + (kRow - kBox) / 2) +
+         "\" width=\"" + svgNumber(width) + "\" height=\"" + svgNumber(kBox) +
+         "\"/></g>\n";
 }
 
 static std::string coverInWords(const Action &action) {
@@ -79,8 +80,8 @@ static std::string coverInWords(const Action &action) {
 }
 
 std::string Rows::draw(size_t worker, double y) const {
-  std::string svg =
-      "<g transform=\"translate(0 " + number(y + (kRow - kBox) / 2) + ")\">\n";
+  std::string svg = "<g transform=\"translate(0 " +
+                    svgNumber(y + (kRow - kBox) / 2) + ")\">\n";
   for (size_t i = 0; i < timeline.schedule.workers[worker].size(); ++i)
     svg += drawBox(worker, i);
   if (timeline.occupations)
@@ -98,10 +99,10 @@ std::string Rows::drawSpan(size_t worker, const char *style,
                            double bottom) const {
   return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
          timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
-         "</title><rect class=\"" + style + "\" x=\"" + number(at(span.begin)) +
-         "\" y=\"" + number(top) + "\" width=\"" +
-         number(at(span.end) - at(span.begin)) + "\" height=\"" +
-         number(bottom - top) + "\"/></g>\n";
+         "</title><rect class=\"" + style + "\" x=\"" +
+         svgNumber(at(span.begin)) + "\" y=\"" + svgNumber(top) +
+         "\" width=\"" + svgNumber(at(span.end) - at(span.begin)) +
+         "\" height=\"" + svgNumber(bottom - top) + "\"/></g>\n";
 }
 
 /// In the middle of the row and lower than an action: the worker is occupied,
@@ -149,9 +150,9 @@ std::string Rows::drawBody(size_t worker) const {
   const std::vector<int64_t> &starts = timeline.timing.starts[worker];
   int64_t from = starts[begin];
   int64_t to = starts[end - 1] + timeline.duration(worker, end - 1);
-  return "<rect class=\"body\" x=\"" + number(at(from)) + "\" y=\"" +
-         number(kBox) + "\" width=\"" + number(at(to) - at(from)) +
-         "\" height=\"" + number(kRow - kBox) + "\"/>\n";
+  return "<rect class=\"body\" x=\"" + svgNumber(at(from)) + "\" y=\"" +
+         svgNumber(kBox) + "\" width=\"" + svgNumber(at(to) - at(from)) +
+         "\" height=\"" + svgNumber(kRow - kBox) + "\"/>\n";
 }
 
 std::string Rows::drawBox(size_t worker, size_t index) const {
@@ -170,14 +171,14 @@ std::string Rows::drawBox(size_t worker, size_t index) const {
       ", " + timeline.axis() + " " + exact(start) +
       (timeline.slots ? "" : " to " + exact(start + duration)) +
       "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
-      number(at(start) + gap / 2) + "\" width=\"" + number(width - gap) +
-      "\" height=\"" + number(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
+      svgNumber(at(start) + gap / 2) + "\" width=\"" + svgNumber(width - gap) +
+      "\" height=\"" + svgNumber(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
       "/>";
   for (auto [digit, size] : kDigits)
     if (textWidth(timeline, action, digit) <= width) {
       svg += std::string("<text class=\"") + size + (isUp(action) ? " p" : "") +
-             "\" x=\"" + number(at(start) + width / 2) + "\" y=\"" +
-             number(kBox / 2 + 4) + "\">" + name + "</text>";
+             "\" x=\"" + svgNumber(at(start) + width / 2) + "\" y=\"" +
+             svgNumber(kBox / 2 + 4) + "\">" + name + "</text>";
       break;
     }
   return svg + "</g>\n";

@@ -157,7 +157,7 @@ TEST_P(EverySchedule, IsSoundAndHoldsWhatIsStated) {
     c.problem.link.alpha = 3;
     int64_t delayed = simulate(c.problem, c.schedule).makespan;
     ASSERT_GE(delayed, timing.makespan);
-    ASSERT_GE(delayed, best(bounds(c.problem)).time);
+    ASSERT_GE(delayed, bestBound(bounds(c.problem)).time);
   });
 }
 

@@ -42,7 +42,7 @@ int64_t makespan(const Case &c) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_TRUE(timing.complete);
-  EXPECT_GE(timing.makespan, best(bounds(c.problem)).time);
+  EXPECT_GE(timing.makespan, bestBound(bounds(c.problem)).time);
   return timing.makespan;
 }
 

@@ -98,14 +98,14 @@ TEST(SharedCores, DoNoMoreWorkThanTheyCan) {
   Workload work;
   work.workers = 5;
   const std::vector<int64_t> busy = {8, 6, 6, 9, 5};
-  EXPECT_EQ(leastStep(work, busy), 9);
+  EXPECT_EQ(minStepTime(work, busy), 9);
   work.node = {.devices = 3, .cores = 2};
-  EXPECT_EQ(leastStep(work, busy), 10); // (8 + 6 + 6) / 2
+  EXPECT_EQ(minStepTime(work, busy), 10); // (8 + 6 + 6) / 2
   work.node->cores = 1;
-  EXPECT_EQ(leastStep(work, busy), 20);
+  EXPECT_EQ(minStepTime(work, busy), 20);
   // A worker of the next copy has a third of the second node.
   work.width = 2;
-  EXPECT_EQ(leastStep(work, busy), 21); // (9 + 5) / (2 / 3)
+  EXPECT_EQ(minStepTime(work, busy), 21); // (9 + 5) / (2 / 3)
 }
 
 TEST(SharedCores, AllUpdateAtOnce) {
@@ -171,7 +171,7 @@ TEST(SharedCores, DelayWhatRunsAlone) {
         EXPECT_GE(slow.makespan, alone.makespan);
         delayed += slow.makespan > alone.makespan;
         for (const Bound &bound : bounds(few.problem))
-          if (bound.simulated) {
+          if (bound.holdsForSimulator) {
             EXPECT_GE(slow.makespan, bound.time) << bound.name;
           }
         if (c.problem.updates == Updates::Flush) {

@@ -164,7 +164,7 @@ TEST(Report, HasBothBubblesAndTheGap) {
   EXPECT_DOUBLE_EQ(r.bubbleValue, 3.0 / 11);
   ASSERT_TRUE(r.peakFormula);
   EXPECT_EQ(r.peakValue, (std::pair<int64_t, int64_t>(1, 4)));
-  EXPECT_EQ(gap(r.timing, best(r.bounds)), 0);
+  EXPECT_EQ(gapTo(r.timing, bestBound(r.bounds)), 0);
 }
 
 TEST(Report, PassesOnTheSchemesNote) {

@@ -1,17 +1,17 @@
-//===- Markup.cpp - Text in SVG -------------------------------------------===//
+//===- SvgText.cpp - Text in SVG ------------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 
 #include <charconv>
 
 namespace chimera::schedule {
 
-std::string number(double value) {
+std::string svgNumber(double value) {
   char text[64];
   auto [end, error] = std::to_chars(text, text + sizeof text, value,
                                     std::chars_format::fixed, 2);
@@ -22,7 +22,7 @@ std::string number(double value) {
   return digits;
 }
 
-std::string escape(const std::string &text) {
+std::string escapeXml(const std::string &text) {
   std::string escaped;
   for (char c : text)
     switch (c) {
