@@ -97,8 +97,8 @@ private:
                                 ArrayRef<PipelineOp> pipelines,
                                 const std::deque<ShownTimeline> &shown) {
     if (!measured.empty())
-      return renderBeside(form, pipelines.front(), shown.front().timeline,
-                          {measured.getValue(), copyToShow()}, kPass);
+      return renderSideBySide(form, pipelines.front(), shown.front().timeline,
+                              {measured.getValue(), copyToShow()}, kPass);
     std::vector<schedule::Timeline> timelines;
     timelines.reserve(shown.size());
     for (const ShownTimeline &one : shown)

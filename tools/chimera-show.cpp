@@ -285,8 +285,8 @@ private:
         choose(module, kTool, "format", schedule::timelineFormats(), name);
     if (!settings.measured.empty()) {
       FailureOr<std::string> document =
-          renderBeside(*form, pipelines.front(), timelines.front().timeline,
-                       {settings.measured, settings.copy}, kTool);
+          renderSideBySide(*form, pipelines.front(), timelines.front().timeline,
+                           {settings.measured, settings.copy}, kTool);
       return failed(document) ? failure()
                               : writeDocument(module, kTool, path, *document);
     }

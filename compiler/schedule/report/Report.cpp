@@ -162,10 +162,10 @@ Report makeReport(std::string name, const Scheme *scheme,
   if (!problem.recompute.empty()) {
     Problem keeping = problem;
     keeping.recompute.clear();
-    Schedule kept = removeRecompute(schedule);
-    report.kept = simulate(keeping, kept);
+    Schedule withoutRecompute = removeRecompute(schedule);
+    report.withoutRecompute = simulate(keeping, withoutRecompute);
     if (report.steady)
-      report.keptSteady = steadyState(keeping, kept);
+      report.steadyWithoutRecompute = steadyState(keeping, withoutRecompute);
   }
 
   if (!problem.memoryCaps.empty())

@@ -43,8 +43,8 @@ struct Report {
   /// filling and draining.
   std::optional<SteadyState> steady;
   /// The results for the same order without recomputes, if it has any.
-  std::optional<Timing> kept;
-  std::optional<SteadyState> keptSteady;
+  std::optional<Timing> withoutRecompute;
+  std::optional<SteadyState> steadyWithoutRecompute;
   std::vector<Bound> bounds;
   /// The receive window, given or chosen by the simulator, and the bytes of
   /// each worker's outstanding receives.

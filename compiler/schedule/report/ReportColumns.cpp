@@ -193,7 +193,8 @@ constexpr ReportColumn kColumns[] = {
      costOf<&StageCost::weightGradient, true>, ReportForm::Time},
     {"recompute", "recompute",
      [](const Report &r) {
-       return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
+       return r.withoutRecompute ? cost<&StageCost::recompute>(r)
+                                 : ordered_json();
      },
      ReportForm::Time},
     {"p2p", "p2p", flightOf<kBetweenNodes>, ReportForm::Time},
@@ -278,7 +279,8 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Time},
     {"makespan_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? timeOf(r, r.kept->makespan) : ordered_json();
+       return r.withoutRecompute ? timeOf(r, r.withoutRecompute->makespan)
+                                 : ordered_json();
      },
      ReportForm::Time},
     {"load", "load of the busiest worker",
@@ -305,7 +307,9 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Share},
     {"bubble_ratio_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
+       return r.withoutRecompute
+                  ? ordered_json(r.withoutRecompute->bubbleRatio())
+                  : ordered_json();
      },
      ReportForm::Share},
     {"all_reduces", "all-reduce of the gradient, by stage",
@@ -333,8 +337,9 @@ constexpr ReportColumn kColumns[] = {
      [](const Report &r) -> ordered_json { return r.earlyStages; }},
     {"step_period_without_recomputes", "a step without recomputes",
      [](const Report &r) {
-       return r.keptSteady ? number(r.scale.units(r.keptSteady->period))
-                           : ordered_json();
+       return r.steadyWithoutRecompute
+                  ? number(r.scale.units(r.steadyWithoutRecompute->period))
+                  : ordered_json();
      },
      ReportForm::Time},
     {"step_bubble_ratio", "steady state: bubble of a step",
@@ -389,7 +394,9 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"peak_activations_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->peakActivations) : ordered_json();
+       return r.withoutRecompute
+                  ? ordered_json(r.withoutRecompute->peakActivations)
+                  : ordered_json();
      }},
     {"weight_versions", "versions of weights, by stage", versionsOf},
     {"resident_bytes", "resident bytes per worker",
@@ -400,7 +407,8 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Bytes},
     {"peak_bytes_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
+       return r.withoutRecompute ? ordered_json(r.withoutRecompute->peakBytes)
+                                 : ordered_json();
      },
      ReportForm::Bytes},
     {"allocated_bytes", "allocated bytes per worker",

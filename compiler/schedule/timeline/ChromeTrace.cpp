@@ -134,7 +134,7 @@ private:
       arguments["part"] = action.part;
       arguments["parts"] = action.parts;
     }
-    std::string cover = coverOf(timeline.problem, action);
+    std::string cover = microBatchText(timeline.problem, action);
     events.add({{"name", std::string(kind) + " " + cover},
                 {"cat", kind},
                 {"ph", "X"},
@@ -271,7 +271,7 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
   return documentOf(other, events);
 }
 
-std::string renderChromeTraceBeside(const SideBySide &both) {
+std::string renderChromeTraceSideBySide(const SideBySide &both) {
   constexpr size_t kMost = 20; // of each kind of difference
   Timeline predicted = both.timeline, measured = both.measured;
   predicted.title = "predicted: " + predicted.title;
@@ -286,7 +286,7 @@ std::string renderChromeTraceBeside(const SideBySide &both) {
   for (const DifferenceKind &kind : differenceKinds()) {
     ordered_json &list = differences[kind.name] = ordered_json::array();
     for (const Difference &difference :
-         largestDifferences(kind, both.clocked, both.run, kMost)) {
+         largestDifferences(kind, both.prediction, both.run, kMost)) {
       ordered_json entry = {{"what", describe(both.measured, kind, difference)},
                             {"worker", difference.ref.worker}};
       entry.update(timesOf(difference.predicted, difference.measured));
@@ -295,7 +295,7 @@ std::string renderChromeTraceBeside(const SideBySide &both) {
   }
   ordered_json other = {
       {"measured", both.nameOfRun()},
-      {"step", timesOf(both.clocked.length(), both.run.length())},
+      {"step", timesOf(both.prediction.length(), both.run.length())},
       {"differences", differences}};
   return documentOf(other, events);
 }

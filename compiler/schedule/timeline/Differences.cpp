@@ -36,7 +36,7 @@ static std::string changeOf(const Timeline &timeline, const Difference &of) {
   return timeOf(timeline.scale, std::abs(of.change()));
 }
 
-static int64_t durationOf(const ClockedStep &step, ActionRef ref) {
+static int64_t durationOf(const NanosecondStep &step, ActionRef ref) {
   return step.timing.ends[ref.worker][ref.index] -
          step.timing.starts[ref.worker][ref.index];
 }
@@ -46,7 +46,7 @@ static std::string describeDuration(const Timeline &timeline,
   return actionOf(timeline, of) + " on " + workerOf(of);
 }
 
-static int64_t waitOf(const ClockedStep &step, ActionRef ref) {
+static int64_t waitOf(const NanosecondStep &step, ActionRef ref) {
   return step.waitBefore(ref.worker, ref.index);
 }
 
@@ -77,7 +77,7 @@ static std::string describeWait(const Timeline &timeline,
          actionOf(timeline, of);
 }
 
-static int64_t startOf(const ClockedStep &step, ActionRef ref) {
+static int64_t startOf(const NanosecondStep &step, ActionRef ref) {
   return step.timing.starts[ref.worker][ref.index];
 }
 
@@ -97,8 +97,8 @@ std::span<const DifferenceKind> differenceKinds() {
 }
 
 std::vector<Difference> largestDifferences(const DifferenceKind &kind,
-                                           const ClockedStep &predicted,
-                                           const ClockedStep &measured,
+                                           const NanosecondStep &predicted,
+                                           const NanosecondStep &measured,
                                            size_t most) {
   std::vector<Difference> all;
   for (size_t w = 0; w < predicted.timing.ends.size(); ++w)
@@ -122,7 +122,7 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
 std::string describe(const Timeline &timeline, const DifferenceKind &kind,
                      const Difference &difference) {
   auto [ref, predicted, measured] = difference;
-  return kind.describe(timeline, difference) + ": " +
+  return kind.text(timeline, difference) + ": " +
          describeTimes(timeline.scale, predicted, measured) +
          (kind.hasRatio ? describeRatio(predicted, measured) : "");
 }

@@ -20,7 +20,7 @@ namespace {
 std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
 
 /// The times around a worker's compared step.
-struct Around {
+struct TimesAroundStep {
   /// The end of the worker's earlier work, or -1 if there is none.
   int64_t before = -1;
   /// The start of its first action after the step.
@@ -47,24 +47,24 @@ public:
     for (const std::vector<Action> &row : schedule.workers)
       run.timing.starts.emplace_back(row.size(), -1);
     run.timing.ends = run.timing.starts;
-    std::vector<std::vector<RanAction>> others(copy.actions.size());
+    std::vector<std::vector<MeasuredAction>> others(copy.actions.size());
     for (size_t w = 0; w < copy.actions.size(); ++w)
-      for (const RanAction &ran : copy.actions[w]) {
-        std::optional<Action> action = ofStep(ran, last);
+      for (const MeasuredAction &ran : copy.actions[w]) {
+        std::optional<Action> action = actionInStep(ran, last);
         if (!action)
           others[w].push_back(ran);
-        else if (std::string error = place(run, w, ran, *action);
+        else if (std::string error = setTimes(run, w, ran, *action);
                  !error.empty())
           return error;
       }
     if (std::string error = checkOrder(run); !error.empty())
       return error;
     for (size_t w = 0; w < copy.others.size(); ++w) {
-      auto around = findAround(run, w, others[w]);
+      auto around = findTimesAround(run, w, others[w]);
       if (auto *error = std::get_if<std::string>(&around))
         return std::move(*error);
-      if (std::string error =
-              addOthers(run, w, copy.others[w], std::get<Around>(around));
+      if (std::string error = addOthers(run, w, copy.others[w],
+                                        std::get<TimesAroundStep>(around));
           !error.empty())
         return error;
     }
@@ -79,7 +79,8 @@ private:
   /// The action with the micro-batch number that the schedule uses. None if the
   /// action is not part of step number `last` or, if steps overlap, of the last
   /// body.
-  std::optional<Action> ofStep(const RanAction &ran, int64_t last) const {
+  std::optional<Action> actionInStep(const MeasuredAction &ran,
+                                     int64_t last) const {
     Action action = ran.action;
     if (!overlaps())
       return ran.step == last ? std::optional(action) : std::nullopt;
@@ -91,8 +92,8 @@ private:
     return isInBody ? std::optional(action) : std::nullopt;
   }
 
-  std::string place(Measured &run, size_t worker, const RanAction &ran,
-                    const Action &action) const {
+  std::string setTimes(Measured &run, size_t worker, const MeasuredAction &ran,
+                       const Action &action) const {
     auto [owner, index] = refs[ids.idOf(action)];
     if (owner < 0)
       return "expected no " + describe(problem, action) + ", got it on " +
@@ -136,12 +137,12 @@ private:
   /// Finds the times around the worker's step. Returns an error if steps
   /// overlap and an action of another body ran within this one, or none ran
   /// before it.
-  std::variant<Around, std::string>
-  findAround(const Measured &run, size_t worker,
-             const std::vector<RanAction> &others) const {
+  std::variant<TimesAroundStep, std::string>
+  findTimesAround(const Measured &run, size_t worker,
+                  const std::vector<MeasuredAction> &others) const {
     const std::vector<int64_t> &starts = run.timing.starts[worker];
-    Around around;
-    for (const RanAction &other : others)
+    TimesAroundStep around;
+    for (const MeasuredAction &other : others)
       if (!overlaps() || starts.empty() || other.begin < starts.front())
         around.before = std::max(around.before, other.end);
       else if (other.begin < starts.back())
@@ -158,7 +159,7 @@ private:
 
   std::string addOthers(Measured &run, size_t worker,
                         const std::vector<OtherEvent> &events,
-                        Around around) const {
+                        TimesAroundStep around) const {
     auto [before, next] = around;
     const std::vector<int64_t> &starts = run.timing.starts[worker];
     int64_t first = starts.empty() ? 0 : starts.front();

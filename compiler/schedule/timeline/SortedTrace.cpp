@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/SortedTrace.h"
 
-#include "compiler/schedule/timeline/ClockedStep.h"
+#include "compiler/schedule/timeline/NanosecondStep.h"
 
 #include <algorithm>
 #include <array>
@@ -164,8 +164,8 @@ private:
 int64_t SortedTrace::lastStep() const {
   int64_t last = 0;
   for (const auto &[process, of] : copies)
-    for (const std::vector<RanAction> &row : of.actions)
-      for (const RanAction &ran : row)
+    for (const std::vector<MeasuredAction> &row : of.actions)
+      for (const MeasuredAction &ran : row)
         last = std::max(last, ran.step);
   return last;
 }

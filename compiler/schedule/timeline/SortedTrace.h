@@ -24,14 +24,14 @@ struct OtherEvent : SyncAndUpdate::Span {
 
 /// An action that ran, in nanoseconds. Its micro-batch counts within its step;
 /// steps count from 0.
-struct RanAction : SyncAndUpdate::Span {
+struct MeasuredAction : SyncAndUpdate::Span {
   Action action;
   int64_t step;
 };
 
 /// All events of one data-parallel copy.
 struct CopyEvents {
-  std::vector<std::vector<RanAction>> actions; ///< by worker
+  std::vector<std::vector<MeasuredAction>> actions; ///< by worker
   std::vector<std::vector<OtherEvent>> others;
 };
 

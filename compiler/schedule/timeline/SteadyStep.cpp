@@ -17,9 +17,9 @@ namespace chimera::schedule {
 namespace {
 
 /// Simulates many steps and extracts the last body of each worker.
-class Cutter {
+class BodyExtractor {
 public:
-  Cutter(const Problem &problem, const Schedule &schedule)
+  BodyExtractor(const Problem &problem, const Schedule &schedule)
       : schedule(schedule), steps(steadyState(problem, schedule).steps),
         run(unrollSteps(problem, schedule, steps)) {
     Problem longer = problem;
@@ -29,7 +29,7 @@ public:
     occupations = occupationsOf(longer, run, timing);
   }
 
-  SteadyStep cut() {
+  SteadyStep extract() {
     for (size_t w = 0; w < run.workers.size(); ++w)
       cutWorker(w);
     beginAtZero();
@@ -114,7 +114,7 @@ private:
 } // namespace
 
 SteadyStep steadyStep(const Problem &problem, const Schedule &schedule) {
-  return Cutter(problem, schedule).cut();
+  return BodyExtractor(problem, schedule).extract();
 }
 
 Timeline timelineOf(const Timeline &timeline, const SteadyStep &step) {

@@ -29,8 +29,8 @@ static constexpr double kLeastBox = 3;
 /// The width of the label of a box, with a margin.
 static double textWidth(const Timeline &timeline, const Action &action,
                         double digit) {
-  return 3 +
-         digit * static_cast<double>(coverOf(timeline.problem, action).size());
+  return 3 + digit * static_cast<double>(
+                         microBatchText(timeline.problem, action).size());
 }
 
 double plotWidth(const Timeline &timeline, int64_t end) {
@@ -56,12 +56,12 @@ double plotWidth(const Timeline &timeline, int64_t end) {
   return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
 }
 
-std::string Rows::exact(int64_t ticks) const {
+std::string RowDrawer::exact(int64_t ticks) const {
   return exactNumber(ticks, timeline.scale.perUnit);
 }
 
-std::string Rows::drawBubble(const std::string &title, double x, double y,
-                             double width) {
+std::string RowDrawer::drawBubble(const std::string &title, double x, double y,
+                                  double width) {
   return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
          svgNumber(x) + "\" y=\"" + svgNumber(y + (kRow - kBox) / 2) +
          "\" width=\"" + svgNumber(width) + "\" height=\"" + svgNumber(kBox) +
@@ -79,7 +79,7 @@ static std::string coverInWords(const Action &action) {
   return "micro-batch " + first;
 }
 
-std::string Rows::draw(size_t worker, double y) const {
+std::string RowDrawer::draw(size_t worker, double y) const {
   std::string svg = "<g transform=\"translate(0 " +
                     svgNumber(y + (kRow - kBox) / 2) + ")\">\n";
   for (size_t i = 0; i < timeline.schedule.workers[worker].size(); ++i)
@@ -93,10 +93,10 @@ std::string Rows::draw(size_t worker, double y) const {
   return svg + "</g>\n";
 }
 
-std::string Rows::drawSpan(size_t worker, const char *style,
-                           const std::string &name,
-                           const SyncAndUpdate::Span &span, double top,
-                           double bottom) const {
+std::string RowDrawer::drawSpan(size_t worker, const char *style,
+                                const std::string &name,
+                                const SyncAndUpdate::Span &span, double top,
+                                double bottom) const {
   return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
          timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
          "</title><rect class=\"" + style + "\" x=\"" +
@@ -107,7 +107,7 @@ std::string Rows::drawSpan(size_t worker, const char *style,
 
 /// In the middle of the row and lower than an action: the worker is occupied,
 /// but the time counts as idle.
-std::string Rows::drawOccupations(size_t worker) const {
+std::string RowDrawer::drawOccupations(size_t worker) const {
   std::string svg;
   for (const Occupation &occupation : (*timeline.occupations)[worker])
     svg +=
@@ -121,7 +121,7 @@ std::string Rows::drawOccupations(size_t worker) const {
 
 /// Boxes for the worker's waits and updates. A line below the row shows each
 /// all-reduce of its gradients while it is in progress.
-std::string Rows::drawSyncAndUpdate(size_t worker) const {
+std::string RowDrawer::drawSyncAndUpdate(size_t worker) const {
   std::string svg;
   auto add = [&](const char *style, const std::string &name,
                  const SyncAndUpdate::Span &span, double top, double bottom) {
@@ -143,7 +143,7 @@ std::string Rows::drawSyncAndUpdate(size_t worker) const {
 }
 
 /// A line below the actions of the worker's body.
-std::string Rows::drawBody(size_t worker) const {
+std::string RowDrawer::drawBody(size_t worker) const {
   auto [begin, end] = timeline.schedule.bodies[worker];
   if (begin == end)
     return {};
@@ -155,14 +155,14 @@ std::string Rows::drawBody(size_t worker) const {
          "\" height=\"" + svgNumber(kRow - kBox) + "\"/>\n";
 }
 
-std::string Rows::drawBox(size_t worker, size_t index) const {
+std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   const Action &action = timeline.schedule.workers[worker][index];
   int64_t start = timeline.timing.starts[worker][index];
   int64_t duration = timeline.duration(worker, index);
   // A gap between neighbours, unless the boxes are very narrow.
   double width = at(duration), gap = width > 4 ? 1 : 0;
   auto kind = static_cast<size_t>(action.kind);
-  std::string name = coverOf(timeline.problem, action);
+  std::string name = microBatchText(timeline.problem, action);
   std::string svg =
       std::string("<g><title>") + nameOfKind(kind) + " of " +
       coverInWords(action) + ", stage " + std::to_string(action.stage) +

@@ -17,10 +17,10 @@ namespace chimera::schedule::svg {
 double plotWidth(const Timeline &timeline, int64_t end);
 
 /// The rows of a timeline, each kRow high.
-class Rows {
+class RowDrawer {
 public:
   /// `pixels` is the width of a tick.
-  Rows(const Timeline &timeline, double pixels)
+  RowDrawer(const Timeline &timeline, double pixels)
       : timeline(timeline), pixels(pixels) {}
 
   /// The row of `worker`: a box for each action. `y` is its upper edge.

@@ -88,19 +88,20 @@ static std::string microBatchesOf(const Problem &problem,
   return text + "." + std::to_string(action.part);
 }
 
-std::string coverOf(const Problem &problem, const Action &action) {
+std::string microBatchText(const Problem &problem, const Action &action) {
   return microBatchesOf(problem, action) + chunkMark(chunkOf(problem, action));
 }
 
 std::string cellOf(const Problem &problem, const Action &action) {
   const char *letters =
       problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
-  return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
+  return letters[static_cast<int>(action.kind)] +
+         microBatchText(problem, action);
 }
 
 std::string nameOfMessage(const Problem &problem, const Action &action) {
   return (action.kind == Kind::Forward ? "activation " : "gradient ") +
-         coverOf(problem, action);
+         microBatchText(problem, action);
 }
 
 std::string describe(const Problem &problem, const Action &action,
@@ -115,10 +116,11 @@ std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
 
 std::span<const TimelineFormat> timelineFormats() {
   static constexpr std::array<TimelineFormat, 3> all = {{
-      {"text", "the grid of the Chimera paper", renderText, renderTextBeside},
-      {"svg", "a picture", renderSvg, renderSvgBeside},
+      {"text", "the grid of the Chimera paper", renderText,
+       renderTextSideBySide},
+      {"svg", "a picture", renderSvg, renderSvgSideBySide},
       {"chrome-trace", "JSON for ui.perfetto.dev or chrome://tracing",
-       renderChromeTrace, renderChromeTraceBeside},
+       renderChromeTrace, renderChromeTraceSideBySide},
   }};
   return all;
 }

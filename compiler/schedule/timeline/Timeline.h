@@ -22,7 +22,7 @@ namespace chimera::schedule {
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
 /// Ends with ' for the worker's second stage of the pipeline, with '2 for its
 /// third.
-std::string coverOf(const Problem &problem, const Action &action);
+std::string microBatchText(const Problem &problem, const Action &action);
 
 /// The text of `action` in a cell of the grid: "F0", "b3", "F01".
 std::string cellOf(const Problem &problem, const Action &action);
@@ -84,7 +84,7 @@ struct TimelineFormat {
   /// One document that contains all timelines.
   std::string (*render)(std::span<const Timeline> timelines);
   /// One document that contains one timeline and a measured run (SideBySide.h).
-  std::string (*renderBeside)(const SideBySide &both);
+  std::string (*renderSideBySide)(const SideBySide &both);
 };
 
 std::span<const TimelineFormat> timelineFormats();

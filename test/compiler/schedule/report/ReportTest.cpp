@@ -178,7 +178,7 @@ TEST(Report, PassesOnTheSchemesNote) {
 TEST(Report, ComparesRecomputesWithNone) {
   Case c = makeCase("chimera", 4, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(4, {10, 0, 100, 100, 1});
-  EXPECT_FALSE(report(c).kept);
+  EXPECT_FALSE(report(c).withoutRecompute);
   Timing without = simulate(c.problem, c.schedule);
   for (auto [how, word, makespan, noted] :
        {std::tuple{Recompute::Early, "early", 19, false},
@@ -187,10 +187,10 @@ TEST(Report, ComparesRecomputesWithNone) {
     again.problem.recompute.assign(4, how);
     again.schedule = insertRecompute(again.problem, again.schedule);
     Report r = report(again);
-    ASSERT_TRUE(r.kept);
+    ASSERT_TRUE(r.withoutRecompute);
     EXPECT_EQ(r.timing.makespan, makespan);
-    EXPECT_EQ(r.kept->makespan, 16);
-    EXPECT_EQ(r.kept->peakBytes, without.peakBytes);
+    EXPECT_EQ(r.withoutRecompute->makespan, 16);
+    EXPECT_EQ(r.withoutRecompute->peakBytes, without.peakBytes);
     // One note about the formula, one about other settings that pay less for
     // recomputes.
     EXPECT_EQ(r.notes.size(), noted ? 2u : 0u);
@@ -442,10 +442,11 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
                  {findTimeUnit("none"), 10});
   object = nlohmann::json::parse(render("json", r))[0];
   EXPECT_EQ(object["recompute"], 0.1);
-  EXPECT_EQ(object["makespan_without_recomputes"], units(r.kept->makespan));
+  EXPECT_EQ(object["makespan_without_recomputes"],
+            units(r.withoutRecompute->makespan));
   EXPECT_EQ(object["step"], r.steady->period / 10);
   EXPECT_EQ(object["step_period_without_recomputes"],
-            r.keptSteady->period / 10);
+            r.steadyWithoutRecompute->period / 10);
 }
 
 /// Without a scheme there is no formula, whatever the order is.

@@ -77,7 +77,7 @@ void expectSame(const Drawn &drawn) {
   ASSERT_FALSE(std::holds_alternative<std::string>(read))
       << std::get<std::string>(read);
   const auto &run = std::get<Measured>(read);
-  std::optional<ClockedStep> predicted = clocked(drawn.timeline);
+  std::optional<NanosecondStep> predicted = nanosecondStepOf(drawn.timeline);
   ASSERT_TRUE(predicted);
   EXPECT_EQ(run.timing.starts, predicted->timing.starts);
   EXPECT_EQ(run.timing.ends, predicted->timing.ends);
@@ -151,7 +151,7 @@ TEST(Measured, BeginsWithTheFirstAction) {
   document["traceEvents"].push_back(load);
   auto read = drawn.read(document);
   const auto &run = std::get<Measured>(read);
-  EXPECT_EQ(run.timing.starts, clocked(drawn.timeline)->timing.starts);
+  EXPECT_EQ(run.timing.starts, nanosecondStepOf(drawn.timeline)->timing.starts);
   ASSERT_EQ(run.others[0].size(), 1u);
   EXPECT_EQ(run.others[0][0].begin, 21000);
   EXPECT_EQ(run.others[0][0].name, "post the receive of gradient 0");
@@ -183,8 +183,8 @@ TEST(Measured, TakesTheLastStep) {
   ASSERT_FALSE(std::holds_alternative<std::string>(read))
       << std::get<std::string>(read);
   const auto &run = std::get<Measured>(read);
-  EXPECT_EQ(run.timing.starts, clocked(drawn.timeline)->timing.starts);
-  EXPECT_EQ(run.end(), clocked(drawn.timeline)->end());
+  EXPECT_EQ(run.timing.starts, nanosecondStepOf(drawn.timeline)->timing.starts);
+  EXPECT_EQ(run.end(), nanosecondStepOf(drawn.timeline)->end());
   EXPECT_EQ(run.step, 8);
 }
 
@@ -204,11 +204,11 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
   EXPECT_EQ(slowest.copy, 1);
   EXPECT_EQ(slowest.copies, 3);
   EXPECT_TRUE(slowest.isSlowest);
-  EXPECT_EQ(slowest.end(), clocked(drawn.timeline)->end() + 50'000);
+  EXPECT_EQ(slowest.end(), nanosecondStepOf(drawn.timeline)->end() + 50'000);
   auto third = std::get<Measured>(drawn.read(all, 2));
   EXPECT_EQ(third.copy, 2);
   EXPECT_FALSE(third.isSlowest);
-  EXPECT_EQ(third.end(), clocked(drawn.timeline)->end() + 20'000);
+  EXPECT_EQ(third.end(), nanosecondStepOf(drawn.timeline)->end() + 20'000);
   EXPECT_EQ(drawn.errorOf(all, 3), "expected copy 0 to 2, got 3");
   EXPECT_EQ(drawn.errorOf(all, -1), "expected copy 0 to 2, got -1");
   // An error in one copy names the copy.

@@ -47,8 +47,8 @@ struct Endless {
   }
   Endless(const Endless &) = delete;
 
-  ClockedStep predicted() const {
-    return *clocked(timelineOf(timeline, step), step.begins);
+  NanosecondStep predicted() const {
+    return *nanosecondStepOf(timelineOf(timeline, step), step.begins);
   }
   std::variant<Measured, std::string> read() const {
     return readMeasured(trace.dump(), c.problem, step.schedule);
@@ -171,7 +171,7 @@ TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
           c.problem.link = {{3}, {1}, {2}};
           Endless endless(std::move(c));
           Measured run = endless.measured();
-          ClockedStep predicted = endless.predicted();
+          NanosecondStep predicted = endless.predicted();
           EXPECT_EQ(run.timing.starts, predicted.timing.starts);
           EXPECT_EQ(run.begins, predicted.begins);
           EXPECT_EQ(run.syncAndUpdate.ends, predicted.syncAndUpdate.ends);
@@ -222,7 +222,7 @@ TEST(MeasuredBody, SaysWhichStepsItIsOf) {
 /// busy.
 TEST(MeasuredBody, HasUpdatesAmongItsActions) {
   Endless endless(makeCase("pipedream", 2, 3, {10, 20, 1, 1, 1, 4}), 8);
-  ClockedStep predicted = endless.predicted();
+  NanosecondStep predicted = endless.predicted();
   // Make the update after the first backward of P0's last body longer by two.
   const std::vector<Action> &body = endless.step.schedule.workers[0];
   size_t first =
@@ -241,7 +241,7 @@ TEST(MeasuredBody, HasUpdatesAmongItsActions) {
   EXPECT_EQ(run.busy(0), predicted.busy(0) + 2000);
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   SideBySide both(timeline, predicted, run);
-  std::string text = renderTextBeside(both);
+  std::string text = renderTextSideBySide(both);
   EXPECT_NE(text.find("P0 takes 2 us longer, its updates included, before "),
             std::string::npos)
       << text;
@@ -252,7 +252,7 @@ TEST(MeasuredBody, IsATraceWithWholeArrows) {
   Endless endless(small());
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   SideBySide both(timeline, endless.predicted(), endless.measured());
-  json document = json::parse(renderChromeTraceBeside(both));
+  json document = json::parse(renderChromeTraceSideBySide(both));
   std::map<int64_t, std::string> phases;
   for (const json &event : document["traceEvents"])
     if (event["ph"] == "s" || event["ph"] == "f")

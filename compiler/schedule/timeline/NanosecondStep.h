@@ -1,4 +1,4 @@
-//===- ClockedStep.h - A step in nanoseconds --------------------*- C++ -*-===//
+//===- NanosecondStep.h - A step in nanoseconds -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_SCHEDULE_CLOCKEDSTEP_H
-#define CHIMERA_COMPILER_SCHEDULE_CLOCKEDSTEP_H
+#ifndef CHIMERA_COMPILER_SCHEDULE_NANOSECONDSTEP_H
+#define CHIMERA_COMPILER_SCHEDULE_NANOSECONDSTEP_H
 
 #include "compiler/schedule/timeline/Timeline.h"
 
@@ -29,7 +29,7 @@ namespace chimera::schedule {
 inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 
 /// One step in nanoseconds.
-struct ClockedStep {
+struct NanosecondStep {
   Timing timing; ///< only starts, ends, makespan, busy and idle
   SyncAndUpdate
       syncAndUpdate; ///< without all-reduces if they were not measured
@@ -70,12 +70,13 @@ struct ClockedStep {
 /// The prediction of `timeline` in nanoseconds. The timeline has one step that
 /// ends with a flush or, if `begins` is given, a SteadyStep. None if it takes
 /// more than kMostNanoseconds. Requires a unit that is a duration.
-std::optional<ClockedStep> clocked(const Timeline &timeline,
-                                   std::span<const int64_t> begins = {});
+std::optional<NanosecondStep>
+nanosecondStepOf(const Timeline &timeline,
+                 std::span<const int64_t> begins = {});
 
 /// A copy of `timeline` that shows `step`, in nanoseconds. Refers to `step`.
-Timeline timelineOf(const Timeline &timeline, const ClockedStep &step);
+Timeline timelineOf(const Timeline &timeline, const NanosecondStep &step);
 
 } // namespace chimera::schedule
 
-#endif // CHIMERA_COMPILER_SCHEDULE_CLOCKEDSTEP_H
+#endif // CHIMERA_COMPILER_SCHEDULE_NANOSECONDSTEP_H

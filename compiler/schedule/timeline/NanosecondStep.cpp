@@ -1,11 +1,11 @@
-//===- ClockedStep.cpp - A step in nanoseconds ----------------------------===//
+//===- NanosecondStep.cpp - A step in nanoseconds -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/timeline/ClockedStep.h"
+#include "compiler/schedule/timeline/NanosecondStep.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,18 +19,18 @@ static int64_t nanosecondsOf(const TimeUnit &unit) {
   return std::llround(unit.microseconds * 1000);
 }
 
-int64_t ClockedStep::end() const {
+int64_t NanosecondStep::end() const {
   return std::max(timing.makespan, syncAndUpdate.end());
 }
 
-int64_t ClockedStep::length() const {
+int64_t NanosecondStep::length() const {
   int64_t length = 0;
   for (size_t w = 0; w < timing.starts.size(); ++w)
     length = std::max(length, end(w) - begin(w));
   return length;
 }
 
-int64_t ClockedStep::busy(size_t worker) const {
+int64_t NanosecondStep::busy(size_t worker) const {
   int64_t time = timing.busy[worker];
   for (const SyncAndUpdate::Work &work : syncAndUpdate.work[worker])
     if (work.isUpdate())
@@ -38,14 +38,14 @@ int64_t ClockedStep::busy(size_t worker) const {
   return time;
 }
 
-int64_t ClockedStep::waitBefore(size_t worker, size_t index) const {
+int64_t NanosecondStep::waitBefore(size_t worker, size_t index) const {
   const std::vector<int64_t> &starts = timing.starts[worker];
   int64_t before = index == 0 ? begin(worker) : timing.ends[worker][index - 1];
   return (index == starts.size() ? syncAndUpdate.ends[worker] : starts[index]) -
          before;
 }
 
-void ClockedStep::complete() {
+void NanosecondStep::complete() {
   size_t workers = timing.starts.size();
   syncAndUpdate.work.resize(workers);
   syncAndUpdate.computed.assign(workers, 0);
@@ -68,8 +68,8 @@ void ClockedStep::complete() {
     timing.idle.push_back(timing.makespan - busy);
 }
 
-std::optional<ClockedStep> clocked(const Timeline &timeline,
-                                   std::span<const int64_t> begins) {
+std::optional<NanosecondStep>
+nanosecondStepOf(const Timeline &timeline, std::span<const int64_t> begins) {
   const Wide unit = nanosecondsOf(*timeline.scale.unit);
   const int64_t perUnit = timeline.scale.perUnit;
   auto nanoseconds = [&](int64_t ticks) {
@@ -77,7 +77,7 @@ std::optional<ClockedStep> clocked(const Timeline &timeline,
   };
   if (unit * timeline.end() / perUnit > kMostNanoseconds)
     return std::nullopt;
-  ClockedStep step;
+  NanosecondStep step;
   for (int64_t begin : begins)
     step.begins.push_back(nanoseconds(begin));
   step.timing.starts = timeline.timing.starts;
@@ -105,7 +105,7 @@ std::optional<ClockedStep> clocked(const Timeline &timeline,
   return step;
 }
 
-Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
+Timeline timelineOf(const Timeline &timeline, const NanosecondStep &step) {
   return {.name = timeline.name,
           .title = timeline.title,
           .problem = timeline.problem,
