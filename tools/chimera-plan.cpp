@@ -110,7 +110,7 @@ static int endOutput(int status) {
 /// A question for the planner, the ops that it is about, and the assumptions of
 /// its answer.
 struct PlanRequest {
-  PlanSubject subject;
+  PlannerOps ops;
   plan::Question question;
   std::vector<std::string> assumptions;
 };
@@ -119,21 +119,21 @@ struct PlanRequest {
 /// returns none if no plan is possible for them.
 static std::optional<PlanRequest> makeRequest(ModuleOp module,
                                               const PlanSettings &settings) {
-  FailureOr<PlanSubject> subject =
-      subjectOf(module, settings.model, settings.machine, settings.training);
-  if (failed(subject))
+  FailureOr<PlannerOps> ops = findPlannerOps(
+      module, settings.model, settings.machine, settings.training);
+  if (failed(ops))
     return std::nullopt;
-  subject->weights = settings.weights;
-  subject->activations = settings.activations;
+  ops->weights = settings.weights;
+  ops->activations = settings.activations;
   const bool replacesProfile =
-      subject->machine.getProfileAttr() && !settings.costsFrom.empty();
+      ops->machine.getProfileAttr() && !settings.costsFrom.empty();
   if (!setProfiles(module, settings.costsFrom))
     return std::nullopt;
-  FailureOr<plan::Model> described = planModelOf(*subject);
-  FailureOr<plan::Machine> machine = planMachineOf(subject->machine);
+  FailureOr<plan::Model> described = planModelOf(*ops);
+  FailureOr<plan::Machine> machine = planMachineOf(ops->machine);
   if (failed(described) || failed(machine))
     return std::nullopt;
-  PlanRequest request{*subject,
+  PlanRequest request{*ops,
                       {std::move(*described), std::move(*machine),
                        settings.batch, settings.pins},
                       {}};
@@ -157,7 +157,7 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
     fail(fault);
     return std::nullopt;
   }
-  request.assumptions = assumptionsOf(*subject, used);
+  request.assumptions = assumptionsOf(*ops, used);
   if (replacesProfile)
     request.assumptions.push_back("layers take what --costs-from measured (not "
                                   "used of the machine: profile)");
@@ -179,29 +179,29 @@ static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
 }
 
 /// Prints the answer and writes its files.
-static int show(const PlanRequest &request, const PlannedAnswer &planned,
+static int show(const PlanRequest &request, const PlannerResult &result,
                 const PlanSettings &settings, llvm::raw_ostream &os) {
-  const auto &[subject, question, assumptions] = request;
-  const auto &[space, answer, ranked, ofSchemes, passedOver] = planned;
-  for (const std::string &fault : passedOver)
+  const auto &[ops, question, assumptions] = request;
+  const auto &[space, answer, ranked, ofSchemes, rejectedPlans] = result;
+  for (const std::string &fault : rejectedPlans)
     os << "passed over: " << fault << "\n";
   auto writeJson = [&] {
-    return write(settings.json, [&] {
-      return jsonOf(question, subject, planned, assumptions);
-    });
+    return write(settings.json,
+                 [&] { return jsonOf(question, ops, result, assumptions); });
   };
   if (ranked.empty()) {
-    const bool hasTallies = !answer.tallies.empty() || !space.refusals.empty();
-    if (hasTallies && space.onlyReason.empty())
-      os << plan::talliesOf(question, space, answer);
+    const bool hasOutcomeCounts =
+        !answer.outcomeCounts.empty() || !space.refusals.empty();
+    if (hasOutcomeCounts && space.onlyReason.empty())
+      os << plan::outcomeTable(question, space, answer);
     os.flush();
     writeJson();
-    return fail(planned.whyNone());
+    return fail(result.noPlanReason());
   }
   os << "\n" << plan::tableOf(question, ranked) << "\n";
   os << "The best of each schedule:\n"
      << plan::tableOf(question, ofSchemes, /*isNumbered=*/false) << "\n";
-  os << plan::talliesOf(question, space, answer);
+  os << plan::outcomeTable(question, space, answer);
   os.flush();
   if (std::string fault = faultOfNumbers(settings, ranked.size());
       !fault.empty())
@@ -209,7 +209,7 @@ static int show(const PlanRequest &request, const PlannedAnswer &planned,
   if (!writeJson() ||
       !write(settings.svg, [&] { return plan::pictureOf(question, answer); }) ||
       !write(settings.output, [&] {
-        return describePlan(subject, ranked[settings.pick - 1].proposal,
+        return describePlan(ops, ranked[settings.pick - 1].proposal,
                             question.pins.bucketBytes);
       }))
     return 1;
@@ -232,9 +232,9 @@ static int run(ModuleOp module, const PlanSettings &settings) {
   llvm::raw_ostream &os = isTaken ? llvm::errs() : llvm::outs();
   for (const std::string &assumption : request->assumptions)
     os << "assumed: " << assumption << "\n";
-  PlannedAnswer planned = answerOf(request->question, request->subject,
-                                   plannerSettingsOf(settings));
-  return show(*request, planned, settings, os);
+  PlannerResult result =
+      makePlans(request->question, request->ops, plannerSettingsOf(settings));
+  return show(*request, result, settings, os);
 }
 
 int main(int argc, char **argv) {

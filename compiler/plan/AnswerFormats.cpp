@@ -86,35 +86,35 @@ static std::string linesByReason(const std::string &what,
   for (const Refusal &refusal : refusals)
     if (auto same = std::ranges::find(lines, refusal.reason, &Refusal::reason);
         same != lines.end())
-      same->what += "; " + refusal.what;
+      same->choice += "; " + refusal.choice;
     else
       lines.push_back(refusal);
   std::string text;
   for (const Refusal &line : lines)
-    text += what + ": " + line.what + ": " + line.reason + "\n";
+    text += what + ": " + line.choice + ": " + line.reason + "\n";
   return text;
 }
 
-std::string talliesOf(const Question &question, const Space &space,
-                      const Answer &answer) {
+std::string outcomeTable(const Question &question, const Space &space,
+                         const Answer &answer) {
   Rows rows = {{"schedule", "plans", "simulated", "ruled out by a bound",
                 "too large", "impossible"}};
-  for (const Tally &tally : answer.tallies)
+  for (const OutcomeCounts &counts : answer.outcomeCounts)
     rows.push_back(
-        {tally.scheme->name, std::to_string(tally.choices),
-         std::to_string(tally.simulated), std::to_string(tally.hopeless),
-         std::to_string(tally.tooLarge), std::to_string(tally.impossible)});
+        {counts.scheme->name, std::to_string(counts.choices),
+         std::to_string(counts.simulated), std::to_string(counts.ruledOut),
+         std::to_string(counts.tooLarge), std::to_string(counts.impossible)});
   std::string text = textTable(rows, 1);
   std::vector<Refusal> impossible;
-  for (const Tally &tally : answer.tallies) {
-    if (tally.smallest && tally.simulated + tally.hopeless == 0)
-      text += "no plan of " + std::string(tally.scheme->name) + " fits into " +
+  for (const OutcomeCounts &counts : answer.outcomeCounts) {
+    if (counts.smallest && counts.simulated + counts.ruledOut == 0)
+      text += "no plan of " + std::string(counts.scheme->name) + " fits into " +
               shortBytes(question.machine.memory) +
               ": a worker holds at least " +
-              shortBytes(tally.smallest->peakBytes) + ", with " +
-              tally.smallestName + "\n";
-    if (tally.refusal)
-      impossible.push_back(*tally.refusal);
+              shortBytes(counts.smallest->peakBytes) + ", with " +
+              counts.smallestName + "\n";
+    if (counts.refusal)
+      impossible.push_back(*counts.refusal);
   }
   return text + linesByReason("impossible", impossible) +
          linesByReason("not considered", space.refusals);

@@ -37,8 +37,8 @@ std::string tableOf(const Question &question,
 /// A table with one line for each scheme: the numbers of plans, of those
 /// simulated, of those ruled out by a bound, too large for the memory or
 /// impossible. Reasons follow below.
-std::string talliesOf(const Question &question, const Space &space,
-                      const Answer &answer);
+std::string outcomeTable(const Question &question, const Space &space,
+                         const Answer &answer);
 
 /// Two plans side by side: the shares of their step times, and the largest
 /// difference.

@@ -214,7 +214,7 @@ public:
     for (const auto &[size, layers] : bySize)
       for (unsigned known : layers)
         kinds |= ~known;
-    return kinds & (kBackward | kHalves | kRecompute);
+    return kinds & (kBackward | kSplitBackward | kRecompute);
   }
 
 private:

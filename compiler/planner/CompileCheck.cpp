@@ -95,7 +95,7 @@ private:
 
 } // namespace
 
-std::string compileFault(const std::string &text) {
+std::string compileError(const std::string &text) {
   // A full compilation spends most of its time on choosing a receive window: if
   // memory is scarce, it tries one window after another. Receives that are
   // posted as late as possible need the least memory. If all workers fit then,

@@ -16,12 +16,12 @@ namespace chimera {
 
 std::string Fitting::describe(const plan::Proposal &proposal) {
   std::lock_guard lock(mutex);
-  return describePlan(subject, proposal, question.pins.bucketBytes);
+  return describePlan(ops, proposal, question.pins.bucketBytes);
 }
 
 Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
                                const std::string &text) {
-  std::string fault = compileFault(text);
+  std::string fault = compileError(text);
   if (fault.empty())
     return {proposal, {}};
   const plan::Recomputation allowed = question.pins.recomputation;
@@ -34,7 +34,7 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
         proposal.choice, [](double, int64_t) { return false; }, memory,
         recomputation);
     auto *smaller = std::get_if<plan::Proposal>(&outcome);
-    if (smaller && compileFault(describe(*smaller)).empty())
+    if (smaller && compileError(describe(*smaller)).empty())
       return std::move(*smaller);
     return std::nullopt;
   };

@@ -33,7 +33,7 @@ struct PlannerSettings {
 };
 
 /// Plans that compile, and the outcomes of the other choices.
-struct PlannedAnswer {
+struct PlannerResult {
   plan::Space space;
   /// The answer of the last search. `ranked` and `ofSchemes` only have plans
   /// that compile. If `keepSmall` is set, `simulated` has no plan that is known
@@ -42,16 +42,16 @@ struct PlannedAnswer {
   std::vector<plan::StepBreakdown> ranked; ///< at most `shown`, fastest first
   std::vector<plan::StepBreakdown> ofSchemes; ///< the fastest of each scheme
   /// Choices that do not fit, with reasons.
-  std::vector<std::string> passedOver;
+  std::vector<std::string> rejectedPlans;
 
   /// The reason why there is no plan. Requires that there is none.
-  std::string whyNone() const;
+  std::string noPlanReason() const;
 };
 
 /// Answers `question` with plans that compile. Requires that it is about
-/// `subject`.
-PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
-                       const PlannerSettings &settings);
+/// `ops`.
+PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
+                        const PlannerSettings &settings);
 
 } // namespace chimera
 

@@ -128,8 +128,8 @@ TEST(SpaceOf, SaysWhyASettingIsImpossible) {
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);
   ASSERT_EQ(space.refusals.size(), 1u);
-  EXPECT_EQ(space.refusals[0].what, "chimera {pipelines = 3}, D=4, W=1, N=4, "
-                                    "B=1");
+  EXPECT_EQ(space.refusals[0].choice, "chimera {pipelines = 3}, D=4, W=1, N=4, "
+                                      "B=1");
   EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
 }
 
@@ -139,8 +139,8 @@ TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);
   ASSERT_EQ(space.refusals.size(), 1u);
-  EXPECT_EQ(space.refusals[0].what, "chimera {pipelines = 3}, D=4, W=1, N=4, "
-                                    "B=1");
+  EXPECT_EQ(space.refusals[0].choice, "chimera {pipelines = 3}, D=4, W=1, N=4, "
+                                      "B=1");
 }
 
 TEST(SpaceOf, SaysWhichStepsAreTooLong) {

@@ -296,12 +296,12 @@ TEST(Search, CountsEveryChoiceOnce) {
   Answer answer = search(searchCase.space, searchCase.evaluator, settings);
   EXPECT_EQ(last, searchCase.space.choices.size());
   int64_t choices = 0, simulated = 0;
-  for (const Tally &tally : answer.tallies) {
-    EXPECT_EQ(tally.choices, tally.simulated + tally.hopeless + tally.tooLarge +
-                                 tally.impossible);
-    EXPECT_EQ(tally.smallest.has_value(), tally.tooLarge > 0);
-    choices += tally.choices;
-    simulated += tally.simulated;
+  for (const OutcomeCounts &counts : answer.outcomeCounts) {
+    EXPECT_EQ(counts.choices, counts.simulated + counts.ruledOut +
+                                  counts.tooLarge + counts.impossible);
+    EXPECT_EQ(counts.smallest.has_value(), counts.tooLarge > 0);
+    choices += counts.choices;
+    simulated += counts.simulated;
   }
   EXPECT_EQ(choices, std::ssize(searchCase.space.choices));
   EXPECT_EQ(simulated, std::ssize(answer.simulated));
@@ -311,8 +311,8 @@ TEST(Search, HasNoPlanWhereNoneFits) {
   SearchCase searchCase(someQuestion(4, 1000, 8));
   Answer answer = search(searchCase.space, searchCase.evaluator, {});
   EXPECT_TRUE(answer.ranked.empty());
-  for (const Tally &tally : answer.tallies)
-    EXPECT_GT(tally.smallest->peakBytes, 1000) << tally.scheme->name;
+  for (const OutcomeCounts &counts : answer.outcomeCounts)
+    EXPECT_GT(counts.smallest->peakBytes, 1000) << counts.scheme->name;
 }
 
 TEST(StepBreakdown, SumToTheStep) {
