@@ -8,7 +8,7 @@
 #include "compiler/Emit.h"
 
 #include "compiler/EmitStream.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/Verify.h"

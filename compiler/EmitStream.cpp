@@ -9,7 +9,7 @@
 
 #include "dialect/LoopCarried.h"
 #include "passes/Buffers.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

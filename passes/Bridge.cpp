@@ -10,9 +10,9 @@
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/OrderText.h"
 #include "dialect/LoopCarried.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/ActionTimes.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"

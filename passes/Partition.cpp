@@ -7,10 +7,10 @@
 
 #include "compiler/plan/Cut.h"
 #include "passes/Bridge.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 
 #include "mlir/IR/Builders.h"
 

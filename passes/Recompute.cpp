@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Recompute.h"
 #include "dialect/LoopCarried.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Reordering.h"
@@ -85,7 +85,7 @@ public:
                ArrayRef<schedule::ActionRef> order) {
     Operation *anchor =
         &*llvm::find_if_not(section.getBody().front(), [&](Operation &op) {
-          return standsAmongActions(op, problem.updates);
+          return mayBeBetweenActions(op, problem.updates);
         });
     DenseSet<Operation *> brought;
     for (const schedule::ActionRef &ref : order) {
@@ -97,7 +97,7 @@ public:
       op->moveBefore(anchor);
       if (problem.updates == schedule::Updates::EachMicroBatch &&
           op.getNewSum())
-        for (Operation *update : updateOf(op.getNewSum()))
+        for (Operation *update : reductionAndUpdateOf(op.getNewSum()))
           update->moveBefore(anchor);
     }
   }
@@ -271,7 +271,7 @@ LogicalResult recompute(PipelineOp pipeline) {
   Recomputer recomputer(pipeline.getContext(), *sections, *problem);
   if (failed(recomputer.insert(schedule, streams)))
     return failure();
-  std::vector<std::vector<schedule::ActionRef>> orders = splitOrder(
+  std::vector<std::vector<schedule::ActionRef>> orders = splitBySection(
       schedule::inOrderOfStarts(schedule::simulate(*problem, schedule)),
       schedule);
   for (auto [section, order] : llvm::zip(*sections, orders))

@@ -51,7 +51,7 @@ public:
       if (!isa<LoadOp, CopyOp, SplitOp, JoinOp, AllReduceOp, OptimizerStepOp,
                YieldOp>(op))
         return op.emitOpError("expected an op of an unrolled step");
-      if (!anchor && !standsAmongActions(op, updates))
+      if (!anchor && !mayBeBetweenActions(op, updates))
         anchor = &op;
       if (failed(collect(&op)))
         return failure();
@@ -150,7 +150,7 @@ private:
 
   /// Moves the all-reduce of `sum` and its update to the end of the new order.
   void follow(Value sum, int32_t worker) {
-    for (Operation *op : updateOf(sum)) {
+    for (Operation *op : reductionAndUpdateOf(sum)) {
       op->moveBefore(anchor);
       if (auto update = dyn_cast<OptimizerStepOp>(op))
         update.setWorker(worker);
@@ -264,7 +264,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
                                const schedule::Timing &timing) {
     const auto &[problem, schedule] = of;
     std::vector<std::vector<schedule::ActionRef>> orders =
-        splitOrder(schedule::inOrderOfStarts(timing), schedule);
+        splitBySection(schedule::inOrderOfStarts(timing), schedule);
     if (orders.size() != sections.size())
       return SectionOp(sections.front())->emitOpError("expected ")
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"

@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SteadyStep.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Title.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"

@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/Recompute.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -219,7 +219,7 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
         *time = multiply(*time, factor * perUnit);
     return;
   }
-  if (areUnset()) {
+  if (areDefault()) {
     // Every action takes one unit, and so does each part of a backward.
     int64_t parts = schedule::maxParts(problem.pipelines);
     for (schedule::StageCost &cost : problem.stages)

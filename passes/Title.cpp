@@ -7,7 +7,7 @@
 
 #include "passes/Title.h"
 
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
 

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Steps.h"
 #include "passes/Sections.h"
-#include "passes/StepMaker.h"
+#include "passes/StepBuilder.h"
 #include "passes/Unroll.h"
 
 using namespace mlir;
@@ -31,13 +31,13 @@ namespace {
 /// the stashes.
 class SectionUnroller {
 public:
-  SectionUnroller(StepMaker &make, const schedule::Problem &problem)
-      : make(make), problem(problem), builder(make.builder), loc(make.loc),
-        stages(static_cast<int32_t>(make.stages())),
+  SectionUnroller(StepBuilder &build, const schedule::Problem &problem)
+      : build(build), problem(problem), builder(build.builder), loc(build.loc),
+        stages(static_cast<int32_t>(build.stages())),
         microBatches(problem.microBatches()) {}
 
   void run() {
-    make.setParts(1);
+    build.setParts(1);
     makePrologue();
     auto step = builder.create<StepOp>(loc);
     makeSection(step, 2 * microBatches, microBatches);
@@ -64,12 +64,12 @@ private:
     for (int32_t s = 0; s < stages; ++s) {
       StageValues &values = stageValues[s];
       resize(values);
-      Location own = make.locationOf(0, s);
-      Value weights = block.addArgument(make.typesOf(s).weights, own);
-      values.state = block.addArgument(make.typesOf(s).state, own);
+      Location own = build.locationOf(0, s);
+      Value weights = block.addArgument(build.typesOf(s).weights, own);
+      values.state = block.addArgument(build.typesOf(s).state, own);
       // All versions are equal at first.
       for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
-        values.weights.push_back(make.copy(0, s, weights));
+        values.weights.push_back(build.copy(0, s, weights));
       values.weights.push_back(weights);
     }
     for (int32_t column = 1 - stages; column < 0; ++column)
@@ -112,15 +112,16 @@ private:
   void addArguments(Block &block, int32_t s) {
     StageValues &values = stageValues[s] = StageValues();
     resize(values);
-    Location own = make.locationOf(0, s);
+    Location own = build.locationOf(0, s);
     for (int32_t k = 0; k < schedule::weightVersions(problem, s); ++k)
-      values.weights.push_back(block.addArgument(make.typesOf(s).weights, own));
-    values.state = block.addArgument(make.typesOf(s).state, own);
+      values.weights.push_back(
+          block.addArgument(build.typesOf(s).weights, own));
+    values.state = block.addArgument(build.typesOf(s).state, own);
     int32_t ahead = forwardsAhead(problem, s);
     for (int32_t m = 0; m < ahead; ++m)
-      values.stashes[m] = block.addArgument(make.stashOf(s), own);
+      values.stashes[m] = block.addArgument(build.stashOf(s), own);
     if (s > 0)
-      values.inputs[ahead] = block.addArgument(make.activationOf(s - 1), own);
+      values.inputs[ahead] = block.addArgument(build.activationOf(s - 1), own);
   }
 
   /// Ends a section. It yields the values of the micro-batches in flight, which
@@ -149,8 +150,8 @@ private:
       if (m < 0 || m >= end)
         continue;
       StageValues &values = stageValues[s];
-      ForwardOp forward = make.forward(0, s, m, /*count=*/1, values.inputs[m],
-                                       weightsFor(s, m));
+      ForwardOp forward = build.forward(0, s, m, /*count=*/1, values.inputs[m],
+                                        weightsFor(s, m));
       values.stashes[m] = forward.getStashes().front();
       (s + 1 == stages ? losses : stageValues[s + 1].inputs)[m] =
           forward.getOutputs().front();
@@ -167,17 +168,17 @@ private:
     bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
     if (updatesNow)
       values.sum = {}; // a new sum for each micro-batch
-    Value before = make.backward(0, s, m, /*k=*/0, values.stashes[m], gradient,
-                                 weightsFor(s, m), values.sum);
+    Value before = build.backward(0, s, m, /*k=*/0, values.stashes[m], gradient,
+                                  weightsFor(s, m), values.sum);
     if (updatesNow)
-      update(s, make.reduce(s, values.sum).front(), m);
+      update(s, build.reduce(s, values.sum).front(), m);
     return before;
   }
 
   void update(int32_t s, Value gradient, std::optional<uint32_t> microBatch) {
     StageValues &values = stageValues[s];
-    OptimizerStepOp update = make.update(0, s, values.weights.back(),
-                                         values.state, gradient, microBatch);
+    OptimizerStepOp update = build.update(0, s, values.weights.back(),
+                                          values.state, gradient, microBatch);
     values.weights.push_back(update.getNewWeights());
     values.state = update.getNewState();
   }
@@ -187,13 +188,13 @@ private:
     bool updatesNow = problem.updates == schedule::Updates::EachStep;
     SmallVector<Value> sums(stages);
     for (int32_t s = stages; updatesNow && s-- > 0;)
-      sums[s] = make.reduce(s, stageValues[s].sum).front();
-    make.reduceLosses(losses);
+      sums[s] = build.reduce(s, stageValues[s].sum).front();
+    build.reduceLosses(losses);
     for (int32_t s = stages; updatesNow && s-- > 0;)
       update(s, sums[s], std::nullopt);
   }
 
-  StepMaker &make;
+  StepBuilder &build;
   const schedule::Problem &problem;
   OpBuilder &builder;
   Location loc;
@@ -204,8 +205,8 @@ private:
 
 } // namespace
 
-void unrollSections(StepMaker &make, const schedule::Problem &problem) {
-  SectionUnroller(make, problem).run();
+void unrollSections(StepBuilder &build, const schedule::Problem &problem) {
+  SectionUnroller(build, problem).run();
 }
 
 } // namespace chimera

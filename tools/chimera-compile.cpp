@@ -11,7 +11,7 @@
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "runtime/program/Output.h"
 #include "runtime/proof/ProvenFile.h"

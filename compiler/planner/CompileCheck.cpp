@@ -10,7 +10,7 @@
 #include "compiler/PassPipelines.h"
 #include "dialect/Chimera.h"
 #include "passes/Allocator.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/Posts.h"
 #include "passes/Workers.h"

@@ -7,8 +7,8 @@
 
 #include "compiler/planner/PlanDescription.h"
 
-#include "passes/Described.h"
-#include "passes/PlanInputs.h"
+#include "passes/DescriptionReader.h"
+#include "passes/PlannerInputs.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FileSystem.h"

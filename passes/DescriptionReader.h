@@ -1,12 +1,12 @@
-//===- Described.h - Reading a description ----------------------*- C++ -*-===//
+//===- DescriptionReader.h - Reading a description --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_DESCRIBED_H
-#define CHIMERA_PASSES_DESCRIBED_H
+#ifndef CHIMERA_PASSES_DESCRIPTIONREADER_H
+#define CHIMERA_PASSES_DESCRIPTIONREADER_H
 
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/TimeUnit.h"
@@ -106,4 +106,4 @@ schedule::Updates updatesOf(PipelineOp pipeline);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_DESCRIBED_H
+#endif // CHIMERA_PASSES_DESCRIPTIONREADER_H

@@ -1,11 +1,11 @@
-//===- Described.cpp - Reading a description ------------------------------===//
+//===- DescriptionReader.cpp - Reading a description ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 
 #include "dialect/Spelling.h"
 #include "runtime/program/Output.h"

@@ -1,12 +1,12 @@
-//===- Operands.h - Checks of the operands of a step ------------*- C++ -*-===//
+//===- VerifyOperands.h - Checks of the operands of a step ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_OPERANDS_H
-#define CHIMERA_PASSES_OPERANDS_H
+#ifndef CHIMERA_PASSES_VERIFYOPERANDS_H
+#define CHIMERA_PASSES_VERIFYOPERANDS_H
 
 #include "passes/Bridge.h"
 
@@ -28,4 +28,4 @@ mlir::LogicalResult verifyOperands(const schedule::Problem &problem,
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_OPERANDS_H
+#endif // CHIMERA_PASSES_VERIFYOPERANDS_H

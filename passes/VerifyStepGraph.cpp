@@ -1,14 +1,14 @@
-//===- StepGraph.cpp - Checks of a step as a graph of values --------------===//
+//===- VerifyStepGraph.cpp - Checks of a step as a graph of values --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/StepGraph.h"
+#include "passes/VerifyStepGraph.h"
 
-#include "passes/Operands.h"
 #include "passes/Sections.h"
+#include "passes/VerifyOperands.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

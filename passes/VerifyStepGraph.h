@@ -1,12 +1,12 @@
-//===- StepGraph.h - Checks of a step as a graph of values ------*- C++ -*-===//
+//===- VerifyStepGraph.h - Checks of a step as a graph of values *- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_STEPGRAPH_H
-#define CHIMERA_PASSES_STEPGRAPH_H
+#ifndef CHIMERA_PASSES_VERIFYSTEPGRAPH_H
+#define CHIMERA_PASSES_VERIFYSTEPGRAPH_H
 
 #include "passes/Bridge.h"
 
@@ -22,4 +22,4 @@ mlir::LogicalResult verifyStepGraph(PipelineOp pipeline,
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_STEPGRAPH_H
+#endif // CHIMERA_PASSES_VERIFYSTEPGRAPH_H

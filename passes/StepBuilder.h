@@ -1,12 +1,12 @@
-//===- StepMaker.h - A builder of a step's ops ------------------*- C++ -*-===//
+//===- StepBuilder.h - A builder of a step's ops ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_STEPMAKER_H
-#define CHIMERA_PASSES_STEPMAKER_H
+#ifndef CHIMERA_PASSES_STEPBUILDER_H
+#define CHIMERA_PASSES_STEPBUILDER_H
 
 #include "passes/Bridge.h"
 
@@ -19,7 +19,7 @@ namespace chimera {
 /// Makes the ops of a pipeline's steps at `builder`. MLIR looks up types and
 /// attributes each time that they are created, so this class creates each of
 /// them once.
-class StepMaker {
+class StepBuilder {
 public:
   /// The types of a stage's values that do not depend on the micro-batch.
   struct StageTypes {
@@ -27,9 +27,9 @@ public:
     WeightGradientType sum;
   };
 
-  StepMaker(PipelineOp pipeline, const Layout &layout,
-            const schedule::Problem &problem, int64_t tokenBytes,
-            int64_t labelBytes);
+  StepBuilder(PipelineOp pipeline, const Layout &layout,
+              const schedule::Problem &problem, int64_t tokenBytes,
+              int64_t labelBytes);
 
   size_t stages() const { return layout.stages.size(); }
   const StageTypes &typesOf(uint32_t s) const { return types[s]; }
@@ -119,4 +119,4 @@ private:
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_STEPMAKER_H
+#endif // CHIMERA_PASSES_STEPBUILDER_H

@@ -1,11 +1,11 @@
-//===- Sharing.cpp - Values and channels between workers ------------------===//
+//===- VerifySharing.cpp - Values and channels between workers ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Sharing.h"
+#include "passes/VerifySharing.h"
 
 #include "passes/Channels.h"
 #include "passes/Sections.h"
@@ -18,16 +18,17 @@ namespace {
 
 class SharingVerifier {
 public:
-  /// `takenOn` and `leftOn` are the workers of the values that the section
-  /// takes and yields.
-  SharingVerifier(Block &section, ArrayRef<uint32_t> takenOn,
-                  ArrayRef<uint32_t> leftOn, bool isSplit)
-      : section(section), takenOn(takenOn), leftOn(leftOn), isSplit(isSplit) {}
+  /// `argumentWorkers` and `yieldedWorkers` are the workers of the values that
+  /// the section takes and yields.
+  SharingVerifier(Block &section, ArrayRef<uint32_t> argumentWorkers,
+                  ArrayRef<uint32_t> yieldedWorkers, bool isSplit)
+      : section(section), argumentWorkers(argumentWorkers),
+        yieldedWorkers(yieldedWorkers), isSplit(isSplit) {}
 
   LogicalResult run() {
     for (Operation &op : section.without_terminator())
       visit(op);
-    for (auto [i, worker] : llvm::enumerate(leftOn))
+    for (auto [i, worker] : llvm::enumerate(yieldedWorkers))
       visitOperand(section.back(), section.back().getOperand(i), worker);
     return success(succeeded(channels.verify()) && !failed);
   }
@@ -49,7 +50,7 @@ private:
     uint32_t worker = *placed.getWorker();
     visitOperands(op, worker);
     failed |= mlir::failed(verifyAwaited(op));
-    channels.note(op, worker);
+    channels.add(op, worker);
     if (auto group = dyn_cast<GroupOp>(op))
       for (Operation &inner : group.getPosts().front().without_terminator())
         visitOperands(inner, worker);
@@ -65,14 +66,14 @@ private:
     if (auto producer = dyn_cast_or_null<PlacedOp>(operand.getDefiningOp()))
       owner = producer.getWorker();
     else if (auto argument = dyn_cast<BlockArgument>(operand))
-      owner = takenOn[argument.getArgNumber()];
+      owner = argumentWorkers[argument.getArgNumber()];
     if (owner && owner != worker)
       report(&op, "expected values of worker ")
           << worker << ", got one of worker " << *owner;
   }
 
   Block &section;
-  ArrayRef<uint32_t> takenOn, leftOn;
+  ArrayRef<uint32_t> argumentWorkers, yieldedWorkers;
   bool isSplit;
   bool failed = false;
   Channels channels;
@@ -90,11 +91,12 @@ LogicalResult verifySharing(PipelineOp pipeline, bool isSplit) {
   LogicalResult result = success();
   for (SectionOp section : *sections) {
     Block &block = section.getBody().front();
-    SmallVector<uint32_t> takenOn =
+    SmallVector<uint32_t> argumentWorkers =
         ownerWorkers(block.getArgumentTypes(), *layout);
-    SmallVector<uint32_t> leftOn =
+    SmallVector<uint32_t> yieldedWorkers =
         ownerWorkers(block.back().getOperandTypes(), *layout);
-    if (failed(SharingVerifier(block, takenOn, leftOn, isSplit).run()))
+    if (failed(SharingVerifier(block, argumentWorkers, yieldedWorkers, isSplit)
+                   .run()))
       result = failure();
   }
   if (failed(verifySections(pipeline)))

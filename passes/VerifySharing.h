@@ -1,12 +1,12 @@
-//===- Sharing.h - Values and channels between workers ----------*- C++ -*-===//
+//===- VerifySharing.h - Values and channels between workers ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_SHARING_H
-#define CHIMERA_PASSES_SHARING_H
+#ifndef CHIMERA_PASSES_VERIFYSHARING_H
+#define CHIMERA_PASSES_VERIFYSHARING_H
 
 #include "passes/Bridge.h"
 
@@ -24,4 +24,4 @@ mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isSplit);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_SHARING_H
+#endif // CHIMERA_PASSES_VERIFYSHARING_H

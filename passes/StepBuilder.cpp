@@ -1,11 +1,11 @@
-//===- StepMaker.cpp - A builder of a step's ops --------------------------===//
+//===- StepBuilder.cpp - A builder of a step's ops ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/StepMaker.h"
+#include "passes/StepBuilder.h"
 
 #include "runtime/program/Layers.h"
 
@@ -26,9 +26,9 @@ static int64_t times(int64_t bytes, int64_t count) {
              : result;
 }
 
-StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
-                     const schedule::Problem &problem, int64_t tokenBytes,
-                     int64_t labelBytes)
+StepBuilder::StepBuilder(PipelineOp pipeline, const Layout &layout,
+                         const schedule::Problem &problem, int64_t tokenBytes,
+                         int64_t labelBytes)
     : builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())),
       loc(pipeline.getLoc()), pipeline(pipeline), layout(layout),
       splits(problem.splits), tokenBytes(tokenBytes), labelBytes(labelBytes),
@@ -52,11 +52,11 @@ StepMaker::StepMaker(PipelineOp pipeline, const Layout &layout,
     numbers.push_back(builder.getI32IntegerAttr(i));
 }
 
-Location StepMaker::named(const Twine &name, Location place) {
+Location StepBuilder::named(const Twine &name, Location place) {
   return NameLoc::get(builder.getStringAttr(name), place);
 }
 
-Location StepMaker::locationOf(uint32_t p, uint32_t s) {
+Location StepBuilder::locationOf(uint32_t p, uint32_t s) {
   LocationAttr &place = replicas[replicaIndex(layout, p, s)];
   if (!place)
     place = named("pipeline " + Twine(p) + " stage " + Twine(s),
@@ -64,7 +64,7 @@ Location StepMaker::locationOf(uint32_t p, uint32_t s) {
   return place;
 }
 
-Location StepMaker::locationOf(uint32_t p, uint32_t s, uint32_t m) {
+Location StepBuilder::locationOf(uint32_t p, uint32_t s, uint32_t m) {
   LocationAttr &place = cells[s * width + m];
   if (place)
     return place;
@@ -75,7 +75,7 @@ Location StepMaker::locationOf(uint32_t p, uint32_t s, uint32_t m) {
   return place;
 }
 
-void StepMaker::setParts(uint32_t count) {
+void StepBuilder::setParts(uint32_t count) {
   parts = count;
   MLIRContext *context = pipeline.getContext();
   pieces.clear();
@@ -93,7 +93,7 @@ void StepMaker::setParts(uint32_t count) {
   }
 }
 
-const StepMaker::RangeTypes &StepMaker::rangeOf(uint32_t count) {
+const StepBuilder::RangeTypes &StepBuilder::rangeOf(uint32_t count) {
   auto [entry, isNew] = ranges.try_emplace(count);
   RangeTypes &range = entry->second;
   if (!isNew)
@@ -114,15 +114,15 @@ const StepMaker::RangeTypes &StepMaker::rangeOf(uint32_t count) {
   return range;
 }
 
-Value StepMaker::load(Type type, uint32_t p, uint32_t s, uint32_t m,
-                      IntegerAttr count) {
+Value StepBuilder::load(Type type, uint32_t p, uint32_t s, uint32_t m,
+                        IntegerAttr count) {
   return builder.create<LoadOp>(locationOf(p, s, m), type, numbers[p],
                                 numbers[s], IntegerAttr(), DenseI32ArrayAttr(),
                                 numbers[m], count);
 }
 
-ForwardOp StepMaker::forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
-                             Value input, Value weights) {
+ForwardOp StepBuilder::forward(uint32_t p, uint32_t s, uint32_t m,
+                               uint32_t count, Value input, Value weights) {
   const RangeTypes &range = rangeOf(count);
   if (s == 0)
     input = load(range.tokens, p, 0, m, range.count);
@@ -135,9 +135,9 @@ ForwardOp StepMaker::forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
                                    IntegerAttr(), DenseI32ArrayAttr());
 }
 
-Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
-                          Value stash, Value gradient, Value weights,
-                          Value &sum) {
+Value StepBuilder::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
+                            Value stash, Value gradient, Value weights,
+                            Value &sum) {
   Type before = s > 0 ? pieces[s - 1].gradient : Type();
   IntegerAttr parts = pieces[s].parts;
   IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
@@ -162,14 +162,14 @@ Value StepMaker::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
   return first.getInputGradient();
 }
 
-Value StepMaker::copy(uint32_t p, uint32_t s, Value weights) {
+Value StepBuilder::copy(uint32_t p, uint32_t s, Value weights) {
   return builder.create<CopyOp>(locationOf(p, s), types[s].weights, weights,
                                 numbers[p], numbers[s], IntegerAttr(),
                                 DenseI32ArrayAttr());
 }
 
-SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients,
-                                     std::optional<uint32_t> tied) {
+SmallVector<Value> StepBuilder::reduce(uint32_t s, ArrayRef<Value> gradients,
+                                       std::optional<uint32_t> tied) {
   auto width = static_cast<uint32_t>(pipeline.getDataParallel());
   if (gradients.size() * width == 1)
     return SmallVector<Value>(gradients);
@@ -183,8 +183,8 @@ SmallVector<Value> StepMaker::reduce(uint32_t s, ArrayRef<Value> gradients,
       .getSums();
 }
 
-ValueRange StepMaker::split(uint32_t p, uint32_t s, Value gradient,
-                            int64_t at) {
+ValueRange StepBuilder::split(uint32_t p, uint32_t s, Value gradient,
+                              int64_t at) {
   int64_t whole = types[s].sum.getBytes();
   MLIRContext *context = pipeline.getContext();
   Type pieces[] = {WeightGradientType::get(context, at),
@@ -196,22 +196,22 @@ ValueRange StepMaker::split(uint32_t p, uint32_t s, Value gradient,
       .getPieces();
 }
 
-Value StepMaker::join(uint32_t p, uint32_t s, ValueRange pieces) {
+Value StepBuilder::join(uint32_t p, uint32_t s, ValueRange pieces) {
   return builder.create<JoinOp>(locationOf(p, s), types[s].sum, pieces,
                                 numbers[p], numbers[s], IntegerAttr(),
                                 DenseI32ArrayAttr());
 }
 
-void StepMaker::reduceLosses(ArrayRef<Value> losses) {
+void StepBuilder::reduceLosses(ArrayRef<Value> losses) {
   builder.create<AllReduceOp>(
       named("losses", loc), TypeRange{loss}, losses,
       builder.getI32IntegerAttr(stages() - 1), IntegerAttr(),
       builder.getI32IntegerAttr(pipeline.getDataParallel()));
 }
 
-OptimizerStepOp StepMaker::update(uint32_t p, uint32_t s, Value weights,
-                                  Value state, Value gradient,
-                                  std::optional<uint32_t> m) {
+OptimizerStepOp StepBuilder::update(uint32_t p, uint32_t s, Value weights,
+                                    Value state, Value gradient,
+                                    std::optional<uint32_t> m) {
   return builder.create<OptimizerStepOp>(
       m ? locationOf(p, s, *m) : locationOf(p, s), types[s].weights,
       types[s].state, weights, state, gradient, m ? numbers[*m] : IntegerAttr(),

@@ -1,4 +1,4 @@
-//===- PlanInputs.h - From the IR to plan inputs ----------------*- C++ -*-===//
+//===- PlannerInputs.h - From the IR to plan inputs -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_PLANINPUTS_H
-#define CHIMERA_PASSES_PLANINPUTS_H
+#ifndef CHIMERA_PASSES_PLANNERINPUTS_H
+#define CHIMERA_PASSES_PLANNERINPUTS_H
 
 #include "compiler/plan/Model.h"
 #include "dialect/Chimera.h"
@@ -40,4 +40,4 @@ schedule::Network networkOf(MachineOp op);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_PLANINPUTS_H
+#endif // CHIMERA_PASSES_PLANNERINPUTS_H

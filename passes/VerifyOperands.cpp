@@ -1,11 +1,11 @@
-//===- Operands.cpp - Checks of the operands of a step --------------------===//
+//===- VerifyOperands.cpp - Checks of the operands of a step --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Operands.h"
+#include "passes/VerifyOperands.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"

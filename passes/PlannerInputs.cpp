@@ -1,13 +1,13 @@
-//===- PlanInputs.cpp - From the IR to plan inputs ------------------------===//
+//===- PlannerInputs.cpp - From the IR to plan inputs ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Saturated.h"
 
