@@ -36,13 +36,13 @@ public:
     while (at < text.size()) {
       const size_t begin = at;
       if (std::string fault = step(); !fault.empty())
-        return place(begin) + fault;
+        return positionPrefix(begin) + fault;
     }
     return "";
   }
 
 private:
-  std::string place(size_t position) const {
+  std::string positionPrefix(size_t position) const {
     StringRef before = text.take_front(position);
     return std::to_string(before.count('\n') + 1) + ":" +
            std::to_string(position - (before.rfind('\n') + 1) + 1) +

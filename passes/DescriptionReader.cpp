@@ -214,7 +214,7 @@ FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
     SmallVector<StringRef> names;
     for (const schedule::Scheme &scheme : schedule::schemes())
       names.push_back(scheme.name);
-    if (StringRef nearest = nearestOf(names, name); !nearest.empty())
+    if (StringRef nearest = mostSimilarWord(names, name); !nearest.empty())
       error << ": did you mean " << nearest << "?";
     return error;
   }

@@ -42,7 +42,7 @@ std::string optionFault(StringRef name, StringRef known, StringRef given,
   else
     text += "one of the options " + join(names, ", ");
   text += (", got \"" + option + "\"").str();
-  if (StringRef nearest = nearestOf(names, option); !nearest.empty())
+  if (StringRef nearest = mostSimilarWord(names, option); !nearest.empty())
     text += (": did you mean " + nearest + "?").str();
   return text;
 }

@@ -34,8 +34,9 @@ static std::string recomputeClause(PipelineOp pipeline) {
 static std::string spelled(StringRef word) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto isOfWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  if (!word.empty() && !llvm::isDigit(word[0]) && llvm::all_of(word, isOfWord))
+  auto isWordCharacter = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  if (!word.empty() && !llvm::isDigit(word[0]) &&
+      llvm::all_of(word, isWordCharacter))
     os << word;
   else
     llvm::printEscapedString(word, os << '"'), os << '"';

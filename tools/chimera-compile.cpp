@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit.h"
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
@@ -155,7 +155,7 @@ static int compile(TimingScope &timing) {
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
-  chimera::nameMadeOps(context);
+  chimera::addOriginNotes(context);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file) {

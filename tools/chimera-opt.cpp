@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/schedule/Registry.h"
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
-  chimera::nameMadeOps(registry);
+  chimera::addOriginNotes(registry);
   registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::withReadableBytecode(
       chimera::withoutOpsInDiagnostics(argc, argv));

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
 #include "compiler/describe/Expression.h"
@@ -351,7 +351,7 @@ int main(int argc, char **argv) {
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
-  nameMadeOps(context);
+  addOriginNotes(context);
   // What is wrong with the options has no place in the module.
   ScopedDiagnosticHandler options(&context, [](Diagnostic &diagnostic) {
     auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation());

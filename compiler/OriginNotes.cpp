@@ -1,11 +1,11 @@
-//===- MadeOps.cpp - Diagnostics on ops that passes made ------------------===//
+//===- OriginNotes.cpp - Diagnostics on ops that passes made --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 
 #include "dialect/Chimera.h"
 
@@ -19,14 +19,14 @@ using namespace mlir;
 
 namespace chimera {
 
-void nameMadeOps(MLIRContext &context) {
+void addOriginNotes(MLIRContext &context) {
   context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
     // The outermost name is the micro-batch; the pipeline and stage are inside.
     std::string names;
-    LocationAttr place = diagnostic.getLocation();
-    while (auto named = dyn_cast<NameLoc>(place)) {
+    LocationAttr location = diagnostic.getLocation();
+    while (auto named = dyn_cast<NameLoc>(location)) {
       names = named.getName().str() + (names.empty() ? "" : " ") + names;
-      place = named.getChildLoc();
+      location = named.getChildLoc();
     }
     if (!names.empty())
       diagnostic.attachNote() << "this is made for " << names;
@@ -35,9 +35,10 @@ void nameMadeOps(MLIRContext &context) {
   });
 }
 
-void nameMadeOps(DialectRegistry &registry) {
-  registry.addExtension(
-      +[](MLIRContext *context, ChimeraDialect *) { nameMadeOps(*context); });
+void addOriginNotes(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, ChimeraDialect *) {
+    addOriginNotes(*context);
+  });
 }
 
 } // namespace chimera
