@@ -11,7 +11,7 @@
 #include "compiler/schedule/Memory.h"
 #include "dialect/Chimera.h"
 #include "passes/MessageModels.h"
-#include "passes/OptionFaults.h"
+#include "passes/OptionErrors.h"
 #include "passes/Workers.h"
 #include "runtime/proof/Verify.h"
 

@@ -129,10 +129,10 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
   if (!text)
     return refuse(text.getError().message());
   plan::Profile profile;
-  std::string fault =
+  std::string error =
       plan::readProfile(file, std::string_view((*text)->getBuffer()), profile);
-  if (!fault.empty())
-    return op.emitOpError(program::printable(fault));
+  if (!error.empty())
+    return op.emitOpError(program::printable(error));
   if (op.getNodeCores() && profile.hasSharedCores())
     op.emitWarning("expected profiles of ranks that share no cores beside "
                    "node_cores, got ")

@@ -16,7 +16,7 @@
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
-#include "tools/OutputFaults.h"
+#include "tools/OutputErrors.h"
 #include "tools/PlanSettings.h"
 #include "tools/Start.h"
 
@@ -153,7 +153,7 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
     fail(program::printable(fault));
     return std::nullopt;
   }
-  if (std::string fault = faultOfPins(request.question); !fault.empty()) {
+  if (std::string fault = errorOfPins(request.question); !fault.empty()) {
     fail(fault);
     return std::nullopt;
   }
@@ -252,7 +252,7 @@ int main(int argc, char **argv) {
   const NamedFile outputs[] = {{"-o", settings.output},
                                {"--json", settings.json},
                                {"--svg", settings.svg}};
-  if (std::string fault = faultOfOutputs(inputs, outputs); !fault.empty())
+  if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();

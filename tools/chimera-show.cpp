@@ -18,7 +18,7 @@
 #include "runtime/program/File.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/ProvenFile.h"
-#include "tools/OutputFaults.h"
+#include "tools/OutputErrors.h"
 #include "tools/ShowSettings.h"
 #include "tools/Start.h"
 
@@ -339,7 +339,7 @@ int main(int argc, char **argv) {
                                {"--trace", settings.trace},
                                {"--json", settings.json},
                                {"--csv", settings.csv}};
-  if (std::string fault = faultOfOutputs(inputs, outputs); !fault.empty())
+  if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
   if (isDevice(settings.input))
     return fail(settings.input + ": expected a file or a pipe, got a device");

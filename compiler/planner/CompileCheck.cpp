@@ -69,7 +69,7 @@ public:
     return exceeds ? Size::TooLarge : Size::Unknown;
   }
 
-  std::string fault() const {
+  std::string error() const {
     return firstError.empty() ? "its passes failed" : firstError;
   }
 
@@ -103,18 +103,18 @@ std::string compileError(const std::string &text) {
   // between its values, the compiler finds none.
   Trial late(text);
   if (!late.lower(Phase::Projected))
-    return late.fault();
+    return late.error();
   switch (late.allocateWithLateReceives()) {
   case Trial::Size::Fits:
     return {};
   case Trial::Size::TooLarge:
-    return late.fault();
+    return late.error();
   case Trial::Size::Unknown:
     break;
   }
   // Another window may leave smaller gaps.
   Trial whole(text);
-  return whole.lower(Phase::Allocated) ? "" : whole.fault();
+  return whole.lower(Phase::Allocated) ? "" : whole.error();
 }
 
 } // namespace chimera

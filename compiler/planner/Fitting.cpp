@@ -21,8 +21,8 @@ std::string Fitting::describe(const plan::Proposal &proposal) {
 
 Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
                                const std::string &text) {
-  std::string fault = compileError(text);
-  if (fault.empty())
+  std::string error = compileError(text);
+  if (error.empty())
     return {proposal, {}};
   const plan::Recomputation allowed = question.pins.recomputation;
   auto fitting =
@@ -40,10 +40,10 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
   };
   for (double share : {0.99, 0.96, 0.9, 0.8})
     if (std::optional<plan::Proposal> smaller = fitting(share, allowed))
-      return {std::move(smaller), fault};
+      return {std::move(smaller), error};
   if (allowed == plan::Recomputation::Least)
-    return {fitting(1, plan::Recomputation::All), fault};
-  return {std::nullopt, fault};
+    return {fitting(1, plan::Recomputation::All), error};
+  return {std::nullopt, error};
 }
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
@@ -79,9 +79,9 @@ std::optional<plan::Proposal> Fitting::fit(const plan::Proposal &proposal) {
   prepare({proposal}, 1);
   const Fit &fit = fits.at(describe(proposal));
   if (!fit.proposal) {
-    std::string fault = plan::nameOf(proposal.choice) + ": " + fit.fault;
-    if (std::ranges::find(faults, fault) == faults.end())
-      faults.push_back(std::move(fault));
+    std::string error = plan::nameOf(proposal.choice) + ": " + fit.error;
+    if (std::ranges::find(errors, error) == errors.end())
+      errors.push_back(std::move(error));
   }
   return fit.proposal;
 }

@@ -53,13 +53,13 @@ public:
 
   /// The choices that fit with no amount of memory, each with its first error,
   /// in the order of the calls of `fit`.
-  const std::vector<std::string> &rejectedPlans() const { return faults; }
+  const std::vector<std::string> &rejectedPlans() const { return errors; }
 
 private:
   /// The result of fitting a proposal.
   struct Fit {
     std::optional<plan::Proposal> proposal; ///< the plan that compiles
-    std::string fault; ///< error of the original proposal; empty if it compiles
+    std::string error; ///< error of the original proposal; empty if it compiles
   };
 
   std::string describe(const plan::Proposal &proposal);
@@ -70,7 +70,7 @@ private:
   const plan::Evaluator &evaluator;
   std::mutex mutex;                ///< protects the context of the ops
   std::map<std::string, Fit> fits; ///< by the text of the proposal
-  std::vector<std::string> faults;
+  std::vector<std::string> errors;
 };
 
 } // namespace chimera

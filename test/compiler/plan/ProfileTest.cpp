@@ -52,7 +52,7 @@ json smallProfile() {
              {"backward", mean(900)}}}}};
 }
 
-std::string faultOf(const json &document) {
+std::string errorOf(const json &document) {
   Profile profile;
   return readProfile("p.json", document.dump(), profile);
 }
@@ -167,10 +167,10 @@ TEST(Profile, SaysWhatIsWrong) {
        "expected \"cores_per_rank\" to be a number above 0"},
       {[](json &d) { d["optimizer"] = "sgd"; },
        "expected the object \"optimizer\""}};
-  for (const auto &[change, fault] : cases) {
+  for (const auto &[change, error] : cases) {
     json document = smallProfile();
     change(document);
-    EXPECT_EQ(faultOf(document), std::string("p.json: ") + fault);
+    EXPECT_EQ(errorOf(document), std::string("p.json: ") + error);
   }
 }
 

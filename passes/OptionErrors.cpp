@@ -1,11 +1,11 @@
-//===- OptionFaults.cpp - Errors about wrong options of passes ------------===//
+//===- OptionErrors.cpp - Errors about wrong options of passes ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/OptionFaults.h"
+#include "passes/OptionErrors.h"
 
 #include "dialect/Spelling.h"
 
@@ -26,7 +26,7 @@ static SmallVector<StringRef> namesIn(StringRef options) {
   return names;
 }
 
-std::string optionFault(StringRef name, StringRef known, StringRef given,
+std::string optionError(StringRef name, StringRef known, StringRef given,
                         StringRef message) {
   constexpr StringRef kUnknown = "no such option ";
   const size_t at = message.find(kUnknown);

@@ -1,4 +1,4 @@
-//===- OptionFaults.h - Errors about wrong options of passes ----*- C++ -*-===//
+//===- OptionErrors.h - Errors about wrong options of passes ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_OPTIONFAULTS_H
-#define CHIMERA_PASSES_OPTIONFAULTS_H
+#ifndef CHIMERA_PASSES_OPTIONERRORS_H
+#define CHIMERA_PASSES_OPTIONERRORS_H
 
 #include "mlir/Pass/Pass.h"
 
@@ -22,10 +22,10 @@ namespace chimera {
 /// The error for wrong options `given` to a pass or pipeline `name`. `known`
 /// are its options as MLIR prints them ("{costs=uniform forward=0}"). `message`
 /// is MLIR's own message, empty if the option has printed an error itself.
-std::string optionFault(llvm::StringRef name, llvm::StringRef known,
+std::string optionError(llvm::StringRef name, llvm::StringRef known,
                         llvm::StringRef given, llvm::StringRef message);
 
-/// The base of a pass on `Op` that reports wrong options with optionFault.
+/// The base of a pass on `Op` that reports wrong options with optionError.
 template <typename Op> class PassOn : public mlir::OperationPass<Op> {
 protected:
   using mlir::OperationPass<Op>::OperationPass;
@@ -39,7 +39,7 @@ protected:
     this->printAsTextualPipeline(os);
     return mlir::Pass::initializeOptions(
         options, [&](const llvm::Twine &message) {
-          return fail(optionFault(
+          return fail(optionError(
               this->getArgument(),
               llvm::StringRef(text).drop_front(this->getArgument().size()),
               options, message.str()));
@@ -49,4 +49,4 @@ protected:
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_OPTIONFAULTS_H
+#endif // CHIMERA_PASSES_OPTIONERRORS_H

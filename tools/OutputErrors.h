@@ -1,12 +1,12 @@
-//===- OutputFaults.h - Files that a tool must not write --------*- C++ -*-===//
+//===- OutputErrors.h - Files that a tool must not write --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TOOLS_OUTPUTFAULTS_H
-#define CHIMERA_TOOLS_OUTPUTFAULTS_H
+#ifndef CHIMERA_TOOLS_OUTPUTERRORS_H
+#define CHIMERA_TOOLS_OUTPUTERRORS_H
 
 #include "runtime/program/Output.h"
 
@@ -26,7 +26,7 @@ struct NamedFile {
 /// What is wrong with the files that a tool is to write, empty if nothing: a
 /// file that cannot be written now, that is one of `inputs`, or that another
 /// output has too.
-inline std::string faultOfOutputs(std::span<const NamedFile> inputs,
+inline std::string errorOfOutputs(std::span<const NamedFile> inputs,
                                   std::span<const NamedFile> outputs) {
   std::vector<NamedFile> taken;
   for (const NamedFile &input : inputs)
@@ -36,9 +36,9 @@ inline std::string faultOfOutputs(std::span<const NamedFile> inputs,
   for (const auto &[name, path] : outputs) {
     if (path.empty())
       continue;
-    if (std::string fault = path == "-" ? "" : program::checkOutput(path);
-        !fault.empty())
-      return fault;
+    if (std::string error = path == "-" ? "" : program::checkOutput(path);
+        !error.empty())
+      return error;
     std::string file = path == "-" ? "/dev/stdout" : path;
     for (const auto &[other, used] : taken)
       if (file == used && file == "/dev/stdout")
@@ -53,4 +53,4 @@ inline std::string faultOfOutputs(std::span<const NamedFile> inputs,
 
 } // namespace chimera
 
-#endif // CHIMERA_TOOLS_OUTPUTFAULTS_H
+#endif // CHIMERA_TOOLS_OUTPUTERRORS_H
