@@ -129,7 +129,7 @@ public:
   PrefixSums once = {0}, again = {0};
 };
 
-TEST(BalancedCuts, AreThoseOfThePlainProgramme) {
+TEST(BalancedCuts, EqualThePlainDynamicProgram) {
   int mixed = 0;
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     RandomLayers layers(seed);
@@ -148,7 +148,7 @@ TEST(BalancedCuts, AreThoseOfThePlainProgramme) {
   EXPECT_GT(mixed, 2000);
 }
 
-TEST(BalancedCuts, AreAsTheyWereWhereAllStagesAreAlike) {
+TEST(BalancedCuts, DoNotChangeIfAllStagesAreEqual) {
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     RandomLayers layers(seed);
     auto ranges = static_cast<int32_t>(1 + layers.upTo(layers.size()));

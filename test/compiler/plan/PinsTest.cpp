@@ -122,7 +122,7 @@ TEST(SpaceOf, HasPinnedCopiesAndMicroBatchesAlone) {
   EXPECT_EQ(sizes, (std::set<std::pair<int32_t, int32_t>>{{4, 2}, {8, 1}}));
 }
 
-TEST(SpaceOf, SaysWhyASettingIsImpossible) {
+TEST(SpaceOf, GivesTheReasonIfASettingIsImpossible) {
   Question question = someQuestion(4, 1 << 24, 4);
   question.pins.workers = {4};
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
@@ -159,7 +159,7 @@ TEST(SpaceOf, SaysWhichStepsAreTooLong) {
             "8388608: take larger micro-batches or fewer stages");
 }
 
-TEST(SpaceOf, HasNoOnlyReasonOfSeveral) {
+TEST(SpaceOf, GivesNoReasonIfThereAreSeveral) {
   Question question = someQuestion(4, 1 << 24, 4);
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);

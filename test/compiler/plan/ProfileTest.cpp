@@ -174,7 +174,7 @@ TEST(Profile, SaysWhatIsWrong) {
   }
 }
 
-TEST(Profile, IsOfOneModel) {
+TEST(Profile, RefusesProfilesOfTwoModels) {
   Profile profile;
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
   program::ModelT model = smallModel();
@@ -227,7 +227,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
 }
 
 /// Two profiles, each with another kind of backwards.
-TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
+TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   Machine machine = someMachine(2, 1 << 30);
   json whole = smallProfile(), split = smallProfile();
   json &first = whole["stages"][0];
@@ -341,7 +341,7 @@ TEST(Profile, ReachesOtherSizes) {
   EXPECT_EQ(forward(2), 1000);
 }
 
-TEST(Profile, OfHugeTimesIsRefused) {
+TEST(Profile, RefusesTimesThatOverflow) {
   Machine machine = someMachine(2, 1 << 30);
   machine.profiles.resize(1);
   json document = smallProfile();

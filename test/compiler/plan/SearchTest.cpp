@@ -93,7 +93,7 @@ TEST(SpaceOf, HasWhatIsPinnedAlone) {
   EXPECT_EQ(nameOf(space.choices[3]), "pipedream, D=4, W=2, N=4, B=2");
 }
 
-TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
+TEST(SpaceOf, GivesTheReasonIfASchemeHasNoChoice) {
   Question question = someQuestion(3, 1 << 24, 4);
   question.pins.workers = {1};
   ASSERT_EQ(readSchemes("gems", question.pins.schemes), "");
@@ -188,7 +188,7 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   EXPECT_EQ(taken.size(), std::size(schedule::kPolicies));
 }
 
-TEST(Evaluator, RecomputesWhereItMustAndOnlyThere) {
+TEST(Evaluator, RecomputesOnlyIfNeeded) {
   SearchCase searchCase(someQuestion(4, 90000, 8, 3));
   Question free = searchCase.question;
   free.pins.recomputation = Recomputation::None;
@@ -274,7 +274,7 @@ std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
   return front;
 }
 
-TEST(Search, KeepsWhatTakesLessMemoryWhereItIsTold) {
+TEST(Search, KeepsPlansWithLessMemoryIfAsked) {
   for (Question &question : someQuestions()) {
     SearchCase searchCase(std::move(question));
     SearchSettings settings;
@@ -307,7 +307,7 @@ TEST(Search, CountsEveryChoiceOnce) {
   EXPECT_EQ(simulated, std::ssize(answer.simulated));
 }
 
-TEST(Search, HasNoPlanWhereNoneFits) {
+TEST(Search, HasNoPlanIfNoneFits) {
   SearchCase searchCase(someQuestion(4, 1000, 8));
   Answer answer = search(searchCase.space, searchCase.evaluator, {});
   EXPECT_TRUE(answer.ranked.empty());

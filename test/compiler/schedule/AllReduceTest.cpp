@@ -64,7 +64,7 @@ TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
 
 /// With 2f pipelines some stages start early if there is any idle time. With f
 /// = D/2 there is none.
-TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
+TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t f = 2; f <= d / 2; ++f) {
       if (d / 2 % f)
@@ -106,7 +106,7 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
 }
 
 /// If the tied stages are on one worker, it sums them without a message.
-TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
+TEST(AllReduce, SumsReplicasAndTiedParameters) {
   EXPECT_TRUE(hasAllReduces(makeCase("chimera", 2, 2).problem));
   Problem alone = makeCase("gpipe", 4, 4).problem;
   EXPECT_FALSE(hasAllReduces(alone));
@@ -122,7 +122,7 @@ TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
 /// both stages. A worker's part is ready after the later of its two
 /// contributions, and the matrix is not part of the two stages' own
 /// all-reduces.
-TEST(AllReduce, SumsWhatIsTiedOnce) {
+TEST(AllReduce, SumsTiedParametersOnce) {
   for (const char *scheme : {"gpipe", "chimera", "gems"})
     for (int32_t d = 2; d <= 8; d += 2) {
       SCOPED_TRACE(std::string(scheme) + " D=" + std::to_string(d));

@@ -24,7 +24,7 @@ int64_t timeOf(const Problem &problem, const std::string &name) {
   return 0;
 }
 
-TEST(Bounds, SayWhatTheyAre) {
+TEST(Bounds, HaveTexts) {
   std::vector<Bound> all = bounds(makeCase("gpipe", 2, 2).problem);
   ASSERT_EQ(all.size(), 6u);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -35,7 +35,7 @@ TEST(Bounds, SayWhatTheyAre) {
 }
 
 /// LB1: the work of the busiest worker, here the one with the slow stage.
-TEST(Bounds, Work) {
+TEST(Bounds, LB1IsTheWorkOfTheBusiestWorker) {
   Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
   c.problem.stages[1] = {20, 30, 1, 1};
   EXPECT_EQ(timeOf(c.problem, "LB1"), 5 * 50);

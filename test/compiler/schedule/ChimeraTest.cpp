@@ -163,7 +163,7 @@ TEST(Chimera, PlacesEveryPipeline) {
 
 /// The micro-batches of an incomplete unit go one by one to d0, u0, d1, u1, …;
 /// the first pipelines get one more. Micro-batches are numbered by pipeline.
-TEST(Chimera, SharesOutWhatIsNoWholeUnit) {
+TEST(Chimera, DividesARemainderOfAUnit) {
   auto shares = [](int32_t d, int32_t n, int32_t pipelines) {
     std::vector<std::vector<int32_t>> result;
     for (const Pipeline &pipeline :
@@ -218,7 +218,7 @@ std::vector<Action> halved(const std::vector<Action> &direct) {
 
 /// Doubling with an incomplete unit, or with more than two pipelines, uses the
 /// direct order for half as many micro-batches.
-TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
+TEST(Chimera, DoublesTheDirectProgramIfUnitsDoNotFit) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
       if (isOneByOne(concatenationOf(choice)))
@@ -252,7 +252,7 @@ std::vector<Action> withFirstForwardsEarlier(std::vector<Action> direct) {
   return direct;
 }
 
-TEST(Chimera, HurriesFirstForwards) {
+TEST(Chimera, EagerSwapsFirstForwardsBeforeBackwards) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
       if (concatenationOf(choice) != Concatenation::Eager)
@@ -306,7 +306,7 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
 
 /// N = D (2U+1): U units of pairs, then a plain unit whose forwards cover one
 /// micro-batch each.
-TEST(Chimera, EndsInAPlainUnitWhereHalfAUnitIsLeft) {
+TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t u = 1; u <= 2; ++u) {
       Choice choice = choose(2, Concatenation::FineTunedDoubling);

@@ -120,7 +120,7 @@ TEST(Chimera, SaysWhichSizesItCanDo) {
             "expected 2, 4 or 8 pipelines for 8 workers, got 3");
 }
 
-TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
+TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
   const Scheme *scheme = findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
     for (int32_t count = 2; count <= d; count += 2)

@@ -81,7 +81,7 @@ TEST(OrderText, IsReadAsItIsWritten) {
           }
 }
 
-TEST(OrderText, SaysNoMoreThanIsNeeded) {
+TEST(OrderText, WritesNoMoreThanIsNeeded) {
   EXPECT_EQ(lineOf(makeCase("1f1b", 2, 2), 0), "F0 F1 B0 B1");
   EXPECT_EQ(lineOf(makeCase("1f1b", 2, 2, {1, 2, 1, 1}, true), 1),
             "F0 I0 W0 F1 I1 W1");

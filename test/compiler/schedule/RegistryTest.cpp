@@ -56,7 +56,7 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
 
 /// For all sizes that a scheme accepts, whole and split backwards give valid
 /// schedules that run to their end, and slots agree with the order.
-TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
+TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
   for (const Scheme &scheme : schemes()) {
     int possible = 0;
     for (int32_t d = 1; d <= 12; ++d)

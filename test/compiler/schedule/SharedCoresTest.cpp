@@ -32,7 +32,7 @@ Case onCores(Case c, int32_t cores) {
 ///
 ///   P0  FF FFFF .. .... BBBBBBBB BBBB
 ///   P1  .. FFFF FF BBBB BBBBBBBB ....
-TEST(SharedCores, GoOnAtTheirShareOfTheSpeed) {
+TEST(SharedCores, RunActionsAtAShareOfTheSpeed) {
   Case c = onCores(makeCase("gpipe", 2, 2, {2, 4, 1, 1}), 1);
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.starts, (Times{{0, 2, 12, 20}, {2, 6, 8, 12}}));
@@ -120,7 +120,7 @@ TEST(SharedCores, AllUpdateAtOnce) {
 /// Every scheme: with one core per worker, all times equal those of workers
 /// that share none, also with receive windows. With fewer cores no step is
 /// shorter, and no bound is above it.
-TEST(SharedCores, DelayWhatRunsAlone) {
+TEST(SharedCores, NeverShortenASchedule) {
   std::mt19937 random(1);
   auto draw = [&](int64_t most) {
     return static_cast<int64_t>(random() % (most + 1));
@@ -187,7 +187,7 @@ TEST(SharedCores, DelayWhatRunsAlone) {
 /// Consecutive steps with all-reduces and updates. With one core per worker
 /// they end as if each step were simulated alone. With fewer cores no step
 /// takes less than the cores need for all of its work.
-TEST(SharedCores, RunsStepsWithTheirTails) {
+TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
   std::mt19937 random(2);
   auto draw = [&](int64_t most) {
     return static_cast<int64_t>(random() % (most + 1));
@@ -239,7 +239,7 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
 }
 
 /// A step whose time overflows is not reported as short.
-TEST(SharedCores, CountWhatTakesTooLong) {
+TEST(SharedCores, DoNotOverflow) {
   Case c = onCores(makeCase("gpipe", 2, 1, {2, 2, 1, 1}), 1);
   for (StageCost &cost : c.problem.stages)
     cost.update = int64_t{1} << 60;
@@ -248,7 +248,7 @@ TEST(SharedCores, CountWhatTakesTooLong) {
 
 /// If an order cannot end, it stops at the same actions as without shared
 /// cores.
-TEST(SharedCores, SayWhereNothingGoesOn) {
+TEST(SharedCores, StopAtTheSameActionsInADeadlock) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[1][0], c.schedule.workers[1][3]);
   Timing alone = simulate(c.problem, c.schedule);

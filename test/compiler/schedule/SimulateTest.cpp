@@ -88,7 +88,7 @@ TEST(Simulate, ReceivesBeforeTheActionThatNeedsIt) {
 }
 
 /// Sends finish before the next action starts, whatever waits for them.
-TEST(Simulate, SendsBehindTheActionThatMakesIt) {
+TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link.send.alpha = 2;
   Timing timing = simulate(c.problem, c.schedule);
@@ -172,7 +172,7 @@ TEST(Simulate, SplitsABackward) {
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
 }
 
-TEST(Simulate, StopsWhereWorkersWaitForEachOther) {
+TEST(Simulate, StopsIfWorkersWaitForEachOther) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   Timing timing = simulate(c.problem, c.schedule);
@@ -225,7 +225,7 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
 ///
 ///   P0  F .  .  .  I  =  W  =  =  .  .  .  .  .
 ///   P1  .  F I  =  W  =  =  =  =  =  =  =  =  =
-TEST(Simulate, TellsTheFlushBubbleFromTheInternalOne) {
+TEST(Simulate, DistinguishesFlushAndInternalBubble) {
   Case c = makeCase("1f1b", 4, 8, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.load(), 24);

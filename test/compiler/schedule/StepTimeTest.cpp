@@ -63,7 +63,7 @@ std::vector<int64_t> someTimes(const Case &c) {
 
 /// Sums that start earlier never end later. Sums of no time leave nothing. All
 /// sums one after another take the most time.
-TEST(SyncAndUpdate, IsShorterWhereSumsStartEarlier) {
+TEST(SyncAndUpdate, IsShorterIfSumsStartEarlier) {
   forEachFlush(8, [](Case &c) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
     setSums(c, std::vector<int64_t>(c.problem.stages.size()));
@@ -90,7 +90,7 @@ TEST(SyncAndUpdate, IsShorterWhereSumsStartEarlier) {
 /// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots after the last
 /// backward of its later stage, and ends w slots before the step (regions (a)
 /// and (c) of Fig. 6 of the paper, of this iteration).
-TEST(SyncAndUpdate, IsWhatExceedsTheFreeRegions) {
+TEST(SyncAndUpdate, IsTheTimeBeyondTheFreeRegions) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int64_t time : {1, 2, 5, 9, 30}) {
       Case c = makeCase("chimera", d, d);
@@ -114,7 +114,7 @@ TEST(SyncAndUpdate, IsWhatExceedsTheFreeRegions) {
 
 /// A replica is updated once, on its worker, after all sums of its stage, after
 /// the worker's actions and after the worker's previous update.
-TEST(SyncAndUpdate, UpdatesEachReplicaBehindItsSum) {
+TEST(SyncAndUpdate, UpdatesEachReplicaAfterItsSum) {
   for (bool isTied : {false, true})
     forEachFlush(6, [&](Case &c) {
       auto stages = static_cast<int32_t>(c.problem.stages.size());

@@ -50,7 +50,7 @@ TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
 
 /// With d = D-1-s: forwards 0 to d-1, then N times F(j+d) and B(j), then the
 /// rest.
-TEST(Steps, HaveTheBodiesOfTheContract) {
+TEST(Steps, PipeDreamHasItsDocumentedBodies) {
   Case c = makeCase("pipedream", 3, 4);
   for (int32_t w = 0; w < 3; ++w) {
     int32_t d = 2 - w;

@@ -46,7 +46,7 @@ std::string render(const std::string &format, const Report &report) {
 /// formula claims to hold: every scheme with all its choices, N from 1 to 4D+3,
 /// b/f of 1/2, 1, 5/4, 2 and 3, or with split backwards. Schemes without a
 /// flush are compared in the steady state.
-TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
+TEST(Formulas, EqualTheSimulatorIfTheirConditionsHold) {
   std::set<const void *> used, known;
   auto compare = [&](const Case &c, const Sizes &sizes) {
     Timing timing = simulate(c.problem, c.schedule);
@@ -127,7 +127,7 @@ TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
   EXPECT_GT(compared, 100);
 }
 
-TEST(Formulas, DoNotSpeakOfOtherProblems) {
+TEST(Formulas, DoNotApplyToOtherProblems) {
   Case c = makeCase("chimera", 4, 4);
   EXPECT_TRUE(sizesOf(c.problem, {}));
   c.problem.link.alpha = 1;
@@ -319,7 +319,7 @@ TEST(Report, HasMessagesAndCaps) {
 
 /// A schedule that exceeds its caps is reported and marked, and bounds ignore
 /// the caps.
-TEST(Report, MarksWhatExceedsItsCaps) {
+TEST(Report, MarksWorkersAboveTheirCap) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 100, 100, 8});
   c.problem.memoryCaps = {500, 500};
@@ -395,7 +395,7 @@ TEST(Report, HasTheSameFieldsInCsvAndJson) {
 }
 
 /// Times in units of ten ticks each, beside numbers that are not times.
-TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
+TEST(Report, CountsInUnitsIfTimesHaveFractions) {
   Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
   c.problem.stages[1].forward = 7;
   c.problem.link = {{1, 3, kMebibyte}};
@@ -450,7 +450,7 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
 }
 
 /// Without a scheme there is no formula, whatever the order is.
-TEST(Report, TakesAScheduleOfOnesOwn) {
+TEST(Report, AcceptsAHandWrittenOrder) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   Report r = makeReport("p", nullptr, {}, c.problem, c.schedule);
   r.schedule = "mine";

@@ -105,7 +105,7 @@ size_t count(const std::string &text, const std::string &part) {
 
 /// An update after the last action counts as busy time. A wait there is one
 /// difference.
-TEST_F(SideBySideTest, HasUpdatesAndWaitsBehindActions) {
+TEST_F(SideBySideTest, ListsUpdatesAndWaitsAfterActions) {
   int64_t end = nanosecondStepOf(timeline)->timing.makespan;
   SyncAndUpdate::Work wait, update;
   wait.begin = end;

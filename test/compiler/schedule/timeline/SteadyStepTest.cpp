@@ -194,7 +194,7 @@ Case small() {
 
 /// In a run of six steps the last body starts in the fifth. The sixth step
 /// drains the pipeline and changes nothing.
-TEST(MeasuredBody, SaysWhichStepsItIsOf) {
+TEST(MeasuredBody, HasTheStepNumber) {
   Endless endless(small(), 6);
   endless.find("backward 17", 1)["dur"] = 500;
   endless.trace["otherData"]["first_step"] = 11;
