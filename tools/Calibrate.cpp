@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/Calibrate.h"
+#include "tools/Commands.h"
 
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/calibrate/MachineText.h"

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/RunCommand.h"
+#include "tools/Commands.h"
 
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/program/Layers.h"
@@ -21,10 +21,8 @@
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
 #include "runtime/watch/Report.h"
-#include "tools/Calibrate.h"
 #include "tools/CheckSettings.h"
 #include "tools/CommonOptions.h"
-#include "tools/Generate.h"
 #include "tools/PassiveOpenMP.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"

@@ -9,8 +9,8 @@
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
 #include "tools/CommandLine.h"
+#include "tools/Commands.h"
 #include "tools/MissingOptions.h"
-#include "tools/RunCommand.h"
 #include "tools/Start.h"
 
 #include <CLI/CLI.hpp>

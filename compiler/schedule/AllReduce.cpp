@@ -7,8 +7,6 @@
 
 #include "compiler/schedule/AllReduce.h"
 
-#include "compiler/schedule/Saturating.h"
-
 #include <algorithm>
 #include <bit>
 #include <limits>

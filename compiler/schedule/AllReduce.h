@@ -18,6 +18,7 @@
 
 #include "compiler/schedule/Simulate.h"
 
+#include <limits>
 #include <optional>
 
 namespace chimera::schedule {
@@ -95,6 +96,14 @@ int64_t
 allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes,
               int64_t buckets = 1,
               AllReduceAlgorithm algorithm = AllReduceAlgorithm::Rabenseifner);
+
+/// The sum of two times, at most INT64_MAX.
+inline int64_t saturatingAdd(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum)
+             ? std::numeric_limits<int64_t>::max()
+             : sum;
+}
 
 /// The number of replicas in all copies if `parts` workers of one copy have a
 /// replica.

@@ -8,7 +8,6 @@
 #include "compiler/schedule/StepTime.h"
 
 #include "compiler/schedule/Bounds.h"
-#include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
 

@@ -7,7 +7,6 @@
 
 #include "compiler/schedule/SyncAndUpdate.h"
 
-#include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/timeline/Occupations.h"

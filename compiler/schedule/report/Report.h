@@ -106,6 +106,12 @@ struct ReportFormat {
 
 std::span<const ReportFormat> reportFormats();
 
+/// One line for each report, sorted by time per sample, fastest first. A line
+/// has the sizes, the step time and its parts, idle share, and the activations
+/// and bytes of the worker with the most. Reports in durations share one table;
+/// each other time unit has its own.
+std::string renderComparison(std::span<const Report> reports);
+
 } // namespace chimera::schedule
 
 #endif // CHIMERA_COMPILER_SCHEDULE_REPORT_H

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/report/Comparison.h"
 #include "compiler/schedule/report/ReportColumns.h"
 
 #include <algorithm>
