@@ -13,6 +13,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <numeric>
 #include <thread>
 
@@ -261,9 +262,9 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   if (bfloat16)
     settings.activations = DataType::BF16;
   settings.costsFrom.assign(costsFrom.begin(), costsFrom.end());
-  settings.threads = threads > 0
-                         ? threads.getValue()
-                         : std::max(1u, std::thread::hardware_concurrency());
+  settings.threads =
+      threads > 0 ? threads.getValue()
+                  : std::clamp(std::thread::hardware_concurrency(), 1u, 256u);
   if (std::string error = errorOfCounts(); !error.empty())
     return error;
   if (batch < 1 || batch > INT32_MAX)
