@@ -187,10 +187,11 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
 namespace {
 
 /// The pipelines of a module with their times.
-class Shown {
+class PipelineView {
 public:
   /// Refers to both.
-  Shown(ModuleOp module, const ShowSettings &settings, const Input &input)
+  PipelineView(ModuleOp module, const ShowSettings &settings,
+               const Input &input)
       : module(module), settings(settings), input(input) {}
 
   /// Orders and simulates all pipelines. Fails, with a diagnostic, if that is
@@ -382,8 +383,8 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return 1;
-  Shown shown(*module, settings, *input);
-  int status = succeeded(shown.simulate()) && succeeded(shown.write()) ? 0 : 1;
+  PipelineView view(*module, settings, *input);
+  int status = succeeded(view.simulate()) && succeeded(view.write()) ? 0 : 1;
   // Tearing down a large module takes as long as showing it.
   llvm::outs().flush();
   std::_Exit(status);
