@@ -48,8 +48,8 @@ struct OrderLine {
   std::vector<Action> actions;
   std::vector<uint32_t> wordStarts; ///< where the word of each action begins in
                                     ///< the line
-  std::vector<int64_t> slots; ///< of each action
-  bool hasSlots = false;      ///< if false, `slots` has no meaning
+  std::vector<int64_t> slots;       ///< of each action
+  bool hasSlots = false;            ///< if false, `slots` has no meaning
   std::optional<Schedule::Body> body;
 };
 
