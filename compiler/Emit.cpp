@@ -8,7 +8,7 @@
 #include "compiler/Emit.h"
 
 #include "compiler/EmitStream.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/Verify.h"
@@ -24,15 +24,15 @@ namespace {
 using program::ValueKind;
 
 /// The tables of source files and source locations of the program.
-class Locations {
+class LocationTable {
 public:
-  explicit Locations(program::ProgramT &program) : program(program) {}
+  explicit LocationTable(program::ProgramT &program) : program(program) {}
 
-  uint32_t find(FileLineColLoc place) {
-    auto [entry, isNew] = known.try_emplace(place, program.locations.size());
+  uint32_t find(FileLineColLoc location) {
+    auto [entry, isNew] = known.try_emplace(location, program.locations.size());
     if (isNew)
-      program.locations.emplace_back(fileIndex(place.getFilename()),
-                                     place.getLine(), place.getColumn());
+      program.locations.emplace_back(fileIndex(location.getFilename()),
+                                     location.getLine(), location.getColumn());
     return entry->second;
   }
 
@@ -99,8 +99,8 @@ private:
 /// Replaces the numbers of locations in the stream by those of the program, and
 /// sets the communicator of each start of an all-reduce. Fails, with a
 /// diagnostic, if a start contradicts an earlier one.
-LogicalResult link(Stream &stream, Locations &locations,
-                   Communicators &communicators) {
+LogicalResult linkStream(Stream &stream, LocationTable &locations,
+                         Communicators &communicators) {
   std::vector<program::Instruction> &instructions = stream.worker->instructions;
   for (auto [index, start] : stream.starts) {
     FailureOr<uint32_t> communicator = communicators.find(start);
@@ -109,12 +109,12 @@ LogicalResult link(Stream &stream, Locations &locations,
     instructions[index].mutate_target(*communicator);
   }
   SmallVector<uint32_t> numbers;
-  for (FileLineColLoc place : stream.places)
-    numbers.push_back(locations.find(place));
+  for (FileLineColLoc location : stream.locations)
+    numbers.push_back(locations.find(location));
   if (llvm::equal(numbers, llvm::seq<uint32_t>(0, numbers.size())))
     return success();
   for (program::Instruction &instruction : instructions)
-    if (instruction.location() != kNowhere)
+    if (instruction.location() != kNoLocation)
       instruction.mutate_location(numbers[instruction.location()]);
   return success();
 }
@@ -240,10 +240,10 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
         return LogicalResult(stream);
       })))
     return nullptr;
-  Locations locations(*out);
+  LocationTable locations(*out);
   Communicators communicators(*out);
   for (Stream &stream : streams) {
-    if (failed(link(stream, locations, communicators)))
+    if (failed(linkStream(stream, locations, communicators)))
       return nullptr;
     out->workers.push_back(std::move(stream.worker));
   }

@@ -7,9 +7,9 @@
 
 #include "compiler/EmitStream.h"
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Buffers.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -40,7 +40,7 @@ namespace {
 
 /// The source locations of one stream, numbered in the order of their first
 /// use.
-class SourcePlaces {
+class SourceLocations {
 public:
   uint32_t find(LocationAttr location) {
     // Ops that passes made have names around one of a few locations. Most ops
@@ -50,11 +50,11 @@ public:
     if (location == last)
       return lastIndex;
     last = location;
-    lastIndex = kNowhere;
-    if (auto place = location.findInstanceOf<FileLineColLoc>()) {
-      auto [entry, isNew] = known.try_emplace(place, list.size());
+    lastIndex = kNoLocation;
+    if (auto source = location.findInstanceOf<FileLineColLoc>()) {
+      auto [entry, isNew] = known.try_emplace(source, list.size());
       if (isNew)
-        list.push_back(place);
+        list.push_back(source);
       lastIndex = entry->second;
     }
     return lastIndex;
@@ -64,7 +64,7 @@ public:
 
 private:
   LocationAttr last;
-  uint32_t lastIndex = kNowhere;
+  uint32_t lastIndex = kNoLocation;
   SmallVector<FileLineColLoc> list;
   DenseMap<Attribute, uint32_t> known;
 };
@@ -76,8 +76,9 @@ public:
   void enter(Block &section) {
     versions.clear();
     newest.clear();
-    SmallVector<HandedOn> replicas = *handedOnBy(section.getArgumentTypes());
-    for (const HandedOn &replica : replicas) {
+    SmallVector<LoopCarried> replicas =
+        *loopCarriedOf(section.getArgumentTypes());
+    for (const LoopCarried &replica : replicas) {
       for (unsigned k = 0; k < replica.versions; ++k)
         versions[section.getArgument(replica.first + k)] = {
             static_cast<uint32_t>(newest.size()), k};
@@ -88,7 +89,7 @@ public:
   /// The number of versions that are newer than the one that `op` reads, at the
   /// time when `op` runs. Must be called for each op, in the order of the
   /// stream.
-  uint32_t readBy(Operation *op) {
+  uint32_t newerVersions(Operation *op) {
     if (newest.empty())
       return 0;
     auto weights = llvm::find_if(op->getOperands(), [](Value operand) {
@@ -161,9 +162,9 @@ public:
     if (std::optional<uint64_t> cap =
             capOf(worker->getParentOfType<PipelineOp>()))
       out->memory_cap = *cap;
-    if (failed)
+    if (hasFailed)
       return failure();
-    return Stream{std::move(out), places.take(), std::move(starts)};
+    return Stream{std::move(out), locations.take(), std::move(starts)};
   }
 
 private:
@@ -267,7 +268,7 @@ private:
         })
         .Default([&](Operation *o) {
           o->emitOpError("expected an instruction");
-          failed = true;
+          hasFailed = true;
           return Fields{};
         });
   }
@@ -281,7 +282,7 @@ private:
     op->emitOpError("expected a pipeline below ")
         << layout.directions.size() << " and a stage below "
         << layout.stages.size() << ", got " << pipeline << " and " << stage;
-    failed = true;
+    hasFailed = true;
   }
 
   void addOperand(Operation *op, Value value) {
@@ -293,7 +294,7 @@ private:
     else
       op->emitOpError("expected a buffer for each value: run chimera-allocate "
                       "first");
-    failed = true;
+    hasFailed = true;
   }
 
   void emit(Operation *op) {
@@ -322,13 +323,13 @@ private:
       op->emitOpError("expected at most ")
           << UINT16_MAX << " operands and as many results, got " << operands
           << " and " << results;
-      failed = true;
+      hasFailed = true;
     }
     out->instructions.emplace_back(
         fields.opcode, fields.kind, fields.part, fields.parts, fields.pipeline,
         fields.stage, fields.microBatch, fields.microBatches, fields.target,
-        first, operands, results, versions.readBy(op),
-        places.find(op->getLoc()));
+        first, operands, results, versions.newerVersions(op),
+        locations.find(op->getLoc()));
   }
 
   /// Emits an instruction that renames buffers, so that the yielded values are
@@ -339,7 +340,7 @@ private:
       section.back().emitOpError("expected values in buffers of their own that "
                                  "can change places: run chimera-allocate "
                                  "first");
-      failed = true;
+      hasFailed = true;
       return;
     }
     Renames &moves = *found;
@@ -358,19 +359,19 @@ private:
         Opcode::Rename, ValueKind::Tokens, /*part=*/0, /*parts=*/1,
         /*pipeline=*/0, /*stage=*/0, /*micro_batch=*/0, /*micro_batches=*/0,
         /*target=*/0, first, moves.size(), moves.size(), /*weight_version=*/0,
-        places.find(section.back().getLoc()));
+        locations.find(section.back().getLoc()));
   }
 
   WorkerOp worker;
   const Layout &layout;
   uint32_t microBatches; ///< the number in a step
-  SourcePlaces places;
+  SourceLocations locations;
   SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
   Versions versions;
   std::unique_ptr<program::WorkerT> out;
   /// The index of the instruction that began each transfer.
   DenseMap<Value, uint32_t> transfers;
-  bool failed = false;
+  bool hasFailed = false;
 };
 
 } // namespace

@@ -21,7 +21,7 @@ namespace chimera {
 program::ValueKind kindOf(mlir::Type type);
 
 /// The location of an instruction that has no source location.
-inline constexpr uint32_t kNowhere = UINT32_MAX;
+inline constexpr uint32_t kNoLocation = UINT32_MAX;
 
 /// The instruction stream of one worker, emitted independently of the others.
 /// Its source locations are numbers of its own, and its all-reduces have no
@@ -29,8 +29,8 @@ inline constexpr uint32_t kNowhere = UINT32_MAX;
 struct Stream {
   std::unique_ptr<program::WorkerT> worker;
   /// The source locations. An instruction's location is an index into this
-  /// list, or kNowhere.
-  llvm::SmallVector<mlir::FileLineColLoc> places;
+  /// list, or kNoLocation.
+  llvm::SmallVector<mlir::FileLineColLoc> locations;
   /// The instructions that start all-reduces, with the op of each.
   llvm::SmallVector<std::pair<uint32_t, AllReduceStartOp>> starts;
 };

@@ -162,7 +162,7 @@ registerPipeline(const Twine &name, const Twine &summary,
         llvm::raw_string_ostream showKnown(known), showMessage(message);
         options.print(showKnown);
         if (failed(options.parseFromString(text, showMessage)))
-          return fail("--" + optionFault(argument, known, text, message));
+          return fail("--" + optionError(argument, known, text, message));
         build(manager, options);
         return success();
       },

@@ -16,7 +16,7 @@
 #include "compiler/Reduce.h"
 
 #include "dialect/Chimera.h"
-#include "passes/OptionFaults.h"
+#include "passes/OptionErrors.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
@@ -43,18 +43,18 @@ SmallVector<Operation *> opsOf(ModuleOp module) {
   return ops;
 }
 
-using Doomed = llvm::SetVector<Operation *>;
+using OpsToErase = llvm::SetVector<Operation *>;
 
 /// A value that can replace `value` in `user`, or null. It has the same type,
-/// is not a result of a doomed op, and is an operand of the op that defines
-/// `value` (directly or through other doomed ops) or an argument of the user's
-/// block.
-Value standInFor(Value value, Operation *user, const Doomed &doomed) {
+/// is not a result of an op to erase, and is an operand of the op that defines
+/// `value` (directly or through other ops to erase) or an argument of the
+/// user's block.
+Value replacementFor(Value value, Operation *user, const OpsToErase &toErase) {
   for (Value operand : value.getDefiningOp()->getOperands()) {
     if (operand.getType() != value.getType())
       continue;
-    return doomed.contains(operand.getDefiningOp())
-               ? standInFor(operand, user, doomed)
+    return toErase.contains(operand.getDefiningOp())
+               ? replacementFor(operand, user, toErase)
                : operand;
   }
   for (Value argument : user->getBlock()->getArguments())
@@ -64,12 +64,13 @@ Value standInFor(Value value, Operation *user, const Doomed &doomed) {
 }
 
 /// Removes `value` from the operands of `user`. Fails if that is not possible.
-LogicalResult release(Operation *user, Value value, const Doomed &doomed) {
+LogicalResult removeOperand(Operation *user, Value value,
+                            const OpsToErase &toErase) {
   for (unsigned i = user->getNumOperands(); i-- > 0;) {
     if (user->getOperand(i) != value)
       continue;
-    if (Value standIn = standInFor(value, user, doomed))
-      user->setOperand(i, standIn);
+    if (Value replacement = replacementFor(value, user, toErase))
+      user->setOperand(i, replacement);
     else if (isa<AllReduceOp>(user) && user->getNumResults() == 1 &&
              user->getNumOperands() > 1)
       user->eraseOperand(i); // sum one loss less
@@ -82,24 +83,25 @@ LogicalResult release(Operation *user, Value value, const Doomed &doomed) {
 /// Erases `ops`, and all users of their results that cannot release them. Fails
 /// if a terminator is such a user.
 LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
-  Doomed doomed(ops.begin(), ops.end());
-  for (size_t i = 0; i < doomed.size(); ++i) {
-    if (doomed[i]->hasTrait<OpTrait::IsTerminator>())
+  OpsToErase toErase(ops.begin(), ops.end());
+  for (size_t i = 0; i < toErase.size(); ++i) {
+    if (toErase[i]->hasTrait<OpTrait::IsTerminator>())
       return failure();
-    for (Value result : doomed[i]->getResults())
+    for (Value result : toErase[i]->getResults())
       for (Operation *user : llvm::to_vector(result.getUsers()))
-        if (!doomed.contains(user) && failed(release(user, result, doomed)))
-          doomed.insert(user);
+        if (!toErase.contains(user) &&
+            failed(removeOperand(user, result, toErase)))
+          toErase.insert(user);
   }
-  // An op whose result replaced another value may have been doomed after that,
-  // so check that no other op uses a doomed one.
-  for (Operation *op : doomed)
+  // An op whose result replaced another value may have been added after that,
+  // so check that no other op uses an op to erase.
+  for (Operation *op : toErase)
     for (Operation *user : op->getUsers())
-      if (!doomed.contains(user))
+      if (!toErase.contains(user))
         return failure();
-  for (Operation *op : doomed)
+  for (Operation *op : toErase)
     op->dropAllReferences();
-  for (Operation *op : doomed)
+  for (Operation *op : toErase)
     op->erase();
   return success();
 }

@@ -35,14 +35,14 @@ public:
   std::string run() {
     while (at < text.size()) {
       const size_t begin = at;
-      if (std::string fault = step(); !fault.empty())
-        return place(begin) + fault;
+      if (std::string error = step(); !error.empty())
+        return positionPrefix(begin) + error;
     }
     return "";
   }
 
 private:
-  std::string place(size_t position) const {
+  std::string positionPrefix(size_t position) const {
     StringRef before = text.take_front(position);
     return std::to_string(before.count('\n') + 1) + ":" +
            std::to_string(position - (before.rfind('\n') + 1) + 1) +
@@ -68,13 +68,13 @@ private:
              " open brackets, got more";
     if (StringRef(")]}>").contains(c) && open > 0)
       --open;
-    return controlFault(at - 1, at);
+    return controlError(at - 1, at);
   }
 
   std::string comment() {
     const size_t begin = at;
     at = std::min(text.find('\n', at), text.size());
-    return controlFault(begin, at);
+    return controlError(begin, at);
   }
 
   std::string string() {
@@ -82,7 +82,7 @@ private:
     while (at < text.size() && text[at] != '"' && text[at] != '\n')
       at += text[at] == '\\' ? 2 : 1;
     at = std::min(at + 1, text.size());
-    return controlFault(begin, at);
+    return controlError(begin, at);
   }
 
   std::string number() {
@@ -95,7 +95,7 @@ private:
            " digits, got one of " + std::to_string(at - begin);
   }
 
-  std::string controlFault(size_t begin, size_t end) const {
+  std::string controlError(size_t begin, size_t end) const {
     for (char c : text.slice(begin, end))
       if ((static_cast<unsigned char>(c) < 0x20 && !isSpace(c)) || c == 0x7f)
         return "expected no control characters, got \\x" +
@@ -112,7 +112,7 @@ private:
 /// An error message if the text begins with a byte order mark, else empty. Some
 /// editors write this mark, and MLIR's parser reports it as an unknown
 /// character.
-static std::string faultOfMark(StringRef text) {
+static std::string errorOfMark(StringRef text) {
   if (text.starts_with("\xef\xbb\xbf"))
     return "expected no byte order mark, got that of UTF-8: save the file "
            "without one (sed -i '1s/^\\xef\\xbb\\xbf//' FILE)";
@@ -122,9 +122,9 @@ static std::string faultOfMark(StringRef text) {
   return "";
 }
 
-std::string faultOfSource(StringRef text) {
-  if (std::string fault = faultOfMark(text); !fault.empty())
-    return "1:1: error: " + fault;
+std::string sourceError(StringRef text) {
+  if (std::string error = errorOfMark(text); !error.empty())
+    return "1:1: error: " + error;
   return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
 }
 
@@ -135,13 +135,13 @@ bool isDevice(StringRef path) {
          !path.starts_with("/dev/std") && path != "/dev/null";
 }
 
-bool refusesSources(ArrayRef<char *> arguments) {
+bool reportBadSources(ArrayRef<char *> arguments) {
   StringRef tool = sys::path::filename(arguments.front());
   auto refuses = [&](StringRef name, StringRef text) {
-    std::string fault = faultOfSource(text);
-    if (!fault.empty())
-      errs() << name << ":" << fault << "\n";
-    return !fault.empty();
+    std::string error = sourceError(text);
+    if (!error.empty())
+      errs() << name << ":" << error << "\n";
+    return !error.empty();
   };
   StringRef before;
   for (StringRef argument : arguments.drop_front()) {

@@ -28,7 +28,7 @@ namespace chimera {
 /// The reason why the text of a module cannot be parsed safely, such as
 /// "LINE:COLUMN: error: expected at most 500 open brackets, got more". Empty if
 /// it can be parsed. Does not check bytecode. Takes linear time.
-std::string faultOfSource(llvm::StringRef text);
+std::string sourceError(llvm::StringRef text);
 
 /// True if `path` is a device, which may have no end. Standard streams and
 /// /dev/null are none.
@@ -37,7 +37,7 @@ bool isDevice(llvm::StringRef path);
 /// True, after an error message, if one of `arguments` of a tool names a file
 /// that cannot be parsed safely, or a device, which may have no end. Does not
 /// check pipes, which can be read only once.
-bool refusesSources(llvm::ArrayRef<char *> arguments);
+bool reportBadSources(llvm::ArrayRef<char *> arguments);
 
 } // namespace chimera
 

@@ -11,7 +11,7 @@
 #include "compiler/schedule/Memory.h"
 #include "dialect/Chimera.h"
 #include "passes/MessageModels.h"
-#include "passes/OptionFaults.h"
+#include "passes/OptionErrors.h"
 #include "passes/Workers.h"
 #include "runtime/proof/Verify.h"
 
@@ -26,8 +26,8 @@ namespace chimera {
 
 /// The source location of the violation's instruction or, if there is none, of
 /// its worker or of the pipeline.
-static Location placeOf(ModuleOp module, const program::ProgramT &program,
-                        const program::Violation &violation) {
+static Location locationOf(ModuleOp module, const program::ProgramT &program,
+                           const program::Violation &violation) {
   PipelineOp pipeline = *module.getOps<PipelineOp>().begin();
   if (violation.worker >= program.workers.size())
     return pipeline.getLoc();
@@ -35,10 +35,11 @@ static Location placeOf(ModuleOp module, const program::ProgramT &program,
   if (violation.instruction >= stream.size() ||
       stream[violation.instruction].location() >= program.locations.size())
     return workersOf(pipeline)[violation.worker].getLoc();
-  const program::Location &place =
+  const program::Location &location =
       program.locations[stream[violation.instruction].location()];
-  return FileLineColLoc::get(module.getContext(), program.files[place.file()],
-                             place.line(), place.column());
+  return FileLineColLoc::get(module.getContext(),
+                             program.files[location.file()], location.line(),
+                             location.column());
 }
 
 /// Adds a note with the place where the worker's peak is stated, if it is: an
@@ -68,7 +69,7 @@ LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
     if (exceeds(violation) && std::exchange(isCapTold, true))
       continue;
     InFlightDiagnostic error =
-        emitError(placeOf(module, program, violation), violation.message);
+        emitError(locationOf(module, program, violation), violation.message);
     if (exceeds(violation))
       error << others;
     if (violation.rule == Rule::Memory)

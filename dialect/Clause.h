@@ -37,7 +37,7 @@ template <typename Op> struct Clause {
   void (*print)(mlir::OpAsmPrinter &printer, Op op);
   /// True if the attribute differs from its default, so that the clause must be
   /// printed.
-  bool (*isNeeded)(Properties &properties, Properties &defaults);
+  bool (*differsFromDefault)(Properties &properties, Properties &defaults);
 };
 
 /// True if the attribute is set and differs from its default.
@@ -73,7 +73,8 @@ mlir::ParseResult checkInherent(mlir::OpAsmParser &parser, llvm::SMLoc at,
 
 /// NAME(4): a whole number. Fails if the attribute `name` does not allow it.
 template <typename Op, mlir::IntegerAttr Op::Properties::*Member>
-constexpr Clause<Op> whole(llvm::StringRef name, bool required = false) {
+constexpr Clause<Op> wholeNumberClause(llvm::StringRef name,
+                                       bool required = false) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef name,
                   typename Op::Properties &properties) {
     return parseInParentheses(parser, [&]() -> mlir::ParseResult {
@@ -92,22 +93,22 @@ constexpr Clause<Op> whole(llvm::StringRef name, bool required = false) {
 /// NAME(16 GiB): a number with or without a unit. Fails if the attribute `name`
 /// does not allow it.
 template <typename Op, mlir::IntegerAttr Op::Properties::*Member,
-          Dimension Counted = Dimension::Bytes>
-constexpr Clause<Op> quantity(llvm::StringRef name, bool required = false) {
+          Dimension Unit = Dimension::Bytes>
+constexpr Clause<Op> quantityClause(llvm::StringRef name,
+                                    bool required = false) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef name,
                   typename Op::Properties &properties) {
     return parseInParentheses(parser, [&]() -> mlir::ParseResult {
       llvm::SMLoc at = parser.getCurrentLocation();
       int64_t value = 0;
-      if (parseQuantity(parser, Counted, value))
+      if (parseQuantity(parser, Unit, value))
         return mlir::failure();
       properties.*Member = parser.getBuilder().getI64IntegerAttr(value);
       return checkInherent<Op>(parser, at, name, properties.*Member);
     });
   };
   auto print = [](mlir::OpAsmPrinter &printer, Op op) {
-    printer << '('
-            << quantityText(Counted, (op.getProperties().*Member).getInt())
+    printer << '(' << quantityText(Unit, (op.getProperties().*Member).getInt())
             << ')';
   };
   return {name, required, parse, print,
@@ -116,7 +117,7 @@ constexpr Clause<Op> quantity(llvm::StringRef name, bool required = false) {
 
 /// NAME(1e-3): a number.
 template <typename Op, mlir::FloatAttr Op::Properties::*Member>
-constexpr Clause<Op> number(llvm::StringRef name) {
+constexpr Clause<Op> numberClause(llvm::StringRef name) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
                   typename Op::Properties &properties) {
     return parseInParentheses(parser, [&]() -> mlir::ParseResult {
@@ -145,7 +146,7 @@ namesFrom(mlir::AsmParser &parser,
 /// NAME(word): any word. Completions offer the names that `List` of the
 /// DescriptionInterface returns.
 template <typename Op, mlir::StringAttr Op::Properties::*Member, auto List>
-constexpr Clause<Op> word(llvm::StringRef name) {
+constexpr Clause<Op> wordClause(llvm::StringRef name) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
                   typename Op::Properties &properties) {
     return parseInParentheses(parser, [&]() -> mlir::ParseResult {
@@ -166,7 +167,7 @@ constexpr Clause<Op> word(llvm::StringRef name) {
 
 /// NAME: a flag without a value.
 template <typename Op, mlir::UnitAttr Op::Properties::*Member>
-constexpr Clause<Op> flag(llvm::StringRef name) {
+constexpr Clause<Op> flagClause(llvm::StringRef name) {
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
                   typename Op::Properties &properties) -> mlir::ParseResult {
     properties.*Member = parser.getBuilder().getUnitAttr();
@@ -178,7 +179,7 @@ constexpr Clause<Op> flag(llvm::StringRef name) {
 
 /// NAME(word): a word of an enumeration, whose values are 0 to `Last()`.
 template <typename Op, typename Attr, Attr Op::Properties::*Member, auto Last>
-constexpr Clause<Op> choice(llvm::StringRef name) {
+constexpr Clause<Op> enumClause(llvm::StringRef name) {
   using Properties = typename Op::Properties;
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef name,
                   Properties &properties) {
@@ -204,7 +205,7 @@ constexpr Clause<Op> choice(llvm::StringRef name) {
 
 /// NAME("TEXT", …): a list of strings.
 template <typename Op, mlir::ArrayAttr Op::Properties::*Member>
-constexpr Clause<Op> texts(llvm::StringRef name) {
+constexpr Clause<Op> stringListClause(llvm::StringRef name) {
   using Properties = typename Op::Properties;
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
                   Properties &properties) {
@@ -232,7 +233,7 @@ constexpr Clause<Op> texts(llvm::StringRef name) {
 
 /// NAME <FIELD = NUMBER, …>: an attribute `Attr`.
 template <typename Op, typename Attr, Attr Op::Properties::*Member>
-constexpr Clause<Op> fields(llvm::StringRef name) {
+constexpr Clause<Op> attributeClause(llvm::StringRef name) {
   using Properties = typename Op::Properties;
   auto parse = [](mlir::OpAsmParser &parser, llvm::StringRef,
                   Properties &properties) {
@@ -248,20 +249,20 @@ constexpr Clause<Op> fields(llvm::StringRef name) {
 }
 
 /// Reads the clauses of an op: the required ones in their order, then optional
-/// ones in any order. If a word is not a clause of this op, `refusalOf` may
+/// ones in any order. If a word is not a clause of this op, `errorOf` may
 /// return an error message for it, for example because it is a clause of
 /// another op. It returns an empty string for all other words.
 template <typename Op>
 mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
                                llvm::ArrayRef<Clause<Op>> clauses,
                                typename Op::Properties &properties,
-                               std::string (*refusalOf)(llvm::StringRef word)) {
+                               std::string (*errorOf)(llvm::StringRef word)) {
   llvm::SmallVector<llvm::StringRef> left;
   llvm::SmallVector<llvm::StringRef> given;
   for (const Clause<Op> &clause : clauses)
     if (!clause.required)
       left.push_back(clause.name);
-    else if (parseWordHere(parser, clause.name) ||
+    else if (parseRequiredWord(parser, clause.name) ||
              clause.parse(parser, clause.name, properties))
       return mlir::failure();
     else
@@ -272,7 +273,7 @@ mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
       return parser.emitError(parser.getCurrentLocation(), "expected ")
              << next << " once";
     if (!llvm::is_contained(left, next))
-      if (std::string refusal = refusalOf(next); !refusal.empty())
+      if (std::string refusal = errorOf(next); !refusal.empty())
         return parser.emitError(parser.getCurrentLocation(), refusal);
     llvm::StringRef word;
     mlir::OptionalParseResult read =
@@ -298,7 +299,8 @@ void printClauses(mlir::OpAsmPrinter &printer,
   typename Op::Properties defaults;
   Op::populateDefaultProperties(op->getName(), defaults);
   for (const Clause<Op> &clause : clauses)
-    if (clause.required || clause.isNeeded(op.getProperties(), defaults)) {
+    if (clause.required ||
+        clause.differsFromDefault(op.getProperties(), defaults)) {
       printer << ' ' << clause.name;
       clause.print(printer, op);
     }

@@ -144,27 +144,29 @@ static ArrayRef<Clause<PipelineOp>> clausesOf(PipelineOp) {
   using Op = PipelineOp;
   using P = Op::Properties;
   static constexpr Clause<Op> all[] = {
-      whole<Op, &P::stages>("stages", true),
-      whole<Op, &P::micro_batches>("micro_batches", true),
+      wholeNumberClause<Op, &P::stages>("stages", true),
+      wholeNumberClause<Op, &P::micro_batches>("micro_batches", true),
       {"schedule", false, parseSchedule, printSchedule,
        differs<&P::schedule, P>},
-      whole<Op, &P::workers>("workers"),
-      choice<Op, UpdatesAttr, &P::updates, getMaxEnumValForUpdates>("updates"),
-      whole<Op, &P::micro_batch_size>("micro_batch_size"),
-      whole<Op, &P::data_parallel>("data_parallel"),
-      flag<Op, &P::split_backward>("split_backward"),
+      wholeNumberClause<Op, &P::workers>("workers"),
+      enumClause<Op, UpdatesAttr, &P::updates, getMaxEnumValForUpdates>(
+          "updates"),
+      wholeNumberClause<Op, &P::micro_batch_size>("micro_batch_size"),
+      wholeNumberClause<Op, &P::data_parallel>("data_parallel"),
+      flagClause<Op, &P::split_backward>("split_backward"),
       {"recompute", false, parseRecompute, printRecompute, needsRecompute},
-      word<Op, &P::time_unit, &DescriptionInterface::timeUnits>("time_unit"),
-      fields<Op, LinkAttr, &P::link>("link"),
-      quantity<Op, &P::memory_cap>("memory_cap"),
-      choice<Op, AllReducePolicyAttr, &P::all_reduce,
-             getMaxEnumValForAllReducePolicy>("all_reduce"),
-      whole<Op, &P::receive_window>("receive_window"),
-      quantity<Op, &P::bucket_bytes>("bucket_bytes"),
-      choice<Op, DataTypeAttr, &P::weight_type, getMaxEnumValForDataType>(
+      wordClause<Op, &P::time_unit, &DescriptionInterface::timeUnits>(
+          "time_unit"),
+      attributeClause<Op, LinkAttr, &P::link>("link"),
+      quantityClause<Op, &P::memory_cap>("memory_cap"),
+      enumClause<Op, AllReducePolicyAttr, &P::all_reduce,
+                 getMaxEnumValForAllReducePolicy>("all_reduce"),
+      wholeNumberClause<Op, &P::receive_window>("receive_window"),
+      quantityClause<Op, &P::bucket_bytes>("bucket_bytes"),
+      enumClause<Op, DataTypeAttr, &P::weight_type, getMaxEnumValForDataType>(
           "weight_type"),
-      choice<Op, DataTypeAttr, &P::activation_type, getMaxEnumValForDataType>(
-          "activation_type")};
+      enumClause<Op, DataTypeAttr, &P::activation_type,
+                 getMaxEnumValForDataType>("activation_type")};
   return all;
 }
 
@@ -172,14 +174,14 @@ static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
   using Op = TrainingOp;
   using P = Op::Properties;
   static constexpr Clause<Op> all[] = {
-      choice<Op, OptimizerAttr, &P::optimizer, getMaxEnumValForOptimizer>(
+      enumClause<Op, OptimizerAttr, &P::optimizer, getMaxEnumValForOptimizer>(
           "optimizer"),
-      number<Op, &P::learning_rate>("learning_rate"),
-      number<Op, &P::beta1>("beta1"),
-      number<Op, &P::beta2>("beta2"),
-      number<Op, &P::epsilon>("epsilon"),
-      number<Op, &P::weight_decay>("weight_decay"),
-      whole<Op, &P::seed>("seed")};
+      numberClause<Op, &P::learning_rate>("learning_rate"),
+      numberClause<Op, &P::beta1>("beta1"),
+      numberClause<Op, &P::beta2>("beta2"),
+      numberClause<Op, &P::epsilon>("epsilon"),
+      numberClause<Op, &P::weight_decay>("weight_decay"),
+      wholeNumberClause<Op, &P::seed>("seed")};
   return all;
 }
 
@@ -187,23 +189,23 @@ static ArrayRef<Clause<MachineOp>> clausesOf(MachineOp) {
   using Op = MachineOp;
   using P = Op::Properties;
   static constexpr Clause<Op> all[] = {
-      whole<Op, &P::devices>("devices", true),
-      quantity<Op, &P::memory>("memory", true),
-      quantity<Op, &P::speed, Dimension::FlopPerSecond>("speed"),
-      texts<Op, &P::profile>("profile"),
-      quantity<Op, &P::reserved>("reserved"),
-      quantity<Op, &P::layer_overhead, Dimension::Time>("layer_overhead"),
-      quantity<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(
+      wholeNumberClause<Op, &P::devices>("devices", true),
+      quantityClause<Op, &P::memory>("memory", true),
+      quantityClause<Op, &P::speed, Dimension::FlopPerSecond>("speed"),
+      stringListClause<Op, &P::profile>("profile"),
+      quantityClause<Op, &P::reserved>("reserved"),
+      quantityClause<Op, &P::layer_overhead, Dimension::Time>("layer_overhead"),
+      quantityClause<Op, &P::memory_bandwidth, Dimension::BytesPerSecond>(
           "memory_bandwidth"),
-      fields<Op, LinkAttr, &P::link>("link"),
-      fields<Op, LinkAttr, &P::all_reduce>("all_reduce"),
-      whole<Op, &P::node_devices>("node_devices"),
-      whole<Op, &P::node_cores>("node_cores"),
-      fields<Op, LinkAttr, &P::node_link>("node_link"),
-      fields<Op, LinkAttr, &P::node_all_reduce>("node_all_reduce"),
-      choice<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,
-             getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm"),
-      flag<Op, &P::blocking_all_reduce>("blocking_all_reduce")};
+      attributeClause<Op, LinkAttr, &P::link>("link"),
+      attributeClause<Op, LinkAttr, &P::all_reduce>("all_reduce"),
+      wholeNumberClause<Op, &P::node_devices>("node_devices"),
+      wholeNumberClause<Op, &P::node_cores>("node_cores"),
+      attributeClause<Op, LinkAttr, &P::node_link>("node_link"),
+      attributeClause<Op, LinkAttr, &P::node_all_reduce>("node_all_reduce"),
+      enumClause<Op, AllReduceAlgorithmAttr, &P::all_reduce_algorithm,
+                 getMaxEnumValForAllReduceAlgorithm>("all_reduce_algorithm"),
+      flagClause<Op, &P::blocking_all_reduce>("blocking_all_reduce")};
   return all;
 }
 
@@ -211,13 +213,13 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
   using Op = ModelOp;
   using P = Op::Properties;
   static constexpr Clause<Op> all[] = {
-      whole<Op, &P::layers>("layers", true),
-      whole<Op, &P::heads>("heads", true),
-      whole<Op, &P::width>("width", true),
-      whole<Op, &P::context_length>("context", true),
-      whole<Op, &P::vocabulary>("vocabulary", true),
-      number<Op, &P::dropout>("dropout"),
-      flag<Op, &P::tied>("tied")};
+      wholeNumberClause<Op, &P::layers>("layers", true),
+      wholeNumberClause<Op, &P::heads>("heads", true),
+      wholeNumberClause<Op, &P::width>("width", true),
+      wholeNumberClause<Op, &P::context_length>("context", true),
+      wholeNumberClause<Op, &P::vocabulary>("vocabulary", true),
+      numberClause<Op, &P::dropout>("dropout"),
+      flagClause<Op, &P::tied>("tied")};
   return all;
 }
 

@@ -39,7 +39,7 @@ def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
         !chimera.activation<64>
     ```
   }];
-  let arguments = !con((ins Chimera_Message:$value, Chimera_Index:$peer),
+  let arguments = !con((ins Chimera_Sendable:$value, Chimera_Index:$peer),
                        extent, replica);
   let results = (outs Chimera_Sending:$transfer);
   let assemblyFormat = "$value `to` $peer " # label # placed #
@@ -133,11 +133,11 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
         !chimera.arriving<!chimera.weight_gradient<64>>
     ```
   }];
-  let arguments = !con((ins Variadic<Chimera_Contribution>:$contributions,
+  let arguments = !con((ins Variadic<Chimera_Reducible>:$contributions,
                             Chimera_Index:$stage,
                             OptionalAttr<Chimera_Index>:$tied,
-                            Chimera_NumberOr<"0", Chimera_Index>:$bucket,
-                            Chimera_NumberOr<"1",
+                            Chimera_NumberWithDefault<"0", Chimera_Index>:$bucket,
+                            Chimera_NumberWithDefault<"1",
                                 Chimera_From1To<I32Attr, 2147483647>>:$buckets,
                             Chimera_From1To<I32Attr, 2147483647>:$width,
                             DenseI32ArrayAttr:$workers,

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/DescriptionInterface.h"
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "dialect/Quantity.h"
 
 #include "mlir/IR/Builders.h"
@@ -72,7 +72,7 @@ static LogicalResult verifyRecompute(PipelineOp op) {
 
 /// Fails, with a diagnostic, unless `sections` are empty, a step alone, or a
 /// prologue, a step and an epilogue.
-static LogicalResult verifyOrder(ArrayRef<SectionOp> sections) {
+static LogicalResult verifySectionOrder(ArrayRef<SectionOp> sections) {
   Operation *step = nullptr;
   for (SectionOp section : sections) {
     if (!isa<StepOp>(section))
@@ -104,7 +104,7 @@ chimera::descriptionInterfaceOf(MLIRContext *context) {
 
 /// Checks which attributes of a model are given. The package of an exported
 /// model, and the layers of a bare one, replace the sizes.
-static LogicalResult verifyWhatIsGiven(ModelOp op) {
+static LogicalResult verifyForm(ModelOp op) {
   const bool isExported = op.getArchitecture() == kExportedModel;
   const bool isBare = op.getArchitecture() == kBareModel;
   if (isExported != op.getPackage().has_value())
@@ -149,7 +149,7 @@ static LogicalResult verifyWhatIsGiven(ModelOp op) {
 }
 
 LogicalResult ModelOp::verify() {
-  if (failed(verifyWhatIsGiven(*this)))
+  if (failed(verifyForm(*this)))
     return failure();
   const DescriptionInterface *description =
       descriptionInterfaceOf(getContext());
@@ -197,7 +197,7 @@ LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 /// True if no phase has added anything to the pipeline yet.
-static bool isDescribed(PipelineOp op) {
+static bool isInDescribedPhase(PipelineOp op) {
   return op.getBody().empty() ||
          llvm::all_of(op.getBody().front(),
                       [](auto &op) { return isa<StageOp>(op); });
@@ -243,7 +243,7 @@ LogicalResult PipelineOp::verify() {
   // here. chimera-partition counts again.
   if (failed(verifyActions(1, 1, getSplitBackward())))
     return failure();
-  if (!getSchedule() && isDescribed(*this))
+  if (!getSchedule() && isInDescribedPhase(*this))
     return emitOpError(
         "expected schedule(NAME), or a chimera.direction for each "
         "pipeline and a chimera.order for each worker");
@@ -251,7 +251,8 @@ LogicalResult PipelineOp::verify() {
     return emitOpError("expected no options of a schedule without its name");
   if (const DescriptionInterface *description =
           descriptionInterfaceOf(getContext());
-      description && isDescribed(*this) && failed(description->verify(*this)))
+      description && isInDescribedPhase(*this) &&
+      failed(description->verify(*this)))
     return failure();
   if (getBody().empty())
     return success();
@@ -269,7 +270,7 @@ LogicalResult PipelineOp::verify() {
       return op.emitOpError(
           "expected no order beside the workers that have it");
   }
-  return verifyOrder(sections);
+  return verifySectionOrder(sections);
 }
 
 LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
@@ -300,7 +301,7 @@ LogicalResult PipelineOp::verifyRegions() {
       if (isa<StepOp>(section))
         step = section;
     }
-  return step ? verifyHandedOn(step, blocks) : success();
+  return step ? verifyLoopCarried(step, blocks) : success();
 }
 
 LogicalResult StageOp::verify() {
@@ -361,11 +362,11 @@ void OrderOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), getAttributeNames());
 }
 
-Location OrderOp::placeOf(size_t at) {
-  auto place = dyn_cast<FileLineColLoc>(Location(getLoc()));
-  if (!place)
+Location OrderOp::locationOf(size_t at) {
+  auto start = dyn_cast<FileLineColLoc>(Location(getLoc()));
+  if (!start)
     return getLoc();
   // The location is that of the opening quote.
-  return FileLineColLoc::get(place.getFilename(), place.getLine(),
-                             place.getColumn() + 1 + at);
+  return FileLineColLoc::get(start.getFilename(), start.getLine(),
+                             start.getColumn() + 1 + at);
 }

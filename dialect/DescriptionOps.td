@@ -479,7 +479,7 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
   let extraClassDeclaration = [{
     /// The source location of character `at` of the text, or the location of
     /// the op if that is not a place in a file.
-    ::mlir::Location placeOf(size_t at);
+    ::mlir::Location locationOf(size_t at);
   }];
 }
 

@@ -34,7 +34,8 @@ defvar Chimera_Size = Chimera_From0<I64Attr>;
 
 /// An optional number. Its getter returns `absent` if there is no attribute. A
 /// DefaultValuedOptionalAttr would make an attribute in its getter.
-class Chimera_NumberOr<string absent, Attr number> : OptionalAttr<number> {
+class Chimera_NumberWithDefault<string absent, Attr number>
+    : OptionalAttr<number> {
   let returnType = number.returnType;
   let convertFromStorage =
       "$_self ? " # number.convertFromStorage # " : " # absent;
@@ -43,10 +44,10 @@ class Chimera_NumberOr<string absent, Attr number> : OptionalAttr<number> {
 /// The extent of an action or a message: `count` consecutive micro-batches,
 /// beginning with its own, or part `part` of `parts` equal parts of its own.
 /// Most ops cover one whole micro-batch and have none of these attributes.
-defvar Chimera_Count = Chimera_NumberOr<"1",
+defvar Chimera_Count = Chimera_NumberWithDefault<"1",
     Chimera_From1To<I32Attr, 65535>>;
-defvar Chimera_Part = Chimera_NumberOr<"0", Chimera_Index>;
-defvar Chimera_Parts = Chimera_NumberOr<"1",
+defvar Chimera_Part = Chimera_NumberWithDefault<"0", Chimera_Index>;
+defvar Chimera_Parts = Chimera_NumberWithDefault<"1",
     Chimera_From1To<I32Attr, 255>>;
 
 /// For ops that sum the gradients of `stage`, and of `tied` if it is given.
@@ -90,7 +91,7 @@ class Chimera_ActionOp<string name, dag extent, string spelling,
 }
 
 /// An action on one micro-batch or a part of it.
-class Chimera_PieceOp<string name>
+class Chimera_MicroBatchActionOp<string name>
     : Chimera_ActionOp<name,
                        (ins Chimera_Part:$part, Chimera_Parts:$parts),
                        "(`part` custom<Part>($part) `of` $parts^)?">;

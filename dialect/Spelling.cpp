@@ -20,7 +20,7 @@ namespace chimera {
 /// The longest text from `begin` on whose characters satisfy `isPart`. Requires
 /// that the buffer ends with a 0.
 template <typename IsPart>
-static StringRef spelledAt(const char *begin, IsPart isPart) {
+static StringRef takeWhile(const char *begin, IsPart isPart) {
   const char *end = begin;
   while (isPart(*end))
     ++end;
@@ -33,7 +33,7 @@ static const char *positionOf(AsmParser &parser) {
 
 static bool isLetter(char c) { return llvm::isAlpha(c) || c == '_'; }
 
-static bool isOfWord(char c) {
+static bool isWordCharacter(char c) {
   return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
 }
 
@@ -50,7 +50,7 @@ static ParseResult skip(AsmParser &parser, StringRef text) {
       if (parser.parseOptionalPlus())
         return failure();
     } else {
-      StringRef digits = spelledAt(at + (*at == '-'), llvm::isDigit);
+      StringRef digits = takeWhile(at + (*at == '-'), llvm::isDigit);
       // A float token would end after `text`. A minus alone is a token that an
       // op parser cannot read.
       APInt number;
@@ -65,7 +65,7 @@ static ParseResult skip(AsmParser &parser, StringRef text) {
 }
 
 /// Offers `words` as completions. Requires that no word is next.
-static void offer(AsmParser &parser, ArrayRef<StringRef> words) {
+static void offerCompletions(AsmParser &parser, ArrayRef<StringRef> words) {
   StringRef none;
   (void)parser.parseOptionalKeyword(&none, words);
 }
@@ -73,8 +73,8 @@ static void offer(AsmParser &parser, ArrayRef<StringRef> words) {
 /// The text of the word at the parser's position. It may contain a minus, which
 /// MLIR's lexer does not accept in a word.
 static StringRef wordAt(AsmParser &parser) {
-  return spelledAt(positionOf(parser),
-                   [](char c) { return isOfWord(c) || c == '-'; });
+  return takeWhile(positionOf(parser),
+                   [](char c) { return isWordCharacter(c) || c == '-'; });
 }
 
 ParseResult parseWord(AsmParser &parser, std::string &word,
@@ -84,7 +84,7 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
   SMLoc at = parser.getCurrentLocation();
   StringRef text = wordAt(parser);
   if (text.empty()) {
-    offer(parser, known);
+    offerCompletions(parser, known);
     return parser.emitError(at, "expected a word");
   }
   if (failed(skip(parser, text)))
@@ -93,7 +93,7 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
   word = text.str();
   // If nothing follows directly, the user may still be typing the word.
   if (positionOf(parser) == text.end())
-    offer(parser, known);
+    offerCompletions(parser, known);
   return success();
 }
 
@@ -140,22 +140,23 @@ static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
   // directly.
   if (at.getPointer()[-1] == '.') {
     InFlightDiagnostic error = mlir::emitError(parser.getEncodedSourceLoc(at));
-    StringRef digits = spelledAt(at.getPointer(), llvm::isDigit);
+    StringRef digits = takeWhile(at.getPointer(), llvm::isDigit);
     if (mayHavePoint)
       return error << "expected a digit before the point: write 0." << digits;
     return error << "expected " << kind << ", got ." << digits;
   }
   if (text.empty()) {
     InFlightDiagnostic error = parser.emitError(at, "expected ") << kind;
-    StringRef got = spelledAt(at.getPointer(), [](char c) {
-      return isOfWord(c) || c == '-' || c == '+';
+    StringRef got = takeWhile(at.getPointer(), [](char c) {
+      return isWordCharacter(c) || c == '-' || c == '+';
     });
     if (!got.empty())
       error << ", got " << got;
     return error;
   }
-  StringRef whole = spelledAt(
-      text.begin(), [](char c) { return isOfWord(c) || c == '-' || c == '+'; });
+  StringRef whole = takeWhile(text.begin(), [](char c) {
+    return isWordCharacter(c) || c == '-' || c == '+';
+  });
   auto refuse = [&] {
     return parser.emitError(at, "expected ") << kind << ", got " << whole;
   };
@@ -209,10 +210,10 @@ ParseResult parseWholeNumber(AsmParser &parser, int64_t &value) {
 
 StringRef bareWordAt(AsmParser &parser) {
   const char *at = positionOf(parser);
-  return isLetter(*at) ? spelledAt(at, isOfWord) : StringRef();
+  return isLetter(*at) ? takeWhile(at, isWordCharacter) : StringRef();
 }
 
-StringRef nearestOf(ArrayRef<StringRef> words, StringRef got) {
+StringRef mostSimilarWord(ArrayRef<StringRef> words, StringRef got) {
   StringRef nearest;
   unsigned least = got.size() + 1;
   for (StringRef word : words) {
@@ -239,7 +240,7 @@ static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
   llvm::raw_string_ostream os(shown);
   llvm::printEscapedString(got, os);
   error << ", got \"" << shown << "\"";
-  if (StringRef nearest = nearestOf(words, got); !nearest.empty())
+  if (StringRef nearest = mostSimilarWord(words, got); !nearest.empty())
     error << ": did you mean " << nearest << "?";
   return error;
 }
@@ -266,11 +267,11 @@ static ParseResult parseOtherWord(AsmParser &parser, ArrayRef<StringRef> words,
   if (parser.parseOptionalKeyword(&word))
     return failure();
   if (positionOf(parser) == word.end())
-    offer(parser, words);
+    offerCompletions(parser, words);
   return success();
 }
 
-ParseResult parseWordHere(AsmParser &parser, StringRef word) {
+ParseResult parseRequiredWord(AsmParser &parser, StringRef word) {
   if (succeeded(parser.parseOptionalKeyword(word)))
     return success();
   SMLoc at = parser.getCurrentLocation();

@@ -62,7 +62,8 @@ mlir::ParseResult parseWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                               std::string &word);
 
 /// Reads `word`, without quotes. Fails if it is not next.
-mlir::ParseResult parseWordHere(mlir::AsmParser &parser, llvm::StringRef word);
+mlir::ParseResult parseRequiredWord(mlir::AsmParser &parser,
+                                    llvm::StringRef word);
 
 /// Reads one of `words`, without quotes, or nothing. Fails with "expected WHAT
 /// a, b, c" if another word is next, unless that word can begin the text after
@@ -74,8 +75,8 @@ parseOptionalWordOf(mlir::AsmParser &parser, llvm::StringRef what,
 
 /// The one of `words` that is most similar to `got`, ignoring case. Empty if
 /// none is so similar that `got` may be a typing error.
-llvm::StringRef nearestOf(llvm::ArrayRef<llvm::StringRef> words,
-                          llvm::StringRef got);
+llvm::StringRef mostSimilarWord(llvm::ArrayRef<llvm::StringRef> words,
+                                llvm::StringRef got);
 
 /// The word, without quotes, at the parser's position. Empty if there is none.
 llvm::StringRef bareWordAt(mlir::AsmParser &parser);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Checks.h"
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 
 using namespace mlir;
 using namespace chimera;

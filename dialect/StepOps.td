@@ -178,7 +178,7 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
   }];
   let arguments = !con((ins Chimera_Input:$input, Chimera_Weights:$weights,
                             Optional<Chimera_Labels>:$labels), action);
-  let results = (outs Variadic<Chimera_Forwarded>:$values);
+  let results = (outs Variadic<Chimera_ForwardResult>:$values);
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
   let extraClassDeclaration = [{
     /// The number of results before the stashes: one activation, or a loss for
@@ -193,7 +193,7 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
   }];
 }
 
-def Chimera_RecomputeOp : Chimera_PieceOp<"recompute"> {
+def Chimera_RecomputeOp : Chimera_MicroBatchActionOp<"recompute"> {
   let summary = "a forward again, for the stash of one backward";
   let description = [{
     Runs a forward again to make the stash of one backward. It takes the
@@ -216,7 +216,7 @@ def Chimera_RecomputeOp : Chimera_PieceOp<"recompute"> {
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
+def Chimera_BackwardOp : Chimera_MicroBatchActionOp<"backward"> {
   let summary = "the whole backward of a stage on a micro-batch";
   let description = [{
     Covers one micro-batch, or one of `parts` equal parts of it (backward
@@ -259,7 +259,7 @@ def Chimera_BackwardOp : Chimera_PieceOp<"backward"> {
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
+def Chimera_InputGradientOp : Chimera_MicroBatchActionOp<"input_gradient"> {
   let summary = "the input-gradient half of a backward";
   let description = [{
     Consumes the stash of the forward. Yields the values that the weight
@@ -287,7 +287,7 @@ def Chimera_InputGradientOp : Chimera_PieceOp<"input_gradient"> {
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_WeightGradientOp : Chimera_PieceOp<"weight_gradient"> {
+def Chimera_WeightGradientOp : Chimera_MicroBatchActionOp<"weight_gradient"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
     Consumes the weight stash of the input gradient, and adds the micro-batch's
@@ -342,11 +342,11 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
         (!chimera.weight_gradient<40>, !chimera.weight_gradient<40>)
     ```
   }];
-  let arguments = (ins Variadic<Chimera_Contribution>:$contributions,
+  let arguments = (ins Variadic<Chimera_Reducible>:$contributions,
                        Chimera_Index:$stage,
                        OptionalAttr<Chimera_Index>:$tied,
                        Chimera_From1To<I32Attr, 2147483647>:$width);
-  let results = (outs Variadic<Chimera_Contribution>:$sums);
+  let results = (outs Variadic<Chimera_Reducible>:$sums);
   let assemblyFormat = [{
     `stage` $stage (`tied` $tied^)? `width` $width `(` $contributions `)` attr-dict
     `:` functional-type($contributions, $sums)

@@ -85,17 +85,17 @@ def Chimera_Arriving : Chimera_Type<"Arriving", "arriving"> {
 
 def Chimera_Input : AnyTypeOf<[Chimera_Tokens, Chimera_Activation],
                               "tokens or an activation">;
-def Chimera_Forwarded
+def Chimera_ForwardResult
     : AnyTypeOf<[Chimera_Activation, Chimera_Loss, Chimera_Stash],
                 "an activation, a loss or a stash">;
 def Chimera_OutputGradient : AnyTypeOf<[Chimera_Gradient, Chimera_Loss],
                                        "a gradient or a loss">;
 def Chimera_Data : AnyTypeOf<[Chimera_Tokens, Chimera_Labels],
                              "tokens or labels">;
-def Chimera_Message : AnyTypeOf<[Chimera_Activation, Chimera_Gradient],
-                                "an activation or a gradient">;
-def Chimera_Contribution : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss],
-                                     "a weight gradient or a loss">;
+def Chimera_Sendable : AnyTypeOf<[Chimera_Activation, Chimera_Gradient],
+                                 "an activation or a gradient">;
+def Chimera_Reducible : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss],
+                                  "a weight gradient or a loss">;
 def Chimera_Transfer : AnyTypeOf<[Chimera_Sending, Chimera_Arriving],
                                  "a transfer in flight">;
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 
 using namespace mlir;
 using namespace chimera;
@@ -45,7 +45,7 @@ LogicalResult WorkerOp::verify() {
            ArrayRef(kAll).drop_front(sections.size() == 1 ? 1 : 0), sections))
     if (failed(verifySection(*this, *block, section)))
       return failure();
-  if (failed(verifyHandedOn(*this, sections)))
+  if (failed(verifyLoopCarried(*this, sections)))
     return failure();
   Block &first = *sections.front();
   if (getHolds().size() != first.getNumArguments())

@@ -32,8 +32,8 @@ FailureOr<ActionTimes> ActionTimes::of(PipelineOp pipeline,
   return result;
 }
 
-Operation *ActionTimes::placeBehind(Operation *op, int64_t time,
-                                    Operation *last) const {
+Operation *ActionTimes::insertionPointAt(Operation *op, int64_t time,
+                                         Operation *last) const {
   Operation *place = op->getNextNode();
   for (Operation *next = place; next != last; next = next->getNextNode()) {
     auto action = dyn_cast<ActionOp>(next);

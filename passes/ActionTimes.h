@@ -30,8 +30,8 @@ public:
   /// is after all actions that start before `time` and after their posts. It is
   /// before the waits and loads of the first action that starts at `time` or
   /// later.
-  mlir::Operation *placeBehind(mlir::Operation *op, int64_t time,
-                               mlir::Operation *last) const;
+  mlir::Operation *insertionPointAt(mlir::Operation *op, int64_t time,
+                                    mlir::Operation *last) const;
 
 private:
   llvm::DenseMap<mlir::Operation *, std::pair<int64_t, int64_t>> times;

@@ -7,7 +7,7 @@
 
 #include "passes/Allocator.h"
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Buffers.h"
 #include "passes/Heap.h"
 #include "passes/Prefetch.h"
@@ -24,7 +24,7 @@ namespace chimera {
 namespace {
 
 /// The value that a transfer carries to this worker: the result of its wait.
-Value broughtBy(Value transfer) {
+Value arrivedValue(Value transfer) {
   for (OpOperand &use : transfer.getUses())
     if (auto wait = dyn_cast<WaitOp>(use.getOwner()))
       return wait.getValue();
@@ -36,7 +36,7 @@ int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
 /// The bytes to subtract from the live bytes at `op`. While an input gradient
 /// runs, its weight stash replaces its stash, so the worker needs the maximum
 /// of the two sizes, not their sum.
-int64_t replacedAt(Operation *op) {
+int64_t stashOverlapAt(Operation *op) {
   auto first = dyn_cast<InputGradientOp>(op);
   return first ? std::min(bytesOf(first.getStash().getType()),
                           bytesOf(first.getWeightStash().getType()))
@@ -80,7 +80,7 @@ public:
       return worker.emitOpError("expected values of less than 2^62 bytes in "
                                 "all");
     releases.resize(instructions.size());
-    placeArguments();
+    assignArguments();
     size_t i = 0;
     for (auto [section, end] : llvm::zip(sections, ends)) {
       enter(*section, static_cast<int32_t>(i));
@@ -91,19 +91,19 @@ public:
         }
         if (failed(allocate(instructions[i], static_cast<int32_t>(i))))
           return failure();
-        const int64_t replaced = replacedAt(instructions[i]);
+        const int64_t replaced = stashOverlapAt(instructions[i]);
         if (live - replaced > peak) {
           peak = live - replaced;
           peakAt = static_cast<int32_t>(i);
         }
         mostStashes = std::max(mostStashes, liveStashes - replaced);
         for (int32_t buffer : releases[i])
-          close(buffer, static_cast<int32_t>(i));
+          release(buffer, static_cast<int32_t>(i));
       }
     }
-    declare();
+    makeBuffers();
     return Allocated{arena.size() + messages.size(), mostStashes,
-                     arena.mostTaken() + messages.mostTaken() + mostStashes};
+                     arena.maxInUse() + messages.maxInUse() + mostStashes};
   }
 
 private:
@@ -136,25 +136,25 @@ private:
   /// sections (Opcode::Rename), so each loop-carried value has bytes of its
   /// own. The prologue's arguments have the buffers of the step's newest
   /// weights and optimizer state.
-  void placeArguments() {
-    SmallVector<int32_t> arguments, handedOn;
+  void assignArguments() {
+    SmallVector<int32_t> arguments, loopCarried;
     for (Type type : sections.front()->getArgumentTypes())
       arguments.push_back(add(type, heapFor(type).append(bytesOf(type))));
     worker.setArguments(arguments);
     if (!overlaps)
       return;
-    SmallVector<HandedOn> replicas =
-        *handedOnBy(sections[1]->getArgumentTypes());
+    SmallVector<LoopCarried> replicas =
+        *loopCarriedOf(sections[1]->getArgumentTypes());
     for (auto [r, replica] : llvm::enumerate(replicas))
       for (unsigned k = replica.first; k < replica.end(); ++k) {
         Type type = sections[1]->getArgument(k).getType();
-        handedOn.push_back(
+        loopCarried.push_back(
             k == replica.newestWeights() ? arguments[2 * r]
             : k == replica.state()
                 ? arguments[2 * r + 1]
                 : add(type, heapFor(type).append(bytesOf(type))));
       }
-    worker.setHandedOn(handedOn);
+    worker.setHandedOn(loopCarried);
     for (auto [index, buffer] : llvm::enumerate(buffers)) {
       buffer.dedicated = true;
       pool.push_back(static_cast<int32_t>(index));
@@ -167,7 +167,7 @@ private:
       buffers[buffer].end = -1;
     live = liveStashes = 0;
     for (BlockArgument argument : section.getArguments())
-      hold(*bufferOf(worker, argument), argument, now);
+      assign(*bufferOf(worker, argument), argument, now);
   }
 
   /// True if steps overlap and `value` needs bytes of its own: versions of
@@ -181,7 +181,7 @@ private:
   /// the value that arrives.
   std::optional<unsigned> yieldedAs(Value value) {
     if (isa<ArrivingType>(value.getType()))
-      value = broughtBy(groupResult(value));
+      value = arrivedValue(groupResult(value));
     if (value)
       for (OpOperand &use : value.getUses())
         if (use.getOwner()->getParentOp() == worker &&
@@ -192,16 +192,16 @@ private:
 
   /// Takes a free dedicated buffer, if possible the one in which the next
   /// section expects the value.
-  int32_t openDedicated(Value value, Type type, int32_t made) {
+  int32_t assignDedicatedBuffer(Value value, Type type, int32_t made) {
     auto isFree = [&](int32_t buffer) {
       return buffers[buffer].end < 0 && buffers[buffer].type == type;
     };
     int32_t chosen = -1;
     if (std::optional<unsigned> index = yieldedAs(value)) {
-      int32_t home =
+      int32_t expected =
           (*yieldedTo(worker, *instructions[made]->getBlock()))[*index];
-      if (isFree(home))
-        chosen = home;
+      if (isFree(expected))
+        chosen = expected;
     }
     if (chosen < 0) {
       auto found = llvm::find_if(pool, isFree);
@@ -212,7 +212,7 @@ private:
       buffers[chosen].dedicated = true;
       pool.push_back(chosen);
     }
-    hold(chosen, value, made);
+    assign(chosen, value, made);
     return chosen;
   }
 
@@ -245,7 +245,7 @@ private:
   int32_t endOf(Value value, int32_t made) {
     int32_t end = lastUse(value, made);
     if (isa<ArrivingType>(value.getType()))
-      if (Value arrived = broughtBy(groupResult(value)))
+      if (Value arrived = arrivedValue(groupResult(value)))
         end = lastUse(arrived, end);
     return end;
   }
@@ -261,11 +261,11 @@ private:
 
   /// Takes the first gap that fits a value made at instruction `made`. Values
   /// of the same type and offset share a buffer number.
-  int32_t open(Value value, Type type, int32_t made) {
+  int32_t assignBuffer(Value value, Type type, int32_t made) {
     if (isDedicated(value, type))
-      return openDedicated(value, type, made);
-    int32_t buffer = add(type, heapFor(type).take(bytesOf(type)));
-    hold(buffer, value, made);
+      return assignDedicatedBuffer(value, type, made);
+    int32_t buffer = add(type, heapFor(type).allocate(bytesOf(type)));
+    assign(buffer, value, made);
     return buffer;
   }
 
@@ -287,7 +287,7 @@ private:
   }
 
   /// Assigns `value` to `buffer` from instruction `made` on.
-  void hold(int32_t buffer, Value value, int32_t made) {
+  void assign(int32_t buffer, Value value, int32_t made) {
     buffers[buffer].cuts = 0;
     count(buffers[buffer].type, 1);
     extend(buffer, endOf(value, made));
@@ -310,20 +310,20 @@ private:
   }
 
   /// Frees the buffer, unless a value that updated it in place is still needed.
-  void close(int32_t buffer, int32_t now) {
+  void release(int32_t buffer, int32_t now) {
     if (buffers[buffer].end != now)
       return;
     Type type = buffers[buffer].type;
     buffers[buffer].end = -1;
     count(type, -1);
     if (!buffers[buffer].dedicated && buffers[buffer].cuts == 0)
-      heapFor(type).give(buffers[buffer].offset, bytesOf(type));
+      heapFor(type).release(buffers[buffer].offset, bytesOf(type));
   }
 
   /// Assigns the bytes of a split's or join's operands to its results, one
   /// after another from the first operand's offset on. The bytes do not return
   /// to the heap.
-  LogicalResult cut(PlacedOp placed, int32_t now) {
+  LogicalResult allocateSplitOrJoin(PlacedOp placed, int32_t now) {
     Operation *op = placed;
     int64_t offset = -1;
     int32_t cuts = isa<SplitOp>(op) ? 1 : -1;
@@ -341,7 +341,7 @@ private:
     SmallVector<int32_t> numbers;
     for (Value result : op->getResults()) {
       int32_t number = add(result.getType(), offset);
-      hold(number, result, now);
+      assign(number, result, now);
       buffers[number].cuts = cuts;
       numbers.push_back(number);
       offset += bytesOf(result.getType());
@@ -359,7 +359,7 @@ private:
   LogicalResult allocate(PlacedOp placed, int32_t now) {
     Operation *op = placed;
     if (isa<SplitOp, JoinOp>(op))
-      return cut(placed, now);
+      return allocateSplitOrJoin(placed, now);
     SmallVector<int32_t> numbers;
     for (OpResult result : op->getResults()) {
       Type type = result.getType();
@@ -373,7 +373,7 @@ private:
         type = arriving.getValue();
       OpOperand *updated = updatedOperand(result);
       if (!updated) {
-        numbers.push_back(open(result, type, now));
+        numbers.push_back(assignBuffer(result, type, now));
         continue;
       }
       int32_t buffer = *bufferOf(worker, updated->get());
@@ -381,7 +381,7 @@ private:
       bool needed = buffers[buffer].end > until;
       // Weights that other micro-batches still read are not overwritten.
       if (needed && overlaps && isa<WeightsType>(type)) {
-        numbers.push_back(openDedicated(result, type, now));
+        numbers.push_back(assignDedicatedBuffer(result, type, now));
         continue;
       }
       if (needed)
@@ -394,7 +394,7 @@ private:
     return success();
   }
 
-  void declare() {
+  void makeBuffers() {
     OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
     auto offsetOf = [&](const Buffer &buffer) {
       bool isMessage = &heapFor(buffer.type) == &messages;

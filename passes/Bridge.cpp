@@ -9,10 +9,10 @@
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/OrderText.h"
-#include "dialect/HandedOn.h"
-#include "passes/Described.h"
+#include "dialect/LoopCarried.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
 
@@ -142,7 +142,7 @@ static LogicalResult verifySize(PipelineOp pipeline,
              << " micro-batches whose losses one worker makes, got " << count
              << " on worker " << worker;
   return pipeline.verifyActions(
-      problem.steps, schedule::mostParts(problem.pipelines),
+      problem.steps, schedule::maxParts(problem.pipelines),
       pipeline.getSplitBackward() || problem.splits.any());
 }
 
@@ -256,10 +256,11 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   bool allSlots = true;
   // Micro-batches of an epilogue are numbered within the last of two steps.
   auto last = static_cast<int32_t>(pipeline.getMicroBatches());
-  auto add = [&](Block &block, std::optional<uint32_t> home,
+  auto add = [&](Block &block, std::optional<uint32_t> onlyWorker,
                  int32_t firstMicroBatch) -> LogicalResult {
     for (auto action : block.getOps<ActionOp>()) {
-      std::optional<uint32_t> worker = home ? home : action.getWorker();
+      std::optional<uint32_t> worker =
+          onlyWorker ? onlyWorker : action.getWorker();
       if (!worker)
         return action.emitOpError(
             "expected an action to name its worker (on N): write it, or "
@@ -277,15 +278,15 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   };
   // A loop body begins after the prologue and ends before the epilogue.
   auto addAll = [&](ArrayRef<Block *> sections,
-                    std::optional<uint32_t> home) -> LogicalResult {
+                    std::optional<uint32_t> onlyWorker) -> LogicalResult {
     for (auto [i, section] : llvm::enumerate(sections)) {
-      if (failed(add(*section, home, i == 2 ? last : 0)))
+      if (failed(add(*section, onlyWorker, i == 2 ? last : 0)))
         return failure();
       if (sections.size() == 1 || i == 2)
         continue;
       schedule.bodies.resize(schedule.workers.size());
       for (auto [body, row] : llvm::zip(schedule.bodies, schedule.workers))
-        if (!home || &row == &schedule.workers[*home])
+        if (!onlyWorker || &row == &schedule.workers[*onlyWorker])
           (i == 0 ? body.begin : body.end) = static_cast<int32_t>(row.size());
     }
     return success();
@@ -430,11 +431,12 @@ LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,
     Block &block = section.getBody().front();
     for (TypeRange types : {TypeRange(block.getArgumentTypes()),
                             TypeRange(block.back().getOperandTypes())}) {
-      std::optional<SmallVector<HandedOn>> handedOn = handedOnBy(types);
-      if (!handedOn || handedOn->size() != replicas)
+      std::optional<SmallVector<LoopCarried>> loopCarried =
+          loopCarriedOf(types);
+      if (!loopCarried || loopCarried->size() != replicas)
         return section->emitOpError("expected weights and optimizer state of ")
                << replicas << " replicas as arguments, got "
-               << (handedOn ? handedOn->size() : 0);
+               << (loopCarried ? loopCarried->size() : 0);
     }
   }
   return success();
@@ -449,13 +451,13 @@ std::vector<SmallVector<int32_t>> replicasByWorker(const Layout &layout) {
   return holds;
 }
 
-SmallVector<uint32_t> homesOf(TypeRange types, const Layout &layout) {
-  SmallVector<uint32_t> homes;
+SmallVector<uint32_t> ownerWorkers(TypeRange types, const Layout &layout) {
+  SmallVector<uint32_t> owners;
   size_t stages = layout.stages.size();
-  for (auto [index, replica] : llvm::enumerate(*handedOnBy(types)))
-    homes.resize(replica.end(),
-                 layout.workerOf(index / stages, index % stages));
-  return homes;
+  for (auto [index, replica] : llvm::enumerate(*loopCarriedOf(types)))
+    owners.resize(replica.end(),
+                  layout.workerOf(index / stages, index % stages));
+  return owners;
 }
 
 FailureOr<SmallVector<SectionOp, 3>> sectionsOf(PipelineOp pipeline) {

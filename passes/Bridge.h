@@ -136,8 +136,8 @@ mlir::LogicalResult verifyReplicas(llvm::ArrayRef<SectionOp> sections,
 
 /// The worker of each value that a section takes or yields. Requires that
 /// verifyReplicas succeeds.
-llvm::SmallVector<uint32_t> homesOf(mlir::TypeRange types,
-                                    const Layout &layout);
+llvm::SmallVector<uint32_t> ownerWorkers(mlir::TypeRange types,
+                                         const Layout &layout);
 
 /// The replicas on each worker, as a flat list of pairs (pipeline, stage).
 std::vector<llvm::SmallVector<int32_t>> replicasByWorker(const Layout &layout);

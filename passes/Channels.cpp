@@ -22,10 +22,10 @@ LogicalResult verifyAwaited(Operation &op) {
   return result;
 }
 
-void Channels::note(Operation &op, uint32_t worker) {
+void Channels::add(Operation &op, uint32_t worker) {
   if (auto group = dyn_cast<GroupOp>(op))
     for (Operation &post : group.getPosts().front().without_terminator())
-      note(post, worker);
+      add(post, worker);
   else if (auto send = dyn_cast<PostSendOp>(op))
     channels[{worker, send.getPeer()}].sends.push_back(send);
   else if (auto receive = dyn_cast<PostReceiveOp>(op))

@@ -24,7 +24,7 @@ mlir::LogicalResult verifyAwaited(mlir::Operation &op);
 class Channels {
 public:
   /// Records the post `op`, or the posts inside it if it is a group.
-  void note(mlir::Operation &op, uint32_t worker);
+  void add(mlir::Operation &op, uint32_t worker);
 
   /// Fails if a send and the matching receive differ in type or label, or if a
   /// post has no match. Reports the first such post of each channel. If both

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Memory.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/Verifier.h"
 #include "passes/Workers.h"

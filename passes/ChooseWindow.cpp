@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Windows.h"
 #include "passes/Allocator.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/Posts.h"
 #include "passes/ScheduleAnalysis.h"
@@ -28,9 +28,9 @@ namespace {
 /// Compares the memory of workers with their cap for windows on trial. How much
 /// memory a worker uses depends on its whole allocated stream, so this class
 /// allocates copies of the workers.
-class Cap {
+class CapTrial {
 public:
-  Cap(ArrayRef<WorkerOp> workers, uint64_t bytes)
+  CapTrial(ArrayRef<WorkerOp> workers, uint64_t bytes)
       : workers(workers), bytes(bytes) {}
 
   /// The first of `windows` with which no worker exceeds the cap, or 0 if there
@@ -70,8 +70,8 @@ private:
   FailureOr<bool> fits(int32_t window) {
     // The worker that exceeded the cap last is the likeliest to exceed it
     // again.
-    if (tight) {
-      FailureOr<Allocated> first = allocated(tight, window);
+    if (lastExceeding) {
+      FailureOr<Allocated> first = allocated(lastExceeding, window);
       if (failed(first))
         return failure();
       if (exceeds(first->bytes()))
@@ -82,7 +82,7 @@ private:
       return failure();
     for (auto [worker, taken] : llvm::zip(workers, *all))
       if (exceeds(taken.bytes())) {
-        tight = worker;
+        lastExceeding = worker;
         return false;
       }
     return true;
@@ -114,12 +114,13 @@ private:
 
   SmallVector<WorkerOp> workers;
   uint64_t bytes;
-  WorkerOp tight;
+  WorkerOp lastExceeding;
 };
 
 /// The fastest window with which no worker exceeds the cap, and the smallest of
 /// equally fast ones. 1 if there is none: chimera-check-memory then fails.
-FailureOr<int32_t> fastestWithin(Cap cap, const schedule::Windows &windows) {
+FailureOr<int32_t> fastestWithin(CapTrial cap,
+                                 const schedule::Windows &windows) {
   // No window is faster than this one, and all larger ones are as fast.
   int32_t fastest = windows.choose();
   FailureOr<int32_t> found = cap.firstThatFits(fastest);
@@ -165,7 +166,8 @@ FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
     return 1;
   schedule::Windows windows(of->problem, of->schedule);
   std::optional<uint64_t> cap = capOf(pipeline);
-  return cap ? fastestWithin(Cap(workers, *cap), windows) : windows.choose();
+  return cap ? fastestWithin(CapTrial(workers, *cap), windows)
+             : windows.choose();
 }
 
 struct ChooseWindow : impl::ChooseWindowPassBase<ChooseWindow> {

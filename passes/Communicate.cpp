@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/ActionTimes.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
@@ -148,11 +148,11 @@ Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
 /// The worker that uses a value: the worker of an action, or the worker whose
 /// replica the section yields the value for. None for an op that has no worker
 /// yet.
-std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> homes) {
+std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> owners) {
   if (auto action = dyn_cast<ActionOp>(use.getOwner()))
     return action.getWorker();
-  if (isa<YieldOp>(use.getOwner()) && !homes.empty())
-    return homes[use.getOperandNumber()];
+  if (isa<YieldOp>(use.getOwner()) && !owners.empty())
+    return owners[use.getOperandNumber()];
   return std::nullopt;
 }
 
@@ -160,12 +160,12 @@ std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> homes) {
 /// A value that crosses workers and is loop-carried is received at the end of
 /// the section.
 LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
-                          ArrayRef<uint32_t> homes, Poster &poster) {
+                          ArrayRef<uint32_t> owners, Poster &poster) {
   for (Value value : producer->getResults()) {
     SmallVector<OpOperand *, 4> uses;
     for (OpOperand &use : value.getUses()) {
       // An all-reduce has no worker: chimera-synchronise splits it.
-      std::optional<uint32_t> worker = workerOf(use, homes);
+      std::optional<uint32_t> worker = workerOf(use, owners);
       if (!worker || worker == producer.getWorker())
         continue;
       if (!isa<ActivationType, GradientType>(value.getType()))
@@ -179,13 +179,13 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
         return a->getOwner()->isBeforeInBlock(b->getOwner());
       });
     while (!uses.empty()) {
-      uint32_t worker = *workerOf(*uses.front(), homes);
+      uint32_t worker = *workerOf(*uses.front(), owners);
       Operation *first = uses.front()->getOwner();
       Operation *early = fusedRecompute(pipeline, producer, value, first);
       Value arrived =
           poster.send(producer, value, worker, early ? early : first);
       llvm::erase_if(uses, [&](OpOperand *use) {
-        if (workerOf(*use, homes) != worker)
+        if (workerOf(*use, owners) != worker)
           return false;
         use->set(arrived);
         return true;
@@ -196,7 +196,7 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
 }
 
 LogicalResult communicate(PipelineOp pipeline, Block &block,
-                          ArrayRef<uint32_t> homes, Poster &poster) {
+                          ArrayRef<uint32_t> owners, Poster &poster) {
   // Worker by worker, so that the posts of one worker are adjacent in memory.
   std::vector<std::vector<ActionOp>> actions(pipeline.workerCount());
   for (Operation &op : block) {
@@ -220,7 +220,7 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
         prefetch(own[i + 8]);
         prefetchUsers(own[i + 4]);
       }
-      if (failed(sendResults(pipeline, own[i], homes, poster)))
+      if (failed(sendResults(pipeline, own[i], owners, poster)))
         return failure();
     }
   return success();
@@ -280,10 +280,10 @@ LogicalResult communicate(PipelineOp pipeline, ScheduleAnalysis &analysis,
   Poster poster(pipeline.getContext());
   for (SectionOp section : *sections) {
     Block &block = section.getBody().front();
-    SmallVector<uint32_t> homes;
+    SmallVector<uint32_t> owners;
     if (overlaps)
-      homes = homesOf(block.back().getOperandTypes(), *layout);
-    if (failed(communicate(pipeline, block, homes, poster)))
+      owners = ownerWorkers(block.back().getOperandTypes(), *layout);
+    if (failed(communicate(pipeline, block, owners, poster)))
       return failure();
   }
   if (!isOneStream)

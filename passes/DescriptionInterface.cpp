@@ -8,7 +8,7 @@
 #include "passes/DescriptionInterface.h"
 
 #include "dialect/DescriptionInterface.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "runtime/program/Layers.h"
 
 using namespace mlir;

@@ -25,9 +25,9 @@ public:
   /// Offsets are multiples of this.
   static constexpr int64_t kAlignment = program::kBufferAlignment;
 
-  /// Takes `bytes` and returns their offset: the first gap that is large
+  /// Allocates `bytes` and returns their offset: the first gap that is large
   /// enough, or the end.
-  int64_t take(int64_t bytes) {
+  int64_t allocate(int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
     count(bytes);
     for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
@@ -43,7 +43,7 @@ public:
     return end - bytes;
   }
 
-  /// Takes `bytes` at the end, which no value has used before, and returns
+  /// Allocates `bytes` at the end, which no value has used before, and returns
   /// their offset.
   int64_t append(int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
@@ -52,7 +52,7 @@ public:
     return end - bytes;
   }
 
-  void give(int64_t offset, int64_t bytes) {
+  void release(int64_t offset, int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
     count(-bytes);
     auto gap = gaps.emplace(offset, bytes).first;
@@ -73,7 +73,7 @@ public:
   int64_t size() const { return end; }
 
   /// The most bytes that were in use at a time.
-  int64_t mostTaken() const { return most; }
+  int64_t maxInUse() const { return most; }
 
 private:
   void count(int64_t bytes) {

@@ -39,7 +39,7 @@ LogicalResult requirePartitioned(PipelineOp pipeline) {
 }
 
 static InFlightDiagnostic errorAt(OrderOp line, size_t at) {
-  return emitError(line.placeOf(at))
+  return emitError(line.locationOf(at))
          << "'" << OrderOp::getOperationName() << "' op ";
 }
 
@@ -76,11 +76,11 @@ FailureOr<Orders> readOrders(PipelineOp pipeline,
     if (std::optional<schedule::TextError> error =
             text.read(static_cast<int32_t>(worker),
                       std::string_view(op.getActions()), line))
-      return errorAt(op, error->at) << program::printable(error->message);
+      return errorAt(op, error->offset) << program::printable(error->message);
     orders.schedule.workers.push_back(std::move(line.actions));
-    orders.places.push_back(std::move(line.places));
+    orders.wordStarts.push_back(std::move(line.wordStarts));
     slots.push_back(std::move(line.slots));
-    saySlots |= line.saysSlots;
+    saySlots |= line.hasSlots;
     if (line.body)
       orders.schedule.bodies.push_back(*line.body);
   }
@@ -95,7 +95,7 @@ LogicalResult report(const Orders &orders,
     OrderOp line = orders.lines[std::max(violation.worker, 0)];
     if (violation.index < 0)
       return line.emitOpError();
-    return errorAt(line, orders.places[violation.worker][violation.index]);
+    return errorAt(line, orders.wordStarts[violation.worker][violation.index]);
   });
 }
 

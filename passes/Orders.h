@@ -31,7 +31,7 @@ mlir::LogicalResult requirePartitioned(PipelineOp pipeline);
 struct Orders {
   llvm::SmallVector<OrderOp> lines; ///< by worker
   /// The offset of each action in the text of its line.
-  std::vector<std::vector<uint32_t>> places;
+  std::vector<std::vector<uint32_t>> wordStarts;
   schedule::Schedule schedule;
 };
 

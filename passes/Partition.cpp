@@ -7,10 +7,10 @@
 
 #include "compiler/plan/Cut.h"
 #include "passes/Bridge.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -227,7 +227,7 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   static_cast<schedule::Workload &>(request) = std::move(*work);
   request.recompute = recomputeOf(pipeline);
   request.memoryCaps = capsOf(pipeline);
-  schedule::Made made = schedule::makePlan(*choice->scheme, request);
+  schedule::PlanOrError made = schedule::makePlan(*choice->scheme, request);
   if (!made.plan)
     return pipeline.emitOpError("schedule \"")
            << choice->scheme->name << "\": " << made.reason;
@@ -310,7 +310,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
       setOptions(pipeline, plan->options);
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
-      parts = schedule::mostParts(plan->pipelines);
+      parts = schedule::maxParts(plan->pipelines);
       // The parts of a backward have costs and buffers of their own.
       if (parts > 1 && failed(makeStages()))
         return failure();

@@ -11,7 +11,7 @@
 #include "dialect/Chimera.h"
 #include "passes/DecimalOption.h"
 #include "passes/MessageModels.h"
-#include "passes/OptionFaults.h"
+#include "passes/OptionErrors.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

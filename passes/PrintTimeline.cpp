@@ -55,8 +55,9 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     // A deque, because timelines refer to its elements.
     std::deque<ShownTimeline> shown;
     for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
-      shown.emplace_back(
-          pipeline, of, times->areUnset() && of.schedule.hasSlots(), lineWidth);
+      shown.emplace_back(pipeline, of,
+                         times->areDefault() && of.schedule.hasSlots(),
+                         lineWidth);
     FailureOr<std::string> document = render(*chosen, *pipelines, shown);
     // Check memory caps last, so that the timeline also shows pipelines that
     // exceed them.
@@ -97,8 +98,8 @@ private:
                                 ArrayRef<PipelineOp> pipelines,
                                 const std::deque<ShownTimeline> &shown) {
     if (!measured.empty())
-      return renderBeside(form, pipelines.front(), shown.front().timeline,
-                          {measured.getValue(), copyToShow()}, kPass);
+      return renderSideBySide(form, pipelines.front(), shown.front().timeline,
+                              {measured.getValue(), copyToShow()}, kPass);
     std::vector<schedule::Timeline> timelines;
     timelines.reserve(shown.size());
     for (const ShownTimeline &one : shown)

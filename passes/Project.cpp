@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/HandedOn.h"
+#include "dialect/LoopCarried.h"
 #include "passes/Bridge.h"
 #include "passes/Passes.h"
 #include "passes/Prefetch.h"
@@ -50,8 +50,8 @@ public:
 private:
   /// The positions of each replica's loop-carried values at one end of a
   /// section.
-  static SmallVector<HandedOn> replicasOf(TypeRange types) {
-    return *handedOnBy(types);
+  static SmallVector<LoopCarried> replicasOf(TypeRange types) {
+    return *loopCarriedOf(types);
   }
 
   void makeWorkers() {
@@ -66,11 +66,11 @@ private:
 
   /// The positions of the loop-carried values of the worker's replicas.
   SmallVector<unsigned> positions(WorkerOp worker,
-                                  ArrayRef<HandedOn> replicas) const {
+                                  ArrayRef<LoopCarried> replicas) const {
     SmallVector<unsigned> result;
     ArrayRef<int32_t> holds = worker.getHolds();
     for (size_t i = 0; i < holds.size(); i += 2) {
-      const HandedOn &replica =
+      const LoopCarried &replica =
           replicas[replicaIndex(layout, holds[i], holds[i + 1])];
       for (unsigned k = replica.first; k < replica.end(); ++k)
         result.push_back(k);
@@ -81,16 +81,17 @@ private:
   /// Moves the ops of a section into region number `region` of their workers.
   LogicalResult split(Block &block, size_t region) {
     auto yield = cast<YieldOp>(block.back());
-    SmallVector<HandedOn> taken = replicasOf(block.getArgumentTypes());
-    SmallVector<HandedOn> left = replicasOf(yield.getOperandTypes());
-    homes.clear();
+    SmallVector<LoopCarried> taken = replicasOf(block.getArgumentTypes());
+    SmallVector<LoopCarried> left = replicasOf(yield.getOperandTypes());
+    workerBlocks.clear();
     for (WorkerOp worker : workers) {
-      Block &home = worker->getRegion(region).emplaceBlock();
+      Block &workerBlock = worker->getRegion(region).emplaceBlock();
       for (unsigned k : positions(worker, taken)) {
         BlockArgument old = block.getArgument(k);
-        old.replaceAllUsesWith(home.addArgument(old.getType(), old.getLoc()));
+        old.replaceAllUsesWith(
+            workerBlock.addArgument(old.getType(), old.getLoc()));
       }
-      homes.push_back(&home);
+      workerBlocks.push_back(&workerBlock);
     }
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
@@ -112,13 +113,13 @@ private:
       SmallVector<Value> results;
       for (unsigned k : positions(worker, left)) {
         Value value = yield.getOperand(k);
-        if (value.getParentBlock() != homes[w])
+        if (value.getParentBlock() != workerBlocks[w])
           return yield.emitOpError("expected worker ")
                  << w << " to yield its own state, got one of worker "
-                 << homeOf(value);
+                 << workerOf(value);
         results.push_back(value);
       }
-      builder.setInsertionPointToEnd(homes[w]);
+      builder.setInsertionPointToEnd(workerBlocks[w]);
       builder.create<YieldOp>(yield.getLoc(), results);
     }
     return success();
@@ -127,7 +128,7 @@ private:
   /// Moves `op`, with its regions, to the end of its worker's block. Its
   /// operands must be there already.
   LogicalResult move(PlacedOp op, uint32_t worker) {
-    Block *home = homes[worker];
+    Block *workerBlock = workerBlocks[worker];
     op.setWorker(std::nullopt);
     if (auto group = dyn_cast<GroupOp>(op.getOperation()))
       for (Operation &post : group.getPosts().front().without_terminator()) {
@@ -137,29 +138,31 @@ private:
       }
     if (failed(checkOperands(op, worker)))
       return failure();
-    op->moveBefore(home, home->end());
+    op->moveBefore(workerBlock, workerBlock->end());
     return success();
   }
 
   LogicalResult checkOperands(Operation *op, uint32_t worker) {
     for (Value operand : op->getOperands())
-      if (operand.getParentBlock() != homes[worker])
+      if (operand.getParentBlock() != workerBlocks[worker])
         return op->emitOpError("expected values of worker ")
-               << worker << ", got one of worker " << homeOf(operand)
+               << worker << ", got one of worker " << workerOf(operand)
                << ": run chimera-communicate and chimera-synchronise first";
     return success();
   }
 
   /// The worker of `value`, which has been moved already.
-  size_t homeOf(Value value) const {
-    return llvm::find(homes, value.getParentBlock()) - homes.begin();
+  size_t workerOf(Value value) const {
+    return llvm::find(workerBlocks, value.getParentBlock()) -
+           workerBlocks.begin();
   }
 
   PipelineOp pipeline;
   const Layout &layout;
   OpBuilder builder;
   SmallVector<WorkerOp> workers;
-  SmallVector<Block *> homes; ///< block of each worker for the current section
+  SmallVector<Block *>
+      workerBlocks; ///< block of each worker for the current section
 };
 
 LogicalResult project(PipelineOp pipeline) {

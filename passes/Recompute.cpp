@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
-#include "dialect/HandedOn.h"
-#include "passes/Described.h"
+#include "dialect/LoopCarried.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Reordering.h"
@@ -68,7 +68,7 @@ public:
     }
     if (stepsOverlap(sections))
       for (SectionOp section : sections)
-        handOnInputs(section.getBody().front());
+        carryInputs(section.getBody().front());
     for (auto [w, stream] : llvm::enumerate(streams))
       for (ActionOp &action : stream) {
         action.setSlot(std::nullopt);
@@ -82,14 +82,14 @@ public:
   /// Sorts the ops of a section by `order`. Sums stay valid, because each
   /// belongs to one worker, whose order does not change.
   void reorder(SectionOp section, Streams &streams,
-               ArrayRef<schedule::Turn> order) {
+               ArrayRef<schedule::ActionRef> order) {
     Operation *anchor =
         &*llvm::find_if_not(section.getBody().front(), [&](Operation &op) {
-          return standsAmongActions(op, problem.updates);
+          return mayBeBetweenActions(op, problem.updates);
         });
     DenseSet<Operation *> brought;
-    for (const schedule::Turn &turn : order) {
-      ActionOp op = streams[turn.worker][turn.index];
+    for (const schedule::ActionRef &ref : order) {
+      ActionOp op = streams[ref.worker][ref.index];
       for (Value operand : op->getOperands())
         if (Operation *source = operand.getDefiningOp();
             isa_and_nonnull<LoadOp>(source) && brought.insert(source).second)
@@ -97,7 +97,7 @@ public:
       op->moveBefore(anchor);
       if (problem.updates == schedule::Updates::EachMicroBatch &&
           op.getNewSum())
-        for (Operation *update : updateOf(op.getNewSum()))
+        for (Operation *update : reductionAndUpdateOf(op.getNewSum()))
           update->moveBefore(anchor);
     }
   }
@@ -173,10 +173,10 @@ private:
   /// their forwards. On stage 0 nothing replaces them, because it loads its
   /// tokens again. Requires that verifySections succeeds, so that every stash
   /// that a section yields is the result of a forward.
-  void handOnInputs(Block &block) {
+  void carryInputs(Block &block) {
     Operation *yield = block.getTerminator();
-    SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
-    SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
+    SmallVector<LoopCarried> taken = *loopCarriedOf(block.getArgumentTypes());
+    SmallVector<LoopCarried> left = *loopCarriedOf(yield->getOperandTypes());
     llvm::BitVector loaded(block.getNumArguments());
     SmallVector<Value> yielded;
     for (auto [stage, from, to] : llvm::enumerate(taken, left)) {
@@ -271,7 +271,7 @@ LogicalResult recompute(PipelineOp pipeline) {
   Recomputer recomputer(pipeline.getContext(), *sections, *problem);
   if (failed(recomputer.insert(schedule, streams)))
     return failure();
-  std::vector<std::vector<schedule::Turn>> orders = splitOrder(
+  std::vector<std::vector<schedule::ActionRef>> orders = splitBySection(
       schedule::inOrderOfStarts(schedule::simulate(*problem, schedule)),
       schedule);
   for (auto [section, order] : llvm::zip(*sections, orders))

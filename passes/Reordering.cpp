@@ -11,26 +11,26 @@ using namespace mlir;
 
 namespace chimera {
 
-std::vector<std::vector<schedule::Turn>>
-splitOrder(std::vector<schedule::Turn> order,
-           const schedule::Schedule &schedule) {
-  std::vector<std::vector<schedule::Turn>> sections;
+std::vector<std::vector<schedule::ActionRef>>
+splitBySection(std::vector<schedule::ActionRef> order,
+               const schedule::Schedule &schedule) {
+  std::vector<std::vector<schedule::ActionRef>> sections;
   if (schedule.bodies.empty()) {
     sections.push_back(std::move(order));
     return sections;
   }
   sections.resize(3);
-  for (const schedule::Turn &turn : order) {
-    const schedule::Schedule::Body &body = schedule.bodies[turn.worker];
-    sections[turn.index < body.begin ? 0
-             : turn.index < body.end ? 1
-                                     : 2]
-        .push_back(turn);
+  for (const schedule::ActionRef &ref : order) {
+    const schedule::Schedule::Body &body = schedule.bodies[ref.worker];
+    sections[ref.index < body.begin ? 0
+             : ref.index < body.end ? 1
+                                    : 2]
+        .push_back(ref);
   }
   return sections;
 }
 
-bool standsAmongActions(Operation &op, schedule::Updates updates) {
+bool mayBeBetweenActions(Operation &op, schedule::Updates updates) {
   if (isa<LoadOp, CopyOp, ActionOp>(op))
     return true;
   if (updates != schedule::Updates::EachMicroBatch)
@@ -39,13 +39,13 @@ bool standsAmongActions(Operation &op, schedule::Updates updates) {
   return isa<OptimizerStepOp>(op) || (reduce && !reduce.sumsLosses());
 }
 
-SmallVector<Operation *, 2> updateOf(Value sum) {
+SmallVector<Operation *, 2> reductionAndUpdateOf(Value sum) {
   SmallVector<Operation *, 2> ops;
   for (Operation *user : sum.getUsers())
     if (isa<AllReduceOp, OptimizerStepOp>(user)) {
       ops.push_back(user);
       if (isa<AllReduceOp>(user))
-        llvm::append_range(ops, updateOf(user->getResult(0)));
+        llvm::append_range(ops, reductionAndUpdateOf(user->getResult(0)));
     }
   return ops;
 }

@@ -16,18 +16,18 @@ namespace chimera {
 /// The global order, split by section: one list for a step with a flush. If
 /// steps overlap, three lists: the actions before, in and after the loop body
 /// of their worker.
-std::vector<std::vector<schedule::Turn>>
-splitOrder(std::vector<schedule::Turn> order,
-           const schedule::Schedule &schedule);
+std::vector<std::vector<schedule::ActionRef>>
+splitBySection(std::vector<schedule::ActionRef> order,
+               const schedule::Schedule &schedule);
 
 /// True for ops that may be placed between the actions of a section: actions,
 /// loads and copies. If each micro-batch has an update, also the updates and
 /// the all-reduces of gradients.
-bool standsAmongActions(mlir::Operation &op, schedule::Updates updates);
+bool mayBeBetweenActions(mlir::Operation &op, schedule::Updates updates);
 
 /// The all-reduce of `sum`, if there is one, and the optimizer step that uses
 /// its result.
-llvm::SmallVector<mlir::Operation *, 2> updateOf(mlir::Value sum);
+llvm::SmallVector<mlir::Operation *, 2> reductionAndUpdateOf(mlir::Value sum);
 
 } // namespace chimera
 

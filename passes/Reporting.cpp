@@ -7,7 +7,7 @@
 
 #include "passes/Reporting.h"
 
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "runtime/program/Output.h"
 
 #include "llvm/Support/raw_ostream.h"

@@ -61,7 +61,7 @@ const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
       module.emitError() << pass << ": expected " << option << " to be one of "
                          << llvm::join(names, ", ") << ", got \"" << name
                          << "\"";
-  if (llvm::StringRef nearest = nearestOf(names, name); !nearest.empty())
+  if (llvm::StringRef nearest = mostSimilarWord(names, name); !nearest.empty())
     error << ": did you mean " << nearest << "?";
   return nullptr;
 }

@@ -38,7 +38,7 @@ public:
   /// Fails with a diagnostic if the section does not have the ops that `unroll`
   /// makes: the actions of `order` and the ops that go with them.
   LogicalResult collect(const schedule::Schedule &schedule,
-                        ArrayRef<schedule::Turn> order) {
+                        ArrayRef<schedule::ActionRef> order) {
     actions.resize(ids.count());
     ordered.reserve(order.size());
     for (Operation &op : block) {
@@ -51,14 +51,13 @@ public:
       if (!isa<LoadOp, CopyOp, SplitOp, JoinOp, AllReduceOp, OptimizerStepOp,
                YieldOp>(op))
         return op.emitOpError("expected an op of an unrolled step");
-      if (!anchor && !standsAmongActions(op, updates))
+      if (!anchor && !mayBeBetweenActions(op, updates))
         anchor = &op;
       if (failed(collect(&op)))
         return failure();
     }
-    for (const schedule::Turn &turn : order) {
-      ActionOp op =
-          actions[*ids.find(schedule.workers[turn.worker][turn.index])];
+    for (const schedule::ActionRef &ref : order) {
+      ActionOp op = actions[*ids.find(schedule.workers[ref.worker][ref.index])];
       if (!op)
         return block.getParentOp()->emitOpError(
             "expected every action of the step: run chimera-unroll first");
@@ -71,17 +70,17 @@ public:
   }
 
   void apply(const schedule::Schedule &schedule,
-             ArrayRef<schedule::Turn> order) {
-    for (auto [i, turn] : llvm::enumerate(order)) {
+             ArrayRef<schedule::ActionRef> order) {
+    for (auto [i, ref] : llvm::enumerate(order)) {
       ActionOp op = ordered[i];
       if (i + 8 < ordered.size()) {
         prefetch(ordered[i + 8]);
         prefetchProducers(ordered[i + 4]);
       }
-      op.setWorker(turn.worker);
+      op.setWorker(ref.worker);
       if (schedule.hasSlots())
-        op.setSlot(schedule.slots[turn.worker][turn.index]);
-      moveHere(op, turn.worker);
+        op.setSlot(schedule.slots[ref.worker][ref.index]);
+      moveHere(op, ref.worker);
     }
     for (Operation &op : llvm::make_range(anchor->getIterator(), block.end()))
       finish(&op);
@@ -151,7 +150,7 @@ private:
 
   /// Moves the all-reduce of `sum` and its update to the end of the new order.
   void follow(Value sum, int32_t worker) {
-    for (Operation *op : updateOf(sum)) {
+    for (Operation *op : reductionAndUpdateOf(sum)) {
       op->moveBefore(anchor);
       if (auto update = dyn_cast<OptimizerStepOp>(op))
         update.setWorker(worker);
@@ -264,8 +263,8 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
                                PipelineOp pipeline, const ScheduledProblem &of,
                                const schedule::Timing &timing) {
     const auto &[problem, schedule] = of;
-    std::vector<std::vector<schedule::Turn>> orders =
-        splitOrder(schedule::inOrderOfStarts(timing), schedule);
+    std::vector<std::vector<schedule::ActionRef>> orders =
+        splitBySection(schedule::inOrderOfStarts(timing), schedule);
     if (orders.size() != sections.size())
       return SectionOp(sections.front())->emitOpError("expected ")
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"

@@ -8,8 +8,8 @@
 #include "passes/Sections.h"
 
 #include "compiler/schedule/Steps.h"
-#include "dialect/HandedOn.h"
-#include "passes/Described.h"
+#include "dialect/LoopCarried.h"
+#include "passes/DescriptionReader.h"
 
 using namespace mlir;
 
@@ -50,30 +50,32 @@ public:
 
   LogicalResult run() {
     Operation *yield = block.getTerminator();
-    SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
-    SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
-    if (taken.size() != stages.size() || left.size() != stages.size())
+    SmallVector<LoopCarried> arguments =
+        *loopCarriedOf(block.getArgumentTypes());
+    SmallVector<LoopCarried> results = *loopCarriedOf(yield->getOperandTypes());
+    if (arguments.size() != stages.size() || results.size() != stages.size())
       return report(block.getParentOp(), "expected what ")
              << stages.size() << " replicas hand on, got that of "
-             << taken.size() << " taken and of " << left.size() << " yielded";
+             << arguments.size() << " taken and of " << results.size()
+             << " yielded";
     for (auto [index, s] : llvm::enumerate(stages)) {
-      replicas[s].isHeld = true;
-      replicas[s].taken = taken[index];
-      replicas[s].left = left[index];
-      if (failed(take(s)))
+      replicas[s].isHere = true;
+      replicas[s].arguments = arguments[index];
+      replicas[s].results = results[index];
+      if (failed(readArguments(s)))
         return failure();
     }
     for (Operation &op : block.without_terminator())
       visit(op);
     for (int32_t s : stages)
-      verifyLeft(s, yield->getOperands());
+      verifyYielded(s, yield->getOperands());
     return success(!isBroken);
   }
 
 private:
   struct Replica {
-    bool isHeld = false;
-    HandedOn taken, left;
+    bool isHere = false;
+    LoopCarried arguments, results;
     SmallVector<Value> weights; ///< versions, oldest first
     Value state;
     int32_t updates = 0;
@@ -93,10 +95,10 @@ private:
 
   /// Checks and records the values of stage `s` that the section takes. A
   /// prologue makes the versions that it yields, all equal.
-  LogicalResult take(int32_t s) {
+  LogicalResult readArguments(int32_t s) {
     bool first = section == SectionKind::Prologue;
     Replica &replica = replicas[s];
-    const HandedOn &from = first ? replica.left : replica.taken;
+    const LoopCarried &from = first ? replica.results : replica.arguments;
     int32_t kept = schedule::weightVersions(problem, s);
     int32_t stashes = isRecomputed(s) ? 0 : ahead(s);
     int32_t activations = s > 0 ? ahead(s) - stashes + 1 : 0;
@@ -109,13 +111,13 @@ private:
     ValueRange values = first ? ValueRange(block.getTerminator()->getOperands())
                               : ValueRange(block.getArguments());
     llvm::append_range(replica.weights, values.slice(from.first, kept));
-    replica.state = block.getArgument(replica.taken.state());
+    replica.state = block.getArgument(replica.arguments.state());
     size_t count = microBatches + replicas.size();
     replica.inputs.resize(count);
     replica.stashes.resize(count);
     replica.outputs.resize(count);
     if (first) {
-      verifyCopies(s, block.getArgument(replica.taken.first));
+      verifyCopies(s, block.getArgument(replica.arguments.first));
       return success();
     }
     for (int32_t m = 0; m < stashes; ++m)
@@ -142,7 +144,7 @@ private:
 
   /// The values of stage `s`, or null if another worker has it.
   Replica *find(int64_t s) {
-    return s < static_cast<int64_t>(replicas.size()) && replicas[s].isHeld
+    return s < static_cast<int64_t>(replicas.size()) && replicas[s].isHere
                ? &replicas[s]
                : nullptr;
   }
@@ -246,11 +248,11 @@ private:
 
   /// Checks that all updates of the section exist, and that it yields the
   /// newest weights and the values in flight.
-  void verifyLeft(int32_t s, ValueRange yielded) {
+  void verifyYielded(int32_t s, ValueRange yielded) {
     bool first = section == SectionKind::Prologue;
     bool last = section == SectionKind::Epilogue;
     const Replica &replica = replicas[s];
-    const HandedOn &left = replica.left;
+    const LoopCarried &results = replica.results;
     bool each = problem.updates == schedule::Updates::EachMicroBatch;
     int32_t updates = first ? 0 : each ? microBatches : 1;
     if (replica.updates != updates)
@@ -263,11 +265,11 @@ private:
             << at << " to be " << what << " of stage " << s;
     };
     ArrayRef<Value> weights =
-        ArrayRef(replica.weights).take_back(left.versions);
+        ArrayRef(replica.weights).take_back(results.versions);
     for (auto [k, version] : llvm::enumerate(weights))
-      expect(left.first + k, yielded[left.first + k] == version,
+      expect(results.first + k, yielded[results.first + k] == version,
              "one of the newest weights");
-    expect(left.state(), yielded[left.state()] == replica.state,
+    expect(results.state(), yielded[results.state()] == replica.state,
            "the optimizer state");
     if (last)
       return;
@@ -275,16 +277,17 @@ private:
     int32_t next = first ? 0 : microBatches;
     constexpr const char *kStash = "the stash in flight, oldest first,";
     constexpr const char *kInput = "the activation in flight, oldest first,";
-    for (unsigned k = 0; k < left.stashes; ++k)
-      expect(left.firstStash() + k,
-             yielded[left.firstStash() + k] == replica.stashes[next + k],
+    for (unsigned k = 0; k < results.stashes; ++k)
+      expect(results.firstStash() + k,
+             yielded[results.firstStash() + k] == replica.stashes[next + k],
              kStash);
-    if (left.activations == 0)
+    if (results.activations == 0)
       return;
-    unsigned sent = left.end() - 1;
-    for (unsigned at = left.firstActivation(); at < sent; ++at)
+    unsigned sent = results.end() - 1;
+    for (unsigned at = results.firstActivation(); at < sent; ++at)
       expect(at,
-             yielded[at] == replica.inputs[next + at - left.firstActivation()],
+             yielded[at] ==
+                 replica.inputs[next + at - results.firstActivation()],
              kInput);
     expect(sent, isActivation(yielded[sent], s - 1, next + ahead(s)),
            "the activation that was sent last, for the next forward");

@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SteadyStep.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Title.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
@@ -40,13 +40,14 @@ ShownTimeline::ShownTimeline(PipelineOp pipeline, const TimedSchedule &of,
     return;
   occupations = schedule::occupationsOf(of.problem, of.schedule, timing);
   timeline.occupations = &occupations;
-  if (!schedule::hasTail(of.problem))
+  if (!schedule::hasSyncAndUpdate(of.problem))
     return;
   timeline.step = schedule::stepTime(of.problem, of.schedule);
-  tail = schedule::stepsOverlap(of.problem.updates)
-             ? schedule::tailAmong(of.problem, of.schedule, timing)
-             : schedule::tailOf(of.problem, of.schedule, timing);
-  timeline.tail = &tail;
+  syncAndUpdate =
+      schedule::stepsOverlap(of.problem.updates)
+          ? schedule::syncAndUpdateBetween(of.problem, of.schedule, timing)
+          : schedule::syncAndUpdateAfter(of.problem, of.schedule, timing);
+  timeline.syncAndUpdate = &syncAndUpdate;
 }
 
 size_t outputWidth() {
@@ -59,9 +60,10 @@ size_t outputWidth() {
 /// The same for one step: `begins` has the start of each worker's step, if
 /// steps overlap.
 static FailureOr<std::string>
-renderStepBeside(const schedule::TimelineFormat &form, PipelineOp pipeline,
-                 const schedule::Timeline &timeline, ArrayRef<int64_t> begins,
-                 const MeasuredRun &run, StringRef tool) {
+renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
+                     const schedule::Timeline &timeline,
+                     ArrayRef<int64_t> begins, const MeasuredRun &run,
+                     StringRef tool) {
   auto emitError = [&] {
     return pipeline->getParentOfType<ModuleOp>().emitError() << tool << ": ";
   };
@@ -73,9 +75,9 @@ renderStepBeside(const schedule::TimelineFormat &form, PipelineOp pipeline,
            << ": give costs=stages for stages whose time_unit is a duration, "
               "as it is on a chimera.machine with a profile (chimera-run "
               "--profile) or a speed, or give forward and unit";
-  std::optional<schedule::ClockedStep> clocked =
-      schedule::clocked(timeline, begins);
-  if (!clocked)
+  std::optional<schedule::NanosecondStep> prediction =
+      schedule::nanosecondStepOf(timeline, begins);
+  if (!prediction)
     return pipeline.emitOpError() << "expected a step of less than 100 days "
                                      "beside measured, got a longer one";
   std::string path = run.path.str();
@@ -97,20 +99,22 @@ renderStepBeside(const schedule::TimelineFormat &form, PipelineOp pipeline,
     pipeline.emitWarning("expected the trace of @")
         << program::printable(std::string_view(pipeline.getSymName()))
         << ", got one of @" << program::printable(measured.pipeline);
-  return form.renderBeside(
-      schedule::SideBySide(timeline, std::move(*clocked), std::move(measured)));
+  return form.renderSideBySide(schedule::SideBySide(
+      timeline, std::move(*prediction), std::move(measured)));
 }
 
-FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
-                                    PipelineOp pipeline,
-                                    const schedule::Timeline &timeline,
-                                    const MeasuredRun &run, StringRef tool) {
+FailureOr<std::string> renderSideBySide(const schedule::TimelineFormat &form,
+                                        PipelineOp pipeline,
+                                        const schedule::Timeline &timeline,
+                                        const MeasuredRun &run,
+                                        StringRef tool) {
   if (!schedule::stepsOverlap(timeline.problem.updates))
-    return renderStepBeside(form, pipeline, timeline, {}, run, tool);
+    return renderStepSideBySide(form, pipeline, timeline, {}, run, tool);
   schedule::SteadyStep step =
       schedule::steadyStep(timeline.problem, timeline.schedule);
-  return renderStepBeside(form, pipeline, schedule::timelineOf(timeline, step),
-                          step.begins, run, tool);
+  return renderStepSideBySide(form, pipeline,
+                              schedule::timelineOf(timeline, step), step.begins,
+                              run, tool);
 }
 
 FailureOr<schedule::Report> reportOf(PipelineOp pipeline,

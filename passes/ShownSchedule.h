@@ -30,7 +30,7 @@ struct ShownTimeline {
   ShownTimeline(const ShownTimeline &) = delete;
 
   schedule::Timing timing;
-  schedule::Tail tail;
+  schedule::SyncAndUpdate syncAndUpdate;
   schedule::Occupations occupations;
   schedule::Timeline timeline;
 };
@@ -50,11 +50,10 @@ struct MeasuredRun {
 /// diagnostic, if the times are no durations, if the trace cannot be read and
 /// if it is the trace of another pipeline. `tool` begins diagnostics about the
 /// file.
-mlir::FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,
-                                          PipelineOp pipeline,
-                                          const schedule::Timeline &timeline,
-                                          const MeasuredRun &run,
-                                          llvm::StringRef tool);
+mlir::FailureOr<std::string>
+renderSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
+                 const schedule::Timeline &timeline, const MeasuredRun &run,
+                 llvm::StringRef tool);
 
 /// The report of a pipeline. Fails, with a diagnostic, if schemeOf does.
 mlir::FailureOr<schedule::Report> reportOf(PipelineOp pipeline,

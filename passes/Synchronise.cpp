@@ -209,13 +209,14 @@ private:
     if (times)
       builder.setInsertionPoint(togetherBefore(reduction, anchor, startsNow));
     for (Part &part : reduction.parts) {
-      Operation *&before = newest[{part.worker, group}];
+      Operation *&previousStart = newest[{part.worker, group}];
       if (!times)
-        setPlace(builder, startsNow(part.last) ? part.last : nullptr, before,
-                 anchor);
+        setInsertionPointAfter(builder,
+                               startsNow(part.last) ? part.last : nullptr,
+                               previousStart, anchor);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
-        bring(builder, reduce.getContributions()[index]);
+        ensureSplitBefore(builder, reduce.getContributions()[index]);
         SmallVector<Value> pieces = {reduce.getContributions()[index]};
         if (buckets.size() > 1)
           pieces =
@@ -240,7 +241,7 @@ private:
             bucket, count, reduce.getWidthAttr(), workers, keys,
             workerOf(builder, part), DenseI32ArrayAttr()));
       }
-      before = part.starts.back();
+      previousStart = part.starts.back();
     }
   }
 
@@ -261,7 +262,7 @@ private:
   /// If a split makes the contribution, ensures that the split is before the
   /// insertion point. Clones the split instead of moving it, because a move
   /// would renumber all ops of the block.
-  static void bring(OpBuilder &builder, Value contribution) {
+  static void ensureSplitBefore(OpBuilder &builder, Value contribution) {
     Operation *split = contribution.getDefiningOp<SplitOp>();
     if (!split || split->isBeforeInBlock(&*builder.getInsertionPoint()))
       return;
@@ -269,21 +270,22 @@ private:
     split->erase();
   }
 
-  /// Sets the insertion point after the action `behind` and the posts, splits
-  /// and starts that follow it, or to the anchor if `behind` is null. Then
-  /// moves it after `before`, the previous start with the same members, if
-  /// there is one and it is later.
-  static void setPlace(OpBuilder &builder, Operation *behind, Operation *before,
-                       Operation *anchor) {
+  /// Sets the insertion point after the action `action` and the posts, splits
+  /// and starts that follow it, or to the anchor if `action` is null. Then
+  /// moves it after `previousStart`, the previous start with the same members,
+  /// if there is one and it is later.
+  static void setInsertionPointAfter(OpBuilder &builder, Operation *action,
+                                     Operation *previousStart,
+                                     Operation *anchor) {
     builder.setInsertionPoint(anchor);
-    if (!behind)
+    if (!action)
       return;
     while (isa<PostReceiveOp, PostSendOp, SplitOp, AllReduceStartOp>(
-        behind->getNextNode()))
-      behind = behind->getNextNode();
-    if (before && behind->isBeforeInBlock(before))
-      behind = before;
-    builder.setInsertionPointAfter(behind);
+        action->getNextNode()))
+      action = action->getNextNode();
+    if (previousStart && action->isBeforeInBlock(previousStart))
+      action = previousStart;
+    builder.setInsertionPointAfter(action);
   }
 
   /// The op before which all members start. If the policy lets every member
@@ -297,8 +299,10 @@ private:
     if (!isNow)
       return anchor;
     auto last = cast<ActionOp>(reduction.last);
-    Operation *place = times->placeBehind(last, times->endOf(last), anchor);
-    // A split cannot mark the place, because `bring` may replace it by a clone.
+    Operation *place =
+        times->insertionPointAt(last, times->endOf(last), anchor);
+    // A split cannot mark the place, because `ensureSplitBefore` may replace it
+    // by a clone.
     while (isa<SplitOp>(place))
       place = place->getNextNode();
     return place;
@@ -396,7 +400,7 @@ actionsBeforeIdleTime(Block &step, ScheduleAnalysis &analysis) {
   if (!of)
     return failure();
   std::vector<std::vector<int64_t>> idle =
-      schedule::idleBehind(of->schedule, analysis.timing());
+      schedule::idleAfter(of->schedule, analysis.timing());
   std::vector<size_t> next(idle.size());
   llvm::DenseSet<Operation *> result;
   for (auto action : step.getOps<ActionOp>()) {

@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/Recompute.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -197,7 +197,7 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
     factor = std::max(
         factor, parts / std::gcd(parts, timeOfStage(problem, time, least)));
   };
-  int64_t parts = schedule::mostParts(problem.pipelines);
+  int64_t parts = schedule::maxParts(problem.pipelines);
   bool isSplit = problem.splits.any();
   bool halves = isSplit && weightGradient == 0;
   cutInto(halves ? 2 * parts : parts, wholeBackward());
@@ -219,9 +219,9 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
         *time = multiply(*time, factor * perUnit);
     return;
   }
-  if (areUnset()) {
+  if (areDefault()) {
     // Every action takes one unit, and so does each part of a backward.
-    int64_t parts = schedule::mostParts(problem.pipelines);
+    int64_t parts = schedule::maxParts(problem.pipelines);
     for (schedule::StageCost &cost : problem.stages)
       cost = {1, parts, parts, parts, parts, 0};
     return;

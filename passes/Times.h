@@ -83,7 +83,7 @@ public:
   read(mlir::ModuleOp module, llvm::StringRef pass, const TimeOptions &options);
 
   /// True if no times are given. A timeline may then show slots instead.
-  bool areUnset() const { return !areOwn() && forward == 0; }
+  bool areDefault() const { return !areOwn() && forward == 0; }
 
   /// Sets the times of `problem`, which is the pipeline's, and returns the
   /// scale of its ticks. Actions take the times of the options or their stages'

@@ -7,7 +7,7 @@
 
 #include "passes/Title.h"
 
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
 
@@ -34,8 +34,9 @@ static std::string recomputeClause(PipelineOp pipeline) {
 static std::string spelled(StringRef word) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto isOfWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  if (!word.empty() && !llvm::isDigit(word[0]) && llvm::all_of(word, isOfWord))
+  auto isWordCharacter = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  if (!word.empty() && !llvm::isDigit(word[0]) &&
+      llvm::all_of(word, isWordCharacter))
     os << word;
   else
     llvm::printEscapedString(word, os << '"'), os << '"';
@@ -44,7 +45,7 @@ static std::string spelled(StringRef word) {
 
 /// The default value of a schedule's option, empty if the option does not
 /// exist.
-static std::string otherwise(StringRef schedule, StringRef name) {
+static std::string defaultOptionValue(StringRef schedule, StringRef name) {
   const schedule::Scheme *scheme =
       schedule::findScheme(std::string_view(schedule));
   if (!scheme)
@@ -62,7 +63,7 @@ static std::string optionsClause(PipelineOp pipeline) {
     for (NamedAttribute option : options) {
       StringRef name = option.getName();
       std::string value = optionText(option.getValue()).value_or("?");
-      if (value == otherwise(*pipeline.getSchedule(), name))
+      if (value == defaultOptionValue(*pipeline.getSchedule(), name))
         continue;
       if (isa<StringAttr>(option.getValue()))
         value = spelled(value);

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Unroll.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/ScheduleAnalysis.h"
-#include "passes/StepMaker.h"
+#include "passes/StepBuilder.h"
 #include "runtime/program/Layers.h"
 
 using namespace mlir;
@@ -45,11 +45,11 @@ LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {
   FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
   if (failed(tied))
     return failure();
-  StepMaker make(pipeline, *layout, of->problem, tokenBytes, labelBytes);
+  StepBuilder build(pipeline, *layout, of->problem, tokenBytes, labelBytes);
   if (!schedule::stepsOverlap(of->problem.updates))
-    unrollStep(make, *layout, of->problem, *tied);
+    unrollStep(build, *layout, of->problem, *tied);
   else
-    unrollSections(make, of->problem);
+    unrollSections(build, of->problem);
   return success();
 }
 

@@ -12,17 +12,17 @@
 
 namespace chimera {
 
-class StepMaker;
+class StepBuilder;
 
 /// Makes the step of a schedule with a flush. With `tied`, the gradient of the
 /// parameters that first and last stage share is reduced over the replicas of
 /// both.
-void unrollStep(StepMaker &make, const Layout &layout,
+void unrollStep(StepBuilder &build, const Layout &layout,
                 const schedule::Problem &problem,
                 std::optional<program::Tied> tied);
 
 /// Makes the prologue, step and epilogue of a schedule without a flush.
-void unrollSections(StepMaker &make, const schedule::Problem &problem);
+void unrollSections(StepBuilder &build, const schedule::Problem &problem);
 
 } // namespace chimera
 

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Steps.h"
 #include "passes/Sections.h"
-#include "passes/StepMaker.h"
+#include "passes/StepBuilder.h"
 #include "passes/Unroll.h"
 
 using namespace mlir;
@@ -31,61 +31,62 @@ namespace {
 /// the stashes.
 class SectionUnroller {
 public:
-  SectionUnroller(StepMaker &make, const schedule::Problem &problem)
-      : make(make), problem(problem), builder(make.builder), loc(make.loc),
-        stages(static_cast<int32_t>(make.stages())),
+  SectionUnroller(StepBuilder &build, const schedule::Problem &problem)
+      : build(build), problem(problem), builder(build.builder), loc(build.loc),
+        stages(static_cast<int32_t>(build.stages())),
         microBatches(problem.microBatches()) {}
 
   void run() {
-    make.setParts(1);
-    fill();
+    build.setParts(1);
+    makePrologue();
     auto step = builder.create<StepOp>(loc);
-    runStep(step, 2 * microBatches, microBatches);
+    makeSection(step, 2 * microBatches, microBatches);
     builder.setInsertionPointAfter(step);
     auto epilogue = builder.create<EpilogueOp>(loc);
-    runStep(epilogue, microBatches, std::nullopt);
+    makeSection(epilogue, microBatches, std::nullopt);
   }
 
 private:
   /// The current values of a stage: the versions of its weights, oldest first,
   /// and by micro-batch of the section the inputs and the stashes of its
   /// forwards.
-  struct Flight {
+  struct StageValues {
     SmallVector<Value> weights;
     Value state, sum;
     std::vector<Value> inputs, stashes;
   };
 
-  void fill() {
+  void makePrologue() {
     auto prologue = builder.create<PrologueOp>(loc);
     Block &block = prologue.getBody().emplaceBlock();
     builder.setInsertionPointToEnd(&block);
-    flights.assign(stages, Flight());
+    stageValues.assign(stages, StageValues());
     for (int32_t s = 0; s < stages; ++s) {
-      Flight &flight = flights[s];
-      resize(flight);
-      Location own = make.locationOf(0, s);
-      Value weights = block.addArgument(make.typesOf(s).weights, own);
-      flight.state = block.addArgument(make.typesOf(s).state, own);
+      StageValues &values = stageValues[s];
+      resize(values);
+      Location own = build.locationOf(0, s);
+      Value weights = block.addArgument(build.typesOf(s).weights, own);
+      values.state = block.addArgument(build.typesOf(s).state, own);
       // All versions are equal at first.
       for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
-        flight.weights.push_back(make.copy(0, s, weights));
-      flight.weights.push_back(weights);
+        values.weights.push_back(build.copy(0, s, weights));
+      values.weights.push_back(weights);
     }
     for (int32_t column = 1 - stages; column < 0; ++column)
       forwards(column, microBatches);
-    handOn(0);
+    yieldLoopCarried(0);
     builder.setInsertionPointAfter(prologue);
   }
 
   /// Makes a section of N backwards and of the forwards with micro-batches
   /// below `end`. The loop-carried micro-batches start with `next`. There are
   /// none after the last section.
-  void runStep(SectionOp section, int32_t end, std::optional<int32_t> next) {
+  void makeSection(SectionOp section, int32_t end,
+                   std::optional<int32_t> next) {
     Block &block = section.getBody().emplaceBlock();
     builder.setInsertionPointToEnd(&block);
     for (int32_t s = 0; s < stages; ++s)
-      take(block, s);
+      addArguments(block, s);
     losses.assign(microBatches, Value());
     for (int32_t j = 0; j < microBatches; ++j) {
       forwards(j, end);
@@ -93,50 +94,51 @@ private:
       for (int32_t s = stages; s-- > 0;)
         gradient = backwardAt(s, j, gradient);
     }
-    finish();
+    sumLossesAndUpdate();
     if (next)
-      return handOn(*next);
+      return yieldLoopCarried(*next);
     SmallVector<Value> results;
-    for (Flight &flight : flights)
-      results.append({flight.weights.back(), flight.state});
+    for (StageValues &values : stageValues)
+      results.append({values.weights.back(), values.state});
     builder.create<YieldOp>(loc, results);
   }
 
-  void resize(Flight &flight) {
-    flight.inputs.assign(microBatches + stages, Value());
-    flight.stashes.assign(microBatches + stages, Value());
+  void resize(StageValues &values) {
+    values.inputs.assign(microBatches + stages, Value());
+    values.stashes.assign(microBatches + stages, Value());
   }
 
   /// Adds the loop-carried values of stage `s` as arguments of `block`.
-  void take(Block &block, int32_t s) {
-    Flight &flight = flights[s] = Flight();
-    resize(flight);
-    Location own = make.locationOf(0, s);
+  void addArguments(Block &block, int32_t s) {
+    StageValues &values = stageValues[s] = StageValues();
+    resize(values);
+    Location own = build.locationOf(0, s);
     for (int32_t k = 0; k < schedule::weightVersions(problem, s); ++k)
-      flight.weights.push_back(block.addArgument(make.typesOf(s).weights, own));
-    flight.state = block.addArgument(make.typesOf(s).state, own);
+      values.weights.push_back(
+          block.addArgument(build.typesOf(s).weights, own));
+    values.state = block.addArgument(build.typesOf(s).state, own);
     int32_t ahead = forwardsAhead(problem, s);
     for (int32_t m = 0; m < ahead; ++m)
-      flight.stashes[m] = block.addArgument(make.stashOf(s), own);
+      values.stashes[m] = block.addArgument(build.stashOf(s), own);
     if (s > 0)
-      flight.inputs[ahead] = block.addArgument(make.activationOf(s - 1), own);
+      values.inputs[ahead] = block.addArgument(build.activationOf(s - 1), own);
   }
 
   /// Ends a section. It yields the values of the micro-batches in flight, which
   /// start with `next`.
-  void handOn(int32_t next) {
+  void yieldLoopCarried(int32_t next) {
     SmallVector<Value> results;
     for (int32_t s = 0; s < stages; ++s) {
-      Flight &flight = flights[s];
+      StageValues &values = stageValues[s];
       int32_t ahead = forwardsAhead(problem, s);
       llvm::append_range(results,
-                         ArrayRef(flight.weights)
+                         ArrayRef(values.weights)
                              .take_back(schedule::weightVersions(problem, s)));
-      results.push_back(flight.state);
+      results.push_back(values.state);
       for (int32_t m = next; m < next + ahead; ++m)
-        results.push_back(flight.stashes[m]);
+        results.push_back(values.stashes[m]);
       if (s > 0)
-        results.push_back(flight.inputs[next + ahead]);
+        results.push_back(values.inputs[next + ahead]);
     }
     builder.create<YieldOp>(loc, results);
   }
@@ -147,64 +149,64 @@ private:
       int32_t m = column + forwardsAhead(problem, s);
       if (m < 0 || m >= end)
         continue;
-      Flight &flight = flights[s];
-      ForwardOp forward = make.forward(0, s, m, /*count=*/1, flight.inputs[m],
-                                       weightsFor(s, m));
-      flight.stashes[m] = forward.getStashes().front();
-      (s + 1 == stages ? losses : flights[s + 1].inputs)[m] =
+      StageValues &values = stageValues[s];
+      ForwardOp forward = build.forward(0, s, m, /*count=*/1, values.inputs[m],
+                                        weightsFor(s, m));
+      values.stashes[m] = forward.getStashes().front();
+      (s + 1 == stages ? losses : stageValues[s + 1].inputs)[m] =
           forward.getOutputs().front();
     }
   }
 
   Value weightsFor(int32_t s, int32_t m) {
-    return flights[s].weights[versionInSection(problem, s, m)];
+    return stageValues[s].weights[versionInSection(problem, s, m)];
   }
 
   /// Makes a backward and, if each micro-batch has an update, its update.
   Value backwardAt(int32_t s, int32_t m, Value gradient) {
-    Flight &flight = flights[s];
+    StageValues &values = stageValues[s];
     bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
     if (updatesNow)
-      flight.sum = {}; // a new sum for each micro-batch
-    Value before = make.backward(0, s, m, /*k=*/0, flight.stashes[m], gradient,
-                                 weightsFor(s, m), flight.sum);
+      values.sum = {}; // a new sum for each micro-batch
+    Value before = build.backward(0, s, m, /*k=*/0, values.stashes[m], gradient,
+                                  weightsFor(s, m), values.sum);
     if (updatesNow)
-      update(s, make.reduce(s, flight.sum).front(), m);
+      update(s, build.reduce(s, values.sum).front(), m);
     return before;
   }
 
   void update(int32_t s, Value gradient, std::optional<uint32_t> microBatch) {
-    Flight &flight = flights[s];
-    OptimizerStepOp update = make.update(0, s, flight.weights.back(),
-                                         flight.state, gradient, microBatch);
-    flight.weights.push_back(update.getNewWeights());
-    flight.state = update.getNewState();
+    StageValues &values = stageValues[s];
+    OptimizerStepOp update = build.update(0, s, values.weights.back(),
+                                          values.state, gradient, microBatch);
+    values.weights.push_back(update.getNewWeights());
+    values.state = update.getNewState();
   }
 
   /// Sums the losses and, if each step has an update, makes the updates.
-  void finish() {
+  void sumLossesAndUpdate() {
     bool updatesNow = problem.updates == schedule::Updates::EachStep;
     SmallVector<Value> sums(stages);
     for (int32_t s = stages; updatesNow && s-- > 0;)
-      sums[s] = make.reduce(s, flights[s].sum).front();
-    make.reduceLosses(losses);
+      sums[s] = build.reduce(s, stageValues[s].sum).front();
+    build.reduceLosses(losses);
     for (int32_t s = stages; updatesNow && s-- > 0;)
       update(s, sums[s], std::nullopt);
   }
 
-  StepMaker &make;
+  StepBuilder &build;
   const schedule::Problem &problem;
   OpBuilder &builder;
   Location loc;
   int32_t stages, microBatches;
-  std::vector<Flight> flights; ///< by stage
-  std::vector<Value> losses;   ///< by micro-batch of the section
+  std::vector<StageValues> stageValues; ///< by stage
+  std::vector<Value> losses;            ///< by micro-batch of the section
 };
 
 } // namespace
 
-void unrollSections(StepMaker &make, const schedule::Problem &problem) {
-  SectionUnroller(make, problem).run();
+void unrollSections(StepBuilder &build, const schedule::Problem &problem) {
+  SectionUnroller(build, problem).run();
 }
 
 } // namespace chimera

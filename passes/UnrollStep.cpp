@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/StepMaker.h"
+#include "passes/StepBuilder.h"
 #include "passes/Unroll.h"
 
 using namespace mlir;
@@ -17,37 +17,37 @@ namespace {
 /// Makes a step with a flush.
 class Unroller {
 public:
-  Unroller(StepMaker &make, const Layout &layout, int32_t microBatches,
+  Unroller(StepBuilder &build, const Layout &layout, int32_t microBatches,
            std::optional<program::Tied> tied)
-      : make(make), layout(layout), tied(tied), stages(layout.stages.size()),
+      : build(build), layout(layout), tied(tied), stages(layout.stages.size()),
         losses(microBatches) {}
 
   void run() {
-    auto step = make.builder.create<StepOp>(make.loc);
+    auto step = build.builder.create<StepOp>(build.loc);
     Block &block = step.getBody().emplaceBlock();
     for (size_t p = 0; p < layout.directions.size(); ++p)
       for (uint32_t s = 0; s < stages; ++s) {
-        Location loc = make.locationOf(p, s);
-        block.addArgument(make.typesOf(s).weights, loc);
-        block.addArgument(make.typesOf(s).state, loc);
+        Location loc = build.locationOf(p, s);
+        block.addArgument(build.typesOf(s).weights, loc);
+        block.addArgument(build.typesOf(s).state, loc);
       }
-    make.builder.setInsertionPointToEnd(&block);
+    build.builder.setInsertionPointToEnd(&block);
     for (uint32_t p = 0; p < layout.directions.size(); ++p)
       unrollPipeline(block, p);
     split();
     reduce();
-    make.reduceLosses(losses);
+    build.reduceLosses(losses);
     SmallVector<Value> results(block.getNumArguments());
     for (uint32_t s : updateOrder())
       for (uint32_t p = 0; p < layout.directions.size(); ++p) {
         unsigned state = stateIndex(p, s);
         OptimizerStepOp update =
-            make.update(p, s, block.getArgument(state),
-                        block.getArgument(state + 1), joined(p, s));
+            build.update(p, s, block.getArgument(state),
+                         block.getArgument(state + 1), joined(p, s));
         results[state] = update.getNewWeights();
         results[state + 1] = update.getNewState();
       }
-    make.builder.create<YieldOp>(make.loc, results);
+    build.builder.create<YieldOp>(build.loc, results);
   }
 
 private:
@@ -65,7 +65,7 @@ private:
     ArrayRef<int32_t> batches = direction.getMicroBatches();
     SmallVector<int32_t> counts = direction.forwardCounts();
     uint32_t parts = direction.getBackwardParts();
-    make.setParts(parts);
+    build.setParts(parts);
     // The outputs of the stage before, one for each range of micro-batches.
     std::vector<Value> inputs(counts.size());
     // The stashes of each stage, by micro-batch and part.
@@ -75,8 +75,8 @@ private:
       uint32_t first = 0;
       for (auto [i, count] : llvm::enumerate(counts)) {
         int32_t m = batches[first];
-        ForwardOp forward = make.forward(p, s, m, count, inputs[i],
-                                         block.getArgument(stateIndex(p, s)));
+        ForwardOp forward = build.forward(p, s, m, count, inputs[i],
+                                          block.getArgument(stateIndex(p, s)));
         inputs[i] = forward.getOutputs().front();
         llvm::append_range(stashes[s], forward.getStashes());
         if (s + 1 == stages)
@@ -92,7 +92,7 @@ private:
     SmallVector<Value> sums(stages);
     for (uint32_t s = stages; s-- > 0;)
       for (size_t i = 0; i < gradients.size(); ++i)
-        gradients[i] = make.backward(
+        gradients[i] = build.backward(
             p, s, batches[i / parts], i % parts, stashes[s][i], gradients[i],
             block.getArgument(stateIndex(p, s)), sums[s]);
     for (Value sum : sums)
@@ -131,9 +131,9 @@ private:
           continue;
         Gradient &gradient = gradientOf(p, s);
         auto bytes = static_cast<int64_t>(tied->bytes());
-        int64_t whole = make.typesOf(s).sum.getBytes();
-        ValueRange pieces = make.split(p, s, gradient.rest,
-                                       *piece == 0 ? bytes : whole - bytes);
+        int64_t whole = build.typesOf(s).sum.getBytes();
+        ValueRange pieces = build.split(p, s, gradient.rest,
+                                        *piece == 0 ? bytes : whole - bytes);
         gradient.tied = pieces[*piece];
         gradient.rest = pieces[1 - *piece];
       }
@@ -163,7 +163,7 @@ private:
     for (Value *contribution : contributions)
       values.push_back(*contribution);
     for (auto [contribution, sum] :
-         llvm::zip(contributions, make.reduce(s, values, tiedStage)))
+         llvm::zip(contributions, build.reduce(s, values, tiedStage)))
       *contribution = sum;
   }
 
@@ -172,11 +172,11 @@ private:
     std::optional<unsigned> piece = tiedPiece(s);
     if (!piece)
       return rest;
-    return *piece == 0 ? make.join(p, s, {tiedPart, rest})
-                       : make.join(p, s, {rest, tiedPart});
+    return *piece == 0 ? build.join(p, s, {tiedPart, rest})
+                       : build.join(p, s, {rest, tiedPart});
   }
 
-  StepMaker &make;
+  StepBuilder &build;
   const Layout &layout;
   std::optional<program::Tied> tied;
   uint32_t stages;
@@ -186,10 +186,10 @@ private:
 
 } // namespace
 
-void unrollStep(StepMaker &make, const Layout &layout,
+void unrollStep(StepBuilder &build, const Layout &layout,
                 const schedule::Problem &problem,
                 std::optional<program::Tied> tied) {
-  Unroller(make, layout, problem.microBatches(), tied).run();
+  Unroller(build, layout, problem.microBatches(), tied).run();
 }
 
 } // namespace chimera

@@ -40,7 +40,7 @@ public:
     }
     for (Block *section : sections) {
       inUse.clear();
-      holder.assign(types.size(), Value());
+      values.assign(types.size(), Value());
       for (BlockArgument argument : section->getArguments())
         write(worker, argument, argument.getType());
       stashes = 0;
@@ -106,14 +106,14 @@ private:
       std::optional<int32_t> buffer = bufferOf(worker, value);
       if (!targets || !isKnown(buffer) || !isKnown((*targets)[index]))
         continue;
-      int32_t home = (*targets)[index];
+      int32_t target = (*targets)[index];
       if (!yielded.insert(*buffer).second)
         report(yield, "expected value ")
             << index << " in a buffer of its own, got buffer " << *buffer;
-      else if (*buffer != home && !(mayMove(*buffer) && mayMove(home) &&
-                                    types[*buffer] == types[home]))
+      else if (*buffer != target && !(mayMove(*buffer) && mayMove(target) &&
+                                      types[*buffer] == types[target]))
         report(yield, "expected value ")
-            << index << " in buffer " << home << " of its argument";
+            << index << " in buffer " << target << " of its argument";
     }
   }
 
@@ -170,7 +170,7 @@ private:
       report(op, "expected a buffer of ")
           << type << ", got buffer " << *buffer << " of " << types[*buffer];
     overwrite(*buffer);
-    holder[*buffer] = value;
+    values[*buffer] = value;
   }
 
   /// Drops the values of all buffers that share bytes with `buffer`.
@@ -186,7 +186,7 @@ private:
     if (at != inUse.begin() && std::prev(at)->second.first > begin)
       --at;
     while (at != inUse.end() && at->first < end) {
-      holder[at->second.second] = Value();
+      values[at->second.second] = Value();
       at = inUse.erase(at);
     }
     inUse[begin] = {end, buffer};
@@ -210,7 +210,7 @@ private:
     std::optional<int32_t> buffer = bufferOf(worker, value);
     if (!isKnown(buffer))
       return;
-    if (holder[*buffer] != value)
+    if (values[*buffer] != value)
       report(op, "expected its operand still in buffer ")
           << *buffer << ", whose place holds a later value";
   }
@@ -222,7 +222,7 @@ private:
   /// The offset of each buffer, -1 for a stash.
   SmallVector<int64_t> offsets;
   /// The value in each buffer.
-  SmallVector<Value> holder;
+  SmallVector<Value> values;
   /// The ranges of bytes that hold a value: begin to (end, buffer).
   std::map<int64_t, std::pair<int64_t, int32_t>> inUse;
   bool failed = false;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/Sharing.h"
 #include "passes/Verifier.h"
+#include "passes/VerifySharing.h"
 
 using namespace mlir;
 

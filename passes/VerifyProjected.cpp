@@ -7,7 +7,7 @@
 
 #include "passes/Bridge.h"
 #include "passes/Channels.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/Sections.h"
 #include "passes/Verifier.h"
@@ -68,7 +68,7 @@ LogicalResult verify(PipelineOp pipeline) {
                                   "one");
         if (failed(verifyAwaited(op)))
           result = failure();
-        channels.note(op, worker.getIndex());
+        channels.add(op, worker.getIndex());
       }
     if (failed(channels.verify()))
       result = failure();

@@ -7,8 +7,8 @@
 
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/StepGraph.h"
 #include "passes/Verifier.h"
+#include "passes/VerifyStepGraph.h"
 
 using namespace mlir;
 

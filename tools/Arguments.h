@@ -15,7 +15,8 @@ namespace chimera {
 
 /// The arguments, plus the one that stops MLIR from printing the op of each
 /// error, unless they already set it: that op is mostly a whole pipeline.
-inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
+inline llvm::SmallVector<char *> withoutOpsInDiagnostics(int argc,
+                                                         char **argv) {
   static char off[] = "--mlir-print-op-on-diagnostic=false";
   llvm::SmallVector<char *> arguments(argv, argv + argc);
   for (llvm::StringRef argument : arguments)
@@ -30,7 +31,7 @@ inline llvm::SmallVector<char *> quietDiagnostics(int argc, char **argv) {
 /// dialect can read it. Later versions store them in a form that only the
 /// dialect can read.
 inline llvm::SmallVector<char *>
-readableBytecode(llvm::SmallVector<char *> arguments) {
+withReadableBytecode(llvm::SmallVector<char *> arguments) {
   static char version[] = "--emit-bytecode-version=4";
   bool isAskedFor = false;
   for (llvm::StringRef argument : arguments) {

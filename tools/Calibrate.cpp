@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/Calibrate.h"
+#include "tools/Commands.h"
 
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/calibrate/MachineText.h"
@@ -15,9 +15,9 @@
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "tools/CheckSettings.h"
-#include "tools/Restart.h"
+#include "tools/CommonOptions.h"
+#include "tools/PassiveOpenMP.h"
 #include "tools/RunFiles.h"
-#include "tools/Wishes.h"
 
 #include <stdexcept>
 
@@ -26,7 +26,7 @@ using namespace chimera::runtime;
 
 /// A description of the ranks for the output: where they run, on what they
 /// compute, and how they sum.
-static std::string whereRanksAre(const RunSettings &settings,
+static std::string describeRanks(const RunSettings &settings,
                                  const std::optional<JobTransport> &transport,
                                  const HostShare &share) {
   std::string where = !transport ? "threads of one process" : "a process each";
@@ -67,11 +67,12 @@ void chimera::calibrateMachine(const RunSettings &settings,
   checkLaunch(settings, job, transport);
   if (!job || job->rank == 0)
     checkFiles(settings);
-  letThreadsSleep(shareCores(findCores(),
-                             transport && job ? job->ranksOnHost
-                                              : std::max(1u, settings.ranks),
-                             settings.threads, progressWish(settings))
-                      .computing);
+  reexecWithPassiveOpenMP(shareCores(findCores(),
+                                     transport && job
+                                         ? job->ranksOnHost
+                                         : std::max(1u, settings.ranks),
+                                     settings.threads, progressMode(settings))
+                              .computing);
   const bool isSynthetic = settings.stages == kSynthetic;
   std::unique_ptr<Accelerator> accelerator;
   Place place;
@@ -95,7 +96,7 @@ void chimera::calibrateMachine(const RunSettings &settings,
   };
   use.timeout = timeoutOf(settings);
   use.onFound = [&](const Calibration &found, const HostShare &share) {
-    save(settings, found, whereRanksAre(settings, transport, share));
+    save(settings, found, describeRanks(settings, transport, share));
   };
   if (!transport)
     return calibrateOnThreads(settings.ranks, use);
@@ -105,8 +106,8 @@ void chimera::calibrateMachine(const RunSettings &settings,
   calibrateAsRank(use,
                   {.transport = *transport,
                    .job = job,
-                   .progress = progressWish(settings),
-                   .onFailure = tellFailure},
+                   .progress = progressMode(settings),
+                   .onFailure = reportFailure},
                   {{"--calibrate", digest(settings.calibrate)},
                    {"--stages", isSynthetic ? 1u : 0u},
                    {"--device", digest(settings.device)},

@@ -19,14 +19,15 @@ using namespace chimera::runtime;
 /// Refuses options that have no effect with --generate, and options of
 /// --generate without it.
 static void checkGenerate(const RunSettings &settings) {
-  const std::set<std::string> ofBoth = {"--load", "--names", "--tokens",
-                                        "--trust-data", "--threads"};
-  const std::set<std::string> own = {"--generate", "--prompt", "--temperature",
-                                     "--generate-seed"};
-  const bool generates = settings.given.contains("--generate");
-  for (const std::string &option : settings.given) {
+  const std::set<std::string> commonOptions = {"--load", "--names", "--tokens",
+                                               "--trust-data", "--threads"};
+  const std::set<std::string> ownOptions = {"--generate", "--prompt",
+                                            "--temperature", "--generate-seed"};
+  const bool generates = settings.givenOptions.contains("--generate");
+  for (const std::string &option : settings.givenOptions) {
     if (!option.starts_with("--") || option == "--PROGRAM" ||
-        ofBoth.contains(option) || own.contains(option) == generates)
+        commonOptions.contains(option) ||
+        ownOptions.contains(option) == generates)
       continue;
     throw std::invalid_argument(
         generates ? option + " is for training: leave it out with --generate"
@@ -42,12 +43,12 @@ static void checkGenerate(const RunSettings &settings) {
 /// Refuses options that have no effect with --calibrate, and options of
 /// --calibrate without it.
 static void checkCalibrate(const RunSettings &settings) {
-  const std::set<std::string> ofBoth = {
+  const std::set<std::string> commonOptions = {
       "--threads", "--transport",  "--progress", "--timeout", "--quiet",
       "--device",  "--all-reduce", "--stages",   "--unit-ns"};
-  const bool calibrates = settings.given.contains("--calibrate");
+  const bool calibrates = settings.givenOptions.contains("--calibrate");
   if (!calibrates) {
-    if (settings.given.contains("--ranks"))
+    if (settings.givenOptions.contains("--ranks"))
       throw std::invalid_argument("--ranks is for --calibrate: a program says "
                                   "how many ranks it has, leave it out");
     return;
@@ -56,9 +57,9 @@ static void checkCalibrate(const RunSettings &settings) {
     throw std::invalid_argument("--calibrate measures without a program: leave "
                                 "out '" +
                                 settings.program + "'");
-  for (const std::string &option : settings.given)
+  for (const std::string &option : settings.givenOptions)
     if (option.starts_with("--") && option != "--calibrate" &&
-        option != "--ranks" && !ofBoth.contains(option))
+        option != "--ranks" && !commonOptions.contains(option))
       throw std::invalid_argument(
           option + " is for running a program: leave it out with --calibrate");
   if (settings.device == kSimulated)
@@ -71,7 +72,7 @@ static void checkCalibrate(const RunSettings &settings) {
         "--calibrate measures layers of its own, transformer or synthetic "
         "stages: leave out --stages " +
         settings.stages);
-  if (!isSynthetic && settings.given.contains("--unit-ns"))
+  if (!isSynthetic && settings.givenOptions.contains("--unit-ns"))
     throw std::invalid_argument(
         "--unit-ns is for synthetic stages: give --stages synthetic too");
   if (isSynthetic && settings.unitNanoseconds == 0)
@@ -120,7 +121,7 @@ void chimera::checkSettings(const RunSettings &settings) {
   for (const auto &[option, file] : {std::pair("--profile", &settings.profile),
                                      {"--trace", &settings.trace}})
     checkTimes(settings, option, *file);
-  if (settings.trace.empty() && settings.given.contains("--trace-steps"))
+  if (settings.trace.empty() && settings.givenOptions.contains("--trace-steps"))
     throw std::invalid_argument("--trace-steps is for --trace: give that too");
   bool isSimulated = settings.device == kSimulated;
   if (isSimulated && settings.sequential)
@@ -137,7 +138,7 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (settings.device != kCuda && settings.cudaGraphs)
     throw std::invalid_argument(
         "--cuda-graphs is for --device cuda: give that too");
-  if (!isSimulated && settings.given.count("--device-seed"))
+  if (!isSimulated && settings.givenOptions.count("--device-seed"))
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");
   uint32_t cores = findCores().host;

@@ -50,7 +50,7 @@ public:
 
   /// An error message if an output is also the input, or the file of another
   /// option. Else empty.
-  std::string fault() const {
+  std::string error() const {
     for (auto output = written.begin(); output != written.end(); ++output) {
       if (*output == "-")
         continue;
@@ -97,12 +97,12 @@ private:
 
 /// True, after an error message, if an output of the driver is also read, or is
 /// written by another option.
-inline bool refusesOutputs(llvm::ArrayRef<char *> arguments) {
-  std::string fault = DriverFiles(arguments).fault();
-  if (!fault.empty())
+inline bool reportBadOutputs(llvm::ArrayRef<char *> arguments) {
+  std::string error = DriverFiles(arguments).error();
+  if (!error.empty())
     llvm::errs() << llvm::sys::path::filename(arguments.front()) << ": "
-                 << fault << "\n";
-  return !fault.empty();
+                 << error << "\n";
+  return !error.empty();
 }
 
 } // namespace chimera

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/Generate.h"
+#include "tools/Commands.h"
 
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tokens.h"

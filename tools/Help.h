@@ -15,10 +15,11 @@ namespace chimera {
 
 /// Hides the options of LLVM and MLIR from --help; --help-hidden shows them.
 /// There are hundreds, most of them of code generators. Call this after they
-/// have been registered. The options of the category `ours` and --help itself
-/// stay visible. If the tool has a list of passes, it stays visible too. The
-/// list is one option with the name of each pass; `pass` is one of these names.
-inline void hideLibraryOptions(llvm::cl::OptionCategory *ours = nullptr,
+/// have been registered. The options of the category `ownCategory` and --help
+/// itself stay visible. If the tool has a list of passes, it stays visible too.
+/// The list is one option with the name of each pass; `pass` is one of these
+/// names.
+inline void hideLibraryOptions(llvm::cl::OptionCategory *ownCategory = nullptr,
                                llvm::StringRef pass = {}) {
   llvm::StringMap<llvm::cl::Option *> &all = llvm::cl::getRegisteredOptions();
   const llvm::cl::Option *list = all.lookup(pass);
@@ -26,7 +27,7 @@ inline void hideLibraryOptions(llvm::cl::OptionCategory *ours = nullptr,
     llvm::cl::Option &option = *entry.second;
     bool isGeneric = option.Categories.front()->getName() == "Generic Options";
     if (&option == list || isGeneric ||
-        llvm::is_contained(option.Categories, ours) ||
+        llvm::is_contained(option.Categories, ownCategory) ||
         option.getOptionHiddenFlag() != llvm::cl::NotHidden)
       continue;
     option.setHiddenFlag(llvm::cl::Hidden);

@@ -13,6 +13,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <numeric>
 #include <thread>
 
@@ -158,7 +159,7 @@ static std::string nameOf(const cl::Option &option) {
 
 /// An error message if an option with one value is given several times, else
 /// empty. LLVM would silently use the last one.
-static std::string faultOfCounts() {
+static std::string errorOfCounts() {
   for (auto &entry : cl::getRegisteredOptions()) {
     const cl::Option &option = *entry.second;
     bool isList = option.getNumOccurrencesFlag() == cl::ZeroOrMore;
@@ -170,7 +171,7 @@ static std::string faultOfCounts() {
   return {};
 }
 
-static std::string faultOfTypes() {
+static std::string errorOfTypes() {
   if (bfloat16 && weightType == DataType::F64)
     return "expected --weight-type f32 beside --bf16, got f64";
   // The largest value that a pipeline's bucket_bytes allows.
@@ -182,7 +183,7 @@ static std::string faultOfTypes() {
   return {};
 }
 
-static std::string faultOfFiles() {
+static std::string errorOfFiles() {
   for (const cl::opt<std::string> *file : {&output, &json, &svg})
     if (file->getNumOccurrences() > 0 && file->empty())
       return "expected " + nameOf(*file) +
@@ -194,7 +195,7 @@ static std::string faultOfFiles() {
   return {};
 }
 
-static std::string faultOfTable() {
+static std::string errorOfTable() {
   constexpr uint32_t kMostShown = 1000;
   for (const cl::opt<uint32_t> *option : {&top, &pick})
     if (*option < 1 || *option > kMostShown)
@@ -217,9 +218,9 @@ static std::string faultOfTable() {
 /// else an empty string.
 static std::string readPins(plan::Pins &pins) {
   for (const std::string &text : schedules)
-    if (std::string fault = plan::readSchemes(text, pins.schemes);
-        !fault.empty())
-      return "--schedule: " + fault;
+    if (std::string error = plan::readSchemes(text, pins.schemes);
+        !error.empty())
+      return "--schedule: " + error;
   pins.withoutFlush = withoutFlush;
   pins.workers.assign(workers.begin(), workers.end());
   pins.copies.assign(copies.begin(), copies.end());
@@ -261,26 +262,26 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   if (bfloat16)
     settings.activations = DataType::BF16;
   settings.costsFrom.assign(costsFrom.begin(), costsFrom.end());
-  settings.threads = threads > 0
-                         ? threads.getValue()
-                         : std::max(1u, std::thread::hardware_concurrency());
-  if (std::string fault = faultOfCounts(); !fault.empty())
-    return fault;
+  settings.threads =
+      threads > 0 ? threads.getValue()
+                  : std::clamp(std::thread::hardware_concurrency(), 1u, 256u);
+  if (std::string error = errorOfCounts(); !error.empty())
+    return error;
   if (batch < 1 || batch > INT32_MAX)
     return "expected --batch of 1 to 2147483647 samples, got " +
            std::to_string(batch);
   if (threads > 256)
     return "expected at most 256 --threads, got " + std::to_string(threads);
-  for (const std::string &fault :
-       {faultOfTable(), faultOfFiles(), faultOfTypes()})
-    if (!fault.empty())
-      return fault;
+  for (const std::string &error :
+       {errorOfTable(), errorOfFiles(), errorOfTypes()})
+    if (!error.empty())
+      return error;
   return readPins(settings.pins);
 }
 
 /// An error message if one of the `values` of `option` is not in `possible`,
 /// else empty. `needs` describes the possible values in words.
-static std::string faultOf(const char *option,
+static std::string errorOf(const char *option,
                            const std::vector<int32_t> &values,
                            const std::string &needs,
                            const std::vector<int64_t> &possible) {
@@ -306,7 +307,7 @@ static std::vector<int64_t> upTo(int64_t most, std::vector<int64_t> numbers) {
   return numbers;
 }
 
-std::string faultOfPins(const plan::Question &question) {
+std::string errorOfPins(const plan::Question &question) {
   const plan::Pins &pins = question.pins;
   const int64_t layers = question.model.layerCount();
   const int64_t batch = question.batch;
@@ -319,23 +320,23 @@ std::string faultOfPins(const plan::Question &question) {
       "the " + program::counted(batch, "sample") + " of --batch";
   const std::string atMostLayers =
       "at most the model's " + program::counted(layers, "layer");
-  for (const std::string &fault :
-       {faultOf("workers", pins.workers,
+  for (const std::string &error :
+       {errorOf("workers", pins.workers,
                 "that divide " + theDevices + " and are " + atMostLayers,
                 upTo(layers, plan::divisorsOf(devices))),
-        faultOf("copies", pins.copies,
+        errorOf("copies", pins.copies,
                 "that divide " + theDevices + " and " + theBatch,
                 plan::divisorsOf(std::gcd(devices, batch))),
-        faultOf("stages-per-worker", pins.stagesPerWorker,
+        errorOf("stages-per-worker", pins.stagesPerWorker,
                 "that are powers of two and " + atMostLayers, powers),
         // A program with the losses of more micro-batches cannot be compiled.
-        faultOf("micro-batches", pins.microBatches,
+        errorOf("micro-batches", pins.microBatches,
                 "that divide " + theBatch + " and are at most 65535",
                 upTo(UINT16_MAX, plan::divisorsOf(batch))),
-        faultOf("micro-batch-size", pins.microBatchSizes,
+        errorOf("micro-batch-size", pins.microBatchSizes,
                 "that divides " + theBatch, plan::divisorsOf(batch))})
-    if (!fault.empty())
-      return fault;
+    if (!error.empty())
+      return error;
   return {};
 }
 

@@ -51,7 +51,7 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings);
 
 /// An error message if no plan of the question can have one of the pinned
 /// values. It lists the possible values. Empty if all are possible.
-std::string faultOfPins(const plan::Question &question);
+std::string errorOfPins(const plan::Question &question);
 
 } // namespace chimera
 

@@ -12,8 +12,8 @@
 #include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Weights.h"
+#include "tools/CommonOptions.h"
 #include "tools/RunFiles.h"
-#include "tools/Wishes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -69,21 +69,22 @@ std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
 }
 } // namespace
 
-void chimera::announce(const RunSettings &settings,
-                       const program::ProgramT &program, const Workload &load,
-                       const char *where, const HostShare &share) {
+void chimera::printRunSummary(const RunSettings &settings,
+                              const program::ProgramT &program,
+                              const Workload &load, const char *where,
+                              const HostShare &share) {
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
               program::counted(program.workers.size(), "worker").c_str(),
               program::counted(program.data_parallel, "copy").c_str(), where,
               load.kind.c_str());
-  if (isOfTensors(load.kind))
+  if (usesTensors(load.kind))
     std::printf(", %s a rank",
                 program::counted(share.threads.computing, "thread").c_str());
   std::printf("\n");
-  if (!load.noGraphs.empty())
-    std::printf("no CUDA graphs: %s\n", load.noGraphs.c_str());
+  if (!load.noGraphsReason.empty())
+    std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
   // Synthetic stages sleep and need no core.
   uint32_t cores = findCores().host;
   if (share.ranks > cores && load.kind != kSynthetic)
@@ -182,11 +183,11 @@ template <typename Action> void Results::attempt(Action action) {
   try {
     action();
   } catch (const std::exception &error) {
-    tell(error.what());
+    reportError(error.what());
   }
 }
 
-void Results::tell(const std::string &failure) {
+void Results::reportError(const std::string &failure) {
   progress.endLine();
   std::fflush(stdout);
   std::fprintf(stderr, "chimera-run: %s\n", failure.c_str());
@@ -208,10 +209,11 @@ std::string Results::save(const char *what, const std::string &file,
         return saveWeights(program, bytes, path, ignored, load.names,
                            program::Existing::Kept);
       });
-  tell(error + ": the " + what +
-       (written.empty() ? " are lost, as neither the current folder nor that "
-                          "for temporary files has room for them"
-                        : " are in " + written));
+  reportError(error + ": the " + what +
+              (written.empty()
+                   ? " are lost, as neither the current folder nor that "
+                     "for temporary files has room for them"
+                   : " are in " + written));
   return written;
 }
 
@@ -222,8 +224,8 @@ void Results::saveLastFinite(const RunResult &result) {
                               ? reasonOf(*result.divergence)
                               : "ended by " + signalName(result.stoppedBy);
   hasFailed |= result.divergence.has_value();
-  const std::string file =
-      result.divergence ? lastFiniteOf(settings.save) : endedFileOf(settings);
+  const std::string file = result.divergence ? lastFiniteFile(settings.save)
+                                             : fileAfterSignal(settings);
   std::string where;
   // Finite gradients can give an update that is not finite.
   if (!areFinite(program.weight_type, result.weights))
@@ -233,7 +235,7 @@ void Results::saveLastFinite(const RunResult &result) {
             "' is no file that another could lie beside";
   else if (const std::string saved = save("weights", file, result.weights);
            saved.empty())
-    return tell(why);
+    return reportError(why);
   else
     where = "the last finite weights, " + stepsOf(result.weightsAfter) +
             ", are in " + saved;

@@ -26,9 +26,9 @@ namespace chimera {
 /// Prints one line about the run, unless --quiet is given: schedule, workers
 /// and copies, `where` the ranks are, and the ranks' threads. Warns if ranks
 /// share cores.
-void announce(const RunSettings &settings, const program::ProgramT &program,
-              const Workload &load, const char *where,
-              const runtime::HostShare &share);
+void printRunSummary(const RunSettings &settings,
+                     const program::ProgramT &program, const Workload &load,
+                     const char *where, const runtime::HostShare &share);
 
 /// Prints, logs and saves the results of a run.
 class Results {
@@ -48,7 +48,7 @@ public:
   /// Prints the results and saves the files. The weights are saved first,
   /// because they took longest to compute. If their file cannot be written,
   /// they go to another folder (writeElsewhere). If the run diverged or was
-  /// ended by a signal, they go to lastFiniteOf of their file.
+  /// ended by a signal, they go to lastFiniteFile of their file.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
   /// Prints the result of the evaluation, and completes the log.
@@ -61,7 +61,7 @@ public:
 private:
   /// Runs `action`. If it throws, reports the failure.
   template <typename Action> void attempt(Action action);
-  void tell(const std::string &failure);
+  void reportError(const std::string &failure);
   /// Returns the file that has the bytes. Empty if they are lost.
   std::string save(const char *what, const std::string &file,
                    const std::vector<std::byte> &bytes);

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/RunCommand.h"
+#include "tools/Commands.h"
 
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/program/Layers.h"
@@ -21,13 +21,11 @@
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
 #include "runtime/watch/Report.h"
-#include "tools/Calibrate.h"
 #include "tools/CheckSettings.h"
-#include "tools/Generate.h"
-#include "tools/Restart.h"
+#include "tools/CommonOptions.h"
+#include "tools/PassiveOpenMP.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
-#include "tools/Wishes.h"
 #include "tools/Workload.h"
 
 #include <algorithm>
@@ -57,14 +55,14 @@ std::vector<Shared> sharedSettings(const RunSettings &settings,
       // folder.
       {"--allow-native-code", load.native ? 1u : 0u},
       {"--mask and --mask-rate",
-       settings.given.contains("--mask")
+       settings.givenOptions.contains("--mask")
            ? mix({1, settings.mask, std::bit_cast<uint64_t>(settings.maskRate)})
            : 0},
       {"--pairs",
        settings.pairs.empty()
            ? 0
            : mix({1, settings.pairs[0], settings.pairs[1], settings.pairs[2]})},
-      {"--document-end", settings.given.contains("--document-end")
+      {"--document-end", settings.givenOptions.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},
       // Only the root writes these files, and users do not know which rank is
@@ -98,7 +96,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
-  run.rehearsals = load.rehearsals;
+  run.rehearsals = load.warmUpRuns;
   run.ownAllReduce = settings.allReduce == kTransport;
   return run;
 }
@@ -106,7 +104,7 @@ TrainingRun makeRun(const RunSettings &settings,
 /// The threads of a rank. Only stages that compute with tensors use more than
 /// one.
 HostUse hostUse(const RunSettings &settings, const Workload &load) {
-  if (!isOfTensors(load.kind))
+  if (!usesTensors(load.kind))
     return {.threads = 1};
   return {.threads = settings.threads, .setThreads = [](uint32_t threads) {
             setThreads(static_cast<int>(threads));
@@ -114,7 +112,7 @@ HostUse hostUse(const RunSettings &settings, const Workload &load) {
 }
 
 /// A description of where the ranks run, for the output.
-const char *whereRanksAre(const RunSettings &settings,
+const char *describeRanks(const RunSettings &settings,
                           const std::optional<JobUse> &job,
                           const HostShare &share) {
   if (settings.device == kCuda)
@@ -131,7 +129,7 @@ const char *whereRanksAre(const RunSettings &settings,
 
 /// The number of cores for all ranks on this host. A launcher may bind each
 /// rank to some of them, so in a job this is the number of cores of the host.
-uint32_t coresOfRanks(const std::optional<JobUse> &job) {
+uint32_t coresForRanks(const std::optional<JobUse> &job) {
   const Cores cores = findCores();
   return job ? cores.host : cores.usable;
 }
@@ -145,13 +143,13 @@ Computed computedBy(const RunSettings &settings, const Workload &load,
                     .threads = share.threads.computing};
   if (settings.device != kCuda && load.kind != kSynthetic)
     computed.coresPerRank =
-        static_cast<double>(coresOfRanks(job)) / share.ranks;
+        static_cast<double>(coresForRanks(job)) / share.ranks;
   return computed;
 }
 
 /// If the host computes slowly in the model's activation type, prints how
 /// slowly. `takeThreads` gives this thread the threads of a rank.
-void tellOfSlowType(const RunSettings &settings,
+void warnOfSlowType(const RunSettings &settings,
                     const program::ProgramT &program, const Workload &load,
                     const std::function<void()> &takeThreads) {
   const program::DataType type = program::typesOf(program).activations;
@@ -190,10 +188,10 @@ void announceCheck(const RunSettings &settings,
 /// After SIGINT, prints how the run will end. SIGTERM prints nothing: a
 /// launcher sends it to all of its ranks, and nobody would read the message in
 /// time.
-void tellOfGrace(const RunSettings &settings, int signal) {
+void reportGrace(const RunSettings &settings, int signal) {
   if (signal == SIGINT)
     writeReport("SIGINT: ends after this step and saves the weights to " +
-                endedFileOf(settings) + "; once more ends it at once. " +
+                fileAfterSignal(settings) + "; once more ends it at once. " +
                 kHowToStop + "\n");
 }
 
@@ -208,7 +206,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
         !fault.empty())
       throw std::runtime_error(fault);
   Signals signals(graceOf(settings, job ? job->job : std::nullopt,
-                          [&](int signal) { tellOfGrace(settings, signal); }));
+                          [&](int signal) { reportGrace(settings, signal); }));
   TrainingRun run = makeRun(settings, program, load, signals);
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
@@ -226,14 +224,14 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     checkRoom(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,
                                         computedBy(settings, load, job, share));
-    if (!settings.quiet && !load.conversion.empty())
-      std::printf("--load: %s\n", load.conversion.c_str());
+    if (!settings.quiet && !load.conversionMessage.empty())
+      std::printf("--load: %s\n", load.conversionMessage.c_str());
     if (!settings.sequential)
-      announce(settings, program, load, whereRanksAre(settings, job, share),
-               share);
-    if (!load.noEvaluation.empty() && !settings.quiet)
-      std::printf("%s\n", load.noEvaluation.c_str());
-    tellOfSlowType(settings, program, load, [&] {
+      printRunSummary(settings, program, load,
+                      describeRanks(settings, job, share), share);
+    if (!load.noEvaluationReason.empty() && !settings.quiet)
+      std::printf("%s\n", load.noEvaluationReason.c_str());
+    warnOfSlowType(settings, program, load, [&] {
       if (use.setThreads)
         use.setThreads(share.threads.computing);
     });
@@ -247,7 +245,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
       std::printf("all replicas are bit-identical\n");
     if (settings.sequential)
       return results->finish(result, {});
-    results->finish(result, summarize(program, result, coresOfRanks(job)));
+    results->finish(result, summarize(program, result, coresForRanks(job)));
   };
 
   run.onEnd = [&] { results->end(); };
@@ -294,9 +292,9 @@ int chimera::runCommand(const RunSettings &settings) {
   // this process is not known yet, so the restart may be unnecessary. It cannot
   // come later, because a pipe can be read only once.
   if (!settings.data.empty())
-    letThreadsSleep(shareCores(findCores(), job ? job->ranksOnHost : 1,
-                               settings.threads, progressWish(settings))
-                        .computing);
+    reexecWithPassiveOpenMP(shareCores(findCores(), job ? job->ranksOnHost : 1,
+                                       settings.threads, progressMode(settings))
+                                .computing);
   std::string error;
   std::optional<program::ProgramT> program =
       program::readProgramFile(settings.program, error);
@@ -322,8 +320,8 @@ int chimera::runCommand(const RunSettings &settings) {
   if (transport) {
     jobUse = {.transport = *transport,
               .job = job,
-              .progress = progressWish(settings),
-              .onFailure = tellFailure};
+              .progress = progressMode(settings),
+              .onFailure = reportFailure};
     checkJob(*program, *jobUse);
   }
   Workload load = makeWorkload(settings, *program);

@@ -70,7 +70,7 @@ void chimera::checkFiles(const RunSettings &settings) {
     files.push_back({"--load", shard});
   // --load may name the last finite weights of an earlier run. That is safe,
   // because the file stays open until a new file takes its name.
-  const std::string lastFinite = lastFiniteOf(settings.save);
+  const std::string lastFinite = lastFiniteFile(settings.save);
   for (const auto &[use, path] :
        {File{"--save", settings.save},
         {"--save-gradients", settings.saveGradients},
@@ -90,7 +90,7 @@ void chimera::checkFiles(const RunSettings &settings) {
     add("the growing --log", runtime::partOf(settings.log));
 }
 
-std::string chimera::lastFiniteOf(const std::string &save) {
+std::string chimera::lastFiniteFile(const std::string &save) {
   return !save.empty() && program::isRegularOrNew(save) ? save + ".last-finite"
                                                         : "";
 }

@@ -22,7 +22,7 @@ void checkFiles(const RunSettings &settings);
 /// The file for the last finite weights of a run that diverges or that a signal
 /// ends: `save` with the suffix ".last-finite". Empty if `save` is empty or not
 /// a regular file, for example a pipe.
-std::string lastFiniteOf(const std::string &save);
+std::string lastFiniteFile(const std::string &save);
 
 /// Throws std::exception if there is no room on the disk for the weights and
 /// gradients that will be saved. In a job, only the root writes them, so only

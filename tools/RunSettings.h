@@ -28,7 +28,7 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kCuda = "cuda", *kSimulated = "simulated";
 
 /// True if stages of this kind compute with tensors, and so need data.
-inline bool isOfTensors(const std::string &kind) {
+inline bool usesTensors(const std::string &kind) {
   return kind == kTransformer || kind == kExported;
 }
 
@@ -94,7 +94,8 @@ struct RunSettings {
   bool sequential = false;
   bool checkReplicas = false;
   bool quiet = false;
-  std::set<std::string> given; ///< names of the options that the user gave
+  std::set<std::string>
+      givenOptions; ///< names of the options that the user gave
 };
 
 } // namespace chimera

@@ -8,8 +8,7 @@
 #include "tools/ShowSettings.h"
 
 #include "compiler/schedule/Registry.h"
-#include "tools/Unknown.h"
-#include "tools/Within.h"
+#include "tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -34,18 +33,18 @@ static std::vector<std::string> namesOf(std::span<const Entry> table) {
   return names;
 }
 
-static std::string fileFault(const std::string &text) {
+static std::string fileError(const std::string &text) {
   return text.empty() ? "expected a file, got an empty name" : "";
 }
 
-static std::string timeFault(const std::string &text) {
+static std::string timeError(const std::string &text) {
   std::optional<Decimal> time = decimalOf(text);
   return time && time->digits >= 0
              ? ""
              : "expected a time such as 2 or 0.5, got " + text;
 }
 
-static std::string costFault(const std::string &text) {
+static std::string costError(const std::string &text) {
   std::optional<Decimal> time = decimalOf(text);
   return time && time->digits > 0
              ? ""
@@ -97,7 +96,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
   auto addFile = [&](const char *name, std::string &file, const char *help) {
     app.add_option(name, file, help)
         ->type_name("FILE")
-        ->check(CLI::Validator(fileFault, ""));
+        ->check(CLI::Validator(fileError, ""));
   };
   addFile("--svg", settings.svg, "Write a picture, - for standard output");
   addFile("--trace", settings.trace,
@@ -119,7 +118,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
       ->type_name("FILE,…")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Validator(fileFault, ""));
+      ->check(CLI::Validator(fileError, ""));
   app.add_option(
          "--costs", settings.costs,
          "What the times below are of. uniform: each stage. worker: all "
@@ -128,7 +127,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
          "given: stages if the pipeline states durations, else worker")
       ->check(oneOf(namesOf(timeSources())));
   auto addTime = [&](const char *name, Decimal &time, const char *help,
-                     std::string (*fault)(const std::string &) = costFault) {
+                     std::string (*fault)(const std::string &) = costError) {
     app.add_option_function<std::string>(
            std::string("--") + name,
            [&time](const std::string &text) { time = *decimalOf(text); }, help)
@@ -142,7 +141,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
           "Time of the second half of a split backward (half of the backward "
           "unless given)");
   addTime("update", settings.update, "Time of a stage's optimizer step",
-          timeFault);
+          timeError);
   for (const TimeOption &option : kMessageTimes)
     app.add_option_function<std::string>(
            std::string("--") + option.name,
@@ -151,7 +150,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
            },
            option.help)
         ->type_name("TIME")
-        ->check(CLI::Validator(timeFault, ""));
+        ->check(CLI::Validator(timeError, ""));
   app.add_option("--unit", settings.unit, "Unit of the times that options give")
       ->check(oneOf(namesOf(schedule::timeUnits())));
   app.add_flag("--slots", settings.areSlots,

@@ -47,14 +47,15 @@ static SampleForm formOf(const RunSettings &settings,
                          const program::ProgramT &program) {
   SampleForm form;
   const auto wants = [&](const char *option, const char *wanted) {
-    if (settings.given.contains(option) && !settings.given.contains(wanted))
+    if (settings.givenOptions.contains(option) &&
+        !settings.givenOptions.contains(wanted))
       throw std::invalid_argument(std::string(option) + " is for " + wanted +
                                   ": give that too");
   };
   wants("--mask-rate", "--mask");
   wants("--document-end", "--pairs");
-  const bool masks = settings.given.contains("--mask"),
-             pairs = settings.given.contains("--pairs");
+  const bool masks = settings.givenOptions.contains("--mask"),
+             pairs = settings.givenOptions.contains("--pairs");
   if (!masks && !pairs)
     return form;
   if (!program.model || !program.model->package)
@@ -72,7 +73,7 @@ static SampleForm formOf(const RunSettings &settings,
     form.pairing = {static_cast<int64_t>(settings.pairs[0]),
                     static_cast<int64_t>(settings.pairs[1]),
                     static_cast<int64_t>(settings.pairs[2])};
-  if (settings.given.contains("--document-end"))
+  if (settings.givenOptions.contains("--document-end"))
     form.documentEnd = static_cast<int64_t>(settings.documentEnd);
   return form;
 }
@@ -81,11 +82,11 @@ static SampleForm formOf(const RunSettings &settings,
 static void refuseWithoutEffect(const RunSettings &settings,
                                 const std::string &kind) {
   auto refuse = [&](const char *option, const char *wanted) {
-    if (!settings.given.contains(option))
+    if (!settings.givenOptions.contains(option))
       return;
     std::string reason = "--stages is " + kind;
     if (settings.stages == kAuto)
-      reason = isOfTensors(kind) ? "the program has a model"
+      reason = usesTensors(kind) ? "the program has a model"
                                  : "the program has no model";
     throw std::invalid_argument(
         std::string(option) + " is for " + wanted + " stages, and " + reason +
@@ -93,7 +94,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
              ? ": give --stages synthetic too"
              : ""));
   };
-  if (!isOfTensors(kind))
+  if (!usesTensors(kind))
     for (const char *option :
          {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
           "--pairs", "--document-end", "--load", "--names", "--save",
@@ -117,7 +118,7 @@ static std::string kindOf(const RunSettings &settings,
                                                  : kTransformer;
   if (settings.stages == kAuto)
     return ofModel;
-  if (isOfTensors(settings.stages) && settings.stages != ofModel)
+  if (usesTensors(settings.stages) && settings.stages != ofModel)
     throw std::invalid_argument(
         settings.stages + " stages need a program with " +
         (settings.stages == kExported ? "an exported model" : "a model") +
@@ -149,7 +150,7 @@ static void addModel(Workload &load, const RunSettings &settings,
   if (!settings.load.empty()) {
     values = std::make_shared<SavedWeights>(program, settings.load, load.names);
     load.valuesDigest = values->digest();
-    load.conversion = values->conversion();
+    load.conversionMessage = values->conversion();
   }
   Place place;
   if (load.accelerator)
@@ -184,7 +185,7 @@ static void addModel(Workload &load, const RunSettings &settings,
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
   if (load.text->heldOutTokens() == 0 || settings.evaluateBatches == 0) {
-    if (settings.given.contains("--evaluate-every"))
+    if (settings.givenOptions.contains("--evaluate-every"))
       throw std::invalid_argument(
           "--evaluate-every needs held-out text, and --hold-out or "
           "--evaluate-batches is 0");
@@ -204,14 +205,15 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   if (weight > 0)
     return;
   // Without a label that counts there is no mean loss.
-  if (settings.given.contains("--evaluate-every"))
+  if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
         "--evaluate-every needs held-out text in which labels count, and those "
         "of its windows do not: give more of them (--evaluate-batches)");
   load.heldOut.reset();
   load.passes = load.windows = 0;
-  load.noEvaluation = "no label of the held-out windows counts: the model is "
-                      "not evaluated, give more of them (--evaluate-batches)";
+  load.noEvaluationReason =
+      "no label of the held-out windows counts: the model is "
+      "not evaluated, give more of them (--evaluate-batches)";
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
@@ -226,9 +228,9 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         "runs on hosts so far, leave it out");
   if (settings.device == kCuda)
     load.accelerator =
-        loadCuda({.stagesOnHost = !isOfTensors(load.kind),
+        loadCuda({.stagesOnHost = !usesTensors(load.kind),
                   .ownAllReduce = settings.allReduce == kTransport});
-  if (!isOfTensors(load.kind)) {
+  if (!usesTensors(load.kind)) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)
                       : makeSyntheticStages(settings.unitNanoseconds);
@@ -249,9 +251,9 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   addModel(load, settings, program);
   if (load.accelerator) {
     if (settings.cudaGraphs)
-      load.noGraphs = whyNoGraphs(program);
-    if (settings.cudaGraphs && load.noGraphs.empty()) {
-      load.rehearsals = kRehearsalsOfGraphs;
+      load.noGraphsReason = whyNoGraphs(program);
+    if (settings.cudaGraphs && load.noGraphsReason.empty()) {
+      load.warmUpRuns = kRehearsalsOfGraphs;
       load.stages = [inner = load.stages, gpus = load.accelerator.get()](
                         const program::ProgramT &whole, uint32_t stage) {
         return withGraphs(inner(whole, stage), gpus->makeGraphs());

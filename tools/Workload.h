@@ -27,7 +27,8 @@ struct Workload {
   /// None without a model.
   runtime::StageFactory wholeModel;
   uint64_t valuesDigest = 0; ///< digest of the initial values of --load
-  std::string conversion;    ///< a message if their type is converted, or empty
+  std::string
+      conversionMessage; ///< a message if their type is converted, or empty
   runtime::WeightNames names; ///< names of tensors in files of weights
   /// Native code that replaces graphs of an exported model. Null without
   /// --allow-native-code.
@@ -39,13 +40,13 @@ struct Workload {
   uint64_t passes = 0;  ///< passes of an evaluation (Interpreter.h)
   uint64_t windows = 0; ///< windows of held-out text in these passes
   /// Why there is no evaluation although text was held out, or empty.
-  std::string noEvaluation;
+  std::string noEvaluationReason;
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< for tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
-  int rehearsals = 1; ///< warm-up runs of a step on the accelerator
+  int warmUpRuns = 1; ///< warm-up runs of a step on the accelerator
   /// Why there are no CUDA graphs although the user asked for them, or empty.
-  std::string noGraphs;
+  std::string noGraphsReason;
 };
 
 /// The options for opening files of tokens for the program's model. Requires

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit.h"
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "runtime/program/Output.h"
 #include "runtime/proof/ProvenFile.h"
@@ -155,14 +155,14 @@ static int compile(TimingScope &timing) {
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
-  chimera::nameMadeOps(context);
+  chimera::addOriginNotes(context);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file) {
     llvm::errs() << "chimera-compile: " << error << "\n";
     return 1;
   }
-  if (std::string fault = chimera::faultOfSource(file->getBuffer());
+  if (std::string fault = chimera::sourceError(file->getBuffer());
       input == "-" && !fault.empty()) {
     llvm::errs() << "<stdin>:" << fault << "\n";
     return 1;
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
            "--timeline, which goes to standard output itself\n";
     return 1;
   }
-  if (chimera::refusesSources(llvm::ArrayRef(argv, argc)))
+  if (chimera::reportBadSources(llvm::ArrayRef(argv, argc)))
     return 1;
   DefaultTimingManager times;
   times.setEnabled(timing);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/schedule/Registry.h"
@@ -42,11 +42,12 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
-  chimera::nameMadeOps(registry);
+  chimera::addOriginNotes(registry);
   registerOptions(registry);
-  llvm::SmallVector<char *> arguments =
-      chimera::readableBytecode(chimera::quietDiagnostics(argc, argv));
-  if (chimera::refusesOutputs(arguments) || chimera::refusesSources(arguments))
+  llvm::SmallVector<char *> arguments = chimera::withReadableBytecode(
+      chimera::withoutOpsInDiagnostics(argc, argv));
+  if (chimera::reportBadOutputs(arguments) ||
+      chimera::reportBadSources(arguments))
     return 1;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),

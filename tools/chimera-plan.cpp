@@ -10,13 +10,13 @@
 #include "compiler/planner/AnswerJson.h"
 #include "compiler/planner/Assumptions.h"
 #include "compiler/planner/Planner.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
-#include "tools/OutputFaults.h"
+#include "tools/OutputErrors.h"
 #include "tools/PlanSettings.h"
 #include "tools/Start.h"
 
@@ -109,34 +109,35 @@ static int endOutput(int status) {
 
 /// A question for the planner, the ops that it is about, and the assumptions of
 /// its answer.
-struct Asked {
-  PlanSubject subject;
+struct PlanRequest {
+  PlannerOps ops;
   plan::Question question;
   std::vector<std::string> assumptions;
 };
 
 /// Makes the question from the module and the settings. Prints an error and
 /// returns none if no plan is possible for them.
-static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
-  FailureOr<PlanSubject> subject =
-      subjectOf(module, settings.model, settings.machine, settings.training);
-  if (failed(subject))
+static std::optional<PlanRequest> makeRequest(ModuleOp module,
+                                              const PlanSettings &settings) {
+  FailureOr<PlannerOps> ops = findPlannerOps(
+      module, settings.model, settings.machine, settings.training);
+  if (failed(ops))
     return std::nullopt;
-  subject->weights = settings.weights;
-  subject->activations = settings.activations;
+  ops->weights = settings.weights;
+  ops->activations = settings.activations;
   const bool replacesProfile =
-      subject->machine.getProfileAttr() && !settings.costsFrom.empty();
+      ops->machine.getProfileAttr() && !settings.costsFrom.empty();
   if (!setProfiles(module, settings.costsFrom))
     return std::nullopt;
-  FailureOr<plan::Model> described = planModelOf(*subject);
-  FailureOr<plan::Machine> machine = planMachineOf(subject->machine);
+  FailureOr<plan::Model> described = planModelOf(*ops);
+  FailureOr<plan::Machine> machine = planMachineOf(ops->machine);
   if (failed(described) || failed(machine))
     return std::nullopt;
-  Asked asked{*subject,
-              {std::move(*described), std::move(*machine), settings.batch,
-               settings.pins},
-              {}};
-  plan::Machine &used = asked.question.machine;
+  PlanRequest request{*ops,
+                      {std::move(*described), std::move(*machine),
+                       settings.batch, settings.pins},
+                      {}};
+  plan::Machine &used = request.question.machine;
   const int64_t devices = settings.devices.value_or(used.devices);
   if (devices < 1 || devices > used.devices) {
     fail("expected --devices from 1 to the machine's " +
@@ -146,21 +147,21 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   used.devices = static_cast<int32_t>(devices);
   // A fault of the smallest micro-batch, such as a profile of another model, is
   // a fault of all.
-  const plan::Model &model = asked.question.model;
+  const plan::Model &model = request.question.model;
   if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
       !fault.empty()) {
     fail(program::printable(fault));
     return std::nullopt;
   }
-  if (std::string fault = faultOfPins(asked.question); !fault.empty()) {
+  if (std::string fault = errorOfPins(request.question); !fault.empty()) {
     fail(fault);
     return std::nullopt;
   }
-  asked.assumptions = assumptionsOf(*subject, used);
+  request.assumptions = assumptionsOf(*ops, used);
   if (replacesProfile)
-    asked.assumptions.push_back("layers take what --costs-from measured (not "
-                                "used of the machine: profile)");
-  return asked;
+    request.assumptions.push_back("layers take what --costs-from measured (not "
+                                  "used of the machine: profile)");
+  return request;
 }
 
 /// An error message if --pick or --explain names a plan that is not in the
@@ -178,29 +179,29 @@ static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
 }
 
 /// Prints the answer and writes its files.
-static int show(const Asked &asked, const PlannedAnswer &planned,
+static int show(const PlanRequest &request, const PlannerResult &result,
                 const PlanSettings &settings, llvm::raw_ostream &os) {
-  const auto &[subject, question, assumptions] = asked;
-  const auto &[space, answer, ranked, ofSchemes, passedOver] = planned;
-  for (const std::string &fault : passedOver)
+  const auto &[ops, question, assumptions] = request;
+  const auto &[space, answer, ranked, ofSchemes, rejectedPlans] = result;
+  for (const std::string &fault : rejectedPlans)
     os << "passed over: " << fault << "\n";
   auto writeJson = [&] {
-    return write(settings.json, [&] {
-      return jsonOf(question, subject, planned, assumptions);
-    });
+    return write(settings.json,
+                 [&] { return jsonOf(question, ops, result, assumptions); });
   };
   if (ranked.empty()) {
-    const bool hasTallies = !answer.tallies.empty() || !space.refusals.empty();
-    if (hasTallies && space.onlyReason.empty())
-      os << plan::talliesOf(question, space, answer);
+    const bool hasOutcomeCounts =
+        !answer.outcomeCounts.empty() || !space.refusals.empty();
+    if (hasOutcomeCounts && space.onlyReason.empty())
+      os << plan::outcomeTable(question, space, answer);
     os.flush();
     writeJson();
-    return fail(planned.whyNone());
+    return fail(result.noPlanReason());
   }
   os << "\n" << plan::tableOf(question, ranked) << "\n";
   os << "The best of each schedule:\n"
      << plan::tableOf(question, ofSchemes, /*isNumbered=*/false) << "\n";
-  os << plan::talliesOf(question, space, answer);
+  os << plan::outcomeTable(question, space, answer);
   os.flush();
   if (std::string fault = faultOfNumbers(settings, ranked.size());
       !fault.empty())
@@ -208,7 +209,7 @@ static int show(const Asked &asked, const PlannedAnswer &planned,
   if (!writeJson() ||
       !write(settings.svg, [&] { return plan::pictureOf(question, answer); }) ||
       !write(settings.output, [&] {
-        return describePlan(subject, ranked[settings.pick - 1].proposal,
+        return describePlan(ops, ranked[settings.pick - 1].proposal,
                             question.pins.bucketBytes);
       }))
     return 1;
@@ -219,8 +220,8 @@ static int show(const Asked &asked, const PlannedAnswer &planned,
 }
 
 static int run(ModuleOp module, const PlanSettings &settings) {
-  std::optional<Asked> asked = ask(module, settings);
-  if (!asked)
+  std::optional<PlanRequest> request = makeRequest(module, settings);
+  if (!request)
     return 1;
   for (const std::string &path : {settings.output, settings.json, settings.svg})
     if (StringRef read = inputAt(module, path); !read.empty())
@@ -229,11 +230,11 @@ static int run(ModuleOp module, const PlanSettings &settings) {
   const bool isTaken =
       settings.output == "-" || settings.json == "-" || settings.svg == "-";
   llvm::raw_ostream &os = isTaken ? llvm::errs() : llvm::outs();
-  for (const std::string &assumption : asked->assumptions)
+  for (const std::string &assumption : request->assumptions)
     os << "assumed: " << assumption << "\n";
-  PlannedAnswer planned =
-      answerOf(asked->question, asked->subject, plannerSettingsOf(settings));
-  return show(*asked, planned, settings, os);
+  PlannerResult result =
+      makePlans(request->question, request->ops, plannerSettingsOf(settings));
+  return show(*request, result, settings, os);
 }
 
 int main(int argc, char **argv) {
@@ -245,13 +246,13 @@ int main(int argc, char **argv) {
     return fail(fault);
   std::string &input = settings.input;
   // Check only the module: an output may be a device.
-  if (refusesSources({argv[0], input.data()}))
+  if (reportBadSources({argv[0], input.data()}))
     return 1;
   const NamedFile inputs[] = {{"the module", input}};
   const NamedFile outputs[] = {{"-o", settings.output},
                                {"--json", settings.json},
                                {"--svg", settings.svg}};
-  if (std::string fault = faultOfOutputs(inputs, outputs); !fault.empty())
+  if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
@@ -262,7 +263,7 @@ int main(int argc, char **argv) {
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
-  if (std::string fault = faultOfSource(file->getBuffer());
+  if (std::string fault = sourceError(file->getBuffer());
       input == "-" && !fault.empty()) {
     llvm::errs() << "<stdin>:" << fault << "\n";
     return 1;

@@ -21,7 +21,8 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
   llvm::ArrayRef<char *> arguments(argv, argc);
-  if (chimera::refusesOutputs(arguments) || chimera::refusesSources(arguments))
+  if (chimera::reportBadOutputs(arguments) ||
+      chimera::reportBadSources(arguments))
     return 1;
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));

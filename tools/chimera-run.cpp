@@ -8,11 +8,10 @@
 #include "runtime/train/RunAsRank.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
+#include "tools/CommandLine.h"
+#include "tools/Commands.h"
 #include "tools/MissingOptions.h"
-#include "tools/RunCommand.h"
 #include "tools/Start.h"
-#include "tools/Unknown.h"
-#include "tools/Within.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -285,7 +284,7 @@ static int run(int argc, char **argv) {
       throw CLI::ExtrasError(app.get_name(), app.remaining());
     for (const CLI::Option *option : app.get_options())
       if (option->count() > 0)
-        settings.given.insert("--" + option->get_single_name());
+        settings.givenOptions.insert("--" + option->get_single_name());
     if (settings.program.empty() && settings.calibrate.empty())
       throw CLI::RequiredError("PROGRAM");
   } catch (const CLI::ParseError &error) {

@@ -5,20 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/MadeOps.h"
+#include "compiler/OriginNotes.h"
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
 #include "compiler/describe/Expression.h"
 #include "compiler/describe/OrderFile.h"
 #include "compiler/describe/ProgramText.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
-#include "passes/PlanInputs.h"
+#include "passes/PlannerInputs.h"
 #include "passes/ShownSchedule.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/ProvenFile.h"
-#include "tools/OutputFaults.h"
+#include "tools/OutputErrors.h"
 #include "tools/ShowSettings.h"
 #include "tools/Start.h"
 
@@ -112,7 +112,7 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   if (!isBytecode && !text.contains("chimera."))
     return refuse(name + ": expected a module with a chimera.pipeline, a "
                          "program or the orders of workers (P0: F0 B0)");
-  if (std::string fault = faultOfSource(text); !fault.empty()) {
+  if (std::string fault = sourceError(text); !fault.empty()) {
     llvm::errs() << name << ":" << fault << "\n";
     return std::nullopt;
   }
@@ -187,10 +187,11 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
 namespace {
 
 /// The pipelines of a module with their times.
-class Shown {
+class PipelineView {
 public:
   /// Refers to both.
-  Shown(ModuleOp module, const ShowSettings &settings, const Input &input)
+  PipelineView(ModuleOp module, const ShowSettings &settings,
+               const Input &input)
       : module(module), settings(settings), input(input) {}
 
   /// Orders and simulates all pipelines. Fails, with a diagnostic, if that is
@@ -301,8 +302,8 @@ private:
         choose(module, kTool, "format", schedule::timelineFormats(), name);
     if (!settings.measured.empty()) {
       FailureOr<std::string> document =
-          renderBeside(*form, pipelines.front(), timelines.front().timeline,
-                       {settings.measured, settings.copy}, kTool);
+          renderSideBySide(*form, pipelines.front(), timelines.front().timeline,
+                           {settings.measured, settings.copy}, kTool);
       return failed(document) ? failure()
                               : writeDocument(module, kTool, path, *document);
     }
@@ -355,7 +356,7 @@ int main(int argc, char **argv) {
                                {"--trace", settings.trace},
                                {"--json", settings.json},
                                {"--csv", settings.csv}};
-  if (std::string fault = faultOfOutputs(inputs, outputs); !fault.empty())
+  if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
   if (isDevice(settings.input))
     return fail(settings.input + ": expected a file or a pipe, got a device");
@@ -367,7 +368,7 @@ int main(int argc, char **argv) {
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
-  nameMadeOps(context);
+  addOriginNotes(context);
   // What is wrong with the options has no place in the module.
   ScopedDiagnosticHandler options(&context, [](Diagnostic &diagnostic) {
     auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
@@ -382,8 +383,8 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return 1;
-  Shown shown(*module, settings, *input);
-  int status = succeeded(shown.simulate()) && succeeded(shown.write()) ? 0 : 1;
+  PipelineView view(*module, settings, *input);
+  int status = succeeded(view.simulate()) && succeeded(view.write()) ? 0 : 1;
   // Tearing down a large module takes as long as showing it.
   llvm::outs().flush();
   std::_Exit(status);

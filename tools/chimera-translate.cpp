@@ -86,13 +86,14 @@ int main(int argc, char **argv) {
   registerMLIRContextCLOptions();
   registerDefaultTimingManagerCLOptions();
   chimera::hideLibraryOptions(&category);
-  llvm::SmallVector<char *> arguments = chimera::quietDiagnostics(argc, argv);
+  llvm::SmallVector<char *> arguments =
+      chimera::withoutOpsInDiagnostics(argc, argv);
   // readProgram itself checks program files.
   bool readsProgram = llvm::any_of(arguments, [](llvm::StringRef argument) {
     return argument.ltrim('-') == "program-to-json";
   });
-  if (chimera::refusesOutputs(arguments) ||
-      (!readsProgram && chimera::refusesSources(arguments)))
+  if (chimera::reportBadOutputs(arguments) ||
+      (!readsProgram && chimera::reportBadSources(arguments)))
     return 1;
   return failed(mlirTranslateMain(static_cast<int>(arguments.size()),
                                   arguments.data(),

@@ -220,8 +220,8 @@ private:
         continue;
       std::pair sizes(workers > 0 ? workers * each : stages,
                       workers > 0 ? workers : stages / each);
-      if (schedule::whyNot(*scheme.scheme,
-                           requestOf(scheme, sizes.first, sizes.second))
+      if (schedule::planError(*scheme.scheme,
+                              requestOf(scheme, sizes.first, sizes.second))
               .empty())
         return sizes;
     }
@@ -239,7 +239,7 @@ private:
       return fail(fault);
     const plan::PinnedScheme &scheme = read.front();
     auto [stageCount, workerCount] = sizesFor(scheme);
-    if (std::string fault = schedule::whyNot(
+    if (std::string fault = schedule::planError(
             *scheme.scheme, requestOf(scheme, stageCount, workerCount));
         !fault.empty()) {
       fault = "schedule " + std::string(text) + ": " + fault;

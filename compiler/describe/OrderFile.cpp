@@ -278,20 +278,20 @@ private:
                        (row.front() <= row.back() ? " down on " : " up on ") +
                        listOf(row) + " micro_batches " + listOf(batches);
     std::vector<int32_t> counts;
-    int32_t most = 0, mostParts = 0;
+    int32_t most = 0, maxParts = 0;
     for (int32_t m : batches) {
       if (auto forward = forwards.find(m); forward != forwards.end()) {
         counts.push_back(forward->second);
         most = std::max(most, forward->second);
       }
       if (auto part = parts.find(m); part != parts.end())
-        mostParts =
-            std::max(mostParts, static_cast<int32_t>(part->second.size()));
+        maxParts =
+            std::max(maxParts, static_cast<int32_t>(part->second.size()));
     }
     if (most > 1)
       text += " forwards " + listOf(counts);
-    if (mostParts > 1)
-      text += " backward_parts " + std::to_string(mostParts);
+    if (maxParts > 1)
+      text += " backward_parts " + std::to_string(maxParts);
     return text + "\n";
   }
 
@@ -299,7 +299,7 @@ private:
     const Line &line = lines[worker];
     std::string text = "  chimera.order " + std::to_string(worker) + " \"" +
                        std::string(line.text);
-    // OrderOp::placeOf adds one for the quote.
+    // OrderOp::locationOf adds one for the quote.
     text += "\" loc(\"" + escaped(path) + "\":" + std::to_string(line.number) +
             ":" + std::to_string(line.column - 1) + ")\n";
     return text;

@@ -48,31 +48,33 @@ const char *nameOf(schedule::AllReducePolicy policy) {
   return "";
 }
 
-std::string tableOf(const Question &question, std::span<const Detail> details,
+std::string tableOf(const Question &question,
+                    std::span<const StepBreakdown> breakdowns,
                     bool isNumbered) {
   Rows rows = {{"", "schedule", "limit", "D", "W", "N", "B", "stages",
                 "recomputed", "all-reduces", "step", rateName(question), "idle",
                 "all-reduce", "update", "peak bytes"}};
-  for (size_t i = 0; i < details.size(); ++i) {
-    const Detail &detail = details[i];
-    const Choice &choice = detail.proposal.choice;
-    const Share *limit = detail.limit();
+  for (size_t i = 0; i < breakdowns.size(); ++i) {
+    const StepBreakdown &breakdown = breakdowns[i];
+    const Choice &choice = breakdown.proposal.choice;
+    const Share *limit = breakdown.largestAvoidableShare();
     rows.push_back(
         {isNumbered ? std::to_string(i + 1) : "",
          scheduleOf(choice) + (choice.split ? " split" : ""),
-         limit
-             ? limit->name + (" " + percent(limit->time / detail.proposal.step))
-             : "",
+         limit ? limit->name +
+                     (" " + percent(limit->time / breakdown.proposal.step))
+               : "",
          std::to_string(choice.workers), std::to_string(choice.width),
          std::to_string(choice.microBatches),
          std::to_string(choice.microBatchSize), std::to_string(choice.stages),
-         detail.recomputed == 0 ? "-" : std::to_string(detail.recomputed),
-         detail.hasSums ? nameOf(detail.proposal.policy) : "-",
-         timeOf(detail.proposal.step),
-         rounded(rateOf(question, detail.proposal.step)),
-         percent(detail.idleShare()), timeOf(detail.timeOf(Part::AllReduce)),
-         timeOf(detail.timeOf(Part::Update)),
-         shortBytes(detail.proposal.peakBytes)});
+         breakdown.recomputed == 0 ? "-" : std::to_string(breakdown.recomputed),
+         breakdown.hasSums ? nameOf(breakdown.proposal.policy) : "-",
+         timeOf(breakdown.proposal.step),
+         rounded(rateOf(question, breakdown.proposal.step)),
+         percent(breakdown.idleShare()),
+         timeOf(breakdown.timeOf(Part::AllReduce)),
+         timeOf(breakdown.timeOf(Part::Update)),
+         shortBytes(breakdown.proposal.peakBytes)});
   }
   return textTable(rows, 3);
 }
@@ -84,41 +86,41 @@ static std::string linesByReason(const std::string &what,
   for (const Refusal &refusal : refusals)
     if (auto same = std::ranges::find(lines, refusal.reason, &Refusal::reason);
         same != lines.end())
-      same->what += "; " + refusal.what;
+      same->choice += "; " + refusal.choice;
     else
       lines.push_back(refusal);
   std::string text;
   for (const Refusal &line : lines)
-    text += what + ": " + line.what + ": " + line.reason + "\n";
+    text += what + ": " + line.choice + ": " + line.reason + "\n";
   return text;
 }
 
-std::string talliesOf(const Question &question, const Space &space,
-                      const Answer &answer) {
+std::string outcomeTable(const Question &question, const Space &space,
+                         const Answer &answer) {
   Rows rows = {{"schedule", "plans", "simulated", "ruled out by a bound",
                 "too large", "impossible"}};
-  for (const Tally &tally : answer.tallies)
+  for (const OutcomeCounts &counts : answer.outcomeCounts)
     rows.push_back(
-        {tally.scheme->name, std::to_string(tally.choices),
-         std::to_string(tally.simulated), std::to_string(tally.hopeless),
-         std::to_string(tally.tooLarge), std::to_string(tally.impossible)});
+        {counts.scheme->name, std::to_string(counts.choices),
+         std::to_string(counts.simulated), std::to_string(counts.ruledOut),
+         std::to_string(counts.tooLarge), std::to_string(counts.impossible)});
   std::string text = textTable(rows, 1);
   std::vector<Refusal> impossible;
-  for (const Tally &tally : answer.tallies) {
-    if (tally.smallest && tally.simulated + tally.hopeless == 0)
-      text += "no plan of " + std::string(tally.scheme->name) + " fits into " +
+  for (const OutcomeCounts &counts : answer.outcomeCounts) {
+    if (counts.smallest && counts.simulated + counts.ruledOut == 0)
+      text += "no plan of " + std::string(counts.scheme->name) + " fits into " +
               shortBytes(question.machine.memory) +
               ": a worker holds at least " +
-              shortBytes(tally.smallest->peakBytes) + ", with " +
-              tally.smallestName + "\n";
-    if (tally.refusal)
-      impossible.push_back(*tally.refusal);
+              shortBytes(counts.smallest->peakBytes) + ", with " +
+              counts.smallestName + "\n";
+    if (counts.refusal)
+      impossible.push_back(*counts.refusal);
   }
   return text + linesByReason("impossible", impossible) +
          linesByReason("not considered", space.refusals);
 }
 
-std::string explain(const Detail &one, const Detail &other) {
+std::string explain(const StepBreakdown &one, const StepBreakdown &other) {
   Rows rows = {{"", "one", "other", "difference"}};
   auto row = [&](const std::string &name, double a, double b) {
     std::string difference = timeOf(std::abs(b - a));

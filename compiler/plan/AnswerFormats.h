@@ -9,7 +9,7 @@
 #define CHIMERA_COMPILER_PLAN_ANSWERFORMATS_H
 
 #include "compiler/plan/Search.h"
-#include "compiler/plan/Shares.h"
+#include "compiler/plan/StepBreakdown.h"
 
 #include <span>
 #include <string>
@@ -30,18 +30,19 @@ const char *nameOf(schedule::AllReducePolicy policy);
 /// all-reduces, updates and the bytes of the largest worker. The lines are
 /// numbered from 1 unless `isNumbered` is false: options --pick and --explain
 /// use these numbers.
-std::string tableOf(const Question &question, std::span<const Detail> details,
+std::string tableOf(const Question &question,
+                    std::span<const StepBreakdown> breakdowns,
                     bool isNumbered = true);
 
 /// A table with one line for each scheme: the numbers of plans, of those
 /// simulated, of those ruled out by a bound, too large for the memory or
 /// impossible. Reasons follow below.
-std::string talliesOf(const Question &question, const Space &space,
-                      const Answer &answer);
+std::string outcomeTable(const Question &question, const Space &space,
+                         const Answer &answer);
 
 /// Two plans side by side: the shares of their step times, and the largest
 /// difference.
-std::string explain(const Detail &one, const Detail &other);
+std::string explain(const StepBreakdown &one, const StepBreakdown &other);
 
 /// An SVG picture of all simulated plans, by step time and bytes of the largest
 /// worker. It shows the memory of a device and the Pareto front: the plans that

@@ -43,7 +43,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 class Balancer {
 public:
-  explicit Balancer(const std::vector<const Prefix *> &costs)
+  explicit Balancer(const std::vector<const PrefixSums *> &costs)
       : costs(costs), ranges(static_cast<int32_t>(costs.size())),
         layers(static_cast<int32_t>(costs.front()->size()) - 1) {}
 
@@ -74,7 +74,7 @@ private:
   /// The last end of a range k that begins at `begin` and takes at most
   /// `limit`. At least `begin`.
   int32_t lastEnd(int32_t k, int32_t begin, int64_t limit) const {
-    const Prefix &prefix = *costs[k];
+    const PrefixSums &prefix = *costs[k];
     auto end = std::upper_bound(prefix.begin() + begin, prefix.end(),
                                 prefix[begin] + limit);
     return static_cast<int32_t>(end - prefix.begin()) - 1;
@@ -82,7 +82,7 @@ private:
 
   /// The first begin of a range k that ends at `end` and takes at most `limit`.
   int32_t firstBegin(int32_t k, int32_t end, int64_t limit) const {
-    const Prefix &prefix = *costs[k];
+    const PrefixSums &prefix = *costs[k];
     auto begin = std::lower_bound(prefix.begin(), prefix.begin() + end,
                                   prefix[end] - limit);
     return static_cast<int32_t>(begin - prefix.begin());
@@ -105,7 +105,7 @@ private:
   /// cut's longest range.
   int64_t someLongest() const {
     int64_t least = kNever, most = 0;
-    for (const Prefix *prefix : costs) {
+    for (const PrefixSums *prefix : costs) {
       least = std::min(least, prefix->back());
       most = std::max(most, prefix->back());
     }
@@ -140,7 +140,7 @@ private:
   /// gets the begin of range k for each end.
   std::vector<int64_t> bestOf(int32_t k, const std::vector<int64_t> &before,
                               std::vector<int32_t> &from) const {
-    const Prefix &prefix = *costs[k];
+    const PrefixSums &prefix = *costs[k];
     const int32_t low = lowest[k - 1], high = highest[k - 1];
     // A cut at an end after the window is never best.
     auto beforeOf = [&](int32_t j) {
@@ -181,14 +181,15 @@ private:
     return best;
   }
 
-  const std::vector<const Prefix *> &costs;
+  const std::vector<const PrefixSums *> &costs;
   int32_t ranges, layers;
   std::vector<int32_t> lowest, highest; ///< window of each range's end
 };
 
 } // namespace
 
-std::vector<int32_t> balancedCuts(const std::vector<const Prefix *> &costs) {
+std::vector<int32_t>
+balancedCuts(const std::vector<const PrefixSums *> &costs) {
   return Balancer(costs).run();
 }
 

@@ -20,14 +20,14 @@
 namespace chimera::plan {
 
 /// Sums of times: entry i is the time of the first i layers. Never decreases.
-using Prefix = std::vector<int64_t>;
+using PrefixSums = std::vector<int64_t>;
 
 /// The ends of non-empty ranges of layers, one for each entry of `costs`, such
 /// that the longest time of a range is minimal. The time of range k follows
 /// from the prefix sums `costs[k]`. Equal inputs give equal cuts. Requires at
 /// least as many layers as ranges, the same number of layers in each prefix,
 /// and sums below 2^62.
-std::vector<int32_t> balancedCuts(const std::vector<const Prefix *> &costs);
+std::vector<int32_t> balancedCuts(const std::vector<const PrefixSums *> &costs);
 
 } // namespace chimera::plan
 

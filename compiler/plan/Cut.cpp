@@ -67,13 +67,13 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
 std::vector<CutStage>
 cutModel(const LayerTable &table, int32_t stages,
          const std::vector<schedule::Recompute> &recompute, int64_t parts) {
-  Prefix once = {0}, again = {0};
+  PrefixSums once = {0}, again = {0};
   for (const LayerCost &layer : table.layers) {
     once.push_back(once.back() + layer.forward + layer.backward);
     again.push_back(again.back() + layer.forward + layer.recompute +
                     layer.backward);
   }
-  std::vector<const Prefix *> costs(stages, &once);
+  std::vector<const PrefixSums *> costs(stages, &once);
   for (size_t s = 0; s < recompute.size(); ++s)
     if (recompute[s] != schedule::Recompute::None)
       costs[s] = &again;

@@ -34,7 +34,7 @@ const LayerTable &Evaluator::tableOf(const Choice &choice,
   return entry->second;
 }
 
-double Evaluator::guess(const Choice &choice) const {
+double Evaluator::estimateStep(const Choice &choice) const {
   double work = 0;
   for (const LayerCost &layer : tableOf(choice).layers)
     work += static_cast<double>(layer.forward + layer.backward);
@@ -86,38 +86,39 @@ static std::string checkBoundaries(const std::vector<CutStage> &stages,
   return {};
 }
 
-const std::vector<CutStage> &Evaluator::wholeCut(const Choice &choice,
-                                                 int64_t parts) const {
+const std::vector<CutStage> &
+Evaluator::cutWithoutRecompute(const Choice &choice, int64_t parts) const {
   const LayerTable &table = tableOf(choice, parts);
   std::lock_guard lock(mutex);
-  auto [entry, isNew] =
-      wholeCuts.try_emplace({choice.microBatchSize, choice.stages, parts});
+  auto [entry, isNew] = cutsWithoutRecompute.try_emplace(
+      {choice.microBatchSize, choice.stages, parts});
   if (isNew)
     entry->second = cutModel(table, choice.stages, {}, parts);
   return entry->second;
 }
 
-Evaluator::Asked Evaluator::askFor(const Choice &choice,
-                                   const std::vector<Recompute> &recompute,
-                                   int64_t parts) const {
+Evaluator::StagesAndRequest
+Evaluator::requestFor(const Choice &choice,
+                      const std::vector<Recompute> &recompute,
+                      int64_t parts) const {
   const LayerTable &table = tableOf(choice, parts);
-  Asked asked;
-  asked.stages = recompute.empty()
-                     ? wholeCut(choice, parts)
-                     : cutModel(table, choice.stages, recompute, parts);
-  asked.request = requestOf(question, table, choice, asked.stages);
-  asked.request.recompute = recompute;
-  return asked;
+  StagesAndRequest result;
+  result.stages = recompute.empty()
+                      ? cutWithoutRecompute(choice, parts)
+                      : cutModel(table, choice.stages, recompute, parts);
+  result.request = requestOf(question, table, choice, result.stages);
+  result.request.recompute = recompute;
+  return result;
 }
 
 std::variant<Solution, Impossible>
 Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
                  const std::vector<Recompute> &recompute) const {
-  int64_t parts = schedule::mostParts(plan.pipelines);
+  int64_t parts = schedule::maxParts(plan.pipelines);
   if (parts > 1)
     if (std::string wrong = checkParts(question, choice, parts); !wrong.empty())
       return Impossible{wrong};
-  auto [stages, request] = askFor(choice, recompute, parts);
+  auto [stages, request] = requestFor(choice, recompute, parts);
   if (request.tiedBytes > 0 && schedule::stepsOverlap(plan.updates))
     return Impossible{"expected a schedule with a flush for a tied model"};
   if (std::string wrong = checkBoundaries(stages, parts); !wrong.empty())
@@ -132,8 +133,8 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
 
 Solution Evaluator::solve(const Proposal &proposal) const {
   const Choice &choice = proposal.choice;
-  schedule::Made made = schedule::makePlan(
-      *choice.scheme, askFor(choice, proposal.recompute).request);
+  schedule::PlanOrError made = schedule::makePlan(
+      *choice.scheme, requestFor(choice, proposal.recompute).request);
   auto solved = solve(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
   solution.order = proposal.recompute.empty()
@@ -144,8 +145,8 @@ Solution Evaluator::solve(const Proposal &proposal) const {
 }
 
 /// Peak bytes of each worker, for an order of the solution's problem.
-static std::vector<int64_t> peaksOf(const Solution &solution,
-                                    const Schedule &order) {
+static std::vector<int64_t> peakBytesOf(const Solution &solution,
+                                        const Schedule &order) {
   std::vector<int64_t> peaks = residentBytes(solution.problem);
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
@@ -166,7 +167,7 @@ static std::vector<int64_t> peaksOf(const Solution &solution,
 }
 
 /// A lower bound of the step time: the work of each worker, with recomputes.
-static double loadBound(const Solution &solution) {
+static double workBound(const Solution &solution) {
   std::vector<int64_t> busy;
   for (const std::vector<schedule::Action> &worker : solution.order.workers) {
     int64_t &sum = busy.emplace_back(0);
@@ -174,13 +175,13 @@ static double loadBound(const Solution &solution) {
       sum += solution.problem.cost(action);
     sum /= solution.problem.steps;
   }
-  return leastStep(solution.problem, busy);
+  return minStepTime(solution.problem, busy);
 }
 
 /// By pipeline and stage, the most micro-batches whose stash is kept at the
 /// same time. Requires an order without recomputes.
-static std::vector<int64_t> mostStashes(const schedule::Plan &plan,
-                                        size_t stages) {
+static std::vector<int64_t> maxStashCounts(const schedule::Plan &plan,
+                                           size_t stages) {
   std::vector<int64_t> most(plan.pipelines.size() * stages), held(most.size());
   for (const std::vector<schedule::Action> &worker : plan.order.workers)
     for (const schedule::Action &action : worker) {
@@ -199,10 +200,10 @@ static std::vector<int64_t> mostStashes(const schedule::Plan &plan,
 /// Each worker begins with its largest stashes. It assumes that every stash has
 /// its maximum when the worker has its peak. Returns false if a worker has
 /// nothing left to recompute.
-static bool recomputeMore(const Solution &solution,
-                          const std::vector<int64_t> &stashes,
-                          const std::vector<int64_t> &peaks, int64_t cap,
-                          std::vector<Recompute> &recompute) {
+static bool addRecompute(const Solution &solution,
+                         const std::vector<int64_t> &stashes,
+                         const std::vector<int64_t> &peaks, int64_t cap,
+                         std::vector<Recompute> &recompute) {
   const size_t stages = solution.stages.size();
   recompute.resize(stages, Recompute::None);
   std::vector<Recompute> more = recompute;
@@ -252,7 +253,7 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
     if (recomputes)
       solution.order = insertRecompute(solution.problem, plan.order);
     std::vector<int64_t> peaks =
-        peaksOf(solution, recomputes ? solution.order : plan.order);
+        peakBytesOf(solution, recomputes ? solution.order : plan.order);
     auto largest = std::ranges::max_element(peaks);
     proposal.peakBytes = *largest;
     proposal.peakWorker = static_cast<int32_t>(largest - peaks.begin());
@@ -262,14 +263,14 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
       return std::move(solution);
     }
     if (stashes.empty())
-      stashes = mostStashes(plan, solution.stages.size());
+      stashes = maxStashCounts(plan, solution.stages.size());
     if (allowed != Recomputation::Least ||
-        !recomputeMore(solution, stashes, peaks, memory, proposal.recompute))
+        !addRecompute(solution, stashes, peaks, memory, proposal.recompute))
       return TooLarge{proposal.peakBytes};
   }
 }
 
-void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
+void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
                         Proposal &proposal) const {
   const Pins &pins = question.pins;
   std::vector<schedule::AllReducePolicy> policies;
@@ -284,7 +285,7 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
   // all-reduce as early as possible. With shared cores, a delayed worker leaves
   // its cores to the others.
   if (!schedule::sharesCores(solution.problem) &&
-      isHopeless(proposal.step, proposal.peakBytes))
+      canRuleOut(proposal.step, proposal.peakBytes))
     return;
   policies.pop_back();
   for (schedule::AllReducePolicy policy : std::views::reverse(policies))
@@ -294,19 +295,19 @@ void Evaluator::setStep(Solution &solution, const IsHopeless &isHopeless,
     }
 }
 
-Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
+Outcome Evaluator::evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
                             int64_t memory, Recomputation allowed) const {
-  schedule::Request request = askFor(choice, {}).request;
+  schedule::Request request = requestFor(choice, {}).request;
   Problem placed =
       problemOf(request, schedule::placePlan(*choice.scheme, request));
-  int64_t held = heldBound(placed);
+  int64_t held = memoryBound(placed);
   if (held > memory)
     return TooLarge{held};
   // This bound holds for every cut, since later recomputes change the cut.
-  double cut = cutBound(tableOf(choice), placed);
-  if (isHopeless(cut, held))
-    return Hopeless{cut};
-  schedule::Made made = schedule::makePlan(*choice.scheme, request);
+  double cut = stepBoundOfAnyCut(tableOf(choice), placed);
+  if (canRuleOut(cut, held))
+    return RuledOut{cut};
+  schedule::PlanOrError made = schedule::makePlan(*choice.scheme, request);
   if (!made.plan)
     return Impossible{made.reason};
   Proposal proposal{choice, {}, {}, 0, 0, 0};
@@ -316,12 +317,12 @@ Outcome Evaluator::evaluate(const Choice &choice, const IsHopeless &isHopeless,
   if (auto *tooLarge = std::get_if<TooLarge>(&fit))
     return *tooLarge;
   Solution &solution = std::get<Solution>(fit);
-  if (double bound = std::max(stepBound(solution.problem), loadBound(solution));
-      isHopeless(bound, proposal.peakBytes))
-    return Hopeless{bound};
-  setStep(solution, isHopeless, proposal);
-  if (isHopeless(proposal.step, proposal.peakBytes))
-    return Hopeless{proposal.step};
+  if (double bound = std::max(stepBound(solution.problem), workBound(solution));
+      canRuleOut(bound, proposal.peakBytes))
+    return RuledOut{bound};
+  setStep(solution, canRuleOut, proposal);
+  if (canRuleOut(proposal.step, proposal.peakBytes))
+    return RuledOut{proposal.step};
   return proposal;
 }
 

@@ -38,20 +38,20 @@ struct Proposal {
 struct TooLarge {
   int64_t peakBytes; ///< a lower bound, of the worker that needs most
 };
-/// The choice was left out. Its steps take at least `bound` ns, and IsHopeless
+/// The choice was left out. Its steps take at least `bound` ns, and CanRuleOut
 /// says that this is of no interest.
-struct Hopeless {
+struct RuledOut {
   double bound;
 };
 /// The choice's scheme has no plan.
 struct Impossible {
   std::string reason;
 };
-using Outcome = std::variant<Proposal, TooLarge, Hopeless, Impossible>;
+using Outcome = std::variant<Proposal, TooLarge, RuledOut, Impossible>;
 
 /// Returns true if a plan is of no interest when its steps take at least
 /// `bound` nanoseconds and its largest worker needs `peakBytes`.
-using IsHopeless = std::function<bool(double bound, int64_t peakBytes)>;
+using CanRuleOut = std::function<bool(double bound, int64_t peakBytes)>;
 
 /// The problem that a proposal solves, and its order with recomputes.
 struct Solution {
@@ -71,31 +71,31 @@ public:
   /// recomputation is allowed, it recomputes its stages with the largest
   /// stashes, as few as may be enough. Then the model is cut again to balance
   /// the stages. This repeats until all workers fit.
-  Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless) const {
-    return evaluate(choice, isHopeless, question.machine.memory,
+  Outcome evaluate(const Choice &choice, const CanRuleOut &canRuleOut) const {
+    return evaluate(choice, canRuleOut, question.machine.memory,
                     question.pins.recomputation);
   }
   /// The same with other limits than the machine's memory and the pinned
   /// recomputation.
-  Outcome evaluate(const Choice &choice, const IsHopeless &isHopeless,
+  Outcome evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
                    int64_t memory, Recomputation allowed) const;
 
   /// An estimate of the step time in ns, with the bubble of a single pipeline.
   /// The search evaluates promising choices first.
-  double guess(const Choice &choice) const;
+  double estimateStep(const Choice &choice) const;
 
   /// The problem and the order of `proposal`. Requires that `evaluate` made it.
   Solution solve(const Proposal &proposal) const;
 
 private:
   /// The stages of a choice and the request for its scheme.
-  struct Asked {
+  struct StagesAndRequest {
     std::vector<CutStage> stages;
     schedule::Request request;
   };
-  Asked askFor(const Choice &choice,
-               const std::vector<schedule::Recompute> &recompute,
-               int64_t parts = 1) const;
+  StagesAndRequest requestFor(const Choice &choice,
+                              const std::vector<schedule::Recompute> &recompute,
+                              int64_t parts = 1) const;
   /// Returns a solution without its order.
   std::variant<Solution, Impossible>
   solve(const Choice &choice, const schedule::Plan &plan,
@@ -106,15 +106,15 @@ private:
   makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
           Proposal &proposal) const;
   /// Sets the policy and the step time of `proposal`.
-  void setStep(Solution &solution, const IsHopeless &isHopeless,
+  void setStep(Solution &solution, const CanRuleOut &canRuleOut,
                Proposal &proposal) const;
 
   /// Costs of the layers for micro-batches of the choice, each in `parts`
   /// parts.
   const LayerTable &tableOf(const Choice &choice, int64_t parts = 1) const;
   /// The stages of a choice without recomputes. Many choices share them.
-  const std::vector<CutStage> &wholeCut(const Choice &choice,
-                                        int64_t parts) const;
+  const std::vector<CutStage> &cutWithoutRecompute(const Choice &choice,
+                                                   int64_t parts) const;
 
   const Question &question;
   mutable std::mutex mutex; ///< for the members below
@@ -122,7 +122,7 @@ private:
   mutable std::map<std::pair<int32_t, int64_t>, LayerTable> tables;
   /// By micro-batch size, number of stages and parts of a backward.
   mutable std::map<std::tuple<int32_t, int32_t, int64_t>, std::vector<CutStage>>
-      wholeCuts;
+      cutsWithoutRecompute;
 };
 
 } // namespace chimera::plan

@@ -11,7 +11,7 @@
 
 namespace chimera::plan {
 
-int64_t nanoseconds(int64_t amount, int64_t rate) {
+int64_t nanosecondsFor(int64_t amount, int64_t rate) {
   __extension__ using Wide = __int128;
   Wide time = (static_cast<Wide>(amount) * 1000000000 + rate - 1) / rate;
   return static_cast<int64_t>(std::min<Wide>(time, int64_t{1} << 60));

@@ -31,7 +31,7 @@ struct Machine {
 
 /// The time in nanoseconds for `amount` at `rate` per second, rounded up. At
 /// most 2^60 (decades).
-int64_t nanoseconds(int64_t amount, int64_t rate);
+int64_t nanosecondsFor(int64_t amount, int64_t rate);
 
 } // namespace chimera::plan
 

@@ -27,14 +27,14 @@ constexpr struct {
   unsigned kind;
   Time time;
 } kTimesOfKinds[] = {{kBackward, &LayerCost::backward},
-                     {kHalves, &LayerCost::inputGradient},
-                     {kHalves, &LayerCost::weightGradient},
+                     {kSplitBackward, &LayerCost::inputGradient},
+                     {kSplitBackward, &LayerCost::weightGradient},
                      {kRecompute, &LayerCost::recompute}};
 
 /// Divides the time of a stage among its layers in proportion to their
 /// `weight`, or equally if all weights are 0.
-void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
-              std::span<LayerCost> layers, Time part) {
+void divideAmongLayers(int64_t time, std::span<const LayerCost> weights,
+                       Time weight, std::span<LayerCost> layers, Time part) {
   __extension__ using Wide = __int128;
   auto weightOf = [&](size_t i) -> Wide {
     return static_cast<Wide>(weights[i].*weight) + 1;
@@ -43,10 +43,10 @@ void shareOut(int64_t time, std::span<const LayerCost> weights, Time weight,
   for (size_t i = 0; i < layers.size(); ++i)
     all += weightOf(i);
   for (size_t i = 0; i < layers.size(); ++i) {
-    Wide behind = before + weightOf(i);
+    Wide after = before + weightOf(i);
     layers[i].*part =
-        static_cast<int64_t>(time * behind / all - time * before / all);
-    before = behind;
+        static_cast<int64_t>(time * after / all - time * before / all);
+    before = after;
   }
 }
 
@@ -61,7 +61,7 @@ measuredLayers(const Profile &profile,
     auto of = std::span(operations).subspan(stage.first, count);
     auto to = std::span(measured).subspan(stage.first, count);
     auto share = [&](int64_t time, Time weight, Time part) {
-      shareOut(time, of, weight, to, part);
+      divideAmongLayers(time, of, weight, to, part);
     };
     share(stage.forward, &LayerCost::forward, &LayerCost::forward);
     share(stage.recompute > 0 ? stage.recompute : stage.forward,
@@ -95,7 +95,7 @@ measuredLayers(const Profile &profile,
 }
 
 /// The known times of the layers for one micro-batch size.
-struct Known {
+struct KnownTimes {
   std::vector<LayerCost> layers;
   std::vector<unsigned> kinds; ///< kinds of times measured, by layer
 
@@ -129,7 +129,7 @@ private:
 };
 
 /// A micro-batch size with the one or two measured sizes near it.
-struct SizeOfTime {
+struct SizeInterpolation {
   double size, below, above;
 
   /// For a time that does not depend on the size (an update): on the line
@@ -160,7 +160,7 @@ void setMeasured(LayerTable &table, int64_t microBatchSize,
                  const std::vector<Profile> &profiles) {
   // By micro-batch size. The operations only set the proportions within a
   // stage, which are the same for all sizes.
-  std::map<int64_t, Known> known;
+  std::map<int64_t, KnownTimes> known;
   for (const Profile &profile : profiles)
     known[profile.microBatchSize].add(profile,
                                       measuredLayers(profile, table.layers));
@@ -175,9 +175,9 @@ void setMeasured(LayerTable &table, int64_t microBatchSize,
     else
       ++above;
   }
-  const SizeOfTime size{static_cast<double>(microBatchSize),
-                        static_cast<double>(below->first),
-                        static_cast<double>(above->first)};
+  const SizeInterpolation size{static_cast<double>(microBatchSize),
+                               static_cast<double>(below->first),
+                               static_cast<double>(above->first)};
   for (size_t i = 0; i < table.layers.size(); ++i)
     for (Time time : kTimes) {
       auto low = static_cast<double>(below->second.layers[i].*time);

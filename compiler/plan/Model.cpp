@@ -158,7 +158,7 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
          {&LayerCost::forward, &LayerCost::inputGradient,
           &LayerCost::weightGradient})
       layer.*time =
-          nanoseconds(layer.*time, machine->speed) + machine->layerOverhead;
+          nanosecondsFor(layer.*time, machine->speed) + machine->layerOverhead;
     layer.backward = layer.inputGradient + layer.weightGradient;
     layer.recompute = layer.forward;
     // An update reads the gradient, the weights and the optimizer state, and
@@ -167,7 +167,7 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
     int64_t state = program::optimizerBytes(optimizer, bytes);
     int64_t copy = program::copyBytes(types, layer.parameters);
     if (machine->memoryBandwidth > 0)
-      layer.update = nanoseconds(
+      layer.update = nanosecondsFor(
           program::saturatedSum({bytes, 2 * bytes, 2 * copy, state, state}),
           machine->memoryBandwidth);
   }

@@ -7,7 +7,7 @@
 
 #include "compiler/plan/AnswerFormats.h"
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "runtime/program/Program.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace chimera::plan {
 
-using schedule::escape;
-using schedule::number;
+using schedule::escapeXml;
+using schedule::svgNumber;
 
 namespace {
 
@@ -77,7 +77,7 @@ public:
   std::string draw() const {
     double width = kLeft + kWidth + kRight, height = kTop + kHeight + kBottom;
     std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
-                      number(width) + "\" height=\"" + number(height) +
+                      svgNumber(width) + "\" height=\"" + svgNumber(height) +
                       "\" font-family=\"sans-serif\" "
                       "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" "
                       "fill=\"white\"/>\n";
@@ -96,15 +96,15 @@ private:
 
   static std::string text(double x, double y, const char *anchor,
                           const std::string &content, int size = 11) {
-    return "<text x=\"" + number(x) + "\" y=\"" + number(y) +
+    return "<text x=\"" + svgNumber(x) + "\" y=\"" + svgNumber(y) +
            "\" text-anchor=\"" + anchor + "\" font-size=\"" +
-           std::to_string(size) + "\">" + escape(content) + "</text>\n";
+           std::to_string(size) + "\">" + escapeXml(content) + "</text>\n";
   }
   static std::string line(double x1, double y1, double x2, double y2,
                           const char *colour) {
-    return "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" +
-           number(x2) + "\" y2=\"" + number(y2) + "\" stroke=\"" + colour +
-           "\"/>\n";
+    return "<line x1=\"" + svgNumber(x1) + "\" y1=\"" + svgNumber(y1) +
+           "\" x2=\"" + svgNumber(x2) + "\" y2=\"" + svgNumber(y2) +
+           "\" stroke=\"" + colour + "\"/>\n";
   }
 
   std::string title() const {
@@ -145,13 +145,13 @@ private:
     std::string svg;
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= most)
-        svg += "<circle cx=\"" + number(x(proposal.step)) + "\" cy=\"" +
-               number(y(static_cast<double>(proposal.peakBytes))) +
+        svg += "<circle cx=\"" + svgNumber(x(proposal.step)) + "\" cy=\"" +
+               svgNumber(y(static_cast<double>(proposal.peakBytes))) +
                "\" r=\"3\" fill-opacity=\"0.55\" fill=\"" +
                colourOf(proposal.choice.scheme) + "\"><title>" +
-               escape(nameOf(proposal.choice) + ": " +
-                      schedule::roundedTime(proposal.step, nanoseconds()) +
-                      ", " + schedule::shortBytes(proposal.peakBytes)) +
+               escapeXml(nameOf(proposal.choice) + ": " +
+                         schedule::roundedTime(proposal.step, nanoseconds()) +
+                         ", " + schedule::shortBytes(proposal.peakBytes)) +
                "</title></circle>\n";
     return svg;
   }
@@ -169,8 +169,8 @@ private:
       if (held >= smallest)
         continue;
       auto add = [&](int64_t at) {
-        points +=
-            number(x(step)) + "," + number(y(static_cast<double>(at))) + " ";
+        points += svgNumber(x(step)) + "," +
+                  svgNumber(y(static_cast<double>(at))) + " ";
       };
       if (smallest != INT64_MAX)
         add(smallest);
@@ -185,9 +185,9 @@ private:
     std::string svg;
     double at = kTop + 6;
     for (const Proposal &best : answer.ofSchemes) {
-      svg += "<circle cx=\"" + number(kLeft + kWidth + 18) + "\" cy=\"" +
-             number(at) + "\" r=\"4\" fill=\"" + colourOf(best.choice.scheme) +
-             "\"/>\n" +
+      svg += "<circle cx=\"" + svgNumber(kLeft + kWidth + 18) + "\" cy=\"" +
+             svgNumber(at) + "\" r=\"4\" fill=\"" +
+             colourOf(best.choice.scheme) + "\"/>\n" +
              text(kLeft + kWidth + 28, at + 4, "start",
                   best.choice.scheme->name + std::string(" ") +
                       schedule::roundedTime(best.step, nanoseconds()));

@@ -21,7 +21,7 @@ using schedule::Problem;
 /// A factor that keeps rounding errors from making a bound too large.
 constexpr double kRoundedDown = 1 - 1e-12;
 
-double cutBound(const LayerTable &table, const Problem &placed) {
+double stepBoundOfAnyCut(const LayerTable &table, const Problem &placed) {
   // Times of one micro-batch: of all its actions, and of its way to the last
   // stage and back, which needs no weight gradients.
   double work = 0, way = 0;
@@ -70,7 +70,7 @@ public:
         busy[pipeline.workers[s]] +=
             std::ssize(pipeline.microBatches) * timeOf(problem.stages[s]) +
             (isFlush() ? problem.stages[s].update : 0);
-    return leastStep(problem, busy);
+    return minStepTime(problem, busy);
   }
 
   bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
@@ -117,7 +117,7 @@ double stepBound(const Problem &problem) {
   return bound * kRoundedDown;
 }
 
-int64_t heldBound(const Problem &problem) {
+int64_t memoryBound(const Problem &problem) {
   int64_t held = 0;
   for (int64_t bytes : residentBytes(problem))
     held += bytes;

@@ -21,11 +21,12 @@ namespace chimera::plan {
 /// A lower bound of the step time in ns, for every cut of the table's layers
 /// into stages. It assumes that layers can be cut anywhere. `placed` is a
 /// placement by the choice's scheme.
-double cutBound(const LayerTable &table, const schedule::Problem &placed);
+double stepBoundOfAnyCut(const LayerTable &table,
+                         const schedule::Problem &placed);
 
 /// A lower bound of the step time of `problem`, for every order. It is the
 /// maximum of
-/// - the actions and updates of its workers (leastStep),
+/// - the actions and updates of its workers (minStepTime),
 /// - its messages (busiestChannel),
 /// - if a flush ends the step, for each pipeline and stage: the way of one
 ///   micro-batch from the first stage to that stage and back, and all work of
@@ -37,7 +38,7 @@ double stepBound(const schedule::Problem &problem);
 
 /// A lower bound of the bytes of the largest worker, for every order and cut:
 /// the mean over the workers of weights, optimizer state and sums of gradients.
-int64_t heldBound(const schedule::Problem &problem);
+int64_t memoryBound(const schedule::Problem &problem);
 
 } // namespace chimera::plan
 

@@ -160,8 +160,8 @@ std::string readProfile(std::string_view name, std::string_view text,
     return profile.name + ": expected JSON, as chimera-run --profile writes it";
   try {
     read(document, profile);
-  } catch (const Fault &fault) {
-    return profile.name + ": " + fault.text;
+  } catch (const Fault &error) {
+    return profile.name + ": " + error.text;
   } catch (const json::exception &) {
     return profile.name + ": expected a profile, as chimera-run --profile "
                           "writes it";
@@ -214,7 +214,7 @@ public:
     for (const auto &[size, layers] : bySize)
       for (unsigned known : layers)
         kinds |= ~known;
-    return kinds & (kBackward | kHalves | kRecompute);
+    return kinds & (kBackward | kSplitBackward | kRecompute);
   }
 
 private:

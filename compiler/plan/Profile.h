@@ -26,7 +26,7 @@ namespace chimera::plan {
 
 /// Kinds of measurements of a stage besides its forward, as bits of a set:
 /// whole backwards, halves of split backwards, recomputes.
-inline constexpr unsigned kBackward = 1, kHalves = 2, kRecompute = 4;
+inline constexpr unsigned kBackward = 1, kSplitBackward = 2, kRecompute = 4;
 
 /// Mean times of a stage's actions for one whole micro-batch, in nanoseconds. 0
 /// if the stage had no such action. They are means because a step is a sum of
@@ -39,7 +39,8 @@ struct MeasuredStage {
 
   /// The kinds of measurements that it has.
   unsigned kinds() const {
-    return (backward > 0 ? kBackward : 0) | (inputGradient > 0 ? kHalves : 0) |
+    return (backward > 0 ? kBackward : 0) |
+           (inputGradient > 0 ? kSplitBackward : 0) |
            (recompute > 0 ? kRecompute : 0);
   }
 };
@@ -81,7 +82,7 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
 std::string checkTogether(const std::vector<Profile> &profiles);
 
 /// The kinds of measurements that are missing for some layer at some
-/// micro-batch size of the profiles: a set of kBackward, kHalves and
+/// micro-batch size of the profiles: a set of kBackward, kSplitBackward and
 /// kRecompute.
 unsigned missingKinds(const std::vector<Profile> &profiles);
 

@@ -18,14 +18,14 @@ namespace chimera::plan {
 namespace {
 
 /// The state of a search, shared by its threads.
-class Findings {
+class SearchState {
 public:
-  Findings(const Space &space, const SearchSettings &settings)
+  SearchState(const Space &space, const SearchSettings &settings)
       : settings(settings), outcomes(space.choices.size()) {}
 
   /// True if enough plans are faster and one of them is of the same scheme. If
   /// `keepSmall` is set, a faster one must also need no more memory.
-  bool isHopeless(const schedule::Scheme *scheme, double bound,
+  bool canRuleOut(const schedule::Scheme *scheme, double bound,
                   int64_t peakBytes) {
     std::lock_guard lock(mutex);
     auto best = bestOf.find(scheme);
@@ -77,12 +77,12 @@ private:
 /// bounds rule out most of the others.
 std::vector<size_t> promisingFirst(const Space &space,
                                    const Evaluator &evaluator) {
-  std::vector<double> guess;
+  std::vector<double> estimates;
   for (const Choice &choice : space.choices)
-    guess.push_back(evaluator.guess(choice));
+    estimates.push_back(evaluator.estimateStep(choice));
   std::vector<size_t> order(space.choices.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return guess[i]; });
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return estimates[i]; });
   return order;
 }
 
@@ -93,22 +93,23 @@ bool areAlike(const Proposal &a, const Proposal &b) {
          a.step == b.step && a.peakBytes == b.peakBytes;
 }
 
-void count(Tally &tally, const Choice &choice, const Outcome &outcome) {
-  ++tally.choices;
+void count(OutcomeCounts &counts, const Choice &choice,
+           const Outcome &outcome) {
+  ++counts.choices;
   if (std::holds_alternative<Proposal>(outcome)) {
-    ++tally.simulated;
-  } else if (std::holds_alternative<Hopeless>(outcome)) {
-    ++tally.hopeless;
+    ++counts.simulated;
+  } else if (std::holds_alternative<RuledOut>(outcome)) {
+    ++counts.ruledOut;
   } else if (const auto *large = std::get_if<TooLarge>(&outcome)) {
-    ++tally.tooLarge;
-    if (!tally.smallest || large->peakBytes < tally.smallest->peakBytes) {
-      tally.smallest = *large;
-      tally.smallestName = nameOf(choice);
+    ++counts.tooLarge;
+    if (!counts.smallest || large->peakBytes < counts.smallest->peakBytes) {
+      counts.smallest = *large;
+      counts.smallestName = nameOf(choice);
     }
   } else {
-    ++tally.impossible;
-    if (!tally.refusal)
-      tally.refusal =
+    ++counts.impossible;
+    if (!counts.refusal)
+      counts.refusal =
           Refusal{nameOf(choice), std::get<Impossible>(outcome).reason};
   }
 }
@@ -118,9 +119,10 @@ Answer answerOf(const Space &space, std::vector<Outcome> outcomes,
   Answer answer;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const Choice &choice = space.choices[i];
-    if (answer.tallies.empty() || answer.tallies.back().scheme != choice.scheme)
-      answer.tallies.emplace_back().scheme = choice.scheme;
-    count(answer.tallies.back(), choice, outcomes[i]);
+    if (answer.outcomeCounts.empty() ||
+        answer.outcomeCounts.back().scheme != choice.scheme)
+      answer.outcomeCounts.emplace_back().scheme = choice.scheme;
+    count(answer.outcomeCounts.back(), choice, outcomes[i]);
     if (auto *proposal = std::get_if<Proposal>(&outcomes[i]))
       answer.simulated.push_back(std::move(*proposal));
   }
@@ -150,16 +152,16 @@ bool isFaster(const Proposal &a, const Proposal &b) {
 
 Answer search(const Space &space, const Evaluator &evaluator,
               const SearchSettings &settings) {
-  Findings findings(space, settings);
+  SearchState state(space, settings);
   std::vector<size_t> order = promisingFirst(space, evaluator);
   parallelFor(order.size(), settings.threads, [&](size_t i) {
     const Choice &choice = space.choices[order[i]];
-    findings.add(order[i], evaluator.evaluate(choice, [&](double bound,
-                                                          int64_t peakBytes) {
-      return findings.isHopeless(choice.scheme, bound, peakBytes);
-    }));
+    state.add(order[i],
+              evaluator.evaluate(choice, [&](double bound, int64_t peakBytes) {
+                return state.canRuleOut(choice.scheme, bound, peakBytes);
+              }));
   });
-  return answerOf(space, findings.take(), settings.most);
+  return answerOf(space, state.take(), settings.most);
 }
 
 } // namespace chimera::plan

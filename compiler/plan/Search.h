@@ -13,11 +13,11 @@
 namespace chimera::plan {
 
 /// Counts of the choices of one scheme, by outcome.
-struct Tally {
+struct OutcomeCounts {
   const schedule::Scheme *scheme = nullptr;
   int64_t choices = 0;
   int64_t simulated = 0;
-  int64_t hopeless = 0; ///< ruled out by a bound
+  int64_t ruledOut = 0; ///< ruled out by a bound
   int64_t tooLarge = 0;
   int64_t impossible = 0;
   /// The smallest of those that are too large, and its name.
@@ -38,7 +38,7 @@ struct Answer {
   std::vector<Proposal> ofSchemes;
   /// All simulated plans, in the order of the space.
   std::vector<Proposal> simulated;
-  std::vector<Tally> tallies; ///< by scheme
+  std::vector<OutcomeCounts> outcomeCounts; ///< by scheme
 };
 
 struct SearchSettings {
@@ -53,8 +53,8 @@ struct SearchSettings {
 };
 
 /// Evaluates the choices of a space. The answer does not depend on the number
-/// of threads or their speed. Only `simulated` and `tallies` may differ: a
-/// bound may rule out a choice before it turns out to be too large or
+/// of threads or their speed. Only `simulated` and `outcomeCounts` may differ:
+/// a bound may rule out a choice before it turns out to be too large or
 /// impossible.
 Answer search(const Space &space, const Evaluator &evaluator,
               const SearchSettings &settings);

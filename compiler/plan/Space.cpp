@@ -103,7 +103,7 @@ public:
       if (!mustFlush || hasFlush(scheme))
         addScheme(scheme);
     if (unequalWidth)
-      reasons.insert(whyUnequal(*unequalWidth));
+      reasons.insert(unequalBatchError(*unequalWidth));
     if (space.choices.empty() && reasons.size() == 1)
       space.onlyReason = *reasons.begin();
     return std::move(space);
@@ -144,7 +144,7 @@ private:
     if (std::string wrong = checkCut(question.model.layerCount(), stages);
         !wrong.empty())
       return refuse(choice, wrong);
-    if (std::string wrong = whyUnequal(choice.width); !wrong.empty()) {
+    if (std::string wrong = unequalBatchError(choice.width); !wrong.empty()) {
       note(choice, wrong);
       unequalWidth =
           std::min(unequalWidth.value_or(choice.width), choice.width);
@@ -175,7 +175,7 @@ private:
 
   /// Returns an error with the nearest possible mini-batches if copies and
   /// micro-batches cannot divide the mini-batch equally, else an empty text.
-  std::string whyUnequal(int64_t width) const {
+  std::string unequalBatchError(int64_t width) const {
     std::vector<int64_t> sizes(pins.microBatchSizes.begin(),
                                pins.microBatchSizes.end());
     if (sizes.empty())
@@ -223,7 +223,7 @@ private:
     std::vector<schedule::Options> possible; // of `allowed`
     for (const schedule::Options &options : allowed) {
       request.options = options;
-      std::string wrong = schedule::whyNot(*choice.scheme, request);
+      std::string wrong = schedule::planError(*choice.scheme, request);
       if (wrong.empty()) {
         possible.push_back(options);
         continue;

@@ -42,7 +42,7 @@ struct Choice {
 
 /// The reason why a scheme has no choice.
 struct Refusal {
-  std::string what; ///< for example "1f1b, D=8, W=4, N=16, B=2"
+  std::string choice; ///< for example "1f1b, D=8, W=4, N=16, B=2"
   std::string reason;
 };
 

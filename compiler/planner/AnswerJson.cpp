@@ -50,14 +50,14 @@ static ordered_json recomputeOf(const plan::Proposal &proposal) {
 }
 
 static ordered_json planOf(const plan::Question &question,
-                           const plan::Detail &detail) {
-  const plan::Proposal &proposal = detail.proposal;
+                           const plan::StepBreakdown &breakdown) {
+  const plan::Proposal &proposal = breakdown.proposal;
   const plan::Choice &choice = proposal.choice;
   ordered_json shares = ordered_json::object();
-  for (const plan::Share &share : detail.shares)
+  for (const plan::Share &share : breakdown.shares)
     shares[share.name] = share.time;
   ordered_json limit; // null if only computation takes time
-  if (const plan::Share *share = detail.limit())
+  if (const plan::Share *share = breakdown.largestAvoidableShare())
     limit = {{"share", share->name}, {"of_step", share->time / proposal.step}};
   return {{"name", plan::nameOf(choice)},
           {"schedule", choice.scheme->name},
@@ -73,31 +73,32 @@ static ordered_json planOf(const plan::Question &question,
           {"step", proposal.step},
           {plan::rateName(question), plan::rateOf(question, proposal.step)},
           {"limit", limit},
-          {"idle_of_step", detail.idleShare()},
+          {"idle_of_step", breakdown.idleShare()},
           {"shares", shares},
           {"peak_bytes", proposal.peakBytes},
           {"peak_worker", proposal.peakWorker}};
 }
 
-static ordered_json plansOf(const plan::Question &question,
-                            const std::vector<plan::Detail> &details) {
+static ordered_json
+plansOf(const plan::Question &question,
+        const std::vector<plan::StepBreakdown> &breakdowns) {
   ordered_json plans = ordered_json::array();
-  for (const plan::Detail &detail : details)
-    plans.push_back(planOf(question, detail));
+  for (const plan::StepBreakdown &breakdown : breakdowns)
+    plans.push_back(planOf(question, breakdown));
   return plans;
 }
 
-static ordered_json scheduleOf(const plan::Tally &tally) {
+static ordered_json scheduleOf(const plan::OutcomeCounts &counts) {
   ordered_json smallest, reason; // null if there is none
-  if (tally.smallest)
-    smallest = {{"plan", tally.smallestName},
-                {"peak_bytes", tally.smallest->peakBytes}};
-  if (tally.refusal)
-    reason = tally.refusal->what + ": " + tally.refusal->reason;
-  return {{"schedule", tally.scheme->name}, {"plans", tally.choices},
-          {"simulated", tally.simulated},   {"ruled_out", tally.hopeless},
-          {"too_large", tally.tooLarge},    {"smallest_too_large", smallest},
-          {"impossible", tally.impossible}, {"why_impossible", reason}};
+  if (counts.smallest)
+    smallest = {{"plan", counts.smallestName},
+                {"peak_bytes", counts.smallest->peakBytes}};
+  if (counts.refusal)
+    reason = counts.refusal->choice + ": " + counts.refusal->reason;
+  return {{"schedule", counts.scheme->name}, {"plans", counts.choices},
+          {"simulated", counts.simulated},   {"ruled_out", counts.ruledOut},
+          {"too_large", counts.tooLarge},    {"smallest_too_large", smallest},
+          {"impossible", counts.impossible}, {"why_impossible", reason}};
 }
 
 /// Null if there is no such op.
@@ -105,28 +106,28 @@ template <typename Op> static ordered_json symbolOf(Op op) {
   return op ? ordered_json(op.getSymName().str()) : ordered_json();
 }
 
-std::string jsonOf(const plan::Question &question, PlanSubject subject,
-                   const PlannedAnswer &planned,
+std::string jsonOf(const plan::Question &question, PlannerOps ops,
+                   const PlannerResult &result,
                    const std::vector<std::string> &assumptions) {
   ordered_json schedules = ordered_json::array();
-  for (const plan::Tally &tally : planned.answer.tallies)
-    schedules.push_back(scheduleOf(tally));
+  for (const plan::OutcomeCounts &counts : result.answer.outcomeCounts)
+    schedules.push_back(scheduleOf(counts));
   ordered_json refusals = ordered_json::array();
-  for (const plan::Refusal &refusal : planned.space.refusals)
-    refusals.push_back({{"plan", refusal.what}, {"reason", refusal.reason}});
-  ordered_json bucketBytes, whyNone; // null if there is none
+  for (const plan::Refusal &refusal : result.space.refusals)
+    refusals.push_back({{"plan", refusal.choice}, {"reason", refusal.reason}});
+  ordered_json bucketBytes, noPlanReason; // null if there is none
   if (question.pins.bucketBytes > 0)
     bucketBytes = question.pins.bucketBytes;
-  if (planned.ranked.empty())
-    whyNone = planned.whyNone();
-  DataType weights = subject.weights.value_or(DataType::F32);
-  DataType activations = subject.activations.value_or(weights);
-  MachineOp machine = subject.machine;
+  if (result.ranked.empty())
+    noPlanReason = result.noPlanReason();
+  DataType weights = ops.weights.value_or(DataType::F32);
+  DataType activations = ops.activations.value_or(weights);
+  MachineOp machine = ops.machine;
   ordered_json document = {
       {"time_unit", "ns"},
-      {"model", symbolOf(subject.model)},
+      {"model", symbolOf(ops.model)},
       {"machine", symbolOf(machine)},
-      {"training", symbolOf(subject.training)},
+      {"training", symbolOf(ops.training)},
       {"weight_type", stringifyDataType(weights).str()},
       {"activation_type", stringifyDataType(activations).str()},
       {"batch", question.batch},
@@ -135,10 +136,10 @@ std::string jsonOf(const plan::Question &question, PlanSubject subject,
       {"reserved_bytes", machine.getReserved().value_or(0)},
       {"bucket_bytes", bucketBytes},
       {"assumed", assumptions},
-      {"passed_over", planned.passedOver},
-      {"why_no_plan", whyNone},
-      {"plans", plansOf(question, planned.ranked)},
-      {"best_of_schedules", plansOf(question, planned.ofSchemes)},
+      {"passed_over", result.rejectedPlans},
+      {"why_no_plan", noPlanReason},
+      {"plans", plansOf(question, result.ranked)},
+      {"best_of_schedules", plansOf(question, result.ofSchemes)},
       {"schedules", schedules},
       {"not_considered", refusals}};
   // File names may contain bytes that are not UTF-8.

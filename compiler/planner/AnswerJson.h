@@ -15,8 +15,8 @@ namespace chimera {
 /// The question, its plans and the outcomes of all other choices, as a JSON
 /// document (format: tools/README.md). If no plan is possible, the document has
 /// the reason.
-std::string jsonOf(const plan::Question &question, PlanSubject subject,
-                   const PlannedAnswer &planned,
+std::string jsonOf(const plan::Question &question, PlannerOps ops,
+                   const PlannerResult &result,
                    const std::vector<std::string> &assumptions);
 
 } // namespace chimera

@@ -63,7 +63,7 @@ static void addProfiles(MachineOp machine,
       "micro-batches of a size that no profile has take what a line "
       "through those of two says, or are in proportion to one");
   const unsigned missing = plan::missingKinds(profiles);
-  if (missing & plan::kHalves)
+  if (missing & plan::kSplitBackward)
     lines.push_back("the halves of a split backward share what a whole one "
                     "takes as their operations do (a profile has whole "
                     "backwards; one of split ones beside it says)");
@@ -91,24 +91,23 @@ static void addBareLayers(ArrayAttr layers, Lines &lines) {
                     "(layers have no weight_stash)");
 }
 
-std::vector<std::string> assumptionsOf(PlanSubject subject,
+std::vector<std::string> assumptionsOf(PlannerOps ops,
                                        const plan::Machine &machine) {
   Lines lines;
-  addLinks(subject.machine, lines);
+  addLinks(ops.machine, lines);
   if (machine.profiles.empty())
-    addSpeeds(subject.machine, lines);
+    addSpeeds(ops.machine, lines);
   else
-    addProfiles(subject.machine, machine.profiles, lines);
-  if (!subject.machine.getReserved())
+    addProfiles(ops.machine, machine.profiles, lines);
+  if (!ops.machine.getReserved())
     lines.push_back("all memory is free (the machine has none reserved)");
-  if (ArrayAttr layers = subject.model.getBareLayersAttr())
+  if (ArrayAttr layers = ops.model.getBareLayersAttr())
     addBareLayers(layers, lines);
-  if (!subject.weights)
-    lines.push_back(subject.activations
-                        ? "weights are float32 (no --weight-type)"
-                        : "weights and activations are float32 (no "
-                          "--weight-type or --bf16)");
-  if (!subject.training)
+  if (!ops.weights)
+    lines.push_back(ops.activations ? "weights are float32 (no --weight-type)"
+                                    : "weights and activations are float32 (no "
+                                      "--weight-type or --bf16)");
+  if (!ops.training)
     lines.push_back("AdamW (no chimera.training)");
   return lines;
 }

@@ -17,11 +17,11 @@
 
 namespace chimera {
 
-/// One line for each value that neither the subject's ops nor the profiles of
+/// One line for each value that neither `ops` nor the profiles of
 /// `machine` state: the assumed value, and the clause or option that is
 /// missing. There are also lines for values that are stated but not used.
-/// Requires that `machine` is the subject's.
-std::vector<std::string> assumptionsOf(PlanSubject subject,
+/// Requires that `machine` is that of `ops`.
+std::vector<std::string> assumptionsOf(PlannerOps ops,
                                        const plan::Machine &machine);
 
 } // namespace chimera

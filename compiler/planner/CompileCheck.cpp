@@ -10,7 +10,7 @@
 #include "compiler/PassPipelines.h"
 #include "dialect/Chimera.h"
 #include "passes/Allocator.h"
-#include "passes/Described.h"
+#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/Posts.h"
 #include "passes/Workers.h"
@@ -69,7 +69,7 @@ public:
     return exceeds ? Size::TooLarge : Size::Unknown;
   }
 
-  std::string fault() const {
+  std::string error() const {
     return firstError.empty() ? "its passes failed" : firstError;
   }
 
@@ -95,7 +95,7 @@ private:
 
 } // namespace
 
-std::string compileFault(const std::string &text) {
+std::string compileError(const std::string &text) {
   // A full compilation spends most of its time on choosing a receive window: if
   // memory is scarce, it tries one window after another. Receives that are
   // posted as late as possible need the least memory. If all workers fit then,
@@ -103,18 +103,18 @@ std::string compileFault(const std::string &text) {
   // between its values, the compiler finds none.
   Trial late(text);
   if (!late.lower(Phase::Projected))
-    return late.fault();
+    return late.error();
   switch (late.allocateWithLateReceives()) {
   case Trial::Size::Fits:
     return {};
   case Trial::Size::TooLarge:
-    return late.fault();
+    return late.error();
   case Trial::Size::Unknown:
     break;
   }
   // Another window may leave smaller gaps.
   Trial whole(text);
-  return whole.lower(Phase::Allocated) ? "" : whole.fault();
+  return whole.lower(Phase::Allocated) ? "" : whole.error();
 }
 
 } // namespace chimera

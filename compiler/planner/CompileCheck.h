@@ -21,7 +21,7 @@ namespace chimera {
 /// Compiles the module `text`, made by describePlan, up to the allocation of
 /// its buffers. Returns the first error, or an empty text. Several threads may
 /// call it at the same time: each call has its own MLIR context.
-std::string compileFault(const std::string &text);
+std::string compileError(const std::string &text);
 
 } // namespace chimera
 

@@ -16,13 +16,13 @@ namespace chimera {
 
 std::string Fitting::describe(const plan::Proposal &proposal) {
   std::lock_guard lock(mutex);
-  return describePlan(subject, proposal, question.pins.bucketBytes);
+  return describePlan(ops, proposal, question.pins.bucketBytes);
 }
 
 Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
                                const std::string &text) {
-  std::string fault = compileFault(text);
-  if (fault.empty())
+  std::string error = compileError(text);
+  if (error.empty())
     return {proposal, {}};
   const plan::Recomputation allowed = question.pins.recomputation;
   auto fitting =
@@ -34,16 +34,16 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
         proposal.choice, [](double, int64_t) { return false; }, memory,
         recomputation);
     auto *smaller = std::get_if<plan::Proposal>(&outcome);
-    if (smaller && compileFault(describe(*smaller)).empty())
+    if (smaller && compileError(describe(*smaller)).empty())
       return std::move(*smaller);
     return std::nullopt;
   };
   for (double share : {0.99, 0.96, 0.9, 0.8})
     if (std::optional<plan::Proposal> smaller = fitting(share, allowed))
-      return {std::move(smaller), fault};
+      return {std::move(smaller), error};
   if (allowed == plan::Recomputation::Least)
-    return {fitting(1, plan::Recomputation::All), fault};
-  return {std::nullopt, fault};
+    return {fitting(1, plan::Recomputation::All), error};
+  return {std::nullopt, error};
 }
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
@@ -79,9 +79,9 @@ std::optional<plan::Proposal> Fitting::fit(const plan::Proposal &proposal) {
   prepare({proposal}, 1);
   const Fit &fit = fits.at(describe(proposal));
   if (!fit.proposal) {
-    std::string fault = plan::nameOf(proposal.choice) + ": " + fit.fault;
-    if (std::ranges::find(faults, fault) == faults.end())
-      faults.push_back(std::move(fault));
+    std::string error = plan::nameOf(proposal.choice) + ": " + fit.error;
+    if (std::ranges::find(errors, error) == errors.end())
+      errors.push_back(std::move(error));
   }
   return fit.proposal;
 }

@@ -27,9 +27,9 @@ namespace chimera {
 /// it.
 class Fitting {
 public:
-  Fitting(PlanSubject subject, const plan::Question &question,
+  Fitting(PlannerOps ops, const plan::Question &question,
           const plan::Evaluator &evaluator)
-      : subject(subject), question(question), evaluator(evaluator) {}
+      : ops(ops), question(question), evaluator(evaluator) {}
 
   /// Called by one thread at a time. `done` of `all` plans are compiled.
   using Progress = std::function<void(size_t done, size_t all)>;
@@ -42,7 +42,7 @@ public:
   /// Returns `proposal` if it compiles. Otherwise returns the first plan of the
   /// same choice that compiles: with 99, 96, 90 or 80 % of the memory, then,
   /// unless recomputation is pinned, with everything recomputed. If none
-  /// compiles, returns nothing and adds a line to `passedOver`.
+  /// compiles, returns nothing and adds a line to `rejectedPlans`.
   std::optional<plan::Proposal> fit(const plan::Proposal &proposal);
   /// True if `fit` needs no compilation for this proposal.
   bool isKnown(const plan::Proposal &proposal);
@@ -53,24 +53,24 @@ public:
 
   /// The choices that fit with no amount of memory, each with its first error,
   /// in the order of the calls of `fit`.
-  const std::vector<std::string> &passedOver() const { return faults; }
+  const std::vector<std::string> &rejectedPlans() const { return errors; }
 
 private:
   /// The result of fitting a proposal.
   struct Fit {
     std::optional<plan::Proposal> proposal; ///< the plan that compiles
-    std::string fault; ///< error of the original proposal; empty if it compiles
+    std::string error; ///< error of the original proposal; empty if it compiles
   };
 
   std::string describe(const plan::Proposal &proposal);
   Fit tryToFit(const plan::Proposal &proposal, const std::string &text);
 
-  PlanSubject subject;
+  PlannerOps ops;
   const plan::Question &question;
   const plan::Evaluator &evaluator;
-  std::mutex mutex;                ///< protects the context of the subject
+  std::mutex mutex;                ///< protects the context of the ops
   std::map<std::string, Fit> fits; ///< by the text of the proposal
-  std::vector<std::string> faults;
+  std::vector<std::string> errors;
 };
 
 } // namespace chimera

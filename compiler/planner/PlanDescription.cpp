@@ -7,8 +7,8 @@
 
 #include "compiler/planner/PlanDescription.h"
 
-#include "passes/Described.h"
-#include "passes/PlanInputs.h"
+#include "passes/DescriptionReader.h"
+#include "passes/PlannerInputs.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FileSystem.h"
@@ -46,8 +46,8 @@ static FailureOr<Op> findOp(ModuleOp module, StringRef what, StringRef name,
   return error;
 }
 
-FailureOr<PlanSubject> subjectOf(ModuleOp module, StringRef model,
-                                 StringRef machine, StringRef training) {
+FailureOr<PlannerOps> findPlannerOps(ModuleOp module, StringRef model,
+                                     StringRef machine, StringRef training) {
   auto models = findOp<ModelOp>(
       module, "model", model, true,
       "chimera.model @gpt2 gpt2 layers(24) heads(16) width(1024) "
@@ -66,19 +66,18 @@ FailureOr<PlanSubject> subjectOf(ModuleOp module, StringRef model,
                                       "optimizer(sgd)");
   if (failed(trainings))
     return failure();
-  PlanSubject subject;
-  subject.model = *models;
-  subject.machine = *machines;
-  subject.training = *trainings;
-  return subject;
+  PlannerOps ops;
+  ops.model = *models;
+  ops.machine = *machines;
+  ops.training = *trainings;
+  return ops;
 }
 
-/// "plan", or "plan2", "plan3", … if an op of the subject has that name.
-static std::string freeName(PlanSubject subject) {
+/// "plan", or "plan2", "plan3", … if one of `ops` has that name.
+static std::string freeName(PlannerOps ops) {
   auto isTaken = [&](StringRef name) {
-    TrainingOp training = subject.training;
-    return name == subject.model.getSymName() ||
-           name == subject.machine.getSymName() ||
+    TrainingOp training = ops.training;
+    return name == ops.model.getSymName() || name == ops.machine.getSymName() ||
            (training && name == training.getSymName());
   };
   std::string name = "plan";
@@ -87,77 +86,75 @@ static std::string freeName(PlanSubject subject) {
   return name;
 }
 
-/// A pipeline with one stage and one micro-batch that uses the subject's ops.
-static PipelineOp makePipeline(OpBuilder &builder, PlanSubject subject) {
-  OperationState state(subject.model.getLoc(), PipelineOp::getOperationName());
+/// A pipeline with one stage and one micro-batch that uses `ops`.
+static PipelineOp makePipeline(OpBuilder &builder, PlannerOps ops) {
+  OperationState state(ops.model.getLoc(), PipelineOp::getOperationName());
   PipelineOp::Properties &properties =
       state.getOrAddProperties<PipelineOp::Properties>();
   PipelineOp::populateDefaultProperties(state.name, properties);
   MLIRContext *context = builder.getContext();
-  properties.sym_name = builder.getStringAttr(freeName(subject));
-  properties.model = FlatSymbolRefAttr::get(subject.model.getSymNameAttr());
-  properties.machine = FlatSymbolRefAttr::get(subject.machine.getSymNameAttr());
-  if (TrainingOp training = subject.training)
+  properties.sym_name = builder.getStringAttr(freeName(ops));
+  properties.model = FlatSymbolRefAttr::get(ops.model.getSymNameAttr());
+  properties.machine = FlatSymbolRefAttr::get(ops.machine.getSymNameAttr());
+  if (TrainingOp training = ops.training)
     properties.training = FlatSymbolRefAttr::get(training.getSymNameAttr());
   properties.weight_type =
-      DataTypeAttr::get(context, subject.weights.value_or(DataType::F32));
-  if (subject.activations)
-    properties.activation_type =
-        DataTypeAttr::get(context, *subject.activations);
+      DataTypeAttr::get(context, ops.weights.value_or(DataType::F32));
+  if (ops.activations)
+    properties.activation_type = DataTypeAttr::get(context, *ops.activations);
   properties.stages = builder.getI64IntegerAttr(1);
   properties.micro_batches = builder.getI64IntegerAttr(1);
   state.addRegion();
   return cast<PipelineOp>(builder.create(state));
 }
 
-/// A module with the subject's ops and no pipeline, and a builder at its end.
-static std::pair<OwningOpRef<ModuleOp>, OpBuilder>
-moduleOf(PlanSubject subject) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(subject.model.getLoc());
+/// A module with `ops` and no pipeline, and a builder at its end.
+static std::pair<OwningOpRef<ModuleOp>, OpBuilder> moduleOf(PlannerOps ops) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(ops.model.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  builder.clone(*subject.machine);
-  builder.clone(*subject.model);
-  if (subject.training)
-    builder.clone(*subject.training);
+  builder.clone(*ops.machine);
+  builder.clone(*ops.model);
+  if (ops.training)
+    builder.clone(*ops.training);
   return {std::move(module), builder};
 }
 
-FailureOr<plan::Model> planModelOf(PlanSubject subject) {
-  auto [module, builder] = moduleOf(subject);
+FailureOr<plan::Model> planModelOf(PlannerOps ops) {
+  auto [module, builder] = moduleOf(ops);
   FailureOr<std::optional<plan::Model>> model =
-      planModelOf(makePipeline(builder, subject));
+      planModelOf(makePipeline(builder, ops));
   if (failed(model))
     return failure();
   return std::move(**model);
 }
 
 /// The absolute path of a file that `op` names.
-static std::string wholePath(Operation *op, StringRef path) {
+static std::string absolutePath(Operation *op, StringRef path) {
   llvm::SmallString<128> whole(pathFrom(op, path));
   llvm::sys::fs::make_absolute(whole);
   return whole.str().str();
 }
 
 /// Makes the file names in the ops of `module` absolute. The ops are copies of
-/// the subject's, whose relative names start at the folder of their module.
-static void setWholePaths(ModuleOp module, PlanSubject subject) {
+/// `ops`, whose relative names start at the folder of their module.
+static void makePathsAbsolute(ModuleOp module, PlannerOps ops) {
   for (auto model : module.getOps<ModelOp>())
     if (std::optional<StringRef> package = model.getPackage())
-      model.setPackage(wholePath(subject.model, *package));
+      model.setPackage(absolutePath(ops.model, *package));
   for (auto machine : module.getOps<MachineOp>())
     if (ArrayAttr profiles = machine.getProfileAttr()) {
       SmallVector<Attribute> paths;
       for (auto profile : profiles.getAsValueRange<StringAttr>())
         paths.push_back(StringAttr::get(module.getContext(),
-                                        wholePath(subject.machine, profile)));
+                                        absolutePath(ops.machine, profile)));
       machine.setProfileAttr(ArrayAttr::get(module.getContext(), paths));
     }
 }
 
-std::string describePlan(PlanSubject subject, const plan::Proposal &proposal,
+std::string describePlan(PlannerOps ops, const plan::Proposal &proposal,
                          int64_t bucketBytes) {
-  auto [module, builder] = moduleOf(subject);
-  PipelineOp pipeline = makePipeline(builder, subject);
+  auto [module, builder] = moduleOf(ops);
+  PipelineOp pipeline = makePipeline(builder, ops);
   const plan::Choice &choice = proposal.choice;
   pipeline.setStages(choice.stages);
   pipeline.setMicroBatches(choice.microBatches);
@@ -202,7 +199,7 @@ std::string describePlan(PlanSubject subject, const plan::Proposal &proposal,
   }
   if (bucketBytes > 0)
     pipeline.setBucketBytes(bucketBytes);
-  setWholePaths(*module, subject);
+  makePathsAbsolute(*module, ops);
   std::string text;
   llvm::raw_string_ostream os(text);
   for (Operation &op : *module->getBody())

@@ -21,7 +21,7 @@
 namespace chimera {
 
 /// The ops that a plan is for. Passed by value, as ops are.
-struct PlanSubject {
+struct PlannerOps {
   ModelOp model;
   MachineOp machine;
   TrainingOp training;                 ///< null if none is given
@@ -33,20 +33,20 @@ struct PlanSubject {
 /// name means the only op of its kind. Only a training may be missing.
 /// Otherwise fails if there is no such op or more than one; the diagnostic says
 /// what is missing and how to write it.
-mlir::FailureOr<PlanSubject> subjectOf(mlir::ModuleOp module,
-                                       llvm::StringRef model,
-                                       llvm::StringRef machine,
-                                       llvm::StringRef training);
+mlir::FailureOr<PlannerOps> findPlannerOps(mlir::ModuleOp module,
+                                           llvm::StringRef model,
+                                           llvm::StringRef machine,
+                                           llvm::StringRef training);
 
-/// The planner's form of the subject's model. Fails, with a diagnostic, if the
+/// The planner's form of the model. Fails, with a diagnostic, if the
 /// model cannot be trained.
-mlir::FailureOr<plan::Model> planModelOf(PlanSubject subject);
+mlir::FailureOr<plan::Model> planModelOf(PlannerOps ops);
 
-/// The text of a module for chimera-compile: the subject's ops and the pipeline
+/// The text of a module for chimera-compile: `ops` and the pipeline
 /// @plan of `proposal`. File names in it are absolute, so the text can be
-/// written to any folder. Requires that the proposal is for the subject and
+/// written to any folder. Requires that the proposal is for `ops` and
 /// that `bucketBytes` is that of its question.
-std::string describePlan(PlanSubject subject, const plan::Proposal &proposal,
+std::string describePlan(PlannerOps ops, const plan::Proposal &proposal,
                          int64_t bucketBytes);
 
 } // namespace chimera

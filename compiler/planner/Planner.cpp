@@ -14,11 +14,11 @@
 
 namespace chimera {
 
-std::string PlannedAnswer::whyNone() const {
+std::string PlannerResult::noPlanReason() const {
   if (!space.onlyReason.empty())
     return "no plan is possible: " + space.onlyReason;
-  if (!passedOver.empty())
-    return "no plan compiles, such as " + passedOver.front();
+  if (!rejectedPlans.empty())
+    return "no plan compiles, such as " + rejectedPlans.front();
   if (!space.choices.empty() || !space.refusals.empty())
     return "no plan trains this model on this machine";
   return "no plan has all that is pinned: workers times copies are the "
@@ -26,14 +26,14 @@ std::string PlannedAnswer::whyNone() const {
          "copies times micro-batches times their size the mini-batch";
 }
 
-static std::vector<plan::Detail>
-detailsOf(const plan::Evaluator &evaluator,
-          const std::vector<plan::Proposal> &proposals, uint32_t threads) {
-  std::vector<plan::Detail> details(proposals.size());
+static std::vector<plan::StepBreakdown>
+breakdownsOf(const plan::Evaluator &evaluator,
+             const std::vector<plan::Proposal> &proposals, uint32_t threads) {
+  std::vector<plan::StepBreakdown> breakdowns(proposals.size());
   plan::parallelFor(proposals.size(), threads, [&](size_t i) {
-    details[i] = plan::detailOf(evaluator, proposals[i]);
+    breakdowns[i] = plan::breakdownOf(evaluator, proposals[i]);
   });
-  return details;
+  return breakdowns;
 }
 
 namespace {
@@ -41,11 +41,11 @@ namespace {
 /// Searches for the fastest plans that compile.
 class FittingSearch {
 public:
-  FittingSearch(const plan::Question &question, PlanSubject subject,
+  FittingSearch(const plan::Question &question, PlannerOps ops,
                 const plan::Evaluator &evaluator,
                 const PlannerSettings &settings)
       : evaluator(evaluator), settings(settings),
-        fitting(subject, question, evaluator) {}
+        fitting(ops, question, evaluator) {}
 
   /// The fastest `number` plans of a space that fit, fastest first. If many do
   /// not fit there may be fewer, but at least `needed`. `answer` is set to the
@@ -140,8 +140,8 @@ public:
     simulated.insert(simulated.end(), open.begin(), open.end());
   }
 
-  const std::vector<std::string> &passedOver() const {
-    return fitting.passedOver();
+  const std::vector<std::string> &rejectedPlans() const {
+    return fitting.rejectedPlans();
   }
 
 private:
@@ -189,28 +189,29 @@ private:
 
 } // namespace
 
-PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
-                       const PlannerSettings &settings) {
-  PlannedAnswer planned;
-  planned.space = plan::spaceOf(question);
+PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
+                        const PlannerSettings &settings) {
+  PlannerResult result;
+  result.space = plan::spaceOf(question);
   plan::Evaluator evaluator(question);
-  FittingSearch search(question, subject, evaluator, settings);
-  plan::Answer &answer = planned.answer;
+  FittingSearch search(question, ops, evaluator, settings);
+  plan::Answer &answer = result.answer;
   // A plan that was changed to fit may even be faster than before, if the new
   // cut of the model is better. At least ten plans are tried, so that the first
   // plans do not depend on how many are shown.
   answer.ranked =
-      search.fastest(planned.space, std::max<size_t>(settings.shown, 10),
+      search.fastest(result.space, std::max<size_t>(settings.shown, 10),
                      settings.needed, answer);
   answer.ofSchemes =
-      search.fastestOfSchemes(planned.space, answer, answer.ranked);
+      search.fastestOfSchemes(result.space, answer, answer.ranked);
   answer.ranked.resize(std::min(answer.ranked.size(), settings.shown));
   if (settings.keepSmall)
     search.keepFitting(answer.simulated);
-  planned.ranked = detailsOf(evaluator, answer.ranked, settings.threads);
-  planned.ofSchemes = detailsOf(evaluator, answer.ofSchemes, settings.threads);
-  planned.passedOver = search.passedOver();
-  return planned;
+  result.ranked = breakdownsOf(evaluator, answer.ranked, settings.threads);
+  result.ofSchemes =
+      breakdownsOf(evaluator, answer.ofSchemes, settings.threads);
+  result.rejectedPlans = search.rejectedPlans();
+  return result;
 }
 
 } // namespace chimera

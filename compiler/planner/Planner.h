@@ -14,7 +14,7 @@
 #define CHIMERA_COMPILER_PLANNER_PLANNER_H
 
 #include "compiler/plan/Search.h"
-#include "compiler/plan/Shares.h"
+#include "compiler/plan/StepBreakdown.h"
 #include "compiler/planner/PlanDescription.h"
 
 namespace chimera {
@@ -33,25 +33,25 @@ struct PlannerSettings {
 };
 
 /// Plans that compile, and the outcomes of the other choices.
-struct PlannedAnswer {
+struct PlannerResult {
   plan::Space space;
   /// The answer of the last search. `ranked` and `ofSchemes` only have plans
   /// that compile. If `keepSmall` is set, `simulated` has no plan that is known
   /// not to compile.
   plan::Answer answer;
-  std::vector<plan::Detail> ranked;    ///< at most `shown`, fastest first
-  std::vector<plan::Detail> ofSchemes; ///< the fastest of each scheme
+  std::vector<plan::StepBreakdown> ranked; ///< at most `shown`, fastest first
+  std::vector<plan::StepBreakdown> ofSchemes; ///< the fastest of each scheme
   /// Choices that do not fit, with reasons.
-  std::vector<std::string> passedOver;
+  std::vector<std::string> rejectedPlans;
 
   /// The reason why there is no plan. Requires that there is none.
-  std::string whyNone() const;
+  std::string noPlanReason() const;
 };
 
 /// Answers `question` with plans that compile. Requires that it is about
-/// `subject`.
-PlannedAnswer answerOf(const plan::Question &question, PlanSubject subject,
-                       const PlannerSettings &settings);
+/// `ops`.
+PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
+                        const PlannerSettings &settings);
 
 } // namespace chimera
 

@@ -69,24 +69,24 @@ ActionRule ActionRules::make(const Action &action) const {
   int64_t backward = ids.at(ActionIds::kBackward, s, 0, action.part);
   switch (action.kind) {
   case Kind::Forward:
-    await(rule, action, forward, -1);
-    send(rule, action, 1);
+    addDependency(rule, action, forward, -1);
+    addSend(rule, action, 1);
     break;
   case Kind::Backward:
   case Kind::InputGradient:
-    rule.own = forward - rule.first;
-    await(rule, action, backward, 1);
+    rule.sameStage = forward - rule.first;
+    addDependency(rule, action, backward, 1);
     if (fused)
-      rule.receive = 0, rule.isAwaited = false;
-    send(rule, action, -1);
+      rule.receive = 0, rule.receivesMessage = false;
+    addSend(rule, action, -1);
     break;
   case Kind::WeightGradient:
-    rule.own = backward - rule.first;
+    rule.sameStage = backward - rule.first;
     break;
   case Kind::Recompute:
-    rule.own = forward - rule.first;
+    rule.sameStage = forward - rule.first;
     if (fused)
-      await(rule, action, backward, 1);
+      addDependency(rule, action, backward, 1);
     break;
   }
   return rule;
@@ -94,11 +94,11 @@ ActionRule ActionRules::make(const Action &action) const {
 
 /// The worker of the stage that is `step` after the stage of `action`, or -1 if
 /// there is no such stage.
-int32_t ActionRules::beside(const Action &action, int32_t step) const {
-  const std::vector<int32_t> &place =
+int32_t ActionRules::workerAtOffset(const Action &action, int32_t step) const {
+  const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
   int32_t stage = action.stage + step;
-  return stage < 0 || stage >= std::ssize(place) ? -1 : place[stage];
+  return stage < 0 || stage >= std::ssize(placement) ? -1 : placement[stage];
 }
 
 /// The times in flight, of the send and of the receive of a message between the
@@ -106,7 +106,8 @@ int32_t ActionRules::beside(const Action &action, int32_t step) const {
 /// if one worker has both stages.
 std::array<int64_t, 3> ActionRules::times(const Action &action,
                                           int32_t step) const {
-  int32_t here = beside(action, 0), there = beside(action, step);
+  int32_t here = workerAtOffset(action, 0),
+          there = workerAtOffset(action, step);
   if (here == there)
     return {};
   std::array<int64_t, 3> times;
@@ -121,23 +122,23 @@ std::array<int64_t, 3> ActionRules::times(const Action &action,
 
 /// Makes `action` depend on an action of the stage `step` after its own. `here`
 /// is the id of that action's counterpart on the stage of `action`.
-void ActionRules::await(ActionRule &rule, const Action &action, int64_t here,
-                        int32_t step) const {
-  rule.from = beside(action, step);
-  if (rule.from < 0)
+void ActionRules::addDependency(ActionRule &rule, const Action &action,
+                                int64_t here, int32_t step) const {
+  rule.sender = workerAtOffset(action, step);
+  if (rule.sender < 0)
     return;
-  rule.other = ids.onward(here, step) - rule.first;
+  rule.otherStage = ids.atLaterStage(here, step) - rule.first;
   auto [flight, send, receive] = times(action, step);
   rule.flight = flight;
   rule.delay = send + flight;
   rule.receive = receive;
-  rule.isAwaited = rule.from != beside(action, 0);
+  rule.receivesMessage = rule.sender != workerAtOffset(action, 0);
 }
 
-void ActionRules::send(ActionRule &rule, const Action &action,
-                       int32_t step) const {
-  rule.to = beside(action, step);
-  if (rule.to >= 0)
+void ActionRules::addSend(ActionRule &rule, const Action &action,
+                          int32_t step) const {
+  rule.receiver = workerAtOffset(action, step);
+  if (rule.receiver >= 0)
     rule.send = times(action, step)[1];
 }
 

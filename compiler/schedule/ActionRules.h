@@ -19,14 +19,14 @@ struct ActionRule {
   int64_t cost = 0;
   /// Ids of the dependency on the same stage and of the other action, relative
   /// to the id of this action; 0 if there is none.
-  int64_t own = 0, other = 0;
-  int64_t delay = 0;      ///< from the other's end until its message arrives
-  int64_t flight = 0;     ///< part of `delay` in which no worker is busy
-  int64_t receive = 0;    ///< time its worker receives before it starts
-  int64_t send = 0;       ///< time its worker sends after it ends
-  int32_t from = -1;      ///< worker of the other action
-  int32_t to = -1;        ///< worker of the action that uses its message
-  bool isAwaited = false; ///< true if it receives a message
+  int64_t sameStage = 0, otherStage = 0;
+  int64_t delay = 0;     ///< from the other's end until its message arrives
+  int64_t flight = 0;    ///< part of `delay` in which no worker is busy
+  int64_t receive = 0;   ///< time its worker receives before it starts
+  int64_t send = 0;      ///< time its worker sends after it ends
+  int32_t sender = -1;   ///< worker of the other action
+  int32_t receiver = -1; ///< worker of the action that uses its message
+  bool receivesMessage = false; ///< true if it receives a message
 };
 
 /// A table of the rules of all actions of a problem. A simulation needs a rule
@@ -42,7 +42,7 @@ public:
     return rules[indexOf(action)];
   }
   int64_t idOf(const Action &action, const ActionRule &rule) const {
-    return ids.later(rule.first, action.microBatch);
+    return ids.atLaterMicroBatch(rule.first, action.microBatch);
   }
   const ActionIds &numbering() const { return ids; }
 
@@ -65,11 +65,11 @@ private:
   }
   void add(Action action, int32_t most, int32_t parts);
   ActionRule make(const Action &action) const;
-  int32_t beside(const Action &action, int32_t step) const;
+  int32_t workerAtOffset(const Action &action, int32_t step) const;
   std::array<int64_t, 3> times(const Action &action, int32_t step) const;
-  void await(ActionRule &rule, const Action &action, int64_t here,
-             int32_t step) const;
-  void send(ActionRule &rule, const Action &action, int32_t step) const;
+  void addDependency(ActionRule &rule, const Action &action, int64_t here,
+                     int32_t step) const;
+  void addSend(ActionRule &rule, const Action &action, int32_t step) const;
 
   const Problem &problem;
   ActionIds ids;

@@ -7,22 +7,19 @@
 
 #include "compiler/schedule/AllReduce.h"
 
-#include "compiler/schedule/Saturating.h"
-
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 namespace chimera::schedule {
 
-std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
-                                             const Timing &timing) {
+std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
+                                            const Timing &timing) {
   std::vector<std::vector<int64_t>> idle;
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
-    std::vector<int64_t> &behind =
-        idle.emplace_back(schedule.workers[w].size());
-    for (size_t i = behind.size(); i-- > 1;)
-      behind[i - 1] = behind[i] + timing.starts[w][i] - timing.ends[w][i - 1];
+    std::vector<int64_t> &after = idle.emplace_back(schedule.workers[w].size());
+    for (size_t i = after.size(); i-- > 1;)
+      after[i - 1] = after[i] + timing.starts[w][i] - timing.ends[w][i - 1];
   }
   return idle;
 }
@@ -45,7 +42,8 @@ Buckets bucketsOf(int64_t bytes, int64_t most) {
 }
 
 /// True if a worker has several replicas of `stage`.
-static bool sharesSum(const Problem &problem, int32_t stage) {
+static bool hasWorkerWithSeveralReplicas(const Problem &problem,
+                                         int32_t stage) {
   std::vector<int32_t> holders;
   for (const Pipeline &pipeline : problem.pipelines)
     holders.push_back(pipeline.workers[stage]);
@@ -53,15 +51,15 @@ static bool sharesSum(const Problem &problem, int32_t stage) {
   return std::ranges::adjacent_find(holders) != holders.end();
 }
 
-std::vector<StageReduce> stageReduces(const Problem &problem,
-                                      const Schedule &schedule,
-                                      const Timing &timing) {
-  std::vector<std::vector<int64_t>> idle = idleBehind(schedule, timing);
+std::vector<GradientReduce> gradientReduces(const Problem &problem,
+                                            const Schedule &schedule,
+                                            const Timing &timing) {
+  std::vector<std::vector<int64_t>> idle = idleAfter(schedule, timing);
   auto stages = static_cast<int32_t>(problem.stages.size());
   auto isTied = [&](int32_t stage) {
     return problem.tiedBytes > 0 && (stage == 0 || stage + 1 == stages);
   };
-  std::vector<StageReduce> reduces;
+  std::vector<GradientReduce> reduces;
   auto bucketCount = [&](int64_t bytes) {
     return bucketsOf(bytes, problem.bucketBytes).count;
   };
@@ -69,7 +67,10 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
     int64_t bytes =
         problem.bytesOf(s).gradient() - (isTied(s) ? problem.tiedBytes : 0);
     reduces.push_back(
-        {s, bytes, sharesSum(problem, s) ? 1 : bucketCount(bytes), {}});
+        {s,
+         bytes,
+         hasWorkerWithSeveralReplicas(problem, s) ? 1 : bucketCount(bytes),
+         {}});
   }
   if (problem.tiedBytes > 0)
     reduces.push_back(
@@ -84,11 +85,12 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
       int64_t start = timing.starts[w][i];
       auto worker = static_cast<int32_t>(w);
       auto contribute = [&](int32_t to) {
-        std::vector<StageReduce::Part> &parts = reduces[to].parts;
-        if (parts.empty() || parts.back().worker != worker)
-          parts.push_back({worker, 0, false});
-        parts.back().last = static_cast<int32_t>(i);
-        parts.back().isIdle = idle[w][i] > 0;
+        std::vector<GradientReduce::Contribution> &contributions =
+            reduces[to].contributions;
+        if (contributions.empty() || contributions.back().worker != worker)
+          contributions.push_back({worker, 0, false});
+        contributions.back().lastAction = static_cast<int32_t>(i);
+        contributions.back().isIdle = idle[w][i] > 0;
         last[to] = std::max(last[to], std::pair(start, worker));
       };
       contribute(actions[i].stage);
@@ -96,7 +98,7 @@ std::vector<StageReduce> stageReduces(const Problem &problem,
         contribute(stages);
     }
   }
-  std::ranges::stable_sort(reduces, {}, [&](const StageReduce &reduce) {
+  std::ranges::stable_sort(reduces, {}, [&](const GradientReduce &reduce) {
     return last[reduce.stage.value_or(stages)];
   });
   return reduces;

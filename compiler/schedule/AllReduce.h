@@ -18,6 +18,7 @@
 
 #include "compiler/schedule/Simulate.h"
 
+#include <limits>
 #include <optional>
 
 namespace chimera::schedule {
@@ -36,8 +37,8 @@ inline constexpr NamedPolicy kPolicies[] = {
 /// and the start of the worker's last action. In the shape of
 /// Schedule::workers. Requires that `timing` is a complete timing of
 /// `schedule`.
-std::vector<std::vector<int64_t>> idleBehind(const Schedule &schedule,
-                                             const Timing &timing);
+std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
+                                            const Timing &timing);
 
 /// True if some gradient is summed over several workers or copies.
 bool hasAllReduces(const Problem &problem);
@@ -55,13 +56,13 @@ struct Buckets {
 Buckets bucketsOf(int64_t bytes, int64_t most);
 
 /// The all-reduce of a gradient over its replicas.
-struct StageReduce {
+struct GradientReduce {
   /// A worker that adds to the gradient.
-  struct Part {
+  struct Contribution {
     int32_t worker;
-    int32_t last; ///< index of its last action that adds to the gradient
-    bool isIdle;  ///< the worker is idle at some time after that action and
-                  ///< before its last one
+    int32_t lastAction; ///< index of its last action that adds to the gradient
+    bool isIdle; ///< the worker is idle at some time after that action and
+                 ///< before its last one
   };
   std::optional<int32_t> stage; ///< none: parameters that the first and last
                                 ///< stage share
@@ -69,12 +70,12 @@ struct StageReduce {
   /// Number of all-reduces. It is 1 if a worker has several replicas of the
   /// stage, because these use one sum, which is not cut.
   int64_t buckets;
-  std::vector<Part> parts; ///< by worker, ascending
+  std::vector<Contribution> contributions; ///< by worker, ascending
 
   std::vector<int32_t> workers() const {
     std::vector<int32_t> all;
-    for (const Part &part : parts)
-      all.push_back(part.worker);
+    for (const Contribution &contribution : contributions)
+      all.push_back(contribution.worker);
     return all;
   }
 };
@@ -83,9 +84,9 @@ struct StageReduce {
 /// which their sums are complete. This order is by the start, then by the
 /// worker, of the last action that adds to the gradient. Requires a valid
 /// schedule of one step with a flush, and a complete timing of it.
-std::vector<StageReduce> stageReduces(const Problem &problem,
-                                      const Schedule &schedule,
-                                      const Timing &timing);
+std::vector<GradientReduce> gradientReduces(const Problem &problem,
+                                            const Schedule &schedule,
+                                            const Timing &timing);
 
 /// The time of an all-reduce of `bytes` over r `replicas`, in ticks, rounded
 /// up. Rabenseifner's algorithm takes 2 ⌈log2(r)⌉ alpha, and 2 (r-1)/r beta for
@@ -95,6 +96,14 @@ int64_t
 allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes,
               int64_t buckets = 1,
               AllReduceAlgorithm algorithm = AllReduceAlgorithm::Rabenseifner);
+
+/// The sum of two times, at most INT64_MAX.
+inline int64_t saturatingAdd(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum)
+             ? std::numeric_limits<int64_t>::max()
+             : sum;
+}
 
 /// The number of replicas in all copies if `parts` workers of one copy have a
 /// replica.

@@ -56,11 +56,11 @@ static void raiseCosts(Workload &workload, int64_t parts) {
 
 static std::optional<Candidate> candidateOf(const Scheme &scheme,
                                             const Request &request) {
-  Made made = makePlan(scheme, request);
+  PlanOrError made = makePlan(scheme, request);
   if (!made.plan)
     return std::nullopt;
   Workload workload = request;
-  raiseCosts(workload, mostParts(made.plan->pipelines));
+  raiseCosts(workload, maxParts(made.plan->pipelines));
   Problem problem = problemOf(workload, *made.plan);
   if (!check(problem).empty())
     return std::nullopt;

@@ -22,7 +22,7 @@ __extension__ using Wide = __int128;
 /// All actions of one kind on one stage that belong to some chains. `load` is
 /// their total time, receives and sends included. None can start before `head`.
 /// After the end of each, the rest of its chain takes at least `tail`.
-struct Class {
+struct ActionGroup {
   int32_t worker;
   int64_t head, load, tail;
 };
@@ -81,7 +81,7 @@ public:
     const int64_t way =
         backwardAt[stage] + transfer(kReceive, stage, leastPart()) -
         forwardAt[stage] - transfer(kReceive, stage - 1, whole());
-    auto held = [&](bool isSplit) {
+    auto stashTimes = [&](bool isSplit) {
       auto [stash, weightStash] = stashesOf(stage, isSplit && least);
       int64_t last = leastPiece(backwardTime(stage, isSplit));
       int64_t time = way + last;
@@ -95,33 +95,33 @@ public:
       return static_cast<Wide>(stash) * time +
              static_cast<Wide>(weightStash) * after;
     };
-    return held(false) * (batches * count - splits[stage]) +
-           held(true) * splits[stage];
+    return stashTimes(false) * (batches * count - splits[stage]) +
+           stashTimes(true) * splits[stage];
   }
 
-  void appendClasses(std::vector<Class> &classes) const {
+  void appendGroups(std::vector<ActionGroup> &groups) const {
     for (int32_t s = 0; s < stages; ++s) {
       int32_t worker = pipeline.workers[s];
       int64_t all = batches * count;
       int64_t forwards = forwardLoad(s);
-      classes.push_back({worker, forwardAt[s], forwards * count,
-                         end - forwardAt[s] - forwards});
-      classes.push_back({worker, backwardAt[s],
-                         messageLoad(s) * all +
-                             backwardTime(s, false) * (all - splits[s]) +
-                             backwardTime(s, true) * splits[s],
-                         afterBackward[s]});
+      groups.push_back({worker, forwardAt[s], forwards * count,
+                        end - forwardAt[s] - forwards});
+      groups.push_back({worker, backwardAt[s],
+                        messageLoad(s) * all +
+                            backwardTime(s, false) * (all - splits[s]) +
+                            backwardTime(s, true) * splits[s],
+                        afterBackward[s]});
       if (splits[s] > 0)
-        classes.push_back({worker, backwardAt[s] + leastBackward(s),
-                           problem.cost(Kind::WeightGradient, s) * splits[s],
-                           0});
+        groups.push_back({worker, backwardAt[s] + leastBackward(s),
+                          problem.cost(Kind::WeightGradient, s) * splits[s],
+                          0});
     }
   }
 
   /// The time without alpha of all messages between stage `s` and the next
   /// stage, which is on another worker: of forwards, and of backwards.
   std::pair<int64_t, int64_t> messages(int32_t s) const {
-    int64_t alpha = linkBehind(s).alpha;
+    int64_t alpha = linkAfter(s).alpha;
     return {(transfer(kFlight, s, whole()) - alpha) * count,
             (allParts(kFlight, s) - alpha * pipeline.backwardParts) * batches *
                 count};
@@ -156,7 +156,7 @@ private:
   /// Indices into Link::times.
   static constexpr size_t kFlight = 0, kSend = 1, kReceive = 2;
 
-  const Link &linkBehind(int32_t s) const {
+  const Link &linkAfter(int32_t s) const {
     return problem.linkBetween(pipeline.workers[s], pipeline.workers[s + 1]);
   }
   /// One of the times of the message of `action` between stage `s` and the
@@ -165,7 +165,7 @@ private:
     return s < 0 || s + 1 == stages ||
                    pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
-               : problem.transfer(linkBehind(s).times()[of], s, action);
+               : problem.transfer(linkAfter(s).times()[of], s, action);
   }
   /// The same for all parts of the gradient of a micro-batch.
   int64_t allParts(size_t of, int32_t s) const {
@@ -262,17 +262,19 @@ std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
   return chains;
 }
 
-/// LB2 for the classes of one worker: the maximum, over all h and t, of h + t +
-/// the load of all classes with a head of at least h and a tail of at least t.
-/// Among all sets with these smallest head and tail, this one has the largest
-/// load.
-int64_t headLoadTail(std::vector<Class> classes) {
-  std::sort(classes.begin(), classes.end(),
-            [](const Class &a, const Class &b) { return a.head > b.head; });
+/// LB2 for the action groups of one worker: the maximum, over all h and t, of h
+/// + t + the load of all groups with a head of at least h and a tail of at
+/// least t. Among all sets with these smallest head and tail, this one has the
+/// largest load.
+int64_t headLoadTail(std::vector<ActionGroup> groups) {
+  std::sort(groups.begin(), groups.end(),
+            [](const ActionGroup &a, const ActionGroup &b) {
+              return a.head > b.head;
+            });
   int64_t most = 0;
-  for (const Class &last : classes) {
+  for (const ActionGroup &last : groups) {
     int64_t load = 0;
-    for (const Class &c : classes)
+    for (const ActionGroup &c : groups)
       if (c.tail >= last.tail) {
         load += c.load;
         most = std::max(most, c.head + load + last.tail);
@@ -281,19 +283,19 @@ int64_t headLoadTail(std::vector<Class> classes) {
   return most;
 }
 
-Bound work(const std::vector<std::vector<Class>> &classes) {
+Bound work(const std::vector<std::vector<ActionGroup>> &groups) {
   Bound bound{"LB1", "T >= max over workers of load", "always",
               "a worker runs one action at a time, or receives or sends"};
-  for (const std::vector<Class> &row : classes) {
+  for (const std::vector<ActionGroup> &row : groups) {
     int64_t load = 0;
-    for (const Class &c : row)
+    for (const ActionGroup &c : row)
       load += c.load;
     bound.time = std::max(bound.time, load);
   }
   return bound;
 }
 
-Bound oneMachine(const std::vector<std::vector<Class>> &classes) {
+Bound oneMachine(const std::vector<std::vector<ActionGroup>> &groups) {
   Bound bound{
       "LB2",
       "T >= max over workers and sets Q of their actions of min head(Q) "
@@ -301,7 +303,7 @@ Bound oneMachine(const std::vector<std::vector<Class>> &classes) {
       "always",
       "before the first of Q comes its head, after the last its tail, "
       "and none of Q overlap"};
-  for (const std::vector<Class> &row : classes)
+  for (const std::vector<ActionGroup> &row : groups)
     bound.time = std::max(bound.time, headLoadTail(row));
   return bound;
 }
@@ -331,7 +333,7 @@ std::vector<int64_t> smallestSums(const Problem &problem) {
 
 /// The sum of bytes times time over the stashes of a worker. It may need more
 /// than 64 bits.
-struct Held {
+struct StashTime {
   Wide all = 0;
   Wide least = 0; ///< counts only the smaller stash of each split backward
 };
@@ -340,7 +342,7 @@ struct Held {
 /// may release a part of its stash before a gradient sum exists. With the
 /// gradient sum, a split backward counts only its smaller stash. With all
 /// stashes, the gradient sum does not count.
-Bound memory(const Problem &problem, const std::vector<Held> &held) {
+Bound memory(const Problem &problem, const std::vector<StashTime> &stashTimes) {
   Bound bound{"LB4",
               "T >= max over workers of sum of stash · residency over its "
               "micro-batches and stages / (cap - resident bytes - smallest "
@@ -361,14 +363,14 @@ Bound memory(const Problem &problem, const std::vector<Held> &held) {
             std::min<Wide>((bytesTime + room - 1) / room, INT64_MAX)));
     };
     int64_t room = problem.memoryCaps[w] - resident[w];
-    raise(held[w].least, room - sums[w]);
-    raise(held[w].all, room);
+    raise(stashTimes[w].least, room - sums[w]);
+    raise(stashTimes[w].all, room);
   }
   return bound;
 }
 
 Bound sharedCores(const Problem &problem,
-                  const std::vector<std::vector<Class>> &classes) {
+                  const std::vector<std::vector<ActionGroup>> &groups) {
   Bound bound{"LB6", "T >= max over nodes of load of its workers / cores",
               "workers that share cores",
               "cores do no more work than one each at a time"};
@@ -376,7 +378,7 @@ Bound sharedCores(const Problem &problem,
   for (const CoreGroup &group : coreGroups(problem)) {
     double load = 0;
     for (int32_t i = 0; i < group.workers; ++i)
-      for (const Class &c : classes[worker++])
+      for (const ActionGroup &c : groups[worker++])
         load += static_cast<double>(c.load);
     bound.time = std::max(bound.time, static_cast<int64_t>(load / group.cores));
   }
@@ -413,7 +415,7 @@ Bound messages(const Channels &channels) {
       "LB5", "T >= max over channels of the time of its messages without alpha",
       "messages of one channel follow one another",
       "a link carries no more than its bandwidth"};
-  bound.simulated = false;
+  bound.holdsForSimulator = false;
   bound.time = channels.most();
   return bound;
 }
@@ -422,27 +424,27 @@ Bound messages(const Channels &channels) {
 
 std::vector<Bound> bounds(const Problem &problem) {
   std::vector<Chain> chains;
-  std::vector<Class> all;
-  std::vector<Held> held(problem.workers);
+  std::vector<ActionGroup> all;
+  std::vector<StashTime> stashTimes(problem.workers);
   Channels channels;
   for (const Pipeline &pipeline : problem.pipelines)
     for (const Chain &chain : chainsOf(problem, pipeline)) {
-      chain.appendClasses(all);
+      chain.appendGroups(all);
       for (size_t s = 0; s < pipeline.workers.size(); ++s) {
         auto stage = static_cast<int32_t>(s);
-        Held &ofWorker = held[pipeline.workers[s]];
+        StashTime &ofWorker = stashTimes[pipeline.workers[s]];
         ofWorker.all += chain.stashTime(stage, /*least=*/false);
         ofWorker.least += chain.stashTime(stage, /*least=*/true);
       }
       channels.add(chain, pipeline);
       chains.push_back(chain);
     }
-  std::vector<std::vector<Class>> classes(problem.workers);
-  for (const Class &c : all)
-    classes[c.worker].push_back(c);
-  return {work(classes),        oneMachine(classes),
-          criticalPath(chains), memory(problem, held),
-          messages(channels),   sharedCores(problem, classes)};
+  std::vector<std::vector<ActionGroup>> groups(problem.workers);
+  for (const ActionGroup &c : all)
+    groups[c.worker].push_back(c);
+  return {work(groups),         oneMachine(groups),
+          criticalPath(chains), memory(problem, stashTimes),
+          messages(channels),   sharedCores(problem, groups)};
 }
 
 int64_t busiestChannel(const Problem &problem) {
@@ -457,14 +459,15 @@ int64_t busiestChannel(const Problem &problem) {
   return channels.most() / problem.steps;
 }
 
-const Bound &best(const std::vector<Bound> &bounds) {
-  return *std::max_element(
-      bounds.begin(), bounds.end(), [](const Bound &a, const Bound &b) {
-        return (a.simulated ? a.time : -1) < (b.simulated ? b.time : -1);
-      });
+const Bound &bestBound(const std::vector<Bound> &bounds) {
+  return *std::max_element(bounds.begin(), bounds.end(),
+                           [](const Bound &a, const Bound &b) {
+                             return (a.holdsForSimulator ? a.time : -1) <
+                                    (b.holdsForSimulator ? b.time : -1);
+                           });
 }
 
-double gap(const Timing &timing, const Bound &bound) {
+double gapTo(const Timing &timing, const Bound &bound) {
   return static_cast<double>(timing.makespan - bound.time) /
          static_cast<double>(bound.time);
 }

@@ -27,7 +27,7 @@ struct Bound {
   int64_t time = 0;
   /// True if the conditions hold for `simulate`, so that its makespans are
   /// never below the bound.
-  bool simulated = true;
+  bool holdsForSimulator = true;
 };
 
 /// LB1 to LB6, in that order. Requires check(problem).empty().
@@ -38,11 +38,12 @@ std::vector<Bound> bounds(const Problem &problem);
 /// step may be shorter. The mean time of many steps cannot be.
 int64_t busiestChannel(const Problem &problem);
 
-/// The largest bound with `simulated`; the first one if several are equal.
-const Bound &best(const std::vector<Bound> &bounds);
+/// The largest bound with `holdsForSimulator`; the first one if several are
+/// equal.
+const Bound &bestBound(const std::vector<Bound> &bounds);
 
 /// The difference of makespan and bound, divided by the bound.
-double gap(const Timing &timing, const Bound &bound);
+double gapTo(const Timing &timing, const Bound &bound);
 
 } // namespace chimera::schedule
 

@@ -88,7 +88,7 @@ class Device {
 public:
   Device(const Problem &problem, const Schedule &schedule, const Timing &timing)
       : problem(problem), schedule(schedule), timing(timing), ids(problem),
-        behind(updatesBehind(problem, schedule)), transferOf(ids.count(), -1),
+        updates(updatesAfter(problem, schedule)), transferOf(ids.count(), -1),
         workers(schedule.workers.size()) {}
 
   int64_t run() {
@@ -98,12 +98,12 @@ public:
       for (; !ready.empty() && ready.top().time <= time; ready.pop())
         post({ready.top().worker, ready.top().index});
     };
-    for (Turn turn : inOrderOfStarts(timing)) {
-      postUntil(at(timing.starts, turn));
-      endRun(turn.worker);
-      act(turn);
-      if (sentBy(problem, ids, at(schedule.workers, turn)))
-        ready.push({at(timing.ends, turn), turn.worker, turn.index});
+    for (ActionRef ref : inOrderOfStarts(timing)) {
+      postUntil(at(timing.starts, ref));
+      endRun(ref.worker);
+      act(ref);
+      if (sentBy(problem, ids, at(schedule.workers, ref)))
+        ready.push({at(timing.ends, ref), ref.worker, ref.index});
     }
     postUntil(std::numeric_limits<int64_t>::max());
     for (size_t w = 0; w < workers.size(); ++w)
@@ -152,8 +152,8 @@ private:
   };
 
   template <typename T>
-  static const T &at(const std::vector<std::vector<T>> &rows, Turn turn) {
-    return rows[turn.worker][turn.index];
+  static const T &at(const std::vector<std::vector<T>> &rows, ActionRef ref) {
+    return rows[ref.worker][ref.index];
   }
 
   const Link &linkTo(int32_t worker, const Message &message) const {
@@ -171,52 +171,51 @@ private:
 
   bool sharesCores() const { return !timing.receiveBegins.empty(); }
 
-  int64_t receiveTime(Turn turn, const Message &message) const {
+  int64_t receiveTime(ActionRef ref, const Message &message) const {
     return sharesCores()
-               ? at(timing.starts, turn) - at(timing.receiveBegins, turn)
-               : time(linkTo(turn.worker, message).receive, message,
-                      at(schedule.workers, turn));
+               ? at(timing.starts, ref) - at(timing.receiveBegins, ref)
+               : time(linkTo(ref.worker, message).receive, message,
+                      at(schedule.workers, ref));
   }
-  int64_t sendTime(Turn turn, const Message &message) const {
-    return sharesCores() ? at(timing.sendEnds, turn) - at(timing.ends, turn)
-                         : time(linkTo(turn.worker, message).send, message,
-                                at(schedule.workers, turn));
+  int64_t sendTime(ActionRef ref, const Message &message) const {
+    return sharesCores() ? at(timing.sendEnds, ref) - at(timing.ends, ref)
+                         : time(linkTo(ref.worker, message).send, message,
+                                at(schedule.workers, ref));
   }
-  int64_t updateTime(Turn turn) const {
-    if (behind.empty())
+  int64_t updateTime(ActionRef ref) const {
+    if (updates.empty())
       return 0;
-    return sharesCores()
-               ? at(timing.updateEnds, turn) - at(timing.sendEnds, turn)
-               : at(behind, turn).time();
+    return sharesCores() ? at(timing.updateEnds, ref) - at(timing.sendEnds, ref)
+                         : at(updates, ref).time();
   }
 
-  void act(Turn turn) {
-    Worker &worker = workers[turn.worker];
-    const Action &action = at(schedule.workers, turn);
-    Start start{events.add(at(timing.starts, turn)), 0};
+  void act(ActionRef ref) {
+    Worker &worker = workers[ref.worker];
+    const Action &action = at(schedule.workers, ref);
+    Start start{events.add(at(timing.starts, ref)), 0};
     if (std::optional<Message> message = awaitedBy(problem, ids, action)) {
-      start.receive = receiveTime(turn, *message);
-      awaited.emplace_back(start, transferOf[message->maker]);
+      start.receive = receiveTime(ref, *message);
+      awaited.emplace_back(start, transferOf[message->producer]);
     }
     if (worker.free >= 0)
       events.happensAfter(start.event, worker.free,
                           worker.update + start.receive);
     worker.last = worker.free = events.add();
-    worker.update = updateTime(turn);
+    worker.update = updateTime(ref);
     events.happensAfter(worker.last, start.event,
-                        at(timing.ends, turn) - at(timing.starts, turn));
+                        at(timing.ends, ref) - at(timing.starts, ref));
   }
 
-  void post(Turn turn) {
-    Worker &worker = workers[turn.worker];
-    const Action &action = at(schedule.workers, turn);
+  void post(ActionRef ref) {
+    Worker &worker = workers[ref.worker];
+    const Action &action = at(schedule.workers, ref);
     std::optional<Message> sent = sentBy(problem, ids, action);
     worker.free = events.add();
-    events.happensAfter(worker.free, worker.last, sendTime(turn, *sent));
+    events.happensAfter(worker.free, worker.last, sendTime(ref, *sent));
     auto transfer = static_cast<int32_t>(transfers.size());
     transfers.push_back(
-        {time(linkTo(turn.worker, *sent), *sent, action), worker.free});
-    transferOf[sent->maker] = transfer;
+        {time(linkTo(ref.worker, *sent), *sent, action), worker.free});
+    transferOf[sent->producer] = transfer;
     worker.run.push_back({transfer, true});
     workers[sent->peer].run.push_back({transfer, false});
   }
@@ -252,7 +251,7 @@ private:
   const Timing &timing;
   ActionIds ids;
   /// The updates after each action; empty if there are none.
-  std::vector<std::vector<UpdateBehind>> behind;
+  std::vector<std::vector<UpdateAfter>> updates;
   Events events;
   std::vector<int32_t> transferOf; ///< by the id of the action
   std::vector<Transfer> transfers;

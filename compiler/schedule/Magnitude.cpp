@@ -120,7 +120,7 @@ std::string roundedTime(double ticks, const TimeScale &scale) {
   return withName(digits, name);
 }
 
-size_t lengthOf(std::string_view text) {
+size_t characterCount(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 

@@ -48,7 +48,7 @@ std::string roundedTime(double ticks, const TimeScale &scale);
 
 /// The number of characters in a UTF-8 text; "10⁶" has three characters and
 /// more bytes.
-size_t lengthOf(std::string_view text);
+size_t characterCount(std::string_view text);
 
 /// "25.0 %".
 std::string percent(double share);

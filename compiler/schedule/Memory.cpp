@@ -22,13 +22,13 @@ public:
   explicit MemoryWalk(const Problem &problem)
       : problem(problem),
         rowOf(problem.pipelines.size() * problem.stages.size(), -1) {
-    parts = mostParts(problem.pipelines);
+    parts = maxParts(problem.pipelines);
     inPieces =
         parts > 1 || std::ranges::any_of(problem.recompute, [](auto how) {
           return how != Recompute::None;
         });
     if (inPieces)
-      findPlaces();
+      numberMicroBatches();
   }
 
   /// Calls `visit(index, bytes, bytesAfter, activations)` for each action, with
@@ -87,7 +87,7 @@ public:
 private:
   /// A stage of a pipeline on the worker.
   struct Row {
-    size_t place;        ///< index in `rowOf`
+    size_t replica;      ///< index in `rowOf`
     int64_t firstKey;    ///< key of its first micro-batch
     int64_t missing = 0; ///< backwards missing in its gradient sum; 0: no sum
     /// Bytes of its stashes, of its input, of all that a forward or backward
@@ -95,22 +95,22 @@ private:
     int64_t stash = 0, weightStash = 0, input = 0, passing = 0, gradient = 0;
   };
 
-  size_t placeOf(const Action &action) const {
+  size_t replicaOf(const Action &action) const {
     return action.pipeline * problem.stages.size() + action.stage;
   }
-  Row &rowFor(const Action &action) { return rows[rowOf[placeOf(action)]]; }
+  Row &rowFor(const Action &action) { return rows[rowOf[replicaOf(action)]]; }
 
   /// Makes rows only for the stages on the worker: a problem may have as many
   /// stages as a worker has actions.
   void setRows(std::span<const Action> order) {
     for (const Row &row : rows)
-      rowOf[row.place] = -1;
+      rowOf[row.replica] = -1;
     rows.clear();
     keys = 0;
     for (const Action &action : order)
-      if (int32_t &row = rowOf[placeOf(action)]; row < 0) {
+      if (int32_t &row = rowOf[replicaOf(action)]; row < 0) {
         row = static_cast<int32_t>(rows.size());
-        rows.push_back({placeOf(action), keys});
+        rows.push_back({replicaOf(action), keys});
         setSizes(rows.back(), action.stage);
         keys += std::ssize(problem.pipelines[action.pipeline].microBatches) *
                 problem.steps;
@@ -131,7 +131,7 @@ private:
   }
 
   /// Numbers the micro-batches of each pipeline.
-  void findPlaces() {
+  void numberMicroBatches() {
     const int32_t each = problem.microBatches();
     numberOf.resize(int64_t{each} * problem.steps);
     for (const Pipeline &pipeline : problem.pipelines) {

@@ -15,18 +15,18 @@ static bool isGradient(Kind kind) {
   return kind == Kind::Backward || kind == Kind::InputGradient;
 }
 
-/// The message of the action with id `maker` between the stages of `action` and
-/// `other`, which are neighbours. None if there is no stage `other` or if it is
-/// on the same worker.
+/// The message of the action with id `producer` between the stages of `action`
+/// and `other`, which are neighbours. None if there is no stage `other` or if
+/// it is on the same worker.
 static std::optional<Message> between(const Problem &problem,
-                                      const Action &action, int64_t maker,
+                                      const Action &action, int64_t producer,
                                       int32_t other) {
-  const std::vector<int32_t> &place =
+  const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
-  if (other < 0 || other >= std::ssize(place) ||
-      place[other] == place[action.stage])
+  if (other < 0 || other >= std::ssize(placement) ||
+      placement[other] == placement[action.stage])
     return std::nullopt;
-  return Message{maker, std::min(other, action.stage), place[other]};
+  return Message{producer, std::min(other, action.stage), placement[other]};
 }
 
 std::optional<Message> sentBy(const Problem &problem, const ActionIds &ids,
@@ -45,13 +45,13 @@ std::optional<Message> awaitedBy(const Problem &problem, const ActionIds &ids,
   if (action.kind == Kind::Forward) {
     message = between(problem, action, ids.idOf(action), action.stage - 1);
     if (message)
-      message->maker = ids.onward(message->maker, -1);
+      message->producer = ids.atLaterStage(message->producer, -1);
   } else if (fused ? action.kind == Kind::Recompute : isGradient(action.kind)) {
     int64_t own = ids.at(ActionIds::kBackward, action.stage, action.microBatch,
                          action.part);
     message = between(problem, action, own, action.stage + 1);
     if (message)
-      message->maker = ids.onward(message->maker, 1);
+      message->producer = ids.atLaterStage(message->producer, 1);
   }
   return message;
 }

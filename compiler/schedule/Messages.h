@@ -22,9 +22,9 @@ namespace chimera::schedule {
 
 /// A message, seen from one of its two workers.
 struct Message {
-  int64_t maker; ///< id of the action that produces it
-  int32_t stage; ///< the lower of the two stages that it connects
-  int32_t peer;  ///< the worker at the other end
+  int64_t producer; ///< id of the action that produces it
+  int32_t stage;    ///< the lower of the two stages that it connects
+  int32_t peer;     ///< the worker at the other end
 };
 
 /// The message that `action` produces, if any.

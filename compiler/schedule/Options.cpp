@@ -15,7 +15,7 @@ namespace chimera::schedule {
 
 Options::Options(std::span<const Option> table) : options(table) {
   for (const Option &option : table)
-    values.push_back(option.otherwise);
+    values.push_back(option.defaultValue);
 }
 
 static constexpr const char *kBestText = "best";

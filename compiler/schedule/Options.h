@@ -25,7 +25,7 @@ struct Option {
   std::string_view summary;
   std::string_view values; ///< the possible values, as text
   /// The default value: an integer, or the index of a word.
-  int32_t otherwise;
+  int32_t defaultValue;
   std::span<const std::string_view> words = {}; ///< empty if the value is an
                                                 ///< integer
 };
@@ -49,7 +49,7 @@ public:
   int32_t operator[](size_t index) const { return values[index]; }
   void set(size_t index, int32_t value) { values[index] = value; }
   bool isSet(size_t index) const {
-    return values[index] != options[index].otherwise;
+    return values[index] != options[index].defaultValue;
   }
   bool isOpen(size_t index) const { return values[index] == kBest; }
   bool anyOpen() const { return std::ranges::count(values, kBest) > 0; }

@@ -17,7 +17,7 @@ static constexpr std::string_view kLetters = "FBIWR";
 
 OrderText::OrderText(int32_t workers, const std::vector<Pipeline> &pipelines,
                      Updates updates)
-    : pipelines(pipelines), overlaps(stepsOverlap(updates)), holds(workers) {
+    : pipelines(pipelines), overlaps(stepsOverlap(updates)), replicas(workers) {
   size_t all = 0;
   for (const Pipeline &pipeline : pipelines)
     all += pipeline.microBatches.size();
@@ -33,14 +33,15 @@ OrderText::OrderText(int32_t workers, const std::vector<Pipeline> &pipelines,
       first += count;
     }
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
-      holds[pipeline.workers[s]].emplace_back(index, static_cast<int32_t>(s));
+      replicas[pipeline.workers[s]].emplace_back(index,
+                                                 static_cast<int32_t>(s));
   }
 }
 
-std::span<const OrderText::Replica> OrderText::heldBy(int32_t worker,
-                                                      int32_t pipeline) const {
+std::span<const OrderText::Replica>
+OrderText::replicasOn(int32_t worker, int32_t pipeline) const {
   auto range =
-      std::ranges::equal_range(holds[worker], pipeline, {}, &Replica::first);
+      std::ranges::equal_range(replicas[worker], pipeline, {}, &Replica::first);
   return {range.begin(), range.end()};
 }
 
@@ -72,9 +73,9 @@ public:
   }
 
 private:
-  void fail(size_t place, std::string message) {
+  void fail(size_t offset, std::string message) {
     if (!error)
-      error = TextError{place, std::move(message)};
+      error = TextError{offset, std::move(message)};
   }
   void failWord(const char *expected =
                     "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
@@ -116,7 +117,7 @@ private:
       slot += isDigit(next()) ? number() : 1;
       if (slot > INT32_MAX)
         fail(word, "expected less than 2^31 slots");
-      line.saysSlots = true;
+      line.hasSlots = true;
       return;
     }
     std::optional<int32_t> stage;
@@ -132,15 +133,15 @@ private:
       last = number();
     else if (take('.'))
       part = number();
-    // Compute the count before place(), which changes the numbers of the
+    // Compute the count before findReplica(), which changes the numbers of the
     // epilogue.
     std::optional<int64_t> count;
     if (last)
       count = int64_t{*last} - action.microBatch + 1;
-    if (error || !place(action, stage) || !cover(action, count, part))
+    if (error || !findReplica(action, stage) || !setRange(action, count, part))
       return;
     line.actions.push_back(action);
-    line.places.push_back(static_cast<uint32_t>(word));
+    line.wordStarts.push_back(static_cast<uint32_t>(word));
     line.slots.push_back(slot++);
   }
 
@@ -157,7 +158,7 @@ private:
   }
 
   /// Finds the pipeline and stage of an action.
-  bool place(Action &action, std::optional<int32_t> stage) {
+  bool findReplica(Action &action, std::optional<int32_t> stage) {
     int32_t below =
         order.overlaps && section < 2 ? 2 * microBatches : microBatches;
     if (action.microBatch >= below) {
@@ -169,7 +170,7 @@ private:
     if (section == 2)
       action.microBatch += microBatches;
     std::span<const OrderText::Replica> held =
-        order.heldBy(worker, action.pipeline);
+        order.replicasOn(worker, action.pipeline);
     if (stage ? std::ranges::none_of(held,
                                      [&](const OrderText::Replica &replica) {
                                        return replica.second == *stage;
@@ -206,8 +207,8 @@ private:
   }
 
   /// Sets the micro-batches of a forward, or the part of another action.
-  bool cover(Action &action, std::optional<int64_t> given,
-             std::optional<int32_t> part) {
+  bool setRange(Action &action, std::optional<int64_t> given,
+                std::optional<int32_t> part) {
     int32_t own = action.microBatch % microBatches;
     std::string name = nameOfKind(action.kind) + std::to_string(own);
     if (action.kind == Kind::Forward) {
@@ -265,7 +266,7 @@ std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
   auto microBatches = static_cast<int32_t>(covers.size());
   std::vector<bool> hasSeveral(pipelines.size());
   for (size_t p = 0; p < pipelines.size(); ++p)
-    hasSeveral[p] = heldBy(worker, static_cast<int32_t>(p)).size() > 1;
+    hasSeveral[p] = replicasOn(worker, static_cast<int32_t>(p)).size() > 1;
   std::string text;
   text.reserve(6 * actions.size());
   auto add = [&](int64_t number) {

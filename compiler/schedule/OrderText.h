@@ -39,17 +39,17 @@ namespace chimera::schedule {
 
 /// An error in a line, and the index of the character where it is.
 struct TextError {
-  size_t at;
+  size_t offset;
   std::string message;
 };
 
 /// The contents of a worker's line.
 struct OrderLine {
   std::vector<Action> actions;
-  std::vector<uint32_t> places; ///< where the word of each action begins in the
-                                ///< line
-  std::vector<int64_t> slots;   ///< of each action
-  bool saysSlots = false;       ///< if false, `slots` has no meaning
+  std::vector<uint32_t> wordStarts; ///< where the word of each action begins in
+                                    ///< the line
+  std::vector<int64_t> slots;       ///< of each action
+  bool hasSlots = false;            ///< if false, `slots` has no meaning
   std::optional<Schedule::Body> body;
 };
 
@@ -82,12 +82,12 @@ private:
   using Replica = std::pair<int32_t, int32_t>; ///< pipeline and stage
 
   /// The replicas of `pipeline` on `worker`.
-  std::span<const Replica> heldBy(int32_t worker, int32_t pipeline) const;
+  std::span<const Replica> replicasOn(int32_t worker, int32_t pipeline) const;
 
   const std::vector<Pipeline> &pipelines;
   bool overlaps;
-  std::vector<Cover> covers;               ///< by micro-batch
-  std::vector<std::vector<Replica>> holds; ///< by worker, ascending
+  std::vector<Cover> covers;                  ///< by micro-batch
+  std::vector<std::vector<Replica>> replicas; ///< by worker, ascending
 };
 
 /// The split backwards of `schedule`: the ones with an input gradient or a

@@ -74,15 +74,15 @@ struct PlacedActions {
   /// its own code for dependencies (ActionRules.h) on purpose, so that an error
   /// in one shows in the other.
   template <typename Visit>
-  bool forEachNeed(const Action &action, int64_t own, Visit visit) const {
+  bool forEachDependency(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
     int32_t s = action.stage, m = action.microBatch, part = action.part;
     auto gradient = [&](int64_t backward) {
-      return s + 1 == stages || visit(ids.onward(backward, 1));
+      return s + 1 == stages || visit(ids.atLaterStage(backward, 1));
     };
     switch (action.kind) {
     case Kind::Forward:
-      return s == 0 || visit(ids.onward(own, -1));
+      return s == 0 || visit(ids.atLaterStage(own, -1));
     case Kind::Backward:
     case Kind::InputGradient:
       return visit(ids.at(Ids::kForward, s, m)) && gradient(own) &&

@@ -44,12 +44,12 @@ struct Plan {
 };
 
 /// A plan, or the reason why there is none.
-struct Made {
+struct PlanOrError {
   std::optional<Plan> plan;
   std::string reason;
 
-  Made(Plan plan) : plan(std::move(plan)) {}
-  Made(std::string reason) : reason(std::move(reason)) {}
+  PlanOrError(Plan plan) : plan(std::move(plan)) {}
+  PlanOrError(std::string reason) : reason(std::move(reason)) {}
 };
 
 /// The problem that the plan's order solves.

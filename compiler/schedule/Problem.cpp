@@ -21,7 +21,7 @@ int32_t Problem::microBatches() const {
   return static_cast<int32_t>(count);
 }
 
-int32_t mostParts(const std::vector<Pipeline> &pipelines) {
+int32_t maxParts(const std::vector<Pipeline> &pipelines) {
   int32_t parts = 1;
   for (const Pipeline &pipeline : pipelines)
     parts = std::max(parts, pipeline.backwardParts);
@@ -127,7 +127,7 @@ static int64_t allMicroBatches(const Problem &problem) {
 /// True if the sum of all times, with a message after each action, is below
 /// kMost. Then no makespan can overflow.
 static bool timesFit(const Problem &problem) {
-  int64_t parts = mostParts(problem.pipelines);
+  int64_t parts = maxParts(problem.pipelines);
   std::vector<int64_t> times;
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];

@@ -209,7 +209,7 @@ struct Pipeline {
 };
 
 /// The largest `backwardParts` of the pipelines.
-int32_t mostParts(const std::vector<Pipeline> &pipelines);
+int32_t maxParts(const std::vector<Pipeline> &pipelines);
 
 /// The work and the machine: workers, stages with costs and sizes, links,
 /// all-reduces and memory caps. It says nothing about where and in which order

@@ -111,7 +111,7 @@ std::string schemeHelp() {
   return text;
 }
 
-std::string whyNot(const Scheme &scheme, const Request &request) {
+std::string planError(const Scheme &scheme, const Request &request) {
   if (!request.options.anyOpen())
     return scheme.check(request);
   if (!settingsOf(scheme, request).empty())
@@ -121,7 +121,7 @@ std::string whyNot(const Scheme &scheme, const Request &request) {
   Request any = request;
   for (size_t i = 0; i < scheme.options.size(); ++i)
     if (any.options.isOpen(i))
-      any.options.set(i, scheme.options[i].otherwise);
+      any.options.set(i, scheme.options[i].defaultValue);
   return scheme.check(any);
 }
 
@@ -133,15 +133,15 @@ Plan placePlan(const Scheme &scheme, const Request &request) {
   return plan;
 }
 
-Made makePlan(const Scheme &scheme, const Request &request) {
-  if (std::string reason = whyNot(scheme, request); !reason.empty())
+PlanOrError makePlan(const Scheme &scheme, const Request &request) {
+  if (std::string reason = planError(scheme, request); !reason.empty())
     return reason;
   if (request.options.anyOpen()) {
     if (std::optional<Candidate> best = bestOf(scheme, request))
       return std::move(best->plan);
     return std::string("no setting of its options makes a plan");
   }
-  Made made = scheme.make(request);
+  PlanOrError made = scheme.make(request);
   if (made.plan)
     made.plan->options = request.options;
   if (made.plan && request.splitBackward && made.plan->splits.anyWhole()) {

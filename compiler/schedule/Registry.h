@@ -32,7 +32,7 @@ struct Scheme {
   Plan (*place)(const Request &request);
   /// The plan, or the reason why there is none. It depends only on sizes and
   /// options, not on times and bytes. Requires that `check` finds no error.
-  Made (*make)(const Request &request);
+  PlanOrError (*make)(const Request &request);
   /// Closed forms for plans of this scheme. The first one that holds is used,
   /// so special cases come before general ones.
   std::span<const BubbleFormula> bubbleFormulas;
@@ -67,15 +67,15 @@ std::string schemeHelp();
 /// Empty if the scheme has a plan for these sizes and options, otherwise a text
 /// that says what is possible. If options are open, empty if some setting of
 /// them has a plan.
-std::string whyNot(const Scheme &scheme, const Request &request);
+std::string planError(const Scheme &scheme, const Request &request);
 
-/// The scheme's plan for `request`, without its order. Requires that whyNot
+/// The scheme's plan for `request`, without its order. Requires that planError
 /// returns an empty string and that no option is open.
 Plan placePlan(const Scheme &scheme, const Request &request);
 
 /// The scheme's plan for `request`, or the reason why there is none. Open
 /// options get their best values (Best.h).
-Made makePlan(const Scheme &scheme, const Request &request);
+PlanOrError makePlan(const Scheme &scheme, const Request &request);
 
 /// The first of the scheme's formulas that holds for these sizes, or null.
 const BubbleFormula *findBubbleFormula(const Scheme &scheme,

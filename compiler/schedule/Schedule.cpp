@@ -58,7 +58,7 @@ ActionIds::ActionIds(const Problem &problem)
       microBatches(problem.microBatches() * problem.steps),
       splits(problem.splits), isSplit(splits.any()),
       isMixed(isSplit && splits.anyWhole()), covers(microBatches) {
-  const int32_t parts = mostParts(problem.pipelines);
+  const int32_t parts = maxParts(problem.pipelines);
   int64_t pieces = 0;
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
     const Pipeline &pipeline = problem.pipelines[p];
@@ -94,13 +94,13 @@ ActionIds::ActionIds(const Problem &problem)
   eachPart = (isSplit ? 2 : 1) + any;
   width = 1 + parts * eachPart;
   row = microBatches * width;
-  places[static_cast<int>(Kind::Forward)] = kForward;
-  places[static_cast<int>(Kind::Backward)] =
+  kindIndices[static_cast<int>(Kind::Forward)] = kForward;
+  kindIndices[static_cast<int>(Kind::Backward)] =
       isSplit && !isMixed ? -1 : kBackward;
-  places[static_cast<int>(Kind::InputGradient)] = isSplit ? kBackward : -1;
-  places[static_cast<int>(Kind::WeightGradient)] =
+  kindIndices[static_cast<int>(Kind::InputGradient)] = isSplit ? kBackward : -1;
+  kindIndices[static_cast<int>(Kind::WeightGradient)] =
       isSplit ? kWeightGradient : -1;
-  places[static_cast<int>(Kind::Recompute)] = any ? kRecompute : -1;
+  kindIndices[static_cast<int>(Kind::Recompute)] = any ? kRecompute : -1;
   offsets[kForward] = 0;
   offsets[kBackward] = 1;
   offsets[kWeightGradient] = 2;

@@ -82,8 +82,8 @@ std::string describe(const Problem &problem, Action action);
 class ActionIds {
 public:
   /// The kind of an action as its id encodes it. A backward and an input
-  /// gradient have the same place.
-  enum Place : int32_t { kForward, kBackward, kWeightGradient, kRecompute };
+  /// gradient have the same index.
+  enum KindIndex : int32_t { kForward, kBackward, kWeightGradient, kRecompute };
 
   /// Requires check(problem).empty().
   explicit ActionIds(const Problem &problem);
@@ -99,22 +99,22 @@ public:
         action.microBatch >= microBatches)
       return std::nullopt;
     const Cover &cover = covers[action.microBatch];
-    int32_t place = placeOf(action.kind);
-    if (action.pipeline != cover.pipeline || place < 0 ||
-        (place == kRecompute && !isRecomputed(action.stage)))
+    int32_t kindIndex = kindIndexOf(action.kind);
+    if (action.pipeline != cover.pipeline || kindIndex < 0 ||
+        (kindIndex == kRecompute && !isRecomputed(action.stage)))
       return std::nullopt;
-    if (isMixed && (place == kBackward || place == kWeightGradient) &&
+    if (isMixed && (kindIndex == kBackward || kindIndex == kWeightGradient) &&
         splits.of(action.stage, action.microBatch) !=
             (action.kind != Kind::Backward))
       return std::nullopt;
-    bool fits = place == kForward
+    bool fits = kindIndex == kForward
                     ? action.microBatches == cover.count && action.parts == 1 &&
                           action.part == 0
                     : action.microBatches == 1 && action.parts == cover.parts &&
                           action.part < cover.parts;
-    if (!fits || (place == kForward && cover.first != action.microBatch))
+    if (!fits || (kindIndex == kForward && cover.first != action.microBatch))
       return std::nullopt;
-    return at(place, action.stage, action.microBatch, action.part);
+    return at(kindIndex, action.stage, action.microBatch, action.part);
   }
   /// The id of the forward that covers `microBatch`, or of the first part of
   /// another action.
@@ -123,21 +123,23 @@ public:
 
   /// The id of an action that exists. For a forward, this is the one that
   /// covers `microBatch`.
-  int64_t at(int32_t place, int32_t stage, int32_t microBatch,
+  int64_t at(int32_t kindIndex, int32_t stage, int32_t microBatch,
              int32_t part = 0) const {
-    if (place == kForward)
+    if (kindIndex == kForward)
       return base(stage, covers[microBatch].first);
-    return base(stage, microBatch) + offsets[place] + part * eachPart;
+    return base(stage, microBatch) + offsets[kindIndex] + part * eachPart;
   }
   int64_t idOf(const Action &action) const {
-    return at(placeOf(action.kind), action.stage, action.microBatch,
+    return at(kindIndexOf(action.kind), action.stage, action.microBatch,
               action.part);
   }
   /// The id of the same action `stages` stages later, which must exist.
-  int64_t onward(int64_t id, int32_t stages) const { return id + stages * row; }
+  int64_t atLaterStage(int64_t id, int32_t stages) const {
+    return id + stages * row;
+  }
   /// The id of the same action `microBatches` micro-batches later. That id may
   /// have no action.
-  int64_t later(int64_t id, int32_t microBatches) const {
+  int64_t atLaterMicroBatch(int64_t id, int32_t microBatches) const {
     return id + microBatches * width;
   }
   /// True if `id` has an action.
@@ -160,7 +162,9 @@ private:
     return stage * row + microBatch * width;
   }
   /// Negative if the problem has no action of this kind.
-  int32_t placeOf(Kind kind) const { return places[static_cast<size_t>(kind)]; }
+  int32_t kindIndexOf(Kind kind) const {
+    return kindIndices[static_cast<size_t>(kind)];
+  }
   bool isRecomputed(int32_t stage) const {
     return recompute[stage] != Recompute::None;
   }
@@ -174,8 +178,9 @@ private:
   Splits splits;
   bool isSplit; ///< some backward is split
   bool isMixed; ///< some backward is split and some is whole
-  int32_t places[5];
-  int32_t offsets[4]; ///< of each place within a part, after the forward's id
+  int32_t kindIndices[5];
+  int32_t
+      offsets[4]; ///< of each kind index within a part, after the forward's id
   int64_t needed = 0;
   std::vector<Cover> covers;
   std::vector<Recompute> recompute; ///< of each stage

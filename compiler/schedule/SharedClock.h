@@ -26,20 +26,20 @@ public:
   /// Gives `worker` this much work at `time`.
   void begin(double time, int32_t worker, int64_t work) {
     if (!running.empty())
-      done += (time - now) * speed();
+      workDone += (time - now) * speed();
     now = time;
-    running.emplace(done + static_cast<double>(work), worker);
+    running.emplace(workDone + static_cast<double>(work), worker);
   }
   bool isIdle() const { return running.empty(); }
   /// When the next worker ends its work if no other begins before. Requires
   /// that some worker has work.
   double nextEnd() const {
-    return now + (running.top().first - done) / speed();
+    return now + (running.top().first - workDone) / speed();
   }
   /// Ends the work of that worker, and returns the worker.
   int32_t end() {
     now = nextEnd();
-    done = running.top().first;
+    workDone = running.top().first;
     int32_t worker = running.top().second;
     running.pop();
     return worker;
@@ -50,10 +50,10 @@ private:
     return std::min(1.0, cores / static_cast<double>(running.size()));
   }
 
-  using Running = std::pair<double, int32_t>; ///< value of `done` at which it
-                                              ///< ends, and worker
+  using Running = std::pair<double, int32_t>; ///< value of `workDone` at which
+                                              ///< it ends, and worker
   double cores;
-  double now = 0, done = 0;
+  double now = 0, workDone = 0;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running;
 };
 

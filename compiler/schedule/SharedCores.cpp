@@ -34,19 +34,21 @@ std::vector<CoreGroup> coreGroups(const Workload &workload) {
 
 namespace {
 
-/// A discrete-event simulation of an order. With a tail, it runs several steps,
-/// each with its tail.
+/// A discrete-event simulation of an order. With `syncAndUpdate`, it runs
+/// several steps, each with its all-reduces and updates.
 class SharingSimulation {
 public:
   SharingSimulation(const Problem &problem, const Schedule &schedule,
                     const MessageNumbers *numbers,
-                    const TailOrder *tail = nullptr, int32_t steps = 1)
-      : schedule(schedule), numbers(numbers), tail(tail), rules(problem),
-        idsOfStep(rules.numbering().count()), sent(idsOfStep * steps, kNever),
-        workers(schedule.workers.size()),
+                    const SyncAndUpdateOrder *syncAndUpdate = nullptr,
+                    int32_t steps = 1)
+      : schedule(schedule), numbers(numbers), syncAndUpdate(syncAndUpdate),
+        rules(problem), idsOfStep(rules.numbering().count()),
+        sent(idsOfStep * steps, kNever), workers(schedule.workers.size()),
         stepEnds(steps, std::vector<int64_t>(workers.size())),
-        behind(updatesBehind(problem, schedule)),
-        devices(problem.node->devices), sumsBlock(problem.blockingAllReduces) {
+        updates(updatesAfter(problem, schedule)),
+        devices(problem.node->devices),
+        allReducesBlock(problem.blockingAllReduces) {
     for (const CoreGroup &group : coreGroups(problem))
       clocks.emplace_back(group.cores);
     turns.resize(clocks.size());
@@ -56,7 +58,7 @@ public:
       timing.starts.emplace_back(order.size(), -1);
     timing.ends = timing.receiveBegins = timing.sendEnds = timing.updateEnds =
         timing.starts;
-    if (tail)
+    if (syncAndUpdate)
       prepareAllReduces();
   }
 
@@ -71,7 +73,7 @@ public:
       events.pop();
       switch (event.of) {
       case Event::Of::Worker:
-        proceed(event.who, event.time);
+        continueWorker(event.who, event.time);
         break;
       case Event::Of::Clock:
         if (event.turn == turns[event.who]) // otherwise work has begun since
@@ -99,7 +101,7 @@ public:
     return std::move(timing);
   }
 
-  /// When each worker ended each step and its tail.
+  /// When each worker ended each step, with its all-reduces and updates.
   std::vector<std::vector<int64_t>> takeStepEnds() {
     return std::move(stepEnds);
   }
@@ -113,7 +115,7 @@ private:
   struct Worker {
     int32_t step = 0;
     size_t next = 0;    ///< index of its next action
-    size_t item = 0;    ///< index of the next item of its tail
+    size_t item = 0;    ///< index of its next SyncAndUpdateOrder::Item
     size_t started = 0; ///< number of its all-reduces it has started
     Phase phase = Phase::Wait;
     int64_t waitsFor = -1; ///< the last action that it had to wait for
@@ -128,7 +130,7 @@ private:
     /// The number of notices that it needs before it begins. Each of its
     /// workers gives a notice when it starts the all-reduce, and one when its
     /// previous all-reduce has ended.
-    int32_t missing = 0;
+    int32_t missingNotices = 0;
     bool hasEnded = false;
     std::vector<int32_t> waiting; ///< workers
   };
@@ -182,7 +184,7 @@ private:
   void endWork(int32_t clock, double now) {
     int32_t worker = clocks[clock].end();
     expectNextEnd(clock);
-    proceed(worker, now);
+    continueWorker(worker, now);
   }
 
   /// Predicts when the next work on the clock ends. Earlier predictions become
@@ -194,12 +196,12 @@ private:
   }
 
   /// Continues worker `w` after the end of its phase, or after a wait.
-  void proceed(int32_t w, double now) {
+  void continueWorker(int32_t w, double now) {
     const size_t actions = schedule.workers[w].size();
     std::optional<int64_t> work = 0;
     while (work == 0)
       work = workers[w].next < actions ? nextOfAction(w, now)
-             : tail                    ? nextOfTail(w, now)
+             : syncAndUpdate           ? nextSyncAndUpdate(w, now)
                                        : std::nullopt;
     if (work)
       beginWork(w, now, *work);
@@ -228,32 +230,33 @@ private:
       return rule.receive;
     case Phase::Receive:
       note(timing.starts, w, now);
-      if (numbers && rule.isAwaited)
-        received[numbers->channel[id + rule.other]].push_back(now);
+      if (numbers && rule.receivesMessage)
+        received[numbers->channel[id + rule.otherStage]].push_back(now);
       worker.phase = Phase::Act;
       return rule.cost;
     case Phase::Act:
       note(timing.ends, w, now);
-      if (tail)
+      if (syncAndUpdate)
         startAllReduces(w, now);
       worker.phase = Phase::Send;
-      // The tail begins at the end of the last action, while its message is
+      // They begin at the end of the last action, while its message is
       // sent.
-      if (isBeforeTail(w))
+      if (isBeforeSyncAndUpdate(w))
         return 0;
       return rule.send;
     case Phase::Send:
       note(timing.sendEnds, w, now);
       send(rule, id, action.microBatches,
-           now + (isBeforeTail(w) ? static_cast<double>(rule.send) : 0));
+           now +
+               (isBeforeSyncAndUpdate(w) ? static_cast<double>(rule.send) : 0));
       worker.phase = Phase::Reduce;
-      if (behind.empty() || behind[w][worker.next].wait == 0)
+      if (updates.empty() || updates[w][worker.next].wait == 0)
         return 0;
-      wake(w, now + static_cast<double>(behind[w][worker.next].wait));
+      wake(w, now + static_cast<double>(updates[w][worker.next].wait));
       return std::nullopt;
     case Phase::Reduce:
       worker.phase = Phase::Update;
-      return behind.empty() ? 0 : behind[w][worker.next].update;
+      return updates.empty() ? 0 : updates[w][worker.next].update;
     case Phase::Update:
       note(timing.updateEnds, w, now);
       if (worker.step == 0)
@@ -265,8 +268,8 @@ private:
     return std::nullopt;
   }
 
-  bool isBeforeTail(int32_t w) const {
-    return tail && workers[w].next + 1 == schedule.workers[w].size();
+  bool isBeforeSyncAndUpdate(int32_t w) const {
+    return syncAndUpdate && workers[w].next + 1 == schedule.workers[w].size();
   }
 
   /// Times are recorded only in the first step.
@@ -291,15 +294,15 @@ private:
   double readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
     // A dependency on the own stage ran on this worker, so it ended before the
     // worker became free.
-    if (rule.own != 0 && sent[id + rule.own] == kNever)
+    if (rule.sameStage != 0 && sent[id + rule.sameStage] == kNever)
       return kNever;
-    if (rule.other == 0)
+    if (rule.otherStage == 0)
       return 0;
-    const int64_t other = id + rule.other;
+    const int64_t other = id + rule.otherStage;
     if (sent[other] == kNever)
       worker.waitsFor = other;
     double from = sent[other];
-    if (numbers && rule.isAwaited)
+    if (numbers && rule.receivesMessage)
       from = std::max(from, postedAt(other));
     return from + static_cast<double>(rule.flight);
   }
@@ -318,32 +321,32 @@ private:
   void send(const ActionRule &rule, int64_t id, int32_t microBatches,
             double at) {
     for (int32_t m = 0; m < microBatches; ++m)
-      sent[rules.numbering().later(id, m)] = at;
-    if (rule.to >= 0 && workers[rule.to].waitsFor == id) {
-      workers[rule.to].waitsFor = -1;
-      wake(rule.to, at);
+      sent[rules.numbering().atLaterMicroBatch(id, m)] = at;
+    if (rule.receiver >= 0 && workers[rule.receiver].waitsFor == id) {
+      workers[rule.receiver].waitsFor = -1;
+      wake(rule.receiver, at);
     }
   }
 
   //===--------------------------------------------------------------------===//
-  // Tails
+  // All-reduces and updates
   //===--------------------------------------------------------------------===//
 
   void prepareAllReduces() {
-    std::vector<AllReduce> ofStep(tail->allReduces.size());
+    std::vector<AllReduce> ofStep(syncAndUpdate->allReduces.size());
     followers.resize(workers.size());
     std::vector<int32_t> last(workers.size(), -1);
     for (size_t i = 0; i < ofStep.size(); ++i)
-      for (int32_t worker : tail->allReduces[i].workers) {
+      for (int32_t worker : syncAndUpdate->allReduces[i].workers) {
         followers[worker].resize(ofStep.size(), -1);
         if (last[worker] >= 0)
           followers[worker][last[worker]] = static_cast<int32_t>(i);
-        ofStep[i].missing += last[worker] >= 0 ? 2 : 1;
+        ofStep[i].missingNotices += last[worker] >= 0 ? 2 : 1;
         last[worker] = static_cast<int32_t>(i);
       }
     startedBy.resize(workers.size());
     for (size_t i = 0; i < ofStep.size(); ++i) {
-      const TailOrder::AllReduce &of = tail->allReduces[i];
+      const SyncAndUpdateOrder::AllReduce &of = syncAndUpdate->allReduces[i];
       for (size_t part = 0; part < of.workers.size(); ++part)
         startedBy[of.workers[part]].push_back(
             {of.after[part], static_cast<int32_t>(i)});
@@ -360,45 +363,46 @@ private:
     const std::vector<Started> &all = startedBy[w];
     while (worker.started < all.size() &&
            all[worker.started].after == static_cast<int32_t>(worker.next))
-      hear(all[worker.started++].allReduce, worker.step, now);
+      notify(all[worker.started++].allReduce, worker.step, now);
   }
 
-  void hear(int32_t i, int64_t step, double now) {
-    if (--allReduces[step][i].missing == 0)
-      expect(now + static_cast<double>(tail->allReduces[i].time),
+  void notify(int32_t i, int64_t step, double now) {
+    if (--allReduces[step][i].missingNotices == 0)
+      expect(now + static_cast<double>(syncAndUpdate->allReduces[i].time),
              Event::Of::AllReduce, i, step);
   }
 
   void endAllReduce(int32_t i, int64_t step, double now) {
     AllReduce &ended = allReduces[step][i];
     ended.hasEnded = true;
-    for (int32_t worker : tail->allReduces[i].workers)
-      if (int32_t next = followers[worker][i]; next >= 0 && !sumsBlock)
-        hear(next, step, now);
+    for (int32_t worker : syncAndUpdate->allReduces[i].workers)
+      if (int32_t next = followers[worker][i]; next >= 0 && !allReducesBlock)
+        notify(next, step, now);
     for (int32_t worker : ended.waiting)
       wake(worker, now);
   }
 
-  /// The work of the next item of the worker's tail. Nothing if the worker has
-  /// to wait or has ended its last step.
-  std::optional<int64_t> nextOfTail(int32_t w, double now) {
+  /// The work of the worker's next item of `syncAndUpdate`. Nothing if the
+  /// worker has to wait or has ended its last step.
+  std::optional<int64_t> nextSyncAndUpdate(int32_t w, double now) {
     Worker &worker = workers[w];
     if (worker.step == std::ssize(stepEnds))
       return std::nullopt;
-    const std::vector<TailOrder::Item> &items = tail->items[w];
+    const std::vector<SyncAndUpdateOrder::Item> &items =
+        syncAndUpdate->items[w];
     if (worker.item == items.size()) {
       stepEnds[worker.step][w] = tick(now);
       if (++worker.step < std::ssize(stepEnds))
         worker.next = worker.item = worker.started = 0;
       return 0;
     }
-    const TailOrder::Item &item = items[worker.item];
+    const SyncAndUpdateOrder::Item &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
       // If all-reduces block, this one begins after the updates before it, not
       // directly after the previous all-reduce.
-      if (sumsBlock && worker.item > 0)
-        hear(static_cast<int32_t>(item.allReduce), worker.step, now);
+      if (allReducesBlock && worker.item > 0)
+        notify(static_cast<int32_t>(item.allReduce), worker.step, now);
       allReduce.waiting.push_back(w);
       return std::nullopt;
     }
@@ -408,7 +412,7 @@ private:
 
   const Schedule &schedule;
   const MessageNumbers *numbers;
-  const TailOrder *tail;
+  const SyncAndUpdateOrder *syncAndUpdate;
   ActionRules rules;
   int64_t idsOfStep;
   Timing timing;
@@ -424,9 +428,9 @@ private:
   /// For each worker and all-reduce, the worker's next all-reduce, or -1.
   std::vector<std::vector<int32_t>> followers;
   /// The update after each action; empty if there are none.
-  std::vector<std::vector<UpdateBehind>> behind;
-  int32_t devices; ///< of a node
-  bool sumsBlock;  ///< Problem::blockingAllReduces
+  std::vector<std::vector<UpdateAfter>> updates;
+  int32_t devices;      ///< of a node
+  bool allReducesBlock; ///< Problem::blockingAllReduces
   std::vector<SharedClock> clocks;
   std::vector<int64_t> turns; ///< number of changes of each clock
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
@@ -441,7 +445,7 @@ bool sharesCores(const Workload &workload) {
   });
 }
 
-double leastStep(const Workload &workload, std::span<const int64_t> busy) {
+double minStepTime(const Workload &workload, std::span<const int64_t> busy) {
   auto least = static_cast<double>(std::ranges::max(busy));
   for (const CoreGroup &group : coreGroups(workload)) {
     double sum = 0;
@@ -470,11 +474,11 @@ Timing simulateSharing(const Problem &problem, const Schedule &schedule,
   return simulation.takeTiming();
 }
 
-std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
-                                                      const Schedule &schedule,
-                                                      const TailOrder &tail,
-                                                      int32_t steps) {
-  SharingSimulation simulation(problem, schedule, nullptr, &tail, steps);
+std::vector<std::vector<int64_t>>
+simulateSharedSteps(const Problem &problem, const Schedule &schedule,
+                    const SyncAndUpdateOrder &syncAndUpdate, int32_t steps) {
+  SharingSimulation simulation(problem, schedule, nullptr, &syncAndUpdate,
+                               steps);
   simulation.run({});
   return simulation.takeStepEnds();
 }

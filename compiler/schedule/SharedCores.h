@@ -26,7 +26,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SHAREDCORES_H
 #define CHIMERA_COMPILER_SCHEDULE_SHAREDCORES_H
 
-#include "compiler/schedule/Tail.h"
+#include "compiler/schedule/SyncAndUpdate.h"
 
 namespace chimera::schedule {
 
@@ -46,7 +46,7 @@ bool sharesCores(const Workload &workload);
 /// The least time of a step in which each worker of a copy computes for the
 /// time in `busy`: the largest of these times, or the work of a group divided
 /// by its cores if that is more.
-double leastStep(const Workload &workload, std::span<const int64_t> busy);
+double minStepTime(const Workload &workload, std::span<const int64_t> busy);
 
 /// For each worker, how many times longer work takes while all ranks of its
 /// node compute; 1 if cores are not shared.
@@ -60,14 +60,14 @@ Timing simulateSharing(const Problem &problem, const Schedule &schedule,
                        std::span<const int64_t> begins = {},
                        const MessageNumbers *numbers = nullptr);
 
-/// Simulates `steps` steps with a flush and their tails (Tail.h), one after
-/// another. A worker may begin a step while workers that share its cores still
-/// run the step before. Returns when each worker has ended each step, by step
-/// and worker. Requires a schedule that ends.
-std::vector<std::vector<int64_t>> simulateSharedSteps(const Problem &problem,
-                                                      const Schedule &schedule,
-                                                      const TailOrder &tail,
-                                                      int32_t steps);
+/// Simulates `steps` steps with a flush, their all-reduces and updates
+/// (SyncAndUpdate.h), one after another. A worker may begin a step while
+/// workers that share its cores still run the step before. Returns when each
+/// worker has ended each step, by step and worker. Requires a schedule that
+/// ends.
+std::vector<std::vector<int64_t>>
+simulateSharedSteps(const Problem &problem, const Schedule &schedule,
+                    const SyncAndUpdateOrder &syncAndUpdate, int32_t steps);
 
 } // namespace chimera::schedule
 

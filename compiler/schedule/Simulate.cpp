@@ -40,7 +40,7 @@ public:
   Simulation(const Problem &problem, const Schedule &schedule,
              const MessageNumbers *numbers = nullptr)
       : problem(problem), schedule(schedule), numbers(numbers), rules(problem),
-        behind(updatesBehind(problem, schedule)) {
+        updates(updatesAfter(problem, schedule)) {
     if (numbers)
       received.resize(numbers->windows.size());
   }
@@ -92,7 +92,7 @@ public:
       const int64_t late =
           begins[w] - (timing.starts[w].front() - rule.receive);
       held = std::max(held, late);
-      if (rule.other != 0)
+      if (rule.otherStage != 0)
         continue;
       if (delay.value_or(late) != late)
         return std::nullopt;
@@ -104,20 +104,20 @@ public:
   /// Walks back from the action that ends last. Each step goes to the action
   /// that ended, or whose message arrived, when the current one started.
   /// Requires that all actions ran.
-  std::vector<Turn> criticalPath(const Timing &timing) const {
-    std::vector<Turn> path;
-    Turn turn{-1, -1};
+  std::vector<ActionRef> criticalPath(const Timing &timing) const {
+    std::vector<ActionRef> path;
+    ActionRef ref{-1, -1};
     // On each worker, the last action that can still be on the path.
     std::vector<int32_t> last;
     for (size_t w = 0; w < workers.size(); ++w) {
       last.push_back(static_cast<int32_t>(workers[w].next) - 1);
       if (workers[w].next > 0 && workers[w].end == timing.makespan)
-        turn = {static_cast<int32_t>(w), last[w]};
+        ref = {static_cast<int32_t>(w), last[w]};
     }
-    while (turn.index >= 0) {
-      path.push_back(turn);
-      last[turn.worker] = turn.index;
-      turn = before(timing, turn, last);
+    while (ref.index >= 0) {
+      path.push_back(ref);
+      last[ref.worker] = ref.index;
+      ref = before(timing, ref, last);
     }
     std::reverse(path.begin(), path.end());
     return path;
@@ -155,18 +155,18 @@ private:
       int64_t id = rules.idOf(action, rule), start = worker.free;
       // A dependency on the own stage ran on this worker, so it ended before
       // the worker became free.
-      if (rule.own != 0 && done[id + rule.own] < 0) {
-        worker.waitsFor = id + rule.own;
+      if (rule.sameStage != 0 && done[id + rule.sameStage] < 0) {
+        worker.waitsFor = id + rule.sameStage;
         return;
       }
-      int64_t other = id + rule.other;
-      if (rule.other != 0) {
+      int64_t other = id + rule.otherStage;
+      if (rule.otherStage != 0) {
         if (done[other] < 0) {
           worker.waitsFor = other;
           return;
         }
         start = std::max(start, done[other] + rule.delay);
-        if (numbers && rule.isAwaited) {
+        if (numbers && rule.receivesMessage) {
           int64_t posted = postedAt(other);
           if (posted < 0)
             return;
@@ -177,47 +177,47 @@ private:
         worker.begins = start;
       start += rule.receive;
       starts[worker.next] = start;
-      if (numbers && rule.isAwaited)
+      if (numbers && rule.receivesMessage)
         received[numbers->channel[other]].push_back(start);
       ends[worker.next] = worker.end = start + rule.cost;
-      worker.free = worker.end + rule.send + behindOf(w, worker.next);
+      worker.free = worker.end + rule.send + updateTimeAfter(w, worker.next);
       worker.busy += rule.cost;
       worker.occupied += rule.receive + worker.free - worker.end;
       for (int32_t m = 0; m < action.microBatches; ++m)
-        done[rules.numbering().later(id, m)] = worker.end;
-      if (rule.to >= 0 && workers[rule.to].waitsFor == id)
-        ready.push_back(rule.to);
+        done[rules.numbering().atLaterMicroBatch(id, m)] = worker.end;
+      if (rule.receiver >= 0 && workers[rule.receiver].waitsFor == id)
+        ready.push_back(rule.receiver);
     }
   }
 
-  int64_t behindOf(int32_t worker, size_t index) const {
-    return behind.empty() ? 0 : behind[worker][index].time();
+  int64_t updateTimeAfter(int32_t worker, size_t index) const {
+    return updates.empty() ? 0 : updates[worker][index].time();
   }
 
-  /// The action that determined the start of the action at `turn`: the one that
+  /// The action that determined the start of the action at `ref`: the one that
   /// ended, or whose message arrived, at that time.
-  Turn before(const Timing &timing, const Turn &turn,
-              std::span<const int32_t> last) const {
-    const std::vector<Action> &order = schedule.workers[turn.worker];
-    const std::vector<int64_t> &starts = timing.starts[turn.worker];
-    const Action &action = order[turn.index];
+  ActionRef before(const Timing &timing, const ActionRef &ref,
+                   std::span<const int32_t> last) const {
+    const std::vector<Action> &order = schedule.workers[ref.worker];
+    const std::vector<int64_t> &starts = timing.starts[ref.worker];
+    const Action &action = order[ref.index];
     const ActionRule &rule = rules.of(action);
     // The start including the receive before it.
-    int64_t start = starts[turn.index] - rule.receive;
-    if (turn.index > 0) {
-      const ActionRule &previous = rules.of(order[turn.index - 1]);
-      if (starts[turn.index - 1] + previous.cost + previous.send +
-              behindOf(turn.worker, turn.index - 1) ==
+    int64_t start = starts[ref.index] - rule.receive;
+    if (ref.index > 0) {
+      const ActionRule &previous = rules.of(order[ref.index - 1]);
+      if (starts[ref.index - 1] + previous.cost + previous.send +
+              updateTimeAfter(ref.worker, ref.index - 1) ==
           start)
-        return {turn.worker, turn.index - 1};
+        return {ref.worker, ref.index - 1};
     }
-    if (rule.other == 0)
-      return {turn.worker, -1};
-    int64_t end = done[rules.idOf(action, rule) + rule.other];
+    if (rule.otherStage == 0)
+      return {ref.worker, -1};
+    int64_t end = done[rules.idOf(action, rule) + rule.otherStage];
     if (end + rule.delay != start)
-      return {turn.worker, -1};
-    return {rule.from,
-            lastBefore(end, timing.starts[rule.from], last[rule.from])};
+      return {ref.worker, -1};
+    return {rule.sender,
+            lastBefore(end, timing.starts[rule.sender], last[rule.sender])};
   }
 
   /// The last action that starts before `time`. Its index is at most `most` and
@@ -243,7 +243,7 @@ private:
   std::vector<int64_t> done;
   std::vector<Worker> workers;
   /// The update after each action; empty if there are none.
-  std::vector<std::vector<UpdateBehind>> behind;
+  std::vector<std::vector<UpdateAfter>> updates;
   std::vector<int32_t> ready;
 };
 
@@ -270,13 +270,13 @@ double Timing::bubbleRatio() const {
          (static_cast<double>(makespan) * static_cast<double>(idle.size()));
 }
 
-std::vector<Turn> inOrderOfStarts(const Timing &timing) {
-  std::vector<Turn> order;
+std::vector<ActionRef> inOrderOfStarts(const Timing &timing) {
+  std::vector<ActionRef> order;
   for (size_t w = 0; w < timing.starts.size(); ++w)
     for (size_t i = 0; i < timing.starts[w].size(); ++i)
       order.push_back({static_cast<int32_t>(w), static_cast<int32_t>(i)});
-  auto startOf = [&](const Turn &turn) {
-    return timing.starts[turn.worker][turn.index];
+  auto startOf = [&](const ActionRef &ref) {
+    return timing.starts[ref.worker][ref.index];
   };
   // The sort is stable: actions with equal starts stay sorted by worker, then
   // by index.

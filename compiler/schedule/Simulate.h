@@ -17,11 +17,11 @@
 namespace chimera::schedule {
 
 /// An action by its position in Schedule::workers.
-struct Turn {
+struct ActionRef {
   int32_t worker;
   int32_t index;
 
-  bool operator==(const Turn &) const = default;
+  bool operator==(const ActionRef &) const = default;
 };
 
 /// When the actions of a schedule run, and the totals and peaks that follow.
@@ -59,7 +59,7 @@ struct Timing {
   /// if one of these actions or messages gets shorter. Empty if the schedule
   /// does not end. Also empty if workers share cores, because then an action
   /// may be delayed by all actions that run at the same time.
-  std::vector<Turn> criticalPath;
+  std::vector<ActionRef> criticalPath;
   /// False if workers wait for each other forever.
   bool complete = true;
 
@@ -79,7 +79,7 @@ struct Timing {
 /// All actions, sorted by start and then by worker. Costs are positive, so an
 /// action starts after all of its dependencies have started, and this order
 /// respects every dependency.
-std::vector<Turn> inOrderOfStarts(const Timing &timing);
+std::vector<ActionRef> inOrderOfStarts(const Timing &timing);
 
 /// Starts each action as soon as possible, in the order of its worker. An
 /// action starts when

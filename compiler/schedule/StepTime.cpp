@@ -8,7 +8,6 @@
 #include "compiler/schedule/StepTime.h"
 
 #include "compiler/schedule/Bounds.h"
-#include "compiler/schedule/Saturating.h"
 #include "compiler/schedule/SharedCores.h"
 #include "compiler/schedule/Steps.h"
 
@@ -18,7 +17,7 @@ namespace chimera::schedule {
 
 /// A lower bound of a step with a flush, from the work of its workers and the
 /// messages of its links.
-static double leastStepOf(const Problem &problem, const Schedule &schedule) {
+static double minStepTimeOf(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
     for (const Action &action : schedule.workers[w])
@@ -28,7 +27,7 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
       int64_t &worker = busy[pipeline.workers[s]];
       worker = saturatingAdd(worker, problem.stages[s].update);
     }
-  return std::max(leastStep(problem, busy),
+  return std::max(minStepTime(problem, busy),
                   static_cast<double>(busiestChannel(problem)));
 }
 
@@ -37,7 +36,7 @@ static double leastStepOf(const Problem &problem, const Schedule &schedule) {
 /// workers that have ended leave their cores to the others, which happens in no
 /// other step.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
-                             const TailOrder &order) {
+                             const SyncAndUpdateOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
   const std::vector<std::vector<int64_t>> ends =
       simulateSharedSteps(problem, schedule, order, kSteps);
@@ -55,10 +54,10 @@ public:
   FlushedSteps(const Problem &problem, const Schedule &schedule)
       : schedule(schedule) {
     if (sharesCores(problem)) {
-      reduces = stageReduces(problem, schedule, simulate(problem, schedule));
+      reduces = gradientReduces(problem, schedule, simulate(problem, schedule));
     } else {
       simulation = std::make_unique<StepSimulation>(problem, schedule);
-      reduces = stageReduces(problem, schedule, simulation->fromZero());
+      reduces = gradientReduces(problem, schedule, simulation->fromZero());
     }
   }
 
@@ -71,21 +70,22 @@ private:
   /// the simulation lets messages overlap, and its mean is over a few steps, so
   /// it may be below what workers and links can do.
   double period(const Problem &problem,
-                const std::vector<StageReduce> &reduces) {
+                const std::vector<GradientReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),
-                    leastStepOf(problem, schedule));
+                    minStepTimeOf(problem, schedule));
   }
 
   /// The period of simulated steps. Each worker begins a step when it has ended
   /// the one before.
   double simulatedPeriod(const Problem &problem,
-                         const std::vector<StageReduce> &reduces) {
-    const TailOrder order = tailOrderOf(problem, schedule, reduces);
+                         const std::vector<GradientReduce> &reduces) {
+    const SyncAndUpdateOrder order =
+        syncAndUpdateOrderOf(problem, schedule, reduces);
     if (!simulation)
       return sharedPeriodOf(problem, schedule, order);
     constexpr size_t kMostSteps = 48;
     const std::vector<int64_t> endsFromZero =
-        tailOf(problem, order, simulation->fromZero()).ends;
+        syncAndUpdateAfter(problem, order, simulation->fromZero()).ends;
     // For each step, when each worker began it, relative to the first worker
     // that did. `firsts` has the time at which that first worker began.
     std::vector<std::vector<int64_t>> begins = {
@@ -101,7 +101,9 @@ private:
         for (int64_t end : endsFromZero)
           ends.push_back(saturatingAdd(end, *delay));
       } else {
-        ends = tailOf(problem, order, simulation->run(begins.back())).ends;
+        ends =
+            syncAndUpdateAfter(problem, order, simulation->run(begins.back()))
+                .ends;
       }
       auto [first, last] = std::ranges::minmax(ends);
       constexpr int64_t kMost = int64_t{1} << 61; // later times could overflow
@@ -122,7 +124,7 @@ private:
 
   const Schedule &schedule;
   std::unique_ptr<StepSimulation> simulation; ///< null if workers share cores
-  std::vector<StageReduce> reduces;
+  std::vector<GradientReduce> reduces;
 };
 
 StepPeriods::StepPeriods(const Problem &of, const Schedule &schedule)
@@ -172,7 +174,7 @@ static bool allReducesTakeTime(const LinkClass *links) {
               : std::ranges::any_of(links->link.times(), takesTime));
 }
 
-bool hasTail(const Problem &problem) {
+bool hasSyncAndUpdate(const Problem &problem) {
   auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
   if (std::ranges::any_of(problem.stages, takesTime))
     return true;

@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // The time of a whole step: actions, gradient all-reduces and weight updates
-// (Tail.h). A worker that has ended all of these begins the next step, even if
-// other workers have not.
+// (SyncAndUpdate.h). A worker that has ended all of these begins the next step,
+// even if other workers have not.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_COMPILER_SCHEDULE_STEPTIME_H
 #define CHIMERA_COMPILER_SCHEDULE_STEPTIME_H
 
-#include "compiler/schedule/Tail.h"
+#include "compiler/schedule/SyncAndUpdate.h"
 
 namespace chimera::schedule {
 
@@ -51,7 +51,7 @@ private:
 };
 
 /// True if all-reduces or updates take time.
-bool hasTail(const Problem &problem);
+bool hasSyncAndUpdate(const Problem &problem);
 
 } // namespace chimera::schedule
 

@@ -67,11 +67,11 @@ Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
   return result;
 }
 
-std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
-                                                     const Schedule &schedule) {
-  if (!stepsOverlap(problem.updates) || !hasTail(problem))
+std::vector<std::vector<UpdateAfter>> updatesAfter(const Problem &problem,
+                                                   const Schedule &schedule) {
+  if (!stepsOverlap(problem.updates) || !hasSyncAndUpdate(problem))
     return {};
-  auto behindOf = [&](int32_t worker, int32_t stage) -> UpdateBehind {
+  auto updateOf = [&](int32_t worker, int32_t stage) -> UpdateAfter {
     int64_t bytes = problem.bytesOf(stage).gradient();
     int64_t buckets = bucketsOf(bytes, problem.bucketBytes).count;
     return {allReduceTime(problem, std::array{worker}, bytes, buckets),
@@ -79,10 +79,10 @@ std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
   };
   int32_t each =
       problem.updates == Updates::EachStep ? problem.microBatches() : 1;
-  std::vector<std::vector<UpdateBehind>> behind;
+  std::vector<std::vector<UpdateAfter>> updates;
   for (const std::vector<Action> &actions : schedule.workers) {
-    auto worker = static_cast<int32_t>(behind.size());
-    std::vector<UpdateBehind> &row = behind.emplace_back(actions.size());
+    auto worker = static_cast<int32_t>(updates.size());
+    std::vector<UpdateAfter> &row = updates.emplace_back(actions.size());
     // The last action that adds to each gradient, by stage and number of the
     // update.
     std::map<std::pair<int32_t, int32_t>, size_t> last;
@@ -90,9 +90,9 @@ std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
       if (addsToGradient(actions[i].kind))
         last[{actions[i].stage, actions[i].microBatch / each}] = i;
     for (auto [update, i] : last)
-      row[i] = behindOf(worker, update.first);
+      row[i] = updateOf(worker, update.first);
   }
-  return behind;
+  return updates;
 }
 
 namespace {
@@ -176,7 +176,7 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
     // The simulated period may be too short for the workers or links: starts
     // are rounded if workers share cores, a mean may be of unequal steps, and
     // simulated messages overlap more than a link allows.
-    period = std::max({*period, leastStep(problem, busy),
+    period = std::max({*period, minStepTime(problem, busy),
                        static_cast<double>(busiestChannel(problem))});
     return {*period,
             1 - static_cast<double>(allBusy) /

@@ -43,7 +43,7 @@ Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
 /// The work of a worker after its last action that adds to a gradient, if steps
 /// overlap: it waits for the gradient's all-reduce over the copies, then
 /// updates the weights.
-struct UpdateBehind {
+struct UpdateAfter {
   int64_t wait = 0, update = 0;
 
   int64_t time() const { return wait + update; }
@@ -51,8 +51,8 @@ struct UpdateBehind {
 
 /// The updates after each action, in the shape of Schedule::workers. Empty if
 /// all-reduces and updates take no time, or if a flush ends each step.
-std::vector<std::vector<UpdateBehind>> updatesBehind(const Problem &problem,
-                                                     const Schedule &schedule);
+std::vector<std::vector<UpdateAfter>> updatesAfter(const Problem &problem,
+                                                   const Schedule &schedule);
 
 /// The time of a step when all steps are alike.
 struct SteadyState {

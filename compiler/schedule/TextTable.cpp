@@ -19,10 +19,10 @@ std::string textTable(const std::vector<std::vector<std::string>> &rows,
   for (size_t column = 0; column < rows.front().size(); ++column) {
     size_t width = 0;
     for (const std::vector<std::string> &row : rows)
-      width = std::max(width, lengthOf(row[column]));
+      width = std::max(width, characterCount(row[column]));
     for (size_t i = 0; i < rows.size(); ++i) {
       const std::string &cell = rows[i][column];
-      std::string blanks(width - lengthOf(cell), ' ');
+      std::string blanks(width - characterCount(cell), ' ');
       if (column > 0)
         lines[i] += "  ";
       lines[i] += column < names ? cell + blanks : blanks + cell;

@@ -25,7 +25,7 @@ public:
   std::vector<Violation> run() {
     checkActions();
     Stuck stuck = walk();
-    if (stuck.any || stuck.passedOver)
+    if (stuck.any || stuck.ignoredDependency)
       checkOrder();
     if (stuck.any)
       reportDeadlock(stuck);
@@ -51,7 +51,7 @@ private:
       for (const Action &action : schedule.workers[w]) {
         std::optional<int64_t> id = ids.find(action);
         bool isNew = id && positionOf[*id] == kNowhere;
-        if (!isNew || placeOf(action) != w)
+        if (!isNew || workerOf(action) != w)
           reportAction(w, position, action, id);
         if (isNew) {
           positionOf[*id] = position;
@@ -91,16 +91,16 @@ private:
       return report(Constraint::UnknownAction, position,
                     onWorker(worker) + describe(action) +
                         " is no action of the problem" + whyUnknown(action));
-    if (placeOf(action) != worker)
+    if (workerOf(action) != worker)
       report(Constraint::Placement, position,
              onWorker(worker) + describe(action) + " belongs on worker " +
-                 std::to_string(placeOf(action)));
+                 std::to_string(workerOf(action)));
     if (positionOf[*id] != kNowhere)
       report(Constraint::Duplicate, position,
              onWorker(worker) + describe(action) + " stands twice");
   }
 
-  size_t placeOf(const Action &action) const {
+  size_t workerOf(const Action &action) const {
     return problem.pipelines[action.pipeline].workers[action.stage];
   }
 
@@ -109,12 +109,12 @@ private:
       if (positionOf[id] == kNowhere && ids.has(id) && !ids.isOptional(id))
         violations.push_back({Constraint::Missing,
                               describeId(id) + " is missing",
-                              static_cast<int32_t>(placeOf(ids.action(id)))});
+                              static_cast<int32_t>(workerOf(ids.action(id)))});
   }
 
   /// True if the action `id` is later than `position` on the same worker,
   /// `worker`. Then the worker would wait for itself.
-  bool standsLater(int64_t id, int64_t position, size_t worker) const {
+  bool isLaterOnWorker(int64_t id, int64_t position, size_t worker) const {
     return positionOf[id] > position && positionOf[id] < first[worker + 1];
   }
 
@@ -122,22 +122,22 @@ private:
   /// before or after it that is on this worker too.
   void checkOrder() {
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
-      forEachNeed(action, id, [&](int64_t need) {
-        if (standsLater(need, positionOf[id], w))
-          reportOrder(w, positionOf[id], action, ids.action(need));
+      forEachDependency(action, id, [&](int64_t dependency) {
+        if (isLaterOnWorker(dependency, positionOf[id], w))
+          reportOrder(w, positionOf[id], action, ids.action(dependency));
         return true;
       });
     });
   }
 
   void reportOrder(size_t worker, int64_t position, const Action &action,
-                   const Action &need) {
+                   const Action &dependency) {
     std::string stage;
-    if (need.stage != action.stage)
-      stage = " of stage " + std::to_string(need.stage);
+    if (dependency.stage != action.stage)
+      stage = " of stage " + std::to_string(dependency.stage);
     report(Constraint::Order, position,
            onWorker(worker) + describe(action) + " stands before the " +
-               nameOf(need.kind) + stage + " it needs");
+               nameOf(dependency.kind) + stage + " it needs");
   }
 
   /// The state of all workers when none can continue.
@@ -147,8 +147,8 @@ private:
     std::vector<int64_t> waitsFor; ///< of each worker, the dependency it waits
                                    ///< for
     bool any = false;
-    bool passedOver = false; ///< true if a dependency was ignored because the
-                             ///< order violates it
+    bool ignoredDependency = false; ///< true if a dependency was ignored
+                                    ///< because the order violates it
   };
 
   /// Runs the order without times until no worker can continue.
@@ -180,14 +180,14 @@ private:
         int64_t id = idAt[position];
         if (id == kNoAction)
           continue;
-        forEachNeed(order[i], id, [&](int64_t need) {
-          if (state[need] == kDone)
+        forEachDependency(order[i], id, [&](int64_t dependency) {
+          if (state[dependency] == kDone)
             return true;
-          if (standsLater(need, position, w)) {
-            stuck.passedOver = true;
+          if (isLaterOnWorker(dependency, position, w)) {
+            stuck.ignoredDependency = true;
             return true;
           }
-          waitsFor = need;
+          waitsFor = dependency;
           return false;
         });
         if (waitsFor != kNoAction) {
@@ -202,8 +202,8 @@ private:
       stuck.next[w] = i;
       stuck.waitsFor[w] = waitsFor;
     }
-    for (int64_t need : stuck.waitsFor)
-      stuck.any |= need != kNoAction;
+    for (int64_t dependency : stuck.waitsFor)
+      stuck.any |= dependency != kNoAction;
     return stuck;
   }
 
@@ -285,14 +285,14 @@ private:
                      std::to_string(slot) + " for " + describe(action));
         if (idAt[position] == kNoAction)
           continue;
-        forEachNeed(action, idAt[position], [&](int64_t need) {
-          int64_t at = positionOf[need];
+        forEachDependency(action, idAt[position], [&](int64_t dependency) {
+          int64_t at = positionOf[dependency];
           // The order constraint covers dependencies on the same worker.
           bool here = at >= first[w] && at < first[w + 1];
           if (at != kNowhere && !here && slots[at] >= slot)
             report(Constraint::Slots, position,
                    describe(action) + " in slot " + std::to_string(slot) +
-                       " needs " + describeId(need) + " in slot " +
+                       " needs " + describeId(dependency) + " in slot " +
                        std::to_string(slots[at]));
           return true;
         });

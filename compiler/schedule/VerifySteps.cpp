@@ -68,13 +68,13 @@ struct StepsVerifier : PlacedActions {
                    "there");
     });
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
-      forEachNeed(action, id, [&](int64_t need) {
-        if (positionOf[need] != kNowhere &&
-            sections[positionOf[need]] > sections[positionOf[id]])
+      forEachDependency(action, id, [&](int64_t dependency) {
+        if (positionOf[dependency] != kNowhere &&
+            sections[positionOf[dependency]] > sections[positionOf[id]])
           report(Constraint::Period, positionOf[id],
                  onWorker(w) + describe(action) +
-                     " stands in a section before that of " + describeId(need) +
-                     ", which it needs");
+                     " stands in a section before that of " +
+                     describeId(dependency) + ", which it needs");
         return true;
       });
     });

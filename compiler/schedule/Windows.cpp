@@ -30,8 +30,8 @@ Windows::Windows(const Problem &problem, const Schedule &schedule)
       if (isNew)
         channels.push_back({sent->peer});
       Channel &channel = channels[known->second];
-      numbers.channel[sent->maker] = known->second;
-      numbers.number[sent->maker] = channel.messages++;
+      numbers.channel[sent->producer] = known->second;
+      numbers.number[sent->producer] = channel.messages++;
       int64_t bytes = problem.bytesOf(sent->stage).boundary;
       bytes = action.parts > 1 ? share(bytes, action.parts - 1, action.parts)
                                : bytes * action.microBatches;
@@ -42,10 +42,10 @@ Windows::Windows(const Problem &problem, const Schedule &schedule)
   for (const std::vector<Action> &order : schedule.workers)
     for (const Action &action : order)
       if (std::optional<Message> sent = awaitedBy(problem, ids, action)) {
-        int32_t c = numbers.channel[sent->maker];
+        int32_t c = numbers.channel[sent->producer];
         channels[c].needed =
             std::max(channels[c].needed,
-                     numbers.number[sent->maker] - received[c]++ + 1);
+                     numbers.number[sent->producer] - received[c]++ + 1);
       }
 }
 

@@ -15,7 +15,7 @@
 
 #include "runtime/channel/mpi/Session.h"
 #include "runtime/device/Host.h"
-#include "tools/Within.h"
+#include "tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -92,7 +92,7 @@ std::pair<Problem, Schedule> generate(const Case &what, int32_t workers,
   request.link = {1, 1, 100};
   request.memoryCaps.assign(workers, int64_t{1} << 40);
   request.recompute.assign(stages, what.recompute);
-  Made made = makePlan(*scheme, request);
+  PlanOrError made = makePlan(*scheme, request);
   if (!made.plan)
     throw std::invalid_argument(made.reason);
   Problem problem = problemOf(request, *made.plan);

@@ -5,9 +5,9 @@
 //
 // A step of 76 lines in which an action is on the wrong worker.
 // RUN: echo 'chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera")' | chimera-opt --chimera-to-scheduled | sed '/chimera.forward pipeline 1 stage 0 micro_batch 3/s/ on 3/ on 2/' > %t.mlir
-// RUN: chimera-reduce %t.mlir --chimera-reduce=test=%S/Inputs/stands-elsewhere.sh -o %t.small
+// RUN: chimera-reduce %t.mlir --chimera-reduce=test=%S/Inputs/action-on-wrong-worker.sh -o %t.small
 // RUN: %python -c "import sys; lines = len(open(sys.argv[1]).readlines()); sys.exit(lines > 16 and lines)" %t.small
-// RUN: not %S/Inputs/stands-elsewhere.sh %t.small
+// RUN: not %S/Inputs/action-on-wrong-worker.sh %t.small
 //
 // No test, or nothing to reduce.
 // RUN: not chimera-reduce %s --chimera-reduce 2>&1 | FileCheck %s --check-prefix=NONE
@@ -18,9 +18,9 @@
 // SCRIPT: error: chimera-reduce: expected test=SCRIPT to be a program that can be run, got '{{.*}}nonesuch.sh'
 //
 // The input would be overwritten before it is read.
-// RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/stands-elsewhere.sh -o %t.small 2>&1 | FileCheck %s --check-prefix=SELF
+// RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/action-on-wrong-worker.sh -o %t.small 2>&1 | FileCheck %s --check-prefix=SELF
 // SELF: chimera-reduce: {{.*}}.small: expected another file than the input
-// RUN: not %S/Inputs/stands-elsewhere.sh %t.small
+// RUN: not %S/Inputs/action-on-wrong-worker.sh %t.small
 
 chimera.pipeline @sound stages(4) micro_batches(4) schedule("chimera")
 chimera.pipeline @other stages(2) micro_batches(8) schedule("1f1b")

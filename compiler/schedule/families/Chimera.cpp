@@ -135,14 +135,14 @@ struct Unit {
 };
 
 /// All basic units of a step. A piece is the work of one backward action: a
-/// micro-batch, or half of one with halving. A token is `each` pieces (1 or 2).
-/// The backwards of a token take one slot.
+/// micro-batch, or half of one with halving. A token is `piecesPerToken` pieces
+/// (1 or 2). The backwards of a token take one slot.
 struct Table {
   int32_t stages, pipelines;
   Concatenation concatenation;
   int32_t parts;  ///< backwards per micro-batch
   int32_t pieces; ///< micro-batches times `parts`
-  int32_t each = 1;
+  int32_t piecesPerToken = 1;
   std::vector<Unit> units;
 
   explicit Table(const Request &request)
@@ -160,7 +160,7 @@ struct Table {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
       } else {
-        each = 2;
+        piecesPerToken = 2;
         tokens = tokens / 2 + tokens % 2;
       }
     }
@@ -170,8 +170,9 @@ struct Table {
 
   /// True if every action of a worker has a slot of its own.
   bool hasSlots() const {
-    return each == 1 && !(concatenation == Concatenation::FineTunedDoubling &&
-                          units.front().pairs);
+    return piecesPerToken == 1 &&
+           !(concatenation == Concatenation::FineTunedDoubling &&
+             units.front().pairs);
   }
   /// The number of slots from the start of a unit to the start of the next.
   int32_t period(const Unit &unit) const {
@@ -196,8 +197,8 @@ struct Table {
   /// the slot whose first token is `token`.
   template <typename Visit>
   void forEachForward(const Unit &unit, int32_t token, Visit visit) const {
-    int32_t first = each * token;
-    int32_t count = std::min(each * perSlot(unit), pieces - first);
+    int32_t first = piecesPerToken * token;
+    int32_t count = std::min(piecesPerToken * perSlot(unit), pieces - first);
     if (parts > 1)
       visit(first / parts, count / parts);
     else if (concatenation == Concatenation::Doubling)
@@ -209,8 +210,8 @@ struct Table {
   /// Calls `visit(microBatch, part)` for each backward of `token`.
   template <typename Visit>
   void forEachBackward(int32_t token, Visit visit) const {
-    for (int32_t i = each * token; i < std::min(each * (token + 1), pieces);
-         ++i)
+    for (int32_t i = piecesPerToken * token;
+         i < std::min(piecesPerToken * (token + 1), pieces); ++i)
       visit(i / parts, i % parts);
   }
 };
@@ -289,20 +290,20 @@ void sortSlots(std::vector<Slot> &row) {
     std::ranges::sort(row, {}, &Slot::number);
     return;
   }
-  std::vector<int32_t> places(most + 1, -1); // index in `row`, by number
+  std::vector<int32_t> indices(most + 1, -1); // index in `row`, by number
   for (size_t i = 0; i < row.size(); ++i)
-    places[row[i].number] = static_cast<int32_t>(i);
+    indices[row[i].number] = static_cast<int32_t>(i);
   std::vector<Slot> sorted;
   sorted.reserve(row.size());
-  for (int32_t place : places)
-    if (place >= 0)
-      sorted.push_back(row[place]);
+  for (int32_t index : indices)
+    if (index >= 0)
+      sorted.push_back(row[index]);
   row = std::move(sorted);
 }
 
 /// Swaps each first-stage forward with the first-stage backward directly before
 /// it.
-void hurryFirstForwards(std::vector<Slot> &row) {
+void hoistFirstStageForwards(std::vector<Slot> &row) {
   auto isFirst = [](const Slot &slot, Kind kind) {
     return slot.kind == kind && slot.stage == 0;
   };
@@ -331,7 +332,7 @@ void hurryFirstForwards(std::vector<Slot> &row) {
 ///
 /// For odd D, the up pipeline starts one slot later, which gives the same
 /// parities.
-Made makeChimera(const Request &request) {
+PlanOrError makeChimera(const Request &request) {
   Table table(request);
   Plan plan;
   plan.pipelines = pipelinesOf(table);
@@ -367,7 +368,7 @@ Made makeChimera(const Request &request) {
       fill(p, s);
     sortSlots(row);
     if (table.concatenation == Concatenation::Eager)
-      hurryFirstForwards(row);
+      hoistFirstStageForwards(row);
     for (const Slot &slot : row)
       appendSlot(table, slot, schedule, w);
   }

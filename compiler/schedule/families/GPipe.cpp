@@ -23,7 +23,7 @@ namespace chimera::schedule {
 
 namespace {
 
-Made makeGPipe(const Request &request) {
+PlanOrError makeGPipe(const Request &request) {
   Plan plan = placeLinear(request);
   plan.order.workers.resize(request.workers);
   for (int32_t w = 0; w < request.workers; ++w)

@@ -49,7 +49,7 @@ Plan placeGems(const Request &request) {
 /// previous one turns from forward to backward. With f and b the times of a
 /// forward and a backward, the makespan is D(f+b) + (N-1)(D max(f,b) +
 /// min(f,b)).
-Made makeGems(const Request &request) {
+PlanOrError makeGems(const Request &request) {
   Plan plan = placeGems(request);
   plan.order.workers.resize(request.workers);
   for (int32_t m = 0; m < request.microBatches; ++m)

@@ -83,9 +83,10 @@ Action actionAt(Kind kind, const Request &request, int32_t worker,
 /// 1F1B, where one for each later worker is enough.
 int32_t warmUpOf(const Request &request, int32_t worker) {
   int32_t chunks = request.stageCount() / request.workers;
-  int32_t behind = request.workers - 1 - worker;
-  int32_t warmUp =
-      chunks == 1 ? behind : 2 * behind + (chunks - 1) * groupOf(request);
+  int32_t laterWorkers = request.workers - 1 - worker;
+  int32_t warmUp = chunks == 1
+                       ? laterWorkers
+                       : 2 * laterWorkers + (chunks - 1) * groupOf(request);
   return std::min(warmUp, request.microBatches * chunks);
 }
 
@@ -94,7 +95,7 @@ Plan placeInterleaved(const Request &request) {
                   [&](int32_t stage) { return stage % request.workers; });
 }
 
-Made makeInterleaved(const Request &request) {
+PlanOrError makeInterleaved(const Request &request) {
   Plan plan = placeInterleaved(request);
   int32_t workers = request.workers;
   plan.order.workers.resize(workers);

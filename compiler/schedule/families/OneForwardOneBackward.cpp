@@ -27,7 +27,7 @@ namespace {
 
 /// Worker w runs min(N, D-1-w) warm-up forwards, then alternates between
 /// forwards and backwards, then runs the remaining backwards.
-Made make1F1B(const Request &request) {
+PlanOrError make1F1B(const Request &request) {
   Plan plan = placeLinear(request);
   plan.order.workers.resize(request.workers);
   int32_t count = request.microBatches;

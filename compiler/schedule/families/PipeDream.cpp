@@ -48,7 +48,8 @@ template <Updates updates> Plan placeWithoutFlush(const Request &request) {
 
 /// Worker w runs D-1-w warm-up forwards, then alternates between forwards and
 /// backwards.
-template <Updates updates> Made makeWithoutFlush(const Request &request) {
+template <Updates updates>
+PlanOrError makeWithoutFlush(const Request &request) {
   Plan plan = placeWithoutFlush<updates>(request);
   int32_t each = request.microBatches, all = 2 * each;
   plan.order.workers.resize(request.workers);

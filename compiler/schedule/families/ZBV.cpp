@@ -82,7 +82,7 @@ Plan placeZBV(const Request &request) {
 /// 1. Then it alternates between forwards and backwards of both chunks, and at
 /// the end it runs the remaining backwards. If N < 2D-1, the order is the one
 /// for 2D-1 micro-batches without the actions of the missing ones.
-Made makeZBV(const Request &request) {
+PlanOrError makeZBV(const Request &request) {
   Plan plan = placeZBV(request);
   int32_t workers = request.workers, stages = 2 * workers;
   plan.order.workers.resize(workers);

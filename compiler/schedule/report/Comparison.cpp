@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/report/Comparison.h"
+#include "compiler/schedule/report/Report.h"
 
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/TextTable.h"

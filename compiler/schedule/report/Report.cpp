@@ -40,10 +40,10 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
   if (stepsOverlap(problem.updates))
     return;
-  std::vector<StageReduce> reduces =
-      stageReduces(problem, schedule, report.timing);
+  std::vector<GradientReduce> reduces =
+      gradientReduces(problem, schedule, report.timing);
   std::vector<int64_t> times, buckets;
-  for (const StageReduce &reduce : reduces) {
+  for (const GradientReduce &reduce : reduces) {
     std::vector<int32_t> workers = reduce.workers();
     buckets.push_back(
         replicasOf(problem, std::ssize(workers)) > 1 ? reduce.buckets : 0);
@@ -60,7 +60,7 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
   report.allReduces.resize(problem.stages.size());
   report.buckets.resize(problem.stages.size());
   for (size_t i = 0; i < reduces.size(); ++i) {
-    const StageReduce &reduce = reduces[i];
+    const GradientReduce &reduce = reduces[i];
     if (!reduce.stage) {
       report.tiedAllReduce = times[i];
       report.tiedBuckets = buckets[i];
@@ -68,7 +68,8 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
     }
     report.allReduces[*reduce.stage] = times[i];
     report.buckets[*reduce.stage] = buckets[i];
-    if (std::ranges::any_of(reduce.parts, &StageReduce::Part::isIdle))
+    if (std::ranges::any_of(reduce.contributions,
+                            &GradientReduce::Contribution::isIdle))
       report.earlyStages.push_back(*reduce.stage);
   }
   std::ranges::sort(report.earlyStages);
@@ -161,10 +162,10 @@ Report makeReport(std::string name, const Scheme *scheme,
   if (!problem.recompute.empty()) {
     Problem keeping = problem;
     keeping.recompute.clear();
-    Schedule kept = removeRecompute(schedule);
-    report.kept = simulate(keeping, kept);
+    Schedule withoutRecompute = removeRecompute(schedule);
+    report.withoutRecompute = simulate(keeping, withoutRecompute);
     if (report.steady)
-      report.keptSteady = steadyState(keeping, kept);
+      report.steadyWithoutRecompute = steadyState(keeping, withoutRecompute);
   }
 
   if (!problem.memoryCaps.empty())

@@ -43,8 +43,8 @@ struct Report {
   /// filling and draining.
   std::optional<SteadyState> steady;
   /// The results for the same order without recomputes, if it has any.
-  std::optional<Timing> kept;
-  std::optional<SteadyState> keptSteady;
+  std::optional<Timing> withoutRecompute;
+  std::optional<SteadyState> steadyWithoutRecompute;
   std::vector<Bound> bounds;
   /// The receive window, given or chosen by the simulator, and the bytes of
   /// each worker's outstanding receives.
@@ -105,6 +105,12 @@ struct ReportFormat {
 };
 
 std::span<const ReportFormat> reportFormats();
+
+/// One line for each report, sorted by time per sample, fastest first. A line
+/// has the sizes, the step time and its parts, idle share, and the activations
+/// and bytes of the worker with the most. Reports in durations share one table;
+/// each other time unit has its own.
+std::string renderComparison(std::span<const Report> reports);
 
 } // namespace chimera::schedule
 

@@ -85,40 +85,41 @@ ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
 constexpr size_t kBetweenNodes = 0, kWithinNode = 1;
 
 /// The link of a class, or null if there is no such class.
-template <size_t place> const Link *linkOf(const Report &report) {
+template <size_t linkClass> const Link *linkOf(const Report &report) {
   std::vector<const LinkClass *> classes = report.problem.classes();
-  return place < classes.size() ? &classes[place]->link : nullptr;
+  return linkClass < classes.size() ? &classes[linkClass]->link : nullptr;
 }
 
-template <size_t place> ordered_json flightOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+template <size_t linkClass> ordered_json flightOf(const Report &report) {
+  const Link *link = linkOf<linkClass>(report);
   return link ? timeOf(report, link->alpha) : ordered_json();
 }
 
-template <size_t place> ordered_json flightBytesOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+template <size_t linkClass> ordered_json flightBytesOf(const Report &report) {
+  const Link *link = linkOf<linkClass>(report);
   return link ? bytesTimeOf(report, *link) : ordered_json();
 }
 
 /// Null if messages occupy no worker.
-template <size_t place, MessageTime Link::*end>
+template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+  const Link *link = linkOf<linkClass>(report);
   return link && ((link->*end).alpha > 0 || (link->*end).beta > 0)
              ? timeOf(report, (link->*end).alpha)
              : ordered_json();
 }
 
-template <size_t place, MessageTime Link::*end>
+template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationBytesOf(const Report &report) {
-  const Link *link = linkOf<place>(report);
+  const Link *link = linkOf<linkClass>(report);
   return link ? bytesTimeOf(report, link->*end) : ordered_json();
 }
 
 /// A part of the step time. Null if all-reduces and updates take no time.
 template <double StepTime::*part> ordered_json partOf(const Report &report) {
-  return hasTail(report.problem) ? number(report.scale.units(report.step.*part))
-                                 : ordered_json();
+  return hasSyncAndUpdate(report.problem)
+             ? number(report.scale.units(report.step.*part))
+             : ordered_json();
 }
 
 ordered_json versionsOf(const Report &report) {
@@ -192,7 +193,8 @@ constexpr ReportColumn kColumns[] = {
      costOf<&StageCost::weightGradient, true>, ReportForm::Time},
     {"recompute", "recompute",
      [](const Report &r) {
-       return r.kept ? cost<&StageCost::recompute>(r) : ordered_json();
+       return r.withoutRecompute ? cost<&StageCost::recompute>(r)
+                                 : ordered_json();
      },
      ReportForm::Time},
     {"p2p", "p2p", flightOf<kBetweenNodes>, ReportForm::Time},
@@ -277,7 +279,8 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Time},
     {"makespan_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? timeOf(r, r.kept->makespan) : ordered_json();
+       return r.withoutRecompute ? timeOf(r, r.withoutRecompute->makespan)
+                                 : ordered_json();
      },
      ReportForm::Time},
     {"load", "load of the busiest worker",
@@ -304,7 +307,9 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Share},
     {"bubble_ratio_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->bubbleRatio()) : ordered_json();
+       return r.withoutRecompute
+                  ? ordered_json(r.withoutRecompute->bubbleRatio())
+                  : ordered_json();
      },
      ReportForm::Share},
     {"all_reduces", "all-reduce of the gradient, by stage",
@@ -332,8 +337,9 @@ constexpr ReportColumn kColumns[] = {
      [](const Report &r) -> ordered_json { return r.earlyStages; }},
     {"step_period_without_recomputes", "a step without recomputes",
      [](const Report &r) {
-       return r.keptSteady ? number(r.scale.units(r.keptSteady->period))
-                           : ordered_json();
+       return r.steadyWithoutRecompute
+                  ? number(r.scale.units(r.steadyWithoutRecompute->period))
+                  : ordered_json();
      },
      ReportForm::Time},
     {"step_bubble_ratio", "steady state: bubble of a step",
@@ -388,7 +394,9 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"peak_activations_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->peakActivations) : ordered_json();
+       return r.withoutRecompute
+                  ? ordered_json(r.withoutRecompute->peakActivations)
+                  : ordered_json();
      }},
     {"weight_versions", "versions of weights, by stage", versionsOf},
     {"resident_bytes", "resident bytes per worker",
@@ -399,7 +407,8 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Bytes},
     {"peak_bytes_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.kept ? ordered_json(r.kept->peakBytes) : ordered_json();
+       return r.withoutRecompute ? ordered_json(r.withoutRecompute->peakBytes)
+                                 : ordered_json();
      },
      ReportForm::Bytes},
     {"allocated_bytes", "allocated bytes per worker",
@@ -411,13 +420,13 @@ constexpr ReportColumn kColumns[] = {
     {"bounds", "lower bounds of the makespan", boundsOf, ReportForm::Time},
     {"highest_bound", "  the highest",
      [](const Report &r) -> ordered_json {
-       const Bound &bound = best(r.bounds);
+       const Bound &bound = bestBound(r.bounds);
        return std::string(bound.name) + ": " + bound.formula + " (" +
               bound.conditions + "; " + bound.reason + ")";
      }},
     {"gap", "gap to the highest",
      [](const Report &r) -> ordered_json {
-       return gap(r.timing, best(r.bounds));
+       return gapTo(r.timing, bestBound(r.bounds));
      },
      ReportForm::Share},
     {"notes", "note", [](const Report &r) -> ordered_json { return r.notes; }},

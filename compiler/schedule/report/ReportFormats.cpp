@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/report/Comparison.h"
 #include "compiler/schedule/report/ReportColumns.h"
 
 #include <algorithm>
@@ -19,8 +18,8 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Formats a number for people.
-std::string forPeople(const ordered_json &value, ReportForm form,
-                      const TimeScale &scale) {
+std::string formatNumber(const ordered_json &value, ReportForm form,
+                         const TimeScale &scale) {
   if (form == ReportForm::Share && value.is_number_float())
     return percent(value.get<double>());
   if (form == ReportForm::Time && scale.unit->isDuration)
@@ -32,24 +31,25 @@ std::string forPeople(const ordered_json &value, ReportForm form,
 }
 
 /// A value on one line: lists with blanks, objects as "name = value".
-std::string flat(const ordered_json &value, ReportForm form = ReportForm::Plain,
-                 const TimeScale &scale = {}) {
+std::string oneLine(const ordered_json &value,
+                    ReportForm form = ReportForm::Plain,
+                    const TimeScale &scale = {}) {
   std::string text;
   if (value.is_string())
     return value.get<std::string>();
   if (value.is_number())
-    return forPeople(value, form, scale);
+    return formatNumber(value, form, scale);
   if (value.is_object()) {
     for (const auto &[key, item] : value.items())
       text +=
-          (text.empty() ? "" : ", ") + key + " = " + flat(item, form, scale);
+          (text.empty() ? "" : ", ") + key + " = " + oneLine(item, form, scale);
     return text;
   }
   if (!value.is_array())
     return value.dump();
   std::vector<std::string> items;
   for (const ordered_json &item : value)
-    items.push_back(flat(item, form, scale));
+    items.push_back(oneLine(item, form, scale));
   // Some numbers end with a blank and a unit, so a comma must separate them.
   bool isSpaced = std::ranges::any_of(items, [](const std::string &item) {
     return item.find(' ') < item.size();
@@ -84,7 +84,7 @@ std::string renderTable(std::span<const Report> reports) {
         continue;
       std::string name = column.text;
       name.resize(width + 2, ' ');
-      text += name + flat(value, column.form, report.scale) + "\n";
+      text += name + oneLine(value, column.form, report.scale) + "\n";
     }
   }
   return text;
@@ -111,7 +111,7 @@ std::string renderCsv(std::span<const Report> reports) {
     for (const ReportColumn &column : reportColumns()) {
       ordered_json value = column.value(report);
       row += (&column == &reportColumns().front() ? "" : ",") +
-             (isEmpty(value) ? "" : quoted(flat(value)));
+             (isEmpty(value) ? "" : quoted(oneLine(value)));
     }
     text += row + "\n";
   }

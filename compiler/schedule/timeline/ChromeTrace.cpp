@@ -56,9 +56,9 @@ public:
     for (const std::vector<Action> &row : timeline.schedule.workers)
       for (const Action &action : row) {
         if (auto message = sentBy(timeline.problem, ids, action))
-          ends[message->maker] |= kMade;
+          ends[message->producer] |= kMade;
         if (auto message = awaitedBy(timeline.problem, ids, action))
-          ends[message->maker] |= kAwaited;
+          ends[message->producer] |= kAwaited;
       }
   }
 
@@ -75,8 +75,8 @@ public:
         addAction(w, i);
     if (timeline.occupations)
       addOccupations();
-    if (timeline.tail)
-      addTail();
+    if (timeline.syncAndUpdate)
+      addSyncAndUpdate();
     // The bytes over time are only known for predicted times.
     if (!timeline.problem.bytes.empty() && !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
@@ -113,7 +113,7 @@ private:
   /// True if both ends of the message are in this timeline. If steps overlap,
   /// the other end may be in another step.
   bool isWhole(const Message &message) const {
-    return ends[message.maker] == (kMade | kAwaited);
+    return ends[message.producer] == (kMade | kAwaited);
   }
 
   void addAction(size_t worker, size_t index) {
@@ -134,7 +134,7 @@ private:
       arguments["part"] = action.part;
       arguments["parts"] = action.parts;
     }
-    std::string cover = coverOf(timeline.problem, action);
+    std::string cover = microBatchText(timeline.problem, action);
     events.add({{"name", std::string(kind) + " " + cover},
                 {"cat", kind},
                 {"ph", "X"},
@@ -152,7 +152,7 @@ private:
   }
 
   void addSpan(const std::string &name, const std::string &category,
-               const Tail::Span &span, size_t thread) {
+               const SyncAndUpdate::Span &span, size_t thread) {
     events.add({{"name", name},
                 {"cat", category},
                 {"ph", "X"},
@@ -173,25 +173,25 @@ private:
 
   /// Adds waits and updates to the workers' rows. All-reduces in progress get
   /// rows of their own; they are predicted only, not measured.
-  void addTail() {
-    const Tail &tail = *timeline.tail;
-    size_t workers = tail.work.size();
+  void addSyncAndUpdate() {
+    const SyncAndUpdate &syncAndUpdate = *timeline.syncAndUpdate;
+    size_t workers = syncAndUpdate.work.size();
     for (size_t w = 0; w < workers; ++w) {
-      if (!timeline.isPart && !tail.allReduces.empty()) {
+      if (!timeline.isPart && !syncAndUpdate.allReduces.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
         // After the worker's row of actions and before the next worker's.
         events.describe("thread_sort_index", process, workers + w,
                         {{"sort_index", w}});
       }
-      for (const Tail::Work &work : tail.work[w])
+      for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w])
         if (work.isUpdate())
           addSpan("update of stage " + std::to_string(*work.stage), "update",
                   work, w);
         else
           addSpan("wait for " + nameOfAllReduce(work.stage), "wait", work, w);
     }
-    for (const Tail::AllReduce &allReduce : tail.allReduces)
+    for (const SyncAndUpdate::AllReduce &allReduce : syncAndUpdate.allReduces)
       for (int32_t worker : allReduce.workers)
         if (allReduce.end > allReduce.begin)
           addSpan(nameOfAllReduce(allReduce.stage), "all-reduce", allReduce,
@@ -207,7 +207,7 @@ private:
     ordered_json event = {{"name", nameOfMessage(timeline.problem, action)},
                           {"cat", "message"},
                           {"ph", phase},
-                          {"id", firstMessage + message.maker},
+                          {"id", firstMessage + message.producer},
                           {"ts", microseconds(twiceMiddle, 2)},
                           {"pid", process},
                           {"tid", worker}};
@@ -236,7 +236,7 @@ private:
   ActionIds ids;
   /// Bytes that each worker always needs, independent of its order.
   std::vector<int64_t> resident;
-  std::vector<uint8_t> ends; ///< known ends of messages, by their maker's id
+  std::vector<uint8_t> ends; ///< known ends of messages, by their producer's id
 };
 
 std::string documentOf(const ordered_json &other, const Events &events) {
@@ -271,7 +271,7 @@ std::string renderChromeTrace(std::span<const Timeline> timelines) {
   return documentOf(other, events);
 }
 
-std::string renderChromeTraceBeside(const SideBySide &both) {
+std::string renderChromeTraceSideBySide(const SideBySide &both) {
   constexpr size_t kMost = 20; // of each kind of difference
   Timeline predicted = both.timeline, measured = both.measured;
   predicted.title = "predicted: " + predicted.title;
@@ -286,16 +286,16 @@ std::string renderChromeTraceBeside(const SideBySide &both) {
   for (const DifferenceKind &kind : differenceKinds()) {
     ordered_json &list = differences[kind.name] = ordered_json::array();
     for (const Difference &difference :
-         largestDifferences(kind, both.clocked, both.run, kMost)) {
+         largestDifferences(kind, both.prediction, both.run, kMost)) {
       ordered_json entry = {{"what", describe(both.measured, kind, difference)},
-                            {"worker", difference.turn.worker}};
+                            {"worker", difference.ref.worker}};
       entry.update(timesOf(difference.predicted, difference.measured));
       list.push_back(std::move(entry));
     }
   }
   ordered_json other = {
       {"measured", both.nameOfRun()},
-      {"step", timesOf(both.clocked.length(), both.run.length())},
+      {"step", timesOf(both.prediction.length(), both.run.length())},
       {"differences", differences}};
   return documentOf(other, events);
 }

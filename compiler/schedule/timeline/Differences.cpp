@@ -21,13 +21,12 @@ static std::string timeOf(const TimeScale &scale, int64_t time) {
 
 /// "P1".
 static std::string workerOf(const Difference &of) {
-  return "P" + std::to_string(of.turn.worker);
+  return "P" + std::to_string(of.ref.worker);
 }
 
 /// "F3 of stage 1".
 static std::string actionOf(const Timeline &timeline, const Difference &of) {
-  const Action &action =
-      timeline.schedule.workers[of.turn.worker][of.turn.index];
+  const Action &action = timeline.schedule.workers[of.ref.worker][of.ref.index];
   return cellOf(timeline.problem, action) + " of stage " +
          std::to_string(action.stage);
 }
@@ -37,9 +36,9 @@ static std::string changeOf(const Timeline &timeline, const Difference &of) {
   return timeOf(timeline.scale, std::abs(of.change()));
 }
 
-static int64_t durationOf(const ClockedStep &step, Turn turn) {
-  return step.timing.ends[turn.worker][turn.index] -
-         step.timing.starts[turn.worker][turn.index];
+static int64_t durationOf(const NanosecondStep &step, ActionRef ref) {
+  return step.timing.ends[ref.worker][ref.index] -
+         step.timing.starts[ref.worker][ref.index];
 }
 
 static std::string describeDuration(const Timeline &timeline,
@@ -47,38 +46,39 @@ static std::string describeDuration(const Timeline &timeline,
   return actionOf(timeline, of) + " on " + workerOf(of);
 }
 
-static int64_t waitOf(const ClockedStep &step, Turn turn) {
-  return step.waitBefore(turn.worker, turn.index);
+static int64_t waitOf(const NanosecondStep &step, ActionRef ref) {
+  return step.waitBefore(ref.worker, ref.index);
 }
 
-/// True if the worker updates weights between the action at `turn` and the one
+/// True if the worker updates weights between the action at `ref` and the one
 /// before it. This happens only if steps overlap.
-static bool updatesBefore(const Timeline &timeline, Turn turn) {
-  if (!timeline.tail || turn.index == 0)
+static bool updatesBefore(const Timeline &timeline, ActionRef ref) {
+  if (!timeline.syncAndUpdate || ref.index == 0)
     return false;
-  const std::vector<int64_t> &starts = timeline.timing.starts[turn.worker];
-  return std::ranges::any_of(
-      timeline.tail->work[turn.worker], [&](const Tail::Work &work) {
-        return work.isUpdate() && work.begin >= starts[turn.index - 1] &&
-               work.begin < starts[turn.index];
-      });
+  const std::vector<int64_t> &starts = timeline.timing.starts[ref.worker];
+  return std::ranges::any_of(timeline.syncAndUpdate->work[ref.worker],
+                             [&](const SyncAndUpdate::Work &work) {
+                               return work.isUpdate() &&
+                                      work.begin >= starts[ref.index - 1] &&
+                                      work.begin < starts[ref.index];
+                             });
 }
 
 static std::string describeWait(const Timeline &timeline,
                                 const Difference &of) {
   std::string change = changeOf(timeline, of);
   const char *sense = of.change() > 0 ? " longer" : " less";
-  if (of.turn.index == std::ssize(timeline.schedule.workers[of.turn.worker]))
+  if (of.ref.index == std::ssize(timeline.schedule.workers[of.ref.worker]))
     return workerOf(of) + " takes " + change + sense + " after its actions";
-  if (updatesBefore(timeline, of.turn))
+  if (updatesBefore(timeline, of.ref))
     return workerOf(of) + " takes " + change + sense +
            ", its updates included, before " + actionOf(timeline, of);
   return workerOf(of) + " waits " + change + sense + " before " +
          actionOf(timeline, of);
 }
 
-static int64_t startOf(const ClockedStep &step, Turn turn) {
-  return step.timing.starts[turn.worker][turn.index];
+static int64_t startOf(const NanosecondStep &step, ActionRef ref) {
+  return step.timing.starts[ref.worker][ref.index];
 }
 
 static std::string describeStart(const Timeline &timeline,
@@ -97,17 +97,17 @@ std::span<const DifferenceKind> differenceKinds() {
 }
 
 std::vector<Difference> largestDifferences(const DifferenceKind &kind,
-                                           const ClockedStep &predicted,
-                                           const ClockedStep &measured,
+                                           const NanosecondStep &predicted,
+                                           const NanosecondStep &measured,
                                            size_t most) {
   std::vector<Difference> all;
   for (size_t w = 0; w < predicted.timing.ends.size(); ++w)
     for (size_t i = 0;
-         i < predicted.timing.ends[w].size() + (kind.isAlsoBehind ? 1 : 0);
+         i < predicted.timing.ends[w].size() + (kind.includesEndOfStep ? 1 : 0);
          ++i) {
-      Turn turn{static_cast<int32_t>(w), static_cast<int32_t>(i)};
-      Difference difference{turn, kind.time(predicted, turn),
-                            kind.time(measured, turn)};
+      ActionRef ref{static_cast<int32_t>(w), static_cast<int32_t>(i)};
+      Difference difference{ref, kind.time(predicted, ref),
+                            kind.time(measured, ref)};
       if (difference.change() != 0)
         all.push_back(difference);
     }
@@ -121,8 +121,8 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
 
 std::string describe(const Timeline &timeline, const DifferenceKind &kind,
                      const Difference &difference) {
-  auto [turn, predicted, measured] = difference;
-  return kind.describe(timeline, difference) + ": " +
+  auto [ref, predicted, measured] = difference;
+  return kind.text(timeline, difference) + ": " +
          describeTimes(timeline.scale, predicted, measured) +
          (kind.hasRatio ? describeRatio(predicted, measured) : "");
 }

@@ -8,13 +8,13 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_DIFFERENCES_H
 #define CHIMERA_COMPILER_SCHEDULE_DIFFERENCES_H
 
-#include "compiler/schedule/timeline/ClockedStep.h"
+#include "compiler/schedule/timeline/NanosecondStep.h"
 
 namespace chimera::schedule {
 
 /// A time that differs between prediction and measurement, in nanoseconds.
 struct Difference {
-  Turn turn; ///< action; for waits, `index` may be one past the last
+  ActionRef ref; ///< action; for waits, `index` may be one past the last
   int64_t predicted, measured; ///< ns
 
   int64_t change() const { return measured - predicted; }
@@ -25,15 +25,15 @@ struct Difference {
 struct DifferenceKind {
   const char *name; ///< for example "durations"
   /// The compared time of an action, in nanoseconds.
-  int64_t (*time)(const ClockedStep &step, Turn turn);
+  int64_t (*time)(const NanosecondStep &step, ActionRef ref);
   /// True if the time after a worker's last action counts too (all-reduces and
   /// updates).
-  bool isAlsoBehind;
+  bool includesEndOfStep;
   /// True if the ratio of two such times has a meaning.
   bool hasRatio;
   /// The difference as text, without its times: "F3 of stage 1 on P1", "P0
   /// waits 8 ms longer before B2 of stage 0".
-  std::string (*describe)(const Timeline &timeline, const Difference &of);
+  std::string (*text)(const Timeline &timeline, const Difference &of);
 };
 
 /// Durations of actions, waits before them, and their starts.
@@ -43,8 +43,8 @@ std::span<const DifferenceKind> differenceKinds();
 /// sorted by worker, then by its order. Empty if the steps are equal. Requires
 /// two steps of one schedule.
 std::vector<Difference> largestDifferences(const DifferenceKind &kind,
-                                           const ClockedStep &predicted,
-                                           const ClockedStep &measured,
+                                           const NanosecondStep &predicted,
+                                           const NanosecondStep &measured,
                                            size_t most);
 
 /// "F3 of stage 1 on P1: 12.4 ms measured, 10.1 ms predicted, +22.8 %".

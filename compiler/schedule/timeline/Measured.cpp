@@ -20,7 +20,7 @@ namespace {
 std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
 
 /// The times around a worker's compared step.
-struct Around {
+struct TimesAroundStep {
   /// The end of the worker's earlier work, or -1 if there is none.
   int64_t before = -1;
   /// The start of its first action after the step.
@@ -32,11 +32,11 @@ class Matcher {
 public:
   Matcher(const Problem &problem, const Schedule &schedule)
       : problem(problem), schedule(schedule), ids(problem),
-        places(ids.count(), Turn{-1, -1}) {
+        refs(ids.count(), ActionRef{-1, -1}) {
     for (size_t w = 0; w < schedule.workers.size(); ++w)
       for (size_t i = 0; i < schedule.workers[w].size(); ++i)
-        places[ids.idOf(schedule.workers[w][i])] = {static_cast<int32_t>(w),
-                                                    static_cast<int32_t>(i)};
+        refs[ids.idOf(schedule.workers[w][i])] = {static_cast<int32_t>(w),
+                                                  static_cast<int32_t>(i)};
   }
 
   /// Step number `last` of the copy or, if steps overlap, the last body, which
@@ -47,24 +47,24 @@ public:
     for (const std::vector<Action> &row : schedule.workers)
       run.timing.starts.emplace_back(row.size(), -1);
     run.timing.ends = run.timing.starts;
-    std::vector<std::vector<RanAction>> others(copy.actions.size());
+    std::vector<std::vector<MeasuredAction>> others(copy.actions.size());
     for (size_t w = 0; w < copy.actions.size(); ++w)
-      for (const RanAction &ran : copy.actions[w]) {
-        std::optional<Action> action = ofStep(ran, last);
+      for (const MeasuredAction &ran : copy.actions[w]) {
+        std::optional<Action> action = actionInStep(ran, last);
         if (!action)
           others[w].push_back(ran);
-        else if (std::string error = place(run, w, ran, *action);
+        else if (std::string error = setTimes(run, w, ran, *action);
                  !error.empty())
           return error;
       }
     if (std::string error = checkOrder(run); !error.empty())
       return error;
     for (size_t w = 0; w < copy.others.size(); ++w) {
-      auto around = findAround(run, w, others[w]);
+      auto around = findTimesAround(run, w, others[w]);
       if (auto *error = std::get_if<std::string>(&around))
         return std::move(*error);
-      if (std::string error =
-              addOthers(run, w, copy.others[w], std::get<Around>(around));
+      if (std::string error = addOthers(run, w, copy.others[w],
+                                        std::get<TimesAroundStep>(around));
           !error.empty())
         return error;
     }
@@ -79,7 +79,8 @@ private:
   /// The action with the micro-batch number that the schedule uses. None if the
   /// action is not part of step number `last` or, if steps overlap, of the last
   /// body.
-  std::optional<Action> ofStep(const RanAction &ran, int64_t last) const {
+  std::optional<Action> actionInStep(const MeasuredAction &ran,
+                                     int64_t last) const {
     Action action = ran.action;
     if (!overlaps())
       return ran.step == last ? std::optional(action) : std::nullopt;
@@ -87,13 +88,13 @@ private:
     if (steps < 0 || steps >= problem.steps)
       return std::nullopt;
     action.microBatch += static_cast<int32_t>(steps) * problem.microBatches();
-    bool isInBody = places[ids.idOf(action)].worker >= 0;
+    bool isInBody = refs[ids.idOf(action)].worker >= 0;
     return isInBody ? std::optional(action) : std::nullopt;
   }
 
-  std::string place(Measured &run, size_t worker, const RanAction &ran,
-                    const Action &action) const {
-    auto [owner, index] = places[ids.idOf(action)];
+  std::string setTimes(Measured &run, size_t worker, const MeasuredAction &ran,
+                       const Action &action) const {
+    auto [owner, index] = refs[ids.idOf(action)];
     if (owner < 0)
       return "expected no " + describe(problem, action) + ", got it on " +
              nameOf(worker);
@@ -136,12 +137,12 @@ private:
   /// Finds the times around the worker's step. Returns an error if steps
   /// overlap and an action of another body ran within this one, or none ran
   /// before it.
-  std::variant<Around, std::string>
-  findAround(const Measured &run, size_t worker,
-             const std::vector<RanAction> &others) const {
+  std::variant<TimesAroundStep, std::string>
+  findTimesAround(const Measured &run, size_t worker,
+                  const std::vector<MeasuredAction> &others) const {
     const std::vector<int64_t> &starts = run.timing.starts[worker];
-    Around around;
-    for (const RanAction &other : others)
+    TimesAroundStep around;
+    for (const MeasuredAction &other : others)
       if (!overlaps() || starts.empty() || other.begin < starts.front())
         around.before = std::max(around.before, other.end);
       else if (other.begin < starts.back())
@@ -158,14 +159,14 @@ private:
 
   std::string addOthers(Measured &run, size_t worker,
                         const std::vector<OtherEvent> &events,
-                        Around around) const {
+                        TimesAroundStep around) const {
     auto [before, next] = around;
     const std::vector<int64_t> &starts = run.timing.starts[worker];
     int64_t first = starts.empty() ? 0 : starts.front();
-    run.tail.work.resize(schedule.workers.size());
+    run.syncAndUpdate.work.resize(schedule.workers.size());
     run.others.resize(schedule.workers.size());
-    std::vector<Tail::Work> &all = run.tail.work[worker];
-    std::map<std::string, Tail::Work> names = worksOf(worker);
+    std::vector<SyncAndUpdate::Work> &all = run.syncAndUpdate.work[worker];
+    std::map<std::string, SyncAndUpdate::Work> names = worksOf(worker);
     for (const OtherEvent &event : events) {
       auto known = names.find(event.name);
       if (known == names.end()) {
@@ -181,11 +182,11 @@ private:
         before = std::max(before, event.end);
         continue;
       }
-      Tail::Work &work = all.emplace_back(known->second);
+      SyncAndUpdate::Work &work = all.emplace_back(known->second);
       work.begin = event.begin;
       work.end = event.end;
     }
-    std::ranges::stable_sort(all, {}, &Tail::Work::begin);
+    std::ranges::stable_sort(all, {}, &SyncAndUpdate::Work::begin);
     for (const OtherEvent &event : events)
       if (!names.contains(event.name) && event.category != "all-reduce" &&
           event.begin >= before && event.begin < next)
@@ -196,8 +197,8 @@ private:
   }
 
   /// The updates and waits that a worker may have, by event name.
-  std::map<std::string, Tail::Work> worksOf(size_t worker) const {
-    std::map<std::string, Tail::Work> names;
+  std::map<std::string, SyncAndUpdate::Work> worksOf(size_t worker) const {
+    std::map<std::string, SyncAndUpdate::Work> names;
     auto addWait = [&](std::optional<int32_t> stage) {
       names["wait for " + nameOfAllReduce(stage)].stage = stage;
     };
@@ -207,7 +208,8 @@ private:
         if (problem.pipelines[p].workers[s] == static_cast<int32_t>(worker)) {
           auto stage = static_cast<int32_t>(s);
           addWait(stage);
-          Tail::Work &update = names["update of stage " + std::to_string(s)];
+          SyncAndUpdate::Work &update =
+              names["update of stage " + std::to_string(s)];
           update.stage = stage;
           update.pipeline = static_cast<int32_t>(p);
         }
@@ -229,11 +231,11 @@ private:
       for (std::vector<int64_t> &row : *times)
         for (int64_t &time : row)
           time -= origin;
-    auto shift = [&](Tail::Span &span) {
+    auto shift = [&](SyncAndUpdate::Span &span) {
       span.begin -= origin;
       span.end -= origin;
     };
-    for (std::vector<Tail::Work> &work : run.tail.work)
+    for (std::vector<SyncAndUpdate::Work> &work : run.syncAndUpdate.work)
       std::ranges::for_each(work, shift);
     for (std::vector<Measured::Other> &others : run.others) {
       std::ranges::for_each(others, shift);
@@ -245,7 +247,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   ActionIds ids;
-  std::vector<Turn> places; ///< position in the schedule, by action id
+  std::vector<ActionRef> refs; ///< position in the schedule, by action id
 };
 
 } // namespace

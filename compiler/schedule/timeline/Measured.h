@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_MEASURED_H
 #define CHIMERA_COMPILER_SCHEDULE_MEASURED_H
 
-#include "compiler/schedule/timeline/ClockedStep.h"
+#include "compiler/schedule/timeline/NanosecondStep.h"
 
 #include <string>
 #include <string_view>
@@ -21,10 +21,10 @@ namespace chimera::schedule {
 /// each worker (SteadyStep.h), from the end of the worker's previous body. The
 /// end of the run drains the pipeline. This is not the steady state, so it is
 /// left out.
-struct Measured : ClockedStep {
+struct Measured : NanosecondStep {
   /// An activity of a worker other than actions, updates and waits for
   /// all-reduces: for example a wait for a message, a post or a load.
-  struct Other : Tail::Span {
+  struct Other : SyncAndUpdate::Span {
     std::string name, category;
   };
   /// By worker, those that began with its first action (or its body) or later.

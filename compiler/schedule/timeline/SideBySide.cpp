@@ -13,10 +13,10 @@
 
 namespace chimera::schedule {
 
-SideBySide::SideBySide(const Timeline &timeline, ClockedStep clocked,
+SideBySide::SideBySide(const Timeline &timeline, NanosecondStep prediction,
                        Measured run)
-    : timeline(timeline), clocked(std::move(clocked)), run(std::move(run)),
-      predicted(timelineOf(timeline, this->clocked)),
+    : timeline(timeline), prediction(std::move(prediction)),
+      run(std::move(run)), predicted(timelineOf(timeline, this->prediction)),
       measured(timelineOf(timeline, this->run)) {}
 
 std::string SideBySide::nameOfRun() const {
@@ -38,8 +38,8 @@ std::string SideBySide::nameOfRun() const {
 
 std::string SideBySide::describeStep() const {
   return "step: " +
-         describeTimes(measured.scale, clocked.length(), run.length()) +
-         describeRatio(clocked.length(), run.length());
+         describeTimes(measured.scale, prediction.length(), run.length()) +
+         describeRatio(prediction.length(), run.length());
 }
 
 static std::string workersOf(const SideBySide &both) {
@@ -49,29 +49,29 @@ static std::string workersOf(const SideBySide &both) {
   auto time = [&](int64_t nanoseconds) {
     return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
   };
-  for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
+  for (size_t w = 0; w < both.prediction.timing.starts.size(); ++w) {
     std::vector<std::string> &row = rows.emplace_back();
     row.push_back("P" + std::to_string(w));
     auto add = [&](auto timeOf) {
-      row.push_back(time(timeOf(both.clocked)));
+      row.push_back(time(timeOf(both.prediction)));
       row.push_back(time(timeOf(both.run)));
     };
-    add([&](const ClockedStep &step) {
-      return step.tail.ends[w] - step.begin(w);
+    add([&](const NanosecondStep &step) {
+      return step.syncAndUpdate.ends[w] - step.begin(w);
     });
-    add([&](const ClockedStep &step) { return step.busy(w); });
-    add([&](const ClockedStep &step) { return step.idle(w); });
+    add([&](const NanosecondStep &step) { return step.busy(w); });
+    add([&](const NanosecondStep &step) { return step.idle(w); });
   }
   return textTable(rows, 1);
 }
 
-std::string renderTextBeside(const SideBySide &both) {
+std::string renderTextSideBySide(const SideBySide &both) {
   constexpr size_t kMost = 5; // of each kind
   std::string text = both.timeline.title + "\nmeasured: " + both.nameOfRun() +
                      "\n" + workersOf(both);
   for (const DifferenceKind &kind : differenceKinds()) {
     std::vector<Difference> found =
-        largestDifferences(kind, both.clocked, both.run, kMost);
+        largestDifferences(kind, both.prediction, both.run, kMost);
     text +=
         std::string(kind.name) +
         (found.empty() ? ": no differences\n" : ", the largest differences:\n");

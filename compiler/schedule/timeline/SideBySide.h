@@ -14,18 +14,18 @@ namespace chimera::schedule {
 
 /// A predicted timeline and a measured step of it, shown together.
 struct SideBySide {
-  /// `clocked` is the prediction of `timeline` in nanoseconds. Refers to
+  /// `prediction` is the prediction of `timeline` in nanoseconds. Refers to
   /// `timeline`.
-  SideBySide(const Timeline &timeline, ClockedStep clocked, Measured run);
+  SideBySide(const Timeline &timeline, NanosecondStep prediction, Measured run);
   SideBySide(const SideBySide &) = delete;
 
   const Timeline &timeline; ///< in the ticks of its problem
-  ClockedStep clocked;
+  NanosecondStep prediction;
   Measured run;
   Timeline predicted, measured; ///< both in nanoseconds
 
   /// The end of the later of both, in nanoseconds.
-  int64_t end() const { return std::max(clocked.end(), run.end()); }
+  int64_t end() const { return std::max(prediction.end(), run.end()); }
   /// "step 3 of copy 1, the slowest of 2".
   std::string nameOfRun() const;
   /// "step: 51 ms measured, 45.2 ms predicted, +12.8 %".
@@ -34,15 +34,15 @@ struct SideBySide {
 
 /// As text: a table of workers, the largest differences of each kind, and the
 /// time of the step.
-std::string renderTextBeside(const SideBySide &both);
+std::string renderTextSideBySide(const SideBySide &both);
 
 /// As an SVG picture: two rows for each worker, predicted and measured, on one
 /// time axis, with the largest differences below.
-std::string renderSvgBeside(const SideBySide &both);
+std::string renderSvgSideBySide(const SideBySide &both);
 
 /// As a trace with two processes, predicted and measured. The differences are
 /// in `otherData`.
-std::string renderChromeTraceBeside(const SideBySide &both);
+std::string renderChromeTraceSideBySide(const SideBySide &both);
 
 } // namespace chimera::schedule
 

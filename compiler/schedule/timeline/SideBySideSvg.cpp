@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SvgAxis.h"
@@ -23,10 +23,10 @@ namespace {
 using namespace svg;
 
 // Lengths in pixels.
-constexpr double kLabels = 110; ///< labels, left of the rows
-constexpr double kLabel = 66;   ///< the part for "predicted" or "measured"
-constexpr double kFigures = 58; ///< idle share, right of the rows
-constexpr double kGap = 10;     ///< between the rows of two workers
+constexpr double kLabels = 110;      ///< labels, left of the rows
+constexpr double kLabel = 66;        ///< the part for "predicted" or "measured"
+constexpr double kNumbersWidth = 58; ///< idle share, right of the rows
+constexpr double kGap = 10;          ///< between the rows of two workers
 constexpr double kPair = 2 * kRow + kGap;
 
 /// The number of differences of each kind that are listed below the rows.
@@ -46,17 +46,17 @@ std::vector<LegendEntry> legendOf(const SideBySide &both) {
 }
 
 /// The drawing of both steps. Its upper left corner is (0, 0).
-class Pairs {
+class PairsDrawing {
 public:
-  explicit Pairs(const SideBySide &both)
+  explicit PairsDrawing(const SideBySide &both)
       : both(both), end(std::max<int64_t>(both.end(), 1)),
         plot(plotWidth(both.predicted, end)), legend(legendOf(both)),
         heading(both.timeline.title,
                 both.describeStep() + " · measured: " + both.nameOfRun(),
                 width()) {
     for (const DifferenceKind &kind : differenceKinds())
-      for (const Difference &difference :
-           largestDifferences(kind, both.clocked, both.run, kMostDifferences))
+      for (const Difference &difference : largestDifferences(
+               kind, both.prediction, both.run, kMostDifferences))
         for (std::string &line :
              wrap(describe(both.measured, kind, difference),
                   static_cast<size_t>(width() / kNoteCharacter)))
@@ -64,7 +64,7 @@ public:
   }
 
   double width() const {
-    return std::max(kLabels + plot + kFigures, widthOf(legend));
+    return std::max(kLabels + plot + kNumbersWidth, widthOf(legend));
   }
   double height() const {
     return heading.height() + rowsHeight() + kAxis +
@@ -74,31 +74,32 @@ public:
   std::string draw() const {
     std::string svg =
         heading.draw() + drawLegend(legend, heading.height() - 38);
-    svg += "<g transform=\"translate(" + number(kLabels) + " " +
-           number(heading.height()) + ")\">\n";
+    svg += "<g transform=\"translate(" + svgNumber(kLabels) + " " +
+           svgNumber(heading.height()) + ")\">\n";
     double pixels = plot / static_cast<double>(end);
     auto eachRow = [&](auto draw) {
-      for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w) {
+      for (size_t w = 0; w < both.prediction.timing.starts.size(); ++w) {
         double y = kPair * static_cast<double>(w);
-        svg += draw(w, y, both.predicted, both.clocked, "predicted");
+        svg += draw(w, y, both.predicted, both.prediction, "predicted");
         svg += draw(w, y + kRow, both.measured, both.run, "measured");
       }
     };
-    eachRow([&](size_t w, double y, const Timeline &, const ClockedStep &step,
-                const char *which) {
+    eachRow([&](size_t w, double y, const Timeline &,
+                const NanosecondStep &step, const char *which) {
       return frame(w, y, step, which,
                    pixels * static_cast<double>(step.begin(w)),
                    pixels * static_cast<double>(step.end(w) - step.begin(w)));
     });
-    for (size_t w = 0; w < both.clocked.timing.starts.size(); ++w)
+    for (size_t w = 0; w < both.prediction.timing.starts.size(); ++w)
       svg += text("worker", -kLabel - 10,
                   kPair * static_cast<double>(w) + kRow + 4,
                   "P" + std::to_string(w));
     svg += drawAxis(both.predicted, end, plot, rowsHeight()) +
            text("figure", plot + 46, -6, "idle");
     eachRow([&](size_t w, double y, const Timeline &timeline,
-                const ClockedStep &,
-                const char *) { return Rows(timeline, pixels).draw(w, y); });
+                const NanosecondStep &, const char *) {
+      return RowDrawer(timeline, pixels).draw(w, y);
+    });
     svg += "</g>\n";
     double y = heading.height() + rowsHeight() + kAxis + 10;
     for (const std::string &line : differences) {
@@ -110,12 +111,12 @@ public:
 
 private:
   double rowsHeight() const {
-    return kPair * static_cast<double>(both.clocked.timing.starts.size()) -
+    return kPair * static_cast<double>(both.prediction.timing.starts.size()) -
            kGap;
   }
 
   /// A hatched row as long as the worker's step, with its label and idle share.
-  std::string frame(size_t w, double y, const ClockedStep &step,
+  std::string frame(size_t w, double y, const NanosecondStep &step,
                     const char *which, double x, double width) const {
     auto time = [&](int64_t nanoseconds) {
       return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
@@ -125,10 +126,10 @@ private:
     std::string share =
         percent(static_cast<double>(idle) /
                 static_cast<double>(std::max<int64_t>(length, 1)));
-    return Rows::drawBubble("P" + std::to_string(w) + ", " + which + ": idle " +
-                                time(idle) + " of " + time(length) + " (" +
-                                share + ")",
-                            x, y, width) +
+    return RowDrawer::drawBubble("P" + std::to_string(w) + ", " + which +
+                                     ": idle " + time(idle) + " of " +
+                                     time(length) + " (" + share + ")",
+                                 x, y, width) +
            text("figure", -10, base, which) +
            text("figure", plot + 46, base, share);
   }
@@ -143,11 +144,11 @@ private:
 
 } // namespace
 
-std::string renderSvgBeside(const SideBySide &both) {
-  Pairs pairs(both);
+std::string renderSvgSideBySide(const SideBySide &both) {
+  PairsDrawing pairs(both);
   return document(pairs.width() + 2 * kMargin, pairs.height() + 2 * kMargin,
-                  "<g transform=\"translate(" + number(kMargin) + " " +
-                      number(kMargin) + ")\">\n" + pairs.draw() + "</g>\n");
+                  "<g transform=\"translate(" + svgNumber(kMargin) + " " +
+                      svgNumber(kMargin) + ")\">\n" + pairs.draw() + "</g>\n");
 }
 
 } // namespace chimera::schedule

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/SortedTrace.h"
 
-#include "compiler/schedule/timeline/ClockedStep.h"
+#include "compiler/schedule/timeline/NanosecondStep.h"
 
 #include <algorithm>
 #include <array>
@@ -51,7 +51,7 @@ public:
     bool isAction = kind != kKinds.end();
     bool isKnown =
         isAction || event.category == "update" || event.category == "wait";
-    std::optional<Tail::Span> span = spanOf(event);
+    std::optional<SyncAndUpdate::Span> span = spanOf(event);
     if (!span || !event.process || !event.thread) {
       if (isKnown)
         error = "expected ts, dur, pid and tid that are numbers, times of at "
@@ -86,13 +86,14 @@ public:
   std::string error;
 
 private:
-  static std::optional<Tail::Span> spanOf(const TraceEvent &event) {
+  static std::optional<SyncAndUpdate::Span> spanOf(const TraceEvent &event) {
     constexpr double kMost = static_cast<double>(kMostNanoseconds) / 1000;
     if (!event.begin || !event.duration || !(*event.begin >= 0) ||
         !(*event.duration >= 0) || !(*event.begin + *event.duration <= kMost))
       return std::nullopt;
-    return Tail::Span{std::llround(*event.begin * 1000),
-                      std::llround((*event.begin + *event.duration) * 1000)};
+    return SyncAndUpdate::Span{
+        std::llround(*event.begin * 1000),
+        std::llround((*event.begin + *event.duration) * 1000)};
   }
 
   bool expectInRange(const char *what, int64_t count, int64_t value,
@@ -163,8 +164,8 @@ private:
 int64_t SortedTrace::lastStep() const {
   int64_t last = 0;
   for (const auto &[process, of] : copies)
-    for (const std::vector<RanAction> &row : of.actions)
-      for (const RanAction &ran : row)
+    for (const std::vector<MeasuredAction> &row : of.actions)
+      for (const MeasuredAction &ran : row)
         last = std::max(last, ran.step);
   return last;
 }

@@ -18,20 +18,20 @@
 namespace chimera::schedule {
 
 /// An event of a worker that is not an action. Times are in nanoseconds.
-struct OtherEvent : Tail::Span {
+struct OtherEvent : SyncAndUpdate::Span {
   std::string name, category;
 };
 
 /// An action that ran, in nanoseconds. Its micro-batch counts within its step;
 /// steps count from 0.
-struct RanAction : Tail::Span {
+struct MeasuredAction : SyncAndUpdate::Span {
   Action action;
   int64_t step;
 };
 
 /// All events of one data-parallel copy.
 struct CopyEvents {
-  std::vector<std::vector<RanAction>> actions; ///< by worker
+  std::vector<std::vector<MeasuredAction>> actions; ///< by worker
   std::vector<std::vector<OtherEvent>> others;
 };
 

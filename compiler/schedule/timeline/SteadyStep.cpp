@@ -17,23 +17,23 @@ namespace chimera::schedule {
 namespace {
 
 /// Simulates many steps and extracts the last body of each worker.
-class Cutter {
+class BodyExtractor {
 public:
-  Cutter(const Problem &problem, const Schedule &schedule)
+  BodyExtractor(const Problem &problem, const Schedule &schedule)
       : schedule(schedule), steps(steadyState(problem, schedule).steps),
         run(unrollSteps(problem, schedule, steps)) {
     Problem longer = problem;
     longer.steps = steps;
     timing = simulate(longer, run);
-    tail = tailAmong(longer, run, timing);
+    syncAndUpdate = syncAndUpdateBetween(longer, run, timing);
     occupations = occupationsOf(longer, run, timing);
   }
 
-  SteadyStep cut() {
+  SteadyStep extract() {
     for (size_t w = 0; w < run.workers.size(); ++w)
       cutWorker(w);
     beginAtZero();
-    for (int64_t end : step.tail.ends)
+    for (int64_t end : step.syncAndUpdate.ends)
       step.timing.makespan = std::max(step.timing.makespan, end);
     return std::move(step);
   }
@@ -52,9 +52,10 @@ private:
           .emplace_back(all.begin() + first, all.begin() + first + count);
     }
     int64_t &begins = step.begins.emplace_back();
-    int64_t &computed = step.tail.computed.emplace_back();
-    int64_t &ends = step.tail.ends.emplace_back();
-    std::vector<Tail::Work> &works = step.tail.work.emplace_back();
+    int64_t &computed = step.syncAndUpdate.computed.emplace_back();
+    int64_t &ends = step.syncAndUpdate.ends.emplace_back();
+    std::vector<SyncAndUpdate::Work> &works =
+        step.syncAndUpdate.work.emplace_back();
     std::vector<Occupation> &row = step.occupations.emplace_back();
     if (count == 0)
       return;
@@ -63,7 +64,7 @@ private:
     int64_t next = first + count < starts.size()
                        ? starts[first + count]
                        : std::numeric_limits<int64_t>::max();
-    for (const Tail::Work &work : tail.work[w])
+    for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w])
       if (work.begin < starts[first]) {
         begins = std::max(begins, work.end);
       } else if (work.begin < next) {
@@ -82,21 +83,21 @@ private:
     for (size_t w = 0; w < step.begins.size(); ++w)
       if (!step.timing.starts[w].empty())
         origin = std::min(origin, step.begins[w]);
-    auto shift = [&](Tail::Span &span) {
+    auto shift = [&](SyncAndUpdate::Span &span) {
       span.begin -= origin;
       span.end -= origin;
     };
     for (size_t w = 0; w < step.begins.size(); ++w) {
       if (step.timing.starts[w].empty())
         continue;
-      for (int64_t *time :
-           {&step.begins[w], &step.tail.computed[w], &step.tail.ends[w]})
+      for (int64_t *time : {&step.begins[w], &step.syncAndUpdate.computed[w],
+                            &step.syncAndUpdate.ends[w]})
         *time -= origin;
       for (std::vector<int64_t> *times :
            {&step.timing.starts[w], &step.timing.ends[w]})
         for (int64_t &time : *times)
           time -= origin;
-      std::ranges::for_each(step.tail.work[w], shift);
+      std::ranges::for_each(step.syncAndUpdate.work[w], shift);
       std::ranges::for_each(step.occupations[w], shift);
     }
   }
@@ -105,7 +106,7 @@ private:
   int32_t steps;
   Schedule run; ///< of `steps` steps
   Timing timing;
-  Tail tail;
+  SyncAndUpdate syncAndUpdate;
   Occupations occupations;
   SteadyStep step;
 };
@@ -113,7 +114,7 @@ private:
 } // namespace
 
 SteadyStep steadyStep(const Problem &problem, const Schedule &schedule) {
-  return Cutter(problem, schedule).cut();
+  return BodyExtractor(problem, schedule).extract();
 }
 
 Timeline timelineOf(const Timeline &timeline, const SteadyStep &step) {
@@ -125,7 +126,7 @@ Timeline timelineOf(const Timeline &timeline, const SteadyStep &step) {
           .slots = timeline.slots,
           .scale = timeline.scale,
           .lineWidth = timeline.lineWidth,
-          .tail = &step.tail,
+          .syncAndUpdate = &step.syncAndUpdate,
           .step = timeline.step,
           .occupations = &step.occupations,
           .isPart = true};

@@ -34,7 +34,8 @@ struct SteadyStep {
   Timing timing;
   /// By worker, the end of the previous body with its updates.
   std::vector<int64_t> begins;
-  Tail tail; ///< waits and updates in the bodies (see `tailAmong`)
+  SyncAndUpdate syncAndUpdate; ///< waits and updates in the bodies (see
+                               ///< `syncAndUpdateBetween`)
   /// Without the send of a body's last action, which belongs to the next body.
   Occupations occupations;
 };

@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/Svg.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgAxis.h"
 #include "compiler/schedule/timeline/SvgLegend.h"
 #include "compiler/schedule/timeline/SvgRow.h"
@@ -23,13 +23,13 @@ namespace {
 using namespace svg;
 
 // Lengths in pixels.
-constexpr double kLabels = 46;   ///< worker names, left of the rows
-constexpr double kFigures = 122; ///< name, idle, peak: right of the rows
+constexpr double kLabels = 46;        ///< worker names, left of the rows
+constexpr double kNumbersWidth = 122; ///< name, idle, peak: right of the rows
 
 /// The drawing of one timeline. Its upper left corner is (0, 0).
-class Panel {
+class TimelineDrawing {
 public:
-  explicit Panel(const Timeline &timeline)
+  explicit TimelineDrawing(const Timeline &timeline)
       : timeline(timeline), timing(timeline.timing),
         workers(timeline.schedule.workers.size()),
         plot(plotWidth(timeline, timeline.end())),
@@ -38,7 +38,7 @@ public:
         heading(timeline.title, summary(), width()) {}
 
   double width() const {
-    return std::max(kLabels + plot + kFigures, widthOf(legend));
+    return std::max(kLabels + plot + kNumbersWidth, widthOf(legend));
   }
   double height() const {
     return heading.height() + kRow * static_cast<double>(workers) + kAxis;
@@ -47,8 +47,8 @@ public:
   std::string draw() const {
     std::string svg =
         heading.draw() + drawLegend(legend, heading.height() - 38);
-    svg += "<g transform=\"translate(" + number(kLabels) + " " +
-           number(heading.height()) + ")\">\n";
+    svg += "<g transform=\"translate(" + svgNumber(kLabels) + " " +
+           svgNumber(heading.height()) + ")\">\n";
     for (size_t w = 0; w < workers; ++w)
       svg += frame(w);
     svg += drawAxis(timeline, timeline.end(), plot,
@@ -78,7 +78,7 @@ private:
            shortTime(static_cast<double>(timing.makespan), scale) + " (" +
            times + ") · bubble " + percent(timing.bubbleRatio()) +
            " of the makespan" + (steps.empty() ? "" : " · " + steps) +
-           (timeline.tail ? " · " + describeStep(timeline) : "");
+           (timeline.syncAndUpdate ? " · " + describeStep(timeline) : "");
   }
 
   /// A hatched row with its worker's name at both ends, idle time and peak.
@@ -92,10 +92,11 @@ private:
     if (timeline.occupations && !(*timeline.occupations)[w].empty())
       messages =
           ", of it for messages " + exact(totalsOf(*timeline.occupations)[w]);
-    return Rows::drawBubble(name + ": idle " + exact(timing.idle[w]) + " of " +
-                                exact(timing.makespan) + " (" + percent(share) +
-                                ")" + messages + ", peak activations " + peak,
-                            /*x=*/0, y, plot) +
+    return RowDrawer::drawBubble(name + ": idle " + exact(timing.idle[w]) +
+                                     " of " + exact(timing.makespan) + " (" +
+                                     percent(share) + ")" + messages +
+                                     ", peak activations " + peak,
+                                 /*x=*/0, y, plot) +
            text("worker", -10, base, name) +
            text("worker", plot + 32, base, name) +
            text("figure", plot + 78, base, percent(share)) +
@@ -106,7 +107,7 @@ private:
   const Timing &timing;
   size_t workers;
   double plot; ///< width in pixels
-  Rows rows;
+  RowDrawer rows;
   std::vector<LegendEntry> legend;
   Heading heading;
 };
@@ -117,11 +118,11 @@ std::string renderSvg(std::span<const Timeline> timelines) {
   double width = 0, height = kMargin;
   std::string body;
   for (const Timeline &timeline : timelines) {
-    Panel panel(timeline);
-    body += "<g transform=\"translate(" + number(kMargin) + " " +
-            number(height) + ")\">\n" + panel.draw() + "</g>\n";
-    width = std::max(width, panel.width());
-    height += panel.height() + kMargin;
+    TimelineDrawing drawing(timeline);
+    body += "<g transform=\"translate(" + svgNumber(kMargin) + " " +
+            svgNumber(height) + ")\">\n" + drawing.draw() + "</g>\n";
+    width = std::max(width, drawing.width());
+    height += drawing.height() + kMargin;
   }
   width += 2 * kMargin;
   return document(width, height, body);

@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/SvgAxis.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <charconv>
@@ -43,9 +43,9 @@ std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
   double last = plot / each, tick = pixels / each;
   auto nameOf = [&](double time) {
     char digits[32];
-    auto [behind, error] = std::to_chars(digits, digits + sizeof digits, time,
-                                         std::chars_format::general, 10);
-    return std::string(digits, behind);
+    auto [textEnd, error] = std::to_chars(digits, digits + sizeof digits, time,
+                                          std::chars_format::general, 10);
+    return std::string(digits, textEnd);
   };
   auto marksOf = [&](double step) {
     return static_cast<int64_t>(last / step * (1 + 1e-9));
@@ -66,8 +66,8 @@ std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
   for (int64_t i = 0, count = marksOf(step); i <= count; ++i) {
     double time = static_cast<double>(i) * step;
     double x = std::min(time * each, plot);
-    svg += "<path class=\"mark\" d=\"M" + number(x) + " 0V" +
-           number(bottom + 5) + "\"/>\n";
+    svg += "<path class=\"mark\" d=\"M" + svgNumber(x) + " 0V" +
+           svgNumber(bottom + 5) + "\"/>\n";
     if (timeline.slots && time < last * (1 - 1e-9))
       svg += text("axis", x + pixels / 2, bottom + 18, nameOf(time));
     else if (!timeline.slots)

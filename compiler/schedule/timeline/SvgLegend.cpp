@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/SvgLegend.h"
 
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <algorithm>
@@ -37,16 +37,18 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
   entries.push_back({"bubble", "bubble"});
   if (!timeline.schedule.bodies.empty())
     entries.push_back({"body", "what each step repeats"});
-  if (timeline.tail) {
+  if (timeline.syncAndUpdate) {
     bool areSums = std::ranges::any_of(
-        timeline.tail->allReduces,
+        timeline.syncAndUpdate->allReduces,
         [](const auto &allReduce) { return allReduce.end > allReduce.begin; });
     auto areAny = [&](bool updates) {
-      return std::ranges::any_of(timeline.tail->work, [&](const auto &works) {
-        return std::ranges::any_of(works, [&](const Tail::Work &work) {
-          return work.isUpdate() == updates;
-        });
-      });
+      return std::ranges::any_of(
+          timeline.syncAndUpdate->work, [&](const auto &works) {
+            return std::ranges::any_of(works,
+                                       [&](const SyncAndUpdate::Work &work) {
+                                         return work.isUpdate() == updates;
+                                       });
+          });
     };
     if (areSums)
       entries.push_back({"all-reduce", "all-reduce under way"});
@@ -70,8 +72,8 @@ std::string drawLegend(const std::vector<LegendEntry> &entries, double y) {
   std::string svg;
   double x = 0;
   for (const LegendEntry &entry : entries) {
-    svg += "<rect class=\"" + entry.style + "\" x=\"" + number(x + 0.5) +
-           "\" y=\"" + number(y) +
+    svg += "<rect class=\"" + entry.style + "\" x=\"" + svgNumber(x + 0.5) +
+           "\" y=\"" + svgNumber(y) +
            "\" width=\"22\" height=\"14\" rx=\"2\"/>\n" +
            text("note", x + 28, y + 11, entry.name);
     x += entry.width();

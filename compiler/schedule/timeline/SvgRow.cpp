@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/SvgRow.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ static constexpr double kLeastBox = 3;
 /// The width of the label of a box, with a margin.
 static double textWidth(const Timeline &timeline, const Action &action,
                         double digit) {
-  return 3 +
-         digit * static_cast<double>(coverOf(timeline.problem, action).size());
+  return 3 + digit * static_cast<double>(
+                         microBatchText(timeline.problem, action).size());
 }
 
 double plotWidth(const Timeline &timeline, int64_t end) {
@@ -56,15 +56,16 @@ double plotWidth(const Timeline &timeline, int64_t end) {
   return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
 }
 
-std::string Rows::exact(int64_t ticks) const {
+std::string RowDrawer::exact(int64_t ticks) const {
   return exactNumber(ticks, timeline.scale.perUnit);
 }
 
-std::string Rows::drawBubble(const std::string &title, double x, double y,
-                             double width) {
+std::string RowDrawer::drawBubble(const std::string &title, double x, double y,
+                                  double width) {
   return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
-         number(x) + "\" y=\"" + number(y + (kRow - kBox) / 2) + "\" width=\"" +
-         number(width) + "\" height=\"" + number(kBox) + "\"/></g>\n";
+         svgNumber(x) + "\" y=\"" + svgNumber(y + (kRow - kBox) / 2) +
+         "\" width=\"" + svgNumber(width) + "\" height=\"" + svgNumber(kBox) +
+         "\"/></g>\n";
 }
 
 static std::string coverInWords(const Action &action) {
@@ -78,34 +79,35 @@ static std::string coverInWords(const Action &action) {
   return "micro-batch " + first;
 }
 
-std::string Rows::draw(size_t worker, double y) const {
-  std::string svg =
-      "<g transform=\"translate(0 " + number(y + (kRow - kBox) / 2) + ")\">\n";
+std::string RowDrawer::draw(size_t worker, double y) const {
+  std::string svg = "<g transform=\"translate(0 " +
+                    svgNumber(y + (kRow - kBox) / 2) + ")\">\n";
   for (size_t i = 0; i < timeline.schedule.workers[worker].size(); ++i)
     svg += drawBox(worker, i);
   if (timeline.occupations)
     svg += drawOccupations(worker);
   if (!timeline.schedule.bodies.empty())
     svg += drawBody(worker);
-  if (timeline.tail)
-    svg += drawTail(worker);
+  if (timeline.syncAndUpdate)
+    svg += drawSyncAndUpdate(worker);
   return svg + "</g>\n";
 }
 
-std::string Rows::drawSpan(size_t worker, const char *style,
-                           const std::string &name, const Tail::Span &span,
-                           double top, double bottom) const {
+std::string RowDrawer::drawSpan(size_t worker, const char *style,
+                                const std::string &name,
+                                const SyncAndUpdate::Span &span, double top,
+                                double bottom) const {
   return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
          timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
-         "</title><rect class=\"" + style + "\" x=\"" + number(at(span.begin)) +
-         "\" y=\"" + number(top) + "\" width=\"" +
-         number(at(span.end) - at(span.begin)) + "\" height=\"" +
-         number(bottom - top) + "\"/></g>\n";
+         "</title><rect class=\"" + style + "\" x=\"" +
+         svgNumber(at(span.begin)) + "\" y=\"" + svgNumber(top) +
+         "\" width=\"" + svgNumber(at(span.end) - at(span.begin)) +
+         "\" height=\"" + svgNumber(bottom - top) + "\"/></g>\n";
 }
 
 /// In the middle of the row and lower than an action: the worker is occupied,
 /// but the time counts as idle.
-std::string Rows::drawOccupations(size_t worker) const {
+std::string RowDrawer::drawOccupations(size_t worker) const {
   std::string svg;
   for (const Occupation &occupation : (*timeline.occupations)[worker])
     svg +=
@@ -119,19 +121,20 @@ std::string Rows::drawOccupations(size_t worker) const {
 
 /// Boxes for the worker's waits and updates. A line below the row shows each
 /// all-reduce of its gradients while it is in progress.
-std::string Rows::drawTail(size_t worker) const {
+std::string RowDrawer::drawSyncAndUpdate(size_t worker) const {
   std::string svg;
   auto add = [&](const char *style, const std::string &name,
-                 const Tail::Span &span, double top, double bottom) {
+                 const SyncAndUpdate::Span &span, double top, double bottom) {
     svg += drawSpan(worker, style, name, span, top, bottom);
   };
-  for (const Tail::Work &work : timeline.tail->work[worker])
+  for (const SyncAndUpdate::Work &work : timeline.syncAndUpdate->work[worker])
     if (work.isUpdate())
       add("update", "update of stage " + std::to_string(*work.stage), work, 0,
           kBox);
     else
       add("wait", "wait for " + nameOfAllReduce(work.stage), work, 0, kBox);
-  for (const Tail::AllReduce &allReduce : timeline.tail->allReduces)
+  for (const SyncAndUpdate::AllReduce &allReduce :
+       timeline.syncAndUpdate->allReduces)
     if (allReduce.end > allReduce.begin &&
         std::ranges::count(allReduce.workers, static_cast<int32_t>(worker)) > 0)
       add("all-reduce", nameOfAllReduce(allReduce.stage), allReduce, kBox,
@@ -140,26 +143,26 @@ std::string Rows::drawTail(size_t worker) const {
 }
 
 /// A line below the actions of the worker's body.
-std::string Rows::drawBody(size_t worker) const {
+std::string RowDrawer::drawBody(size_t worker) const {
   auto [begin, end] = timeline.schedule.bodies[worker];
   if (begin == end)
     return {};
   const std::vector<int64_t> &starts = timeline.timing.starts[worker];
   int64_t from = starts[begin];
   int64_t to = starts[end - 1] + timeline.duration(worker, end - 1);
-  return "<rect class=\"body\" x=\"" + number(at(from)) + "\" y=\"" +
-         number(kBox) + "\" width=\"" + number(at(to) - at(from)) +
-         "\" height=\"" + number(kRow - kBox) + "\"/>\n";
+  return "<rect class=\"body\" x=\"" + svgNumber(at(from)) + "\" y=\"" +
+         svgNumber(kBox) + "\" width=\"" + svgNumber(at(to) - at(from)) +
+         "\" height=\"" + svgNumber(kRow - kBox) + "\"/>\n";
 }
 
-std::string Rows::drawBox(size_t worker, size_t index) const {
+std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   const Action &action = timeline.schedule.workers[worker][index];
   int64_t start = timeline.timing.starts[worker][index];
   int64_t duration = timeline.duration(worker, index);
   // A gap between neighbours, unless the boxes are very narrow.
   double width = at(duration), gap = width > 4 ? 1 : 0;
   auto kind = static_cast<size_t>(action.kind);
-  std::string name = coverOf(timeline.problem, action);
+  std::string name = microBatchText(timeline.problem, action);
   std::string svg =
       std::string("<g><title>") + nameOfKind(kind) + " of " +
       coverInWords(action) + ", stage " + std::to_string(action.stage) +
@@ -168,14 +171,14 @@ std::string Rows::drawBox(size_t worker, size_t index) const {
       ", " + timeline.axis() + " " + exact(start) +
       (timeline.slots ? "" : " to " + exact(start + duration)) +
       "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
-      number(at(start) + gap / 2) + "\" width=\"" + number(width - gap) +
-      "\" height=\"" + number(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
+      svgNumber(at(start) + gap / 2) + "\" width=\"" + svgNumber(width - gap) +
+      "\" height=\"" + svgNumber(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
       "/>";
   for (auto [digit, size] : kDigits)
     if (textWidth(timeline, action, digit) <= width) {
       svg += std::string("<text class=\"") + size + (isUp(action) ? " p" : "") +
-             "\" x=\"" + number(at(start) + width / 2) + "\" y=\"" +
-             number(kBox / 2 + 4) + "\">" + name + "</text>";
+             "\" x=\"" + svgNumber(at(start) + width / 2) + "\" y=\"" +
+             svgNumber(kBox / 2 + 4) + "\">" + name + "</text>";
       break;
     }
   return svg + "</g>\n";

@@ -17,10 +17,10 @@ namespace chimera::schedule::svg {
 double plotWidth(const Timeline &timeline, int64_t end);
 
 /// The rows of a timeline, each kRow high.
-class Rows {
+class RowDrawer {
 public:
   /// `pixels` is the width of a tick.
-  Rows(const Timeline &timeline, double pixels)
+  RowDrawer(const Timeline &timeline, double pixels)
       : timeline(timeline), pixels(pixels) {}
 
   /// The row of `worker`: a box for each action. `y` is its upper edge.
@@ -39,10 +39,10 @@ private:
 
   /// A box of CSS class `style`, from `top` to `bottom` of the row.
   std::string drawSpan(size_t worker, const char *style,
-                       const std::string &name, const Tail::Span &span,
+                       const std::string &name, const SyncAndUpdate::Span &span,
                        double top, double bottom) const;
   std::string drawOccupations(size_t worker) const;
-  std::string drawTail(size_t worker) const;
+  std::string drawSyncAndUpdate(size_t worker) const;
   std::string drawBody(size_t worker) const;
   std::string drawBox(size_t worker, size_t index) const;
 

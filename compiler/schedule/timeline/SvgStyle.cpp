@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Markup.h"
+#include "compiler/schedule/SvgText.h"
 
 #include <algorithm>
 
@@ -86,8 +86,8 @@ std::string classOf(size_t kind, bool up) {
 
 std::string text(const char *style, double x, double y,
                  const std::string &content) {
-  return std::string("<text class=\"") + style + "\" x=\"" + number(x) +
-         "\" y=\"" + number(y) + "\">" + escape(content) + "</text>\n";
+  return std::string("<text class=\"") + style + "\" x=\"" + svgNumber(x) +
+         "\" y=\"" + svgNumber(y) + "\">" + escapeXml(content) + "</text>\n";
 }
 
 std::vector<std::string> wrap(std::string_view text, size_t most) {
@@ -96,15 +96,15 @@ std::vector<std::string> wrap(std::string_view text, size_t most) {
     size_t end = std::min(text.find(' '), text.size());
     std::string word(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    size_t used = lengthOf(lines.back());
-    if (used > 0 && lengthOf(word) <= most / 2 &&
-        used + 1 + lengthOf(word) <= most) {
+    size_t used = characterCount(lines.back());
+    if (used > 0 && characterCount(word) <= most / 2 &&
+        used + 1 + characterCount(word) <= most) {
       lines.back() += " " + word;
       continue;
     }
     if (used > 0)
       lines.emplace_back();
-    while (lengthOf(word) > most / 2) {
+    while (characterCount(word) > most / 2) {
       lines.back() = takeCharacters(word, most / 2);
       lines.emplace_back();
     }
@@ -139,11 +139,11 @@ std::string Heading::draw() const {
 }
 
 std::string document(double width, double height, const std::string &body) {
-  std::string size = number(width) + "\" height=\"" + number(height);
+  std::string size = svgNumber(width) + "\" height=\"" + svgNumber(height);
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
          "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"" +
-         size + "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
-         "\">\n" + styleSheet() + "<rect width=\"" + size +
+         size + "\" viewBox=\"0 0 " + svgNumber(width) + " " +
+         svgNumber(height) + "\">\n" + styleSheet() + "<rect width=\"" + size +
          "\" fill=\"#fff\"/>\n" + body + "</svg>\n";
 }
 

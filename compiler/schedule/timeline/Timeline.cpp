@@ -59,12 +59,12 @@ std::string tooWide(int64_t columns) {
 /// The number of the action's chunk: its stage among the worker's stages of the
 /// pipeline.
 static int32_t chunkOf(const Problem &problem, const Action &action) {
-  const std::vector<int32_t> &place =
+  const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
-  if (problem.workers == std::ssize(place))
+  if (problem.workers == std::ssize(placement))
     return 0;
-  auto own = place.begin() + action.stage;
-  return static_cast<int32_t>(std::count(place.begin(), own, *own));
+  auto own = placement.begin() + action.stage;
+  return static_cast<int32_t>(std::count(placement.begin(), own, *own));
 }
 
 /// The mark of a chunk: nothing, ', '2, '3, …
@@ -90,19 +90,20 @@ static std::string microBatchesOf(const Problem &problem,
   return text + "." + std::to_string(action.part);
 }
 
-std::string coverOf(const Problem &problem, const Action &action) {
+std::string microBatchText(const Problem &problem, const Action &action) {
   return microBatchesOf(problem, action) + chunkMark(chunkOf(problem, action));
 }
 
 std::string cellOf(const Problem &problem, const Action &action) {
   const char *letters =
       problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
-  return letters[static_cast<int>(action.kind)] + coverOf(problem, action);
+  return letters[static_cast<int>(action.kind)] +
+         microBatchText(problem, action);
 }
 
 std::string nameOfMessage(const Problem &problem, const Action &action) {
   return (action.kind == Kind::Forward ? "activation " : "gradient ") +
-         coverOf(problem, action);
+         microBatchText(problem, action);
 }
 
 std::string describe(const Problem &problem, const Action &action,
@@ -117,16 +118,18 @@ std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
 
 std::span<const TimelineFormat> timelineFormats() {
   static constexpr std::array<TimelineFormat, 3> all = {{
-      {"text", "the grid of the Chimera paper", renderText, renderTextBeside},
-      {"svg", "a picture", renderSvg, renderSvgBeside},
+      {"text", "the grid of the Chimera paper", renderText,
+       renderTextSideBySide},
+      {"svg", "a picture", renderSvg, renderSvgSideBySide},
       {"chrome-trace", "JSON for ui.perfetto.dev or chrome://tracing",
-       renderChromeTrace, renderChromeTraceBeside},
+       renderChromeTrace, renderChromeTraceSideBySide},
   }};
   return all;
 }
 
 /// A wait or an update in the grid: "A1", "U1", "u1".
-static std::string cellOf(const Problem &problem, const Tail::Work &work) {
+static std::string cellOf(const Problem &problem,
+                          const SyncAndUpdate::Work &work) {
   const char *letter = !work.isUpdate()                       ? "A"
                        : problem.pipelines[*work.pipeline].up ? "u"
                                                               : "U";
@@ -185,7 +188,7 @@ headOf(const Timeline &timeline, int64_t column) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               tail, step, occupations, isPart] = timeline;
+               syncAndUpdate, step, occupations, isPart] = timeline;
   const int64_t column = columnOf(timeline);
   if (column == 0)
     return tooWide(timeline.end());
@@ -220,8 +223,8 @@ std::string renderGrid(const Timeline &timeline) {
     if (occupations)
       for (const Occupation &occupation : (*occupations)[w])
         fill(occupation.begin, occupation.end, occupation.isSend ? ">" : "<");
-    if (tail)
-      for (const Tail::Work &work : tail->work[w])
+    if (syncAndUpdate)
+      for (const SyncAndUpdate::Work &work : syncAndUpdate->work[w])
         put(work.begin, work.end, cellOf(problem, work));
   }
   auto nameOf = [](size_t w) { return "P" + std::to_string(w); };
@@ -369,7 +372,7 @@ std::string nameOfAllReduce(std::optional<int32_t> stage) {
 }
 
 std::string describeStep(const Timeline &timeline) {
-  if (!timeline.tail)
+  if (!timeline.syncAndUpdate)
     return {};
   const StepTime &step = timeline.step;
   auto time = [&](double ticks) { return shortTime(ticks, timeline.scale); };
@@ -399,7 +402,7 @@ std::string renderText(std::span<const Timeline> timelines) {
             describeSteps(timeline.problem, timeline.schedule, timeline.scale);
         !steps.empty())
       text += steps + "\n";
-    if (timeline.tail)
+    if (timeline.syncAndUpdate)
       text += describeStep(timeline) + "\n";
   }
   return text;

@@ -22,7 +22,7 @@ namespace chimera::schedule {
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
 /// Ends with ' for the worker's second stage of the pipeline, with '2 for its
 /// third.
-std::string coverOf(const Problem &problem, const Action &action);
+std::string microBatchText(const Problem &problem, const Action &action);
 
 /// The text of `action` in a cell of the grid: "F0", "b3", "F01".
 std::string cellOf(const Problem &problem, const Action &action);
@@ -53,7 +53,7 @@ struct Timeline {
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
   /// All-reduces and updates, and the time of a step with them. Null if they
   /// are not shown.
-  const Tail *tail = nullptr;
+  const SyncAndUpdate *syncAndUpdate = nullptr;
   StepTime step = {};
   /// Null if messages occupy no worker.
   const Occupations *occupations = nullptr;
@@ -67,7 +67,8 @@ struct Timeline {
   }
   /// The end of the step on the last worker.
   int64_t end() const {
-    return tail ? std::max(timing.makespan, tail->end()) : timing.makespan;
+    return syncAndUpdate ? std::max(timing.makespan, syncAndUpdate->end())
+                         : timing.makespan;
   }
   /// The name of the time axis: "slot", "time", "time in ns".
   std::string axis() const;
@@ -83,7 +84,7 @@ struct TimelineFormat {
   /// One document that contains all timelines.
   std::string (*render)(std::span<const Timeline> timelines);
   /// One document that contains one timeline and a measured run (SideBySide.h).
-  std::string (*renderBeside)(const SideBySide &both);
+  std::string (*renderSideBySide)(const SideBySide &both);
 };
 
 std::span<const TimelineFormat> timelineFormats();
@@ -135,7 +136,7 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
                           Digits digits = Digits::All);
 
 /// "step 23 us, of it actions 20 us, un-overlapped all-reduce 2 us, updates 1
-/// us, on average of many". Empty if the timeline has no tail.
+/// us, on average of many". Empty if the timeline has no `syncAndUpdate`.
 std::string describeStep(const Timeline &timeline);
 
 /// "messages (> send, < receive) occupy workers for 4 2 us of their idle time",

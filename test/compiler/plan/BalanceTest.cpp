@@ -15,7 +15,7 @@
 namespace chimera::plan {
 namespace {
 
-using Costs = std::vector<const Prefix *>;
+using Costs = std::vector<const PrefixSums *>;
 
 /// The cut by a plain dynamic program over all ends, without windows. best[i]
 /// is the shortest possible time of the longest of the ranges so far over i
@@ -57,7 +57,7 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
 
 /// The dynamic program of an earlier version, for stages that all take the same
 /// time for a layer. Equal stages must still be cut as it cut them.
-std::vector<int32_t> formerCuts(const Prefix &prefix, int32_t ranges) {
+std::vector<int32_t> formerCuts(const PrefixSums &prefix, int32_t ranges) {
   auto layers = static_cast<int32_t>(prefix.size()) - 1;
   std::vector<int64_t> before = prefix, best(layers + 1);
   std::vector<std::vector<int32_t>> from(ranges,
@@ -126,17 +126,17 @@ public:
   int32_t size() const { return static_cast<int32_t>(once.size()) - 1; }
 
   std::mt19937 random;
-  Prefix once = {0}, again = {0};
+  PrefixSums once = {0}, again = {0};
 };
 
-TEST(BalancedCuts, AreThoseOfThePlainProgramme) {
+TEST(BalancedCuts, EqualThePlainDynamicProgram) {
   int mixed = 0;
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     RandomLayers layers(seed);
     auto ranges = static_cast<int32_t>(1 + layers.upTo(layers.size()));
     Costs costs(ranges, &layers.once);
     int64_t often = layers.upTo(4);
-    for (const Prefix *&cost : costs)
+    for (const PrefixSums *&cost : costs)
       if (layers.upTo(4) < often)
         cost = &layers.again;
     mixed += often > 0;
@@ -148,11 +148,11 @@ TEST(BalancedCuts, AreThoseOfThePlainProgramme) {
   EXPECT_GT(mixed, 2000);
 }
 
-TEST(BalancedCuts, AreAsTheyWereWhereAllStagesAreAlike) {
+TEST(BalancedCuts, DoNotChangeIfAllStagesAreEqual) {
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     RandomLayers layers(seed);
     auto ranges = static_cast<int32_t>(1 + layers.upTo(layers.size()));
-    for (const Prefix *prefix : {&layers.once, &layers.again})
+    for (const PrefixSums *prefix : {&layers.once, &layers.again})
       ASSERT_EQ(balancedCuts(Costs(ranges, prefix)),
                 formerCuts(*prefix, ranges))
           << "seed " << seed;
@@ -162,13 +162,13 @@ TEST(BalancedCuts, AreAsTheyWereWhereAllStagesAreAlike) {
 TEST(BalancedCuts, LeaveALongLayerToAStageThatIsNotRecomputed) {
   // In one stage, the first two layers take 101. In the second, recomputed
   // stage the long layer alone would take 150.
-  Prefix once = {0, 1, 101, 102, 103}, again = {0, 2, 152, 154, 156};
+  PrefixSums once = {0, 1, 101, 102, 103}, again = {0, 2, 152, 154, 156};
   Costs costs = {&once, &again, &once};
   EXPECT_EQ(balancedCuts(costs), (std::vector<int32_t>{2, 3, 4}));
 }
 
 TEST(BalancedCuts, CutThousandsOfLayers) {
-  Prefix once = {0}, again = {0};
+  PrefixSums once = {0}, again = {0};
   std::mt19937 random(1);
   for (int32_t i = 0; i < 5000; ++i) {
     auto time = static_cast<int64_t>(1000000 + random() % 1000000);

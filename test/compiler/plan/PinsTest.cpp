@@ -34,7 +34,7 @@ std::vector<std::string> read(const std::string &text) {
   return texts;
 }
 
-std::string faultOf(const std::string &text) {
+std::string errorOf(const std::string &text) {
   std::vector<PinnedScheme> schemes;
   return readSchemes(text, schemes);
 }
@@ -57,29 +57,29 @@ TEST(ReadSchemes, TakesWhatPipelinesDescribe) {
 }
 
 TEST(ReadSchemes, SaysWhatItExpects) {
-  EXPECT_EQ(faultOf(""), "expected a schedule, such as 1f1b or chimera "
+  EXPECT_EQ(errorOf(""), "expected a schedule, such as 1f1b or chimera "
                          "{pipelines = 4}, got nothing more");
-  EXPECT_EQ(faultOf("1f1b,"), faultOf(""));
-  EXPECT_EQ(faultOf("1f1b gpipe"),
+  EXPECT_EQ(errorOf("1f1b,"), errorOf(""));
+  EXPECT_EQ(errorOf("1f1b gpipe"),
             "expected a comma between schedules, got \"gpipe\"");
-  EXPECT_EQ(faultOf("1f1b, dapple"),
+  EXPECT_EQ(errorOf("1f1b, dapple"),
             "expected one of the schedules " + schedule::schemeNames() +
                 ", got \"dapple\": did you mean 1f1b?");
-  EXPECT_NE(faultOf("zb-h1").find("got \"zb-h1\", which is not supported yet"),
+  EXPECT_NE(errorOf("zb-h1").find("got \"zb-h1\", which is not supported yet"),
             std::string::npos);
-  EXPECT_EQ(faultOf("chimera {width = 3}"),
+  EXPECT_EQ(errorOf("chimera {width = 3}"),
             "schedule chimera: expected one of the options pipelines, "
             "concatenation, got \"width\"");
-  EXPECT_EQ(faultOf("1f1b {width = 3}"),
+  EXPECT_EQ(errorOf("1f1b {width = 3}"),
             "schedule 1f1b: expected no options, got \"width\"");
-  EXPECT_EQ(faultOf("chimera {concatenation = late}"),
+  EXPECT_EQ(errorOf("chimera {concatenation = late}"),
             "schedule chimera: expected concatenation to be direct, eager, "
             "doubling, fine-tuned-doubling or halving, or best, got \"late\"");
-  EXPECT_EQ(faultOf("chimera {pipelines = 2, pipelines = 4}"),
+  EXPECT_EQ(errorOf("chimera {pipelines = 2, pipelines = 4}"),
             "schedule chimera: expected pipelines once");
-  EXPECT_EQ(faultOf("chimera {pipelines}"),
+  EXPECT_EQ(errorOf("chimera {pipelines}"),
             "schedule chimera: expected {OPTION = VALUE, …}, got \"}\"");
-  EXPECT_EQ(faultOf("chimera {pipelines = 2"),
+  EXPECT_EQ(errorOf("chimera {pipelines = 2"),
             "schedule chimera: expected , or } after an option, got nothing "
             "more");
 }
@@ -122,14 +122,14 @@ TEST(SpaceOf, HasPinnedCopiesAndMicroBatchesAlone) {
   EXPECT_EQ(sizes, (std::set<std::pair<int32_t, int32_t>>{{4, 2}, {8, 1}}));
 }
 
-TEST(SpaceOf, SaysWhyASettingIsImpossible) {
+TEST(SpaceOf, GivesTheReasonIfASettingIsImpossible) {
   Question question = someQuestion(4, 1 << 24, 4);
   question.pins.workers = {4};
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);
   ASSERT_EQ(space.refusals.size(), 1u);
-  EXPECT_EQ(space.refusals[0].what, "chimera {pipelines = 3}, D=4, W=1, N=4, "
-                                    "B=1");
+  EXPECT_EQ(space.refusals[0].choice, "chimera {pipelines = 3}, D=4, W=1, N=4, "
+                                      "B=1");
   EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
 }
 
@@ -139,8 +139,8 @@ TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);
   ASSERT_EQ(space.refusals.size(), 1u);
-  EXPECT_EQ(space.refusals[0].what, "chimera {pipelines = 3}, D=4, W=1, N=4, "
-                                    "B=1");
+  EXPECT_EQ(space.refusals[0].choice, "chimera {pipelines = 3}, D=4, W=1, N=4, "
+                                      "B=1");
 }
 
 TEST(SpaceOf, SaysWhichStepsAreTooLong) {
@@ -159,7 +159,7 @@ TEST(SpaceOf, SaysWhichStepsAreTooLong) {
             "8388608: take larger micro-batches or fewer stages");
 }
 
-TEST(SpaceOf, HasNoOnlyReasonOfSeveral) {
+TEST(SpaceOf, GivesNoReasonIfThereAreSeveral) {
   Question question = someQuestion(4, 1 << 24, 4);
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);

@@ -52,7 +52,7 @@ json smallProfile() {
              {"backward", mean(900)}}}}};
 }
 
-std::string faultOf(const json &document) {
+std::string errorOf(const json &document) {
   Profile profile;
   return readProfile("p.json", document.dump(), profile);
 }
@@ -167,14 +167,14 @@ TEST(Profile, SaysWhatIsWrong) {
        "expected \"cores_per_rank\" to be a number above 0"},
       {[](json &d) { d["optimizer"] = "sgd"; },
        "expected the object \"optimizer\""}};
-  for (const auto &[change, fault] : cases) {
+  for (const auto &[change, error] : cases) {
     json document = smallProfile();
     change(document);
-    EXPECT_EQ(faultOf(document), std::string("p.json: ") + fault);
+    EXPECT_EQ(errorOf(document), std::string("p.json: ") + error);
   }
 }
 
-TEST(Profile, IsOfOneModel) {
+TEST(Profile, RefusesProfilesOfTwoModels) {
   Profile profile;
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
   program::ModelT model = smallModel();
@@ -227,7 +227,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
 }
 
 /// Two profiles, each with another kind of backwards.
-TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
+TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   Machine machine = someMachine(2, 1 << 30);
   json whole = smallProfile(), split = smallProfile();
   json &first = whole["stages"][0];
@@ -341,7 +341,7 @@ TEST(Profile, ReachesOtherSizes) {
   EXPECT_EQ(forward(2), 1000);
 }
 
-TEST(Profile, OfHugeTimesIsRefused) {
+TEST(Profile, RefusesTimesThatOverflow) {
   Machine machine = someMachine(2, 1 << 30);
   machine.profiles.resize(1);
   json document = smallProfile();

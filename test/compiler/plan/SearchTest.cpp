@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/plan/Search.h"
-#include "compiler/plan/Shares.h"
+#include "compiler/plan/StepBreakdown.h"
 #include "test/compiler/plan/Questions.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ namespace {
 /// A predicate for `evaluate` that never gives up on a choice.
 bool never(double, int64_t) { return false; }
 
-struct Asked {
-  explicit Asked(Question question)
+struct SearchCase {
+  explicit SearchCase(Question question)
       : question(std::move(question)), space(spaceOf(this->question)),
         evaluator(this->question) {}
 
@@ -66,9 +66,9 @@ std::vector<std::string> namesOf(const std::vector<Proposal> &proposals) {
 }
 
 TEST(SpaceOf, UsesAllDevicesAndTheWholeBatch) {
-  Asked asked(someQuestion(6, 1 << 24, 12));
+  SearchCase searchCase(someQuestion(6, 1 << 24, 12));
   std::set<std::string> schemes;
-  for (const Choice &choice : asked.space.choices) {
+  for (const Choice &choice : searchCase.space.choices) {
     EXPECT_EQ(choice.workers * choice.width, 6);
     EXPECT_EQ(int64_t{choice.width} * choice.microBatches *
                   choice.microBatchSize,
@@ -78,7 +78,7 @@ TEST(SpaceOf, UsesAllDevicesAndTheWholeBatch) {
   }
   EXPECT_EQ(schemes, (std::set<std::string>{"1f1b", "chimera", "gems", "gpipe",
                                             "interleaved-1f1b", "zb-v"}));
-  EXPECT_TRUE(asked.space.refusals.empty());
+  EXPECT_TRUE(searchCase.space.refusals.empty());
 }
 
 TEST(SpaceOf, HasWhatIsPinnedAlone) {
@@ -93,7 +93,7 @@ TEST(SpaceOf, HasWhatIsPinnedAlone) {
   EXPECT_EQ(nameOf(space.choices[3]), "pipedream, D=4, W=2, N=4, B=2");
 }
 
-TEST(SpaceOf, SaysWhyASchemeHasNoChoice) {
+TEST(SpaceOf, GivesTheReasonIfASchemeHasNoChoice) {
   Question question = someQuestion(3, 1 << 24, 4);
   question.pins.workers = {1};
   ASSERT_EQ(readSchemes("gems", question.pins.schemes), "");
@@ -129,11 +129,11 @@ TEST(SpaceOf, NamesTheNearestMiniBatches) {
 
 TEST(Evaluator, NoStepIsShorterThanItsBound) {
   for (Question &question : someQuestions()) {
-    Asked asked(std::move(question));
-    for (const Choice &choice : asked.space.choices) {
+    SearchCase searchCase(std::move(question));
+    for (const Choice &choice : searchCase.space.choices) {
       // Collect every bound that is passed to the predicate, and the outcome.
       std::vector<std::pair<double, int64_t>> bounds;
-      Outcome outcome = asked.evaluator.evaluate(
+      Outcome outcome = searchCase.evaluator.evaluate(
           choice, [&](double bound, int64_t peakBytes) {
             bounds.emplace_back(bound, peakBytes);
             return false;
@@ -143,7 +143,7 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
         continue;
       // One bound is the shortest step of the all-reduce policies, unless cores
       // are shared.
-      const auto &node = asked.question.machine.network.node;
+      const auto &node = searchCase.question.machine.network.node;
       EXPECT_EQ(bounds.size(), node && node->cores > 0 ? 3u : 4u);
       for (auto [bound, peakBytes] : bounds) {
         EXPECT_LE(bound, proposal->step) << nameOf(choice);
@@ -162,8 +162,8 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
                                                           schedule::kMebibyte};
   std::set<schedule::AllReducePolicy> taken;
   for (const Question &question : questions) {
-    Asked free(question);
-    std::deque<Asked> pinned;
+    SearchCase free(question);
+    std::deque<SearchCase> pinned;
     for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
       Question with = question;
       with.pins.policies = {policy.policy};
@@ -175,8 +175,9 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
       if (!proposal)
         continue;
       std::optional<Proposal> first;
-      for (const Asked &asked : pinned) {
-        auto one = std::get<Proposal>(asked.evaluator.evaluate(choice, never));
+      for (const SearchCase &searchCase : pinned) {
+        auto one =
+            std::get<Proposal>(searchCase.evaluator.evaluate(choice, never));
         if (!first || one.step < first->step)
           first = std::move(one);
       }
@@ -187,15 +188,15 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   EXPECT_EQ(taken.size(), std::size(schedule::kPolicies));
 }
 
-TEST(Evaluator, RecomputesWhereItMustAndOnlyThere) {
-  Asked asked(someQuestion(4, 90000, 8, 3));
-  Question free = asked.question;
+TEST(Evaluator, RecomputesOnlyIfNeeded) {
+  SearchCase searchCase(someQuestion(4, 90000, 8, 3));
+  Question free = searchCase.question;
   free.pins.recomputation = Recomputation::None;
   free.machine.memory = 1 << 30;
   Evaluator without(free);
   int64_t recomputed = 0, partly = 0;
-  for (const Choice &choice : asked.space.choices) {
-    Outcome outcome = asked.evaluator.evaluate(choice, never);
+  for (const Choice &choice : searchCase.space.choices) {
+    Outcome outcome = searchCase.evaluator.evaluate(choice, never);
     Outcome kept = without.evaluate(choice, never);
     const auto *proposal = std::get_if<Proposal>(&outcome);
     const auto *all = std::get_if<Proposal>(&kept);
@@ -213,14 +214,14 @@ TEST(Evaluator, RecomputesWhereItMustAndOnlyThere) {
 }
 
 TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
-  Asked asked(someQuestion(4, 1 << 24, 8, 5));
+  SearchCase searchCase(someQuestion(4, 1 << 24, 8, 5));
   std::map<schedule::AllReducePolicy, int> chosen;
-  for (const Choice &choice : asked.space.choices) {
-    Outcome outcome = asked.evaluator.evaluate(choice, never);
+  for (const Choice &choice : searchCase.space.choices) {
+    Outcome outcome = searchCase.evaluator.evaluate(choice, never);
     const auto *proposal = std::get_if<Proposal>(&outcome);
     if (!proposal)
       continue;
-    Solution solution = asked.evaluator.solve(*proposal);
+    Solution solution = searchCase.evaluator.solve(*proposal);
     schedule::StepPeriods periods(solution.problem, solution.order);
     EXPECT_EQ(periods.with(proposal->policy), proposal->step);
     EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
@@ -241,20 +242,20 @@ TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
 TEST(Search, FindsWhatTryingEverythingFinds) {
   int fewer = 0;
   for (Question &question : someQuestions()) {
-    Asked asked(std::move(question));
+    SearchCase searchCase(std::move(question));
     SearchSettings everything;
-    everything.most = asked.space.choices.size() + 1;
-    Answer all = search(asked.space, asked.evaluator, everything);
+    everything.most = searchCase.space.choices.size() + 1;
+    Answer all = search(searchCase.space, searchCase.evaluator, everything);
     SearchSettings few;
     few.most = 5;
-    Answer pruned = search(asked.space, asked.evaluator, few);
+    Answer pruned = search(searchCase.space, searchCase.evaluator, few);
     fewer += pruned.simulated.size() < all.simulated.size();
     std::vector<std::string> expected = namesOf(all.ranked);
     expected.resize(std::min<size_t>(expected.size(), 5));
     EXPECT_EQ(namesOf(pruned.ranked), expected);
     EXPECT_EQ(namesOf(pruned.ofSchemes), namesOf(all.ofSchemes));
     few.threads = 3;
-    Answer threaded = search(asked.space, asked.evaluator, few);
+    Answer threaded = search(searchCase.space, searchCase.evaluator, few);
     EXPECT_EQ(namesOf(threaded.ranked), expected);
     EXPECT_EQ(namesOf(threaded.ofSchemes), namesOf(all.ofSchemes));
   }
@@ -273,72 +274,73 @@ std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
   return front;
 }
 
-TEST(Search, KeepsWhatTakesLessMemoryWhereItIsTold) {
+TEST(Search, KeepsPlansWithLessMemoryIfAsked) {
   for (Question &question : someQuestions()) {
-    Asked asked(std::move(question));
+    SearchCase searchCase(std::move(question));
     SearchSettings settings;
-    settings.most = asked.space.choices.size() + 1;
-    Answer all = search(asked.space, asked.evaluator, settings);
+    settings.most = searchCase.space.choices.size() + 1;
+    Answer all = search(searchCase.space, searchCase.evaluator, settings);
     settings.most = 2;
     settings.keepSmall = true;
-    Answer some = search(asked.space, asked.evaluator, settings);
+    Answer some = search(searchCase.space, searchCase.evaluator, settings);
     EXPECT_EQ(frontOf(some), frontOf(all));
   }
 }
 
 TEST(Search, CountsEveryChoiceOnce) {
-  Asked asked(someQuestion(4, 90000, 8, 2));
+  SearchCase searchCase(someQuestion(4, 90000, 8, 2));
   size_t last = 0;
   SearchSettings settings;
   settings.most = 3;
   settings.progress = [&](size_t done, double) { last = done; };
-  Answer answer = search(asked.space, asked.evaluator, settings);
-  EXPECT_EQ(last, asked.space.choices.size());
+  Answer answer = search(searchCase.space, searchCase.evaluator, settings);
+  EXPECT_EQ(last, searchCase.space.choices.size());
   int64_t choices = 0, simulated = 0;
-  for (const Tally &tally : answer.tallies) {
-    EXPECT_EQ(tally.choices, tally.simulated + tally.hopeless + tally.tooLarge +
-                                 tally.impossible);
-    EXPECT_EQ(tally.smallest.has_value(), tally.tooLarge > 0);
-    choices += tally.choices;
-    simulated += tally.simulated;
+  for (const OutcomeCounts &counts : answer.outcomeCounts) {
+    EXPECT_EQ(counts.choices, counts.simulated + counts.ruledOut +
+                                  counts.tooLarge + counts.impossible);
+    EXPECT_EQ(counts.smallest.has_value(), counts.tooLarge > 0);
+    choices += counts.choices;
+    simulated += counts.simulated;
   }
-  EXPECT_EQ(choices, std::ssize(asked.space.choices));
+  EXPECT_EQ(choices, std::ssize(searchCase.space.choices));
   EXPECT_EQ(simulated, std::ssize(answer.simulated));
 }
 
-TEST(Search, HasNoPlanWhereNoneFits) {
-  Asked asked(someQuestion(4, 1000, 8));
-  Answer answer = search(asked.space, asked.evaluator, {});
+TEST(Search, HasNoPlanIfNoneFits) {
+  SearchCase searchCase(someQuestion(4, 1000, 8));
+  Answer answer = search(searchCase.space, searchCase.evaluator, {});
   EXPECT_TRUE(answer.ranked.empty());
-  for (const Tally &tally : answer.tallies)
-    EXPECT_GT(tally.smallest->peakBytes, 1000) << tally.scheme->name;
+  for (const OutcomeCounts &counts : answer.outcomeCounts)
+    EXPECT_GT(counts.smallest->peakBytes, 1000) << counts.scheme->name;
 }
 
-TEST(Shares, SumToTheStep) {
+TEST(StepBreakdown, SumToTheStep) {
   int shared = 0;
   for (Question &question : someQuestions()) {
-    Asked asked(std::move(question));
+    SearchCase searchCase(std::move(question));
     SearchSettings settings;
     settings.most = 40;
     for (const Proposal &proposal :
-         search(asked.space, asked.evaluator, settings).ranked) {
-      Detail detail = detailOf(asked.evaluator, proposal);
+         search(searchCase.space, searchCase.evaluator, settings).ranked) {
+      StepBreakdown breakdown = breakdownOf(searchCase.evaluator, proposal);
       double sum = 0;
-      for (size_t i = 0; i < detail.shares.size(); ++i) {
-        const Share &share = detail.shares[i];
+      for (size_t i = 0; i < breakdown.shares.size(); ++i) {
+        const Share &share = breakdown.shares[i];
         EXPECT_EQ(static_cast<size_t>(share.part), i);
         EXPECT_GE(share.time, -1e-6 * proposal.step) << share.name;
         sum += share.time;
       }
       EXPECT_NEAR(sum, proposal.step, 1e-9 * proposal.step);
-      EXPECT_EQ(detail.recomputed > 0, detail.timeOf(Part::Recompute) > 0);
-      shared += detail.timeOf(Part::SharedCores) > 0;
+      EXPECT_EQ(breakdown.recomputed > 0,
+                breakdown.timeOf(Part::Recompute) > 0);
+      shared += breakdown.timeOf(Part::SharedCores) > 0;
     }
   }
   EXPECT_GT(shared, 10);
 }
 
-TEST(Shares, CountWaitsForSharedCoresByThemselves) {
+TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
   // Three workers share one core. If messages are free, a step takes at most
   // the sum of all three computations. It takes a little less, because the next
   // step starts before it ends.
@@ -347,9 +349,9 @@ TEST(Shares, CountWaitsForSharedCoresByThemselves) {
   question.pins.workers = {3};
   ASSERT_EQ(readSchemes("1f1b", question.pins.schemes), "");
   question.pins.microBatchSizes = {1};
-  Asked shared(question);
+  SearchCase shared(question);
   question.machine.network.node->cores = 0;
-  Asked alone(question);
+  SearchCase alone(question);
   ASSERT_EQ(shared.space.choices.size(), alone.space.choices.size());
   int compared = 0;
   for (size_t i = 0; i < shared.space.choices.size(); ++i) {
@@ -358,8 +360,10 @@ TEST(Shares, CountWaitsForSharedCoresByThemselves) {
     ASSERT_EQ(with.index(), without.index());
     if (!std::holds_alternative<Proposal>(with))
       continue;
-    Detail slow = detailOf(shared.evaluator, std::get<Proposal>(with));
-    Detail fast = detailOf(alone.evaluator, std::get<Proposal>(without));
+    StepBreakdown slow =
+        breakdownOf(shared.evaluator, std::get<Proposal>(with));
+    StepBreakdown fast =
+        breakdownOf(alone.evaluator, std::get<Proposal>(without));
     EXPECT_EQ(fast.timeOf(Part::SharedCores), 0);
     double computed = 0, free = 0;
     for (Part part : {Part::Compute, Part::Recompute, Part::Imbalance,

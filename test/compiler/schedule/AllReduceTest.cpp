@@ -17,22 +17,24 @@
 namespace chimera::schedule {
 namespace {
 
-/// The end of the last action that adds to a part.
+/// The end of the last action that makes a contribution.
 int64_t endOf(const Case &c, const Timing &timing,
-              const StageReduce::Part &part) {
-  return timing.starts[part.worker][part.last] +
-         c.problem.cost(c.schedule.workers[part.worker][part.last]);
+              const GradientReduce::Contribution &contribution) {
+  return timing.starts[contribution.worker][contribution.lastAction] +
+         c.problem.cost(
+             c.schedule.workers[contribution.worker][contribution.lastAction]);
 }
 
 /// The stages whose all-reduce starts early. All workers of a stage must agree.
 std::set<int32_t> earlyStages(const Case &c) {
   std::set<int32_t> early;
   Timing timing = simulate(c.problem, c.schedule);
-  for (const StageReduce &reduce :
-       stageReduces(c.problem, c.schedule, timing)) {
+  for (const GradientReduce &reduce :
+       gradientReduces(c.problem, c.schedule, timing)) {
     auto count = std::ranges::count_if(
-        reduce.parts, [](const StageReduce::Part &p) { return p.isIdle; });
-    EXPECT_TRUE(count == 0 || count == std::ssize(reduce.parts))
+        reduce.contributions,
+        [](const GradientReduce::Contribution &p) { return p.isIdle; });
+    EXPECT_TRUE(count == 0 || count == std::ssize(reduce.contributions))
         << "stage " << *reduce.stage;
     if (count > 0)
       early.insert(*reduce.stage);
@@ -62,7 +64,7 @@ TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
 
 /// With 2f pipelines some stages start early if there is any idle time. With f
 /// = D/2 there is none.
-TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
+TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t f = 2; f <= d / 2; ++f) {
       if (d / 2 % f)
@@ -71,18 +73,20 @@ TEST(AllReduce, StartsEarlyWhereIdleTimeIsLeftWithMorePipelines) {
       Case c = makeCase("chimera", d, d, {}, false, choose(2 * f));
       Timing timing = simulate(c.problem, c.schedule);
       int64_t early = 0;
-      for (const StageReduce &reduce :
-           stageReduces(c.problem, c.schedule, timing)) {
-        EXPECT_EQ(reduce.parts.size(), 2u * f);
-        for (const StageReduce::Part &part : reduce.parts) {
-          const std::vector<int64_t> &starts = timing.starts[part.worker];
-          int64_t ready = endOf(c, timing, part);
+      for (const GradientReduce &reduce :
+           gradientReduces(c.problem, c.schedule, timing)) {
+        EXPECT_EQ(reduce.contributions.size(), 2u * f);
+        for (const GradientReduce::Contribution &contribution :
+             reduce.contributions) {
+          const std::vector<int64_t> &starts =
+              timing.starts[contribution.worker];
+          int64_t ready = endOf(c, timing, contribution);
           // Another definition of idle: fewer actions follow than time is left.
           int64_t later =
               starts.end() - std::ranges::lower_bound(starts, ready);
-          EXPECT_EQ(part.isIdle, ready + later <= starts.back())
+          EXPECT_EQ(contribution.isIdle, ready + later <= starts.back())
               << "stage " << *reduce.stage;
-          early += part.isIdle;
+          early += contribution.isIdle;
         }
       }
       EXPECT_EQ(early > 0, 2 * f < d);
@@ -93,8 +97,8 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
   for (const char *scheme : {"gpipe", "1f1b", "chimera"})
     for (int32_t d = 2; d <= 8; d += 2) {
       Case c = makeCase(scheme, d, d);
-      std::vector<StageReduce> reduces =
-          stageReduces(c.problem, c.schedule, simulate(c.problem, c.schedule));
+      std::vector<GradientReduce> reduces = gradientReduces(
+          c.problem, c.schedule, simulate(c.problem, c.schedule));
       ASSERT_EQ(reduces.size(), size_t(d));
       for (int32_t k = 0; k < d; ++k)
         EXPECT_EQ(reduces[k].stage, d - 1 - k) << scheme << " D=" << d;
@@ -102,7 +106,7 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
 }
 
 /// If the tied stages are on one worker, it sums them without a message.
-TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
+TEST(AllReduce, SumsReplicasAndTiedParameters) {
   EXPECT_TRUE(hasAllReduces(makeCase("chimera", 2, 2).problem));
   Problem alone = makeCase("gpipe", 4, 4).problem;
   EXPECT_FALSE(hasAllReduces(alone));
@@ -118,32 +122,35 @@ TEST(AllReduce, IsThereForReplicasAndWhatIsTied) {
 /// both stages. A worker's part is ready after the later of its two
 /// contributions, and the matrix is not part of the two stages' own
 /// all-reduces.
-TEST(AllReduce, SumsWhatIsTiedOnce) {
+TEST(AllReduce, SumsTiedParametersOnce) {
   for (const char *scheme : {"gpipe", "chimera", "gems"})
     for (int32_t d = 2; d <= 8; d += 2) {
       SCOPED_TRACE(std::string(scheme) + " D=" + std::to_string(d));
       Case c = makeCase(scheme, d, d);
       c.problem.bytes.assign(d, {100, 200, 10, 10, 10});
       Timing timing = simulate(c.problem, c.schedule);
-      std::vector<StageReduce> untied =
-          stageReduces(c.problem, c.schedule, timing);
+      std::vector<GradientReduce> untied =
+          gradientReduces(c.problem, c.schedule, timing);
       c.problem.tiedBytes = 30;
       ASSERT_EQ(check(c.problem), "");
-      std::vector<StageReduce> reduces =
-          stageReduces(c.problem, c.schedule, timing);
+      std::vector<GradientReduce> reduces =
+          gradientReduces(c.problem, c.schedule, timing);
       ASSERT_EQ(reduces.size(), size_t(d) + 1);
       std::map<int32_t, int64_t> ready; // worker -> time
-      for (const StageReduce &reduce : untied)
+      for (const GradientReduce &reduce : untied)
         if (reduce.stage == 0 || reduce.stage == d - 1)
-          for (const StageReduce::Part &part : reduce.parts)
-            ready[part.worker] =
-                std::max(ready[part.worker], endOf(c, timing, part));
-      const StageReduce &tied = reduces.back();
+          for (const GradientReduce::Contribution &contribution :
+               reduce.contributions)
+            ready[contribution.worker] = std::max(
+                ready[contribution.worker], endOf(c, timing, contribution));
+      const GradientReduce &tied = reduces.back();
       EXPECT_EQ(tied.stage, std::nullopt);
       EXPECT_EQ(tied.bytes, 30);
-      ASSERT_EQ(tied.parts.size(), ready.size());
-      for (const StageReduce::Part &part : tied.parts)
-        EXPECT_EQ(endOf(c, timing, part), ready[part.worker]) << part.worker;
+      ASSERT_EQ(tied.contributions.size(), ready.size());
+      for (const GradientReduce::Contribution &contribution :
+           tied.contributions)
+        EXPECT_EQ(endOf(c, timing, contribution), ready[contribution.worker])
+            << contribution.worker;
       for (int32_t k = 0; k < d; ++k) {
         EXPECT_EQ(reduces[k].stage, untied[k].stage);
         EXPECT_EQ(reduces[k].bytes, k == 0 || k == d - 1 ? 70 : 100);
@@ -212,8 +219,8 @@ TEST(AllReduce, IsInBuckets) {
   c.problem.tiedBytes = 40;
   c.problem.bucketBytes = 17;
   std::map<std::optional<int32_t>, int64_t> buckets;
-  for (const StageReduce &reduce :
-       stageReduces(c.problem, c.schedule, simulate(c.problem, c.schedule)))
+  for (const GradientReduce &reduce :
+       gradientReduces(c.problem, c.schedule, simulate(c.problem, c.schedule)))
     buckets[reduce.stage] = reduce.buckets;
   // In buckets of 16 bytes: 60, 20 and 40 bytes, the last of both stages. Both
   // replicas of the middle stage are on one worker.

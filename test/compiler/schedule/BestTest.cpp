@@ -69,7 +69,7 @@ TEST(Best, TriesEverySettingThatSizesAllow) {
 }
 
 /// Costs are even, so that half a backward is an integer.
-TEST(Best, IsTheLeastTimeOfThoseThatFit) {
+TEST(Best, IsTheFastestChoiceThatFits) {
   for (int32_t d : {2, 4, 8})
     for (int32_t n : {d, 2 * d, 4 * d, 4 * d + 1})
       for (Recompute how : {Recompute::None, Recompute::Early})
@@ -96,7 +96,7 @@ TEST(Best, IsTheLeastTimeOfThoseThatFit) {
               EXPECT_LE(least.time, other.time);
             }
           }
-          Made made = makePlan(chimera(), request);
+          PlanOrError made = makePlan(chimera(), request);
           ASSERT_TRUE(made.plan);
           EXPECT_EQ(made.plan->options, best->plan.options);
           EXPECT_EQ(made.plan->order.workers, best->plan.order.workers);
@@ -112,14 +112,14 @@ TEST(Best, TakesUnitCosts) {
   EXPECT_TRUE(bestOf(chimera(), request));
 }
 
-TEST(Best, SaysWhyThereIsNoPlan) {
+TEST(Best, GivesTheReasonIfThereIsNoPlan) {
   Request request = openRequest("chimera", 1, 4, {});
   EXPECT_EQ(makePlan(chimera(), request).reason,
             chimera().check(requestFor(chimera(), 1, 4)));
-  EXPECT_FALSE(whyNot(chimera(), request).empty());
+  EXPECT_FALSE(planError(chimera(), request).empty());
 }
 
-TEST(Best, IsAWordOfEveryOption) {
+TEST(Best, IsAValueOfEveryOption) {
   Options options(chimera().options);
   for (size_t i = 0; i < options.table().size(); ++i) {
     EXPECT_EQ(options.set(options.table()[i].name, "best"), "");

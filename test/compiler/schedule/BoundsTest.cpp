@@ -1,4 +1,4 @@
-//===- BoundsTest.cpp - Bounds against their closed forms ----------------===//
+//===- BoundsTest.cpp - Bounds against their closed forms -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ int64_t timeOf(const Problem &problem, const std::string &name) {
   return 0;
 }
 
-TEST(Bounds, SayWhatTheyAre) {
+TEST(Bounds, HaveTexts) {
   std::vector<Bound> all = bounds(makeCase("gpipe", 2, 2).problem);
   ASSERT_EQ(all.size(), 6u);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -35,7 +35,7 @@ TEST(Bounds, SayWhatTheyAre) {
 }
 
 /// LB1: the work of the busiest worker, here the one with the slow stage.
-TEST(Bounds, Work) {
+TEST(Bounds, LB1IsTheWorkOfTheBusiestWorker) {
   Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
   c.problem.stages[1] = {20, 30, 1, 1};
   EXPECT_EQ(timeOf(c.problem, "LB1"), 5 * 50);
@@ -49,7 +49,7 @@ TEST(Bounds, OneMachineOnALine) {
         Case c = makeCase(scheme, d, n, {3, 5, 1, 1});
         std::vector<Bound> all = bounds(c.problem);
         EXPECT_EQ(timeOf(c.problem, "LB2"), (n + d - 1) * 8);
-        EXPECT_EQ(gap(simulate(c.problem, c.schedule), best(all)), 0);
+        EXPECT_EQ(gapTo(simulate(c.problem, c.schedule), bestBound(all)), 0);
       }
 }
 
@@ -139,7 +139,7 @@ TEST(Bounds, Memory) {
   c.problem.bytes.assign(4, {5, 1, 10, 10, 0});
   c.problem.memoryCaps.assign(4, 11 + 30);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 32 * 4 * 3 / 3);
-  EXPECT_STREQ(best(bounds(c.problem)).name, "LB4");
+  EXPECT_STREQ(bestBound(bounds(c.problem)).name, "LB4");
   // If nothing fits at all, there is no bound.
   c.problem.memoryCaps.assign(4, 6);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
@@ -191,23 +191,23 @@ TEST(Bounds, Messages) {
   both.problem.bytes = {{0, 0, 0, 0, 7}, {}};
   both.problem.link = {0, 1, 1};
   EXPECT_EQ(timeOf(both.problem, "LB5"), 70);
-  EXPECT_FALSE(bounds(c.problem)[4].simulated);
-  EXPECT_STRNE(best(bounds(c.problem)).name, "LB5");
+  EXPECT_FALSE(bounds(c.problem)[4].holdsForSimulator);
+  EXPECT_STRNE(bestBound(bounds(c.problem)).name, "LB5");
 }
 
 /// Chimera at b = 2f: direct concatenation is above the bound, fine-tuned
 /// doubling reaches it.
 TEST(Bounds, Gap) {
   Case direct = makeCase("chimera", 4, 8, {1, 2, 1, 1});
-  EXPECT_DOUBLE_EQ(gap(simulate(direct.problem, direct.schedule),
-                       best(bounds(direct.problem))),
+  EXPECT_DOUBLE_EQ(gapTo(simulate(direct.problem, direct.schedule),
+                         bestBound(bounds(direct.problem))),
                    3.0 / 27.0);
   for (auto [d, n, time] : {std::tuple{4, 8, 27}, {8, 16, 57}, {8, 32, 105}}) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
                       choose(2, Concatenation::FineTunedDoubling));
     Timing timing = simulate(c.problem, c.schedule);
     EXPECT_EQ(timing.makespan, time);
-    EXPECT_EQ(gap(timing, best(bounds(c.problem))), 0);
+    EXPECT_EQ(gapTo(timing, bestBound(bounds(c.problem))), 0);
   }
 }
 

@@ -163,7 +163,7 @@ TEST(Chimera, PlacesEveryPipeline) {
 
 /// The micro-batches of an incomplete unit go one by one to d0, u0, d1, u1, …;
 /// the first pipelines get one more. Micro-batches are numbered by pipeline.
-TEST(Chimera, SharesOutWhatIsNoWholeUnit) {
+TEST(Chimera, DividesARemainderOfAUnit) {
   auto shares = [](int32_t d, int32_t n, int32_t pipelines) {
     std::vector<std::vector<int32_t>> result;
     for (const Pipeline &pipeline :
@@ -218,7 +218,7 @@ std::vector<Action> halved(const std::vector<Action> &direct) {
 
 /// Doubling with an incomplete unit, or with more than two pipelines, uses the
 /// direct order for half as many micro-batches.
-TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
+TEST(Chimera, DoublesTheDirectProgramIfUnitsDoNotFit) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
       if (isOneByOne(concatenationOf(choice)))
@@ -243,7 +243,7 @@ TEST(Chimera, DoublesTheDirectProgramWhereUnitsDoNotFit) {
 
 /// Moves every first-stage forward that directly follows a first-stage backward
 /// before that backward, into its slot. Nothing else moves.
-std::vector<Action> hurried(std::vector<Action> direct) {
+std::vector<Action> withFirstForwardsEarlier(std::vector<Action> direct) {
   for (size_t i = 1; i < direct.size(); ++i)
     if (direct[i - 1].stage == 0 && direct[i - 1].kind == Kind::Backward &&
         direct[i].stage == 0 && direct[i].kind == Kind::Forward)
@@ -252,7 +252,7 @@ std::vector<Action> hurried(std::vector<Action> direct) {
   return direct;
 }
 
-TEST(Chimera, HurriesFirstForwards) {
+TEST(Chimera, EagerSwapsFirstForwardsBeforeBackwards) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
       if (concatenationOf(choice) != Concatenation::Eager)
@@ -266,7 +266,7 @@ TEST(Chimera, HurriesFirstForwards) {
         bool differs = false;
         for (int32_t w = 0; w < d; ++w) {
           EXPECT_EQ(eager.schedule.workers[w],
-                    hurried(direct.schedule.workers[w]));
+                    withFirstForwardsEarlier(direct.schedule.workers[w]));
           differs |= eager.schedule.workers[w] != direct.schedule.workers[w];
         }
         EXPECT_EQ(differs, n > d - d % 2);
@@ -306,7 +306,7 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
 
 /// N = D (2U+1): U units of pairs, then a plain unit whose forwards cover one
 /// micro-batch each.
-TEST(Chimera, EndsInAPlainUnitWhereHalfAUnitIsLeft) {
+TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t u = 1; u <= 2; ++u) {
       Choice choice = choose(2, Concatenation::FineTunedDoubling);

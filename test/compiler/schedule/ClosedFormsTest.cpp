@@ -170,8 +170,8 @@ TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
 /// give the same sum.
 void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   int64_t count[2] = {0, 0};
-  for (const Turn &turn : simulate(c.problem, c.schedule).criticalPath)
-    ++count[static_cast<int>(c.schedule.workers[turn.worker][turn.index].kind)];
+  for (const ActionRef &ref : simulate(c.problem, c.schedule).criticalPath)
+    ++count[static_cast<int>(c.schedule.workers[ref.worker][ref.index].kind)];
   EXPECT_EQ(count[0], forwards);
   EXPECT_EQ(count[1], backwards);
 }

@@ -46,7 +46,7 @@ TEST(DeviceOrder, WhatOccupiesAWorkerIsCounted) {
 
 /// One worker has no messages. Between two workers nothing is delayed if each
 /// message has arrived before the next one is sent.
-TEST(DeviceOrder, CostsNothingWhereMessagesDoNotMeet) {
+TEST(DeviceOrder, CostsNothingIfMessagesDoNotOverlap) {
   EXPECT_EQ(inDeviceOrder(makeCase("1f1b", 1, 5)), 10);
   for (int32_t workers = 2; workers <= 8; ++workers) {
     Case c = makeCase("1f1b", workers, 1);
@@ -91,7 +91,7 @@ TEST(DeviceOrder, CountsUpdatesAmongActions) {
 }
 
 /// Random cases with shared cores, split backwards, updates and messages.
-TEST(DeviceOrder, IsNeverFasterWhereWorkersShareCores) {
+TEST(DeviceOrder, IsNeverFasterIfWorkersShareCores) {
   std::mt19937 random(3);
   auto draw = [&](int64_t least, int64_t most) {
     return least + static_cast<int64_t>(random() % (most - least + 1));

@@ -152,9 +152,8 @@ TEST_P(Pairs, FineTunedCriticalPath) {
     Case c = makeCase("chimera", d, n, {10000, 24999, 1, 1}, false,
                       choose(2, kTuned));
     int64_t count[2] = {0, 0};
-    for (const Turn &turn : simulate(c.problem, c.schedule).criticalPath)
-      ++count[static_cast<int>(
-          c.schedule.workers[turn.worker][turn.index].kind)];
+    for (const ActionRef &ref : simulate(c.problem, c.schedule).criticalPath)
+      ++count[static_cast<int>(c.schedule.workers[ref.worker][ref.index].kind)];
     EXPECT_EQ(count[0], n + (d - 2) / 2 - 2 * (u - 1) * (d - 2));
     EXPECT_EQ(count[1], n + (d - 2) / 2 + (u - 1) * (d - 2));
   }

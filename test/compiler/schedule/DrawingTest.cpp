@@ -217,7 +217,7 @@ TEST(Timeline, SaysTheUnitOfItsTimes) {
 }
 
 /// The step time comes after the summary of the two steps.
-TEST(Timeline, SaysWhatAStepTakesWhereStepsOverlap) {
+TEST(Timeline, HasTheStepTimeIfStepsOverlap) {
   Case c = makeCase("pipedream", 4, 5, {1, 2, 1, 1, 3});
   c.problem.link.alpha = 1;
   Timing timing = simulate(c.problem, c.schedule);

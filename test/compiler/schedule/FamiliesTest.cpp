@@ -107,20 +107,20 @@ TEST(Chimera, SaysWhichSizesItCanDo) {
                   d >= 2 && (count == 2 || (d % 2 == 0 && count >= 2 &&
                                             count % 2 == 0 && d % count == 0)))
             << nameOfSizes(d, n) << " " << count;
-  EXPECT_EQ(whyNot(*scheme, 1, 3),
+  EXPECT_EQ(planError(*scheme, 1, 3),
             "expected at least 2 workers, got 1: it has nobody to run in the "
             "other direction; use gpipe or 1f1b");
-  EXPECT_EQ(whyNot(*scheme, 5, 3, choose(4)),
+  EXPECT_EQ(planError(*scheme, 5, 3, choose(4)),
             "expected 2 pipelines for an odd number of workers (5), got 4");
-  EXPECT_EQ(whyNot(*scheme, 2, 3, choose(4)),
+  EXPECT_EQ(planError(*scheme, 2, 3, choose(4)),
             "expected 2 pipelines for 2 workers, got 4");
-  EXPECT_EQ(whyNot(*scheme, 6, 3, choose(4)),
+  EXPECT_EQ(planError(*scheme, 6, 3, choose(4)),
             "expected 2 or 6 pipelines for 6 workers, got 4");
-  EXPECT_EQ(whyNot(*scheme, 8, 3, choose(3)),
+  EXPECT_EQ(planError(*scheme, 8, 3, choose(3)),
             "expected 2, 4 or 8 pipelines for 8 workers, got 3");
 }
 
-TEST(Chimera, SaysWhereDataParallelismIsSimpler) {
+TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
   const Scheme *scheme = findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
     for (int32_t count = 2; count <= d; count += 2)

@@ -34,7 +34,7 @@ TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
 }
 
 /// Worker 0: F0 F1 B0 B1, worker 1: F0 B0 F1 B1.
-TEST(Memory, HoldsStashesSumsAndWhatPasses) {
+TEST(Memory, CountsStashesSumsAndBoundaries) {
   Case c = sized();
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakBytes, (std::vector<int64_t>{15 + 10 + 2 * 100 + 1000,
@@ -103,7 +103,7 @@ TEST(Memory, HoldsASumUntilItsUpdate) {
 }
 
 /// Names the worker that exceeds its cap by most, and counts the others.
-TEST(Memory, SaysWhoExceedsItsCap) {
+TEST(Memory, NamesWorkersAboveTheirCap) {
   Case c = sized();
   EXPECT_FALSE(capExcess(c.problem, c.schedule));
   c.problem.memoryCaps = {1225, 1240};

@@ -14,7 +14,7 @@
 namespace chimera::schedule {
 namespace {
 
-TEST(Options, HaveOneNameEach) {
+TEST(Options, HaveUniqueNames) {
   for (const Scheme &scheme : schemes()) {
     std::set<std::string_view> names;
     for (const Option &option : scheme.options) {
@@ -77,7 +77,7 @@ TEST(Options, OfAnotherValueAreRefused) {
   EXPECT_EQ(options, choose(2));
 }
 
-TEST(Options, StandInTheHelp) {
+TEST(Options, AreInTheHelpText) {
   std::string help = schemeHelp();
   for (const Scheme &scheme : schemes())
     EXPECT_NE(help.find(std::string(scheme.name) + ": " + scheme.summary),

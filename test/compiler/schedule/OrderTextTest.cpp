@@ -32,14 +32,14 @@ Schedule readBack(const Case &c) {
     EXPECT_FALSE(error) << written << ": " << error->message;
     schedule.workers.push_back(line.actions);
     slots.push_back(line.slots);
-    saySlots |= line.saysSlots;
+    saySlots |= line.hasSlots;
     if (line.body)
       schedule.bodies.push_back(*line.body);
-    EXPECT_EQ(line.places.size(), line.actions.size());
-    for (size_t i = 0; i < line.places.size(); ++i) {
-      uint32_t place = line.places[i];
-      EXPECT_TRUE(place == 0 || written[place - 1] == ' ');
-      EXPECT_NE(written.find_first_of("FBIWR", place), std::string::npos);
+    EXPECT_EQ(line.wordStarts.size(), line.actions.size());
+    for (size_t i = 0; i < line.wordStarts.size(); ++i) {
+      uint32_t start = line.wordStarts[i];
+      EXPECT_TRUE(start == 0 || written[start - 1] == ' ');
+      EXPECT_NE(written.find_first_of("FBIWR", start), std::string::npos);
     }
   }
   if (saySlots)
@@ -66,7 +66,7 @@ TEST(OrderText, IsReadAsItIsWritten) {
             if (!canDo(scheme, d, n, choice))
               continue;
             SCOPED_TRACE(nameOf(scheme, d, n, choice));
-            Made made = makePlan(
+            PlanOrError made = makePlan(
                 scheme, requestFor(scheme, d, n, choice, {2, 4, 2, 2}, split));
             if (!made.plan)
               continue;
@@ -81,7 +81,7 @@ TEST(OrderText, IsReadAsItIsWritten) {
           }
 }
 
-TEST(OrderText, SaysNoMoreThanIsNeeded) {
+TEST(OrderText, WritesNoMoreThanIsNeeded) {
   EXPECT_EQ(lineOf(makeCase("1f1b", 2, 2), 0), "F0 F1 B0 B1");
   EXPECT_EQ(lineOf(makeCase("1f1b", 2, 2, {1, 2, 1, 1}, true), 1),
             "F0 I0 W0 F1 I1 W1");
@@ -104,7 +104,7 @@ void refuse(const Case &c, int32_t worker, const std::string &text, size_t at,
       OrderText(c.problem.workers, c.problem.pipelines, c.problem.updates)
           .read(worker, text, line);
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->at, at);
+  EXPECT_EQ(error->offset, at);
   EXPECT_NE(error->message.find(message), std::string::npos) << error->message;
 }
 

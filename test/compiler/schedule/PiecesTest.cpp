@@ -122,11 +122,11 @@ TEST(Pieces, AreDescribedInFull) {
   // "2-3" could be confused with "23" only if there is a micro-batch 23;
   // otherwise "23" means 2 and 3.
   Problem ten = doubling(2, 10).problem, twelve = doubling(2, 12).problem;
-  EXPECT_EQ(coverOf(ten, {Kind::Forward, 0, 0, 8, 2}), "89");
-  EXPECT_EQ(coverOf(twelve, {Kind::Forward, 0, 0, 8, 2}), "8-9");
-  EXPECT_EQ(coverOf(ten, {Kind::Forward, 0, 0, 0, 3}), "0-2");
-  EXPECT_EQ(coverOf(twelve, {Kind::Backward, 0, 0, 12, 1, 1, 2}), "12b");
-  EXPECT_EQ(coverOf(ten, {Kind::Backward, 0, 0, 3, 1, 27, 30}), "3.27");
+  EXPECT_EQ(microBatchText(ten, {Kind::Forward, 0, 0, 8, 2}), "89");
+  EXPECT_EQ(microBatchText(twelve, {Kind::Forward, 0, 0, 8, 2}), "8-9");
+  EXPECT_EQ(microBatchText(ten, {Kind::Forward, 0, 0, 0, 3}), "0-2");
+  EXPECT_EQ(microBatchText(twelve, {Kind::Backward, 0, 0, 12, 1, 1, 2}), "12b");
+  EXPECT_EQ(microBatchText(ten, {Kind::Backward, 0, 0, 3, 1, 27, 30}), "3.27");
 }
 
 /// There is no action for the second micro-batch of a pair alone, for the whole

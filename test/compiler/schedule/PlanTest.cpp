@@ -18,7 +18,7 @@ namespace {
 
 TEST(Plan, IsNotMadeWhereTheSchemeSaysWhy) {
   const Scheme &scheme = *findScheme("1f1b");
-  Made made = makePlan(scheme, requestFor(scheme, 4, 4, {{}, 2}));
+  PlanOrError made = makePlan(scheme, requestFor(scheme, 4, 4, {{}, 2}));
   EXPECT_FALSE(made.plan);
   EXPECT_EQ(made.reason, "expected as many stages as workers (4), got 8");
 }
@@ -30,7 +30,7 @@ TEST(Plan, AnswersItsRequest) {
       for (bool split : {false, true}) {
         SCOPED_TRACE(nameOf(scheme, 4, 4, choice));
         Case c = makeCase(scheme.name, 4, 4, {2, 4, 3, 1}, split, choice);
-        Made again = makePlan(scheme, requestOf(c));
+        PlanOrError again = makePlan(scheme, requestOf(c));
         ASSERT_TRUE(again.plan);
         EXPECT_EQ(again.plan->pipelines, c.problem.pipelines);
         EXPECT_EQ(again.plan->updates, c.problem.updates);

@@ -157,7 +157,7 @@ TEST_P(EverySchedule, IsSoundAndHoldsWhatIsStated) {
     c.problem.link.alpha = 3;
     int64_t delayed = simulate(c.problem, c.schedule).makespan;
     ASSERT_GE(delayed, timing.makespan);
-    ASSERT_GE(delayed, best(bounds(c.problem)).time);
+    ASSERT_GE(delayed, bestBound(bounds(c.problem)).time);
   });
 }
 
@@ -197,12 +197,12 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
   int64_t longest = longestTimes[0] + longestTimes[1] + longestTimes[2];
   int64_t end = 0;
   int32_t worker = -1;
-  for (const Turn &turn : timing.criticalPath) {
-    int64_t start = timing.starts[turn.worker][turn.index];
+  for (const ActionRef &ref : timing.criticalPath) {
+    int64_t start = timing.starts[ref.worker][ref.index];
     ASSERT_GE(start, end);
     ASSERT_LE(start - end, worker < 0 ? 0 : longest);
-    end = start + c.problem.cost(c.schedule.workers[turn.worker][turn.index]);
-    worker = turn.worker;
+    end = start + c.problem.cost(c.schedule.workers[ref.worker][ref.index]);
+    worker = ref.worker;
   }
   ASSERT_EQ(end, timing.makespan);
 }
@@ -224,7 +224,7 @@ TEST_P(EverySchedule, IsSoundWithMessages) {
     ASSERT_EQ(timing.occupied, std::vector<int64_t>(c.problem.workers, 0));
     if (random() % 2 == 0)
       c.problem.node = {1 + static_cast<int32_t>(random() % 5), {}};
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int round = 0; round < 4; ++round) {
       std::vector<LinkClass *> classes = c.problem.classes();
       Link &link = classes[random() % classes.size()]->link;
       MessageTime *const times[] = {&link, &link.send, &link.receive};

@@ -42,7 +42,7 @@ int64_t makespan(const Case &c) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_TRUE(timing.complete);
-  EXPECT_GE(timing.makespan, best(bounds(c.problem)).time);
+  EXPECT_GE(timing.makespan, bestBound(bounds(c.problem)).time);
   return timing.makespan;
 }
 
@@ -107,7 +107,7 @@ TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
 
 /// Early recomputation leaves out a recompute directly after the forward of the
 /// same micro-batch.
-TEST(Recompute, IsLeftOutBehindItsForward) {
+TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
   Case c = withRecompute(makeCase("1f1b", 2, 2), Recompute::Early);
   EXPECT_EQ(c.schedule.workers[1],
             (std::vector<Action>{{Kind::Forward, 0, 1, 0},
@@ -146,7 +146,7 @@ TEST(Recompute, IsLeftOutBehindItsForward) {
 }
 
 /// Only on the named stages, and before the input gradient.
-TEST(Recompute, StandsBeforeInputGradients) {
+TEST(Recompute, ComesBeforeTheInputGradient) {
   Case c = makeCase("gpipe", 2, 1, {}, true);
   c.problem.recompute = {Recompute::Fused, Recompute::None};
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -184,7 +184,7 @@ TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
 }
 
 /// A forward whose recompute is left out keeps its stash.
-TEST(Recompute, HoldsTheStashWhereItIsLeftOut) {
+TEST(Recompute, KeepsTheStashIfOmitted) {
   Case c = withRecompute(makeCase("1f1b", 2, 2), Recompute::Early);
   c.problem.bytes = {{0, 0, 100, 100, 0}, {0, 0, 200, 200, 0}};
   Timing timing = simulate(c.problem, c.schedule);

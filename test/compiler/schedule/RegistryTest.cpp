@@ -39,7 +39,7 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
   const Choice twoChunks({}, 2);
   for (int32_t d = 1; d <= 8; ++d)
     for (int32_t n = 1; n <= 40; ++n) {
-      std::string reason = whyNot(scheme, d, n, twoChunks);
+      std::string reason = planError(scheme, d, n, twoChunks);
       if (reason.empty())
         continue;
       int32_t fewer = n, more = n;
@@ -56,7 +56,7 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
 
 /// For all sizes that a scheme accepts, whole and split backwards give valid
 /// schedules that run to their end, and slots agree with the order.
-TEST(Registry, EverySchemeIsValidWhereItSaysSo) {
+TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
   for (const Scheme &scheme : schemes()) {
     int possible = 0;
     for (int32_t d = 1; d <= 12; ++d)

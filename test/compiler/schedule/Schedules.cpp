@@ -25,13 +25,13 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
   return request;
 }
 
-std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
-                   const Choice &choice) {
+std::string planError(const Scheme &scheme, int32_t workers,
+                      int32_t microBatches, const Choice &choice) {
   return scheme.check(requestFor(scheme, workers, microBatches, choice));
 }
 
 static Plan planFor(const Scheme &scheme, const Request &request) {
-  Made made = makePlan(scheme, request);
+  PlanOrError made = makePlan(scheme, request);
   if (!made.plan)
     throw std::invalid_argument(made.reason);
   return *made.plan;

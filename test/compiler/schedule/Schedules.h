@@ -41,11 +41,11 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    bool splitBackward = false);
 
 /// Why the scheme cannot have these sizes, or empty.
-std::string whyNot(const Scheme &scheme, int32_t workers, int32_t microBatches,
-                   const Choice &choice = {});
+std::string planError(const Scheme &scheme, int32_t workers,
+                      int32_t microBatches, const Choice &choice = {});
 inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
                   const Choice &choice = {}) {
-  return whyNot(scheme, workers, microBatches, choice).empty();
+  return planError(scheme, workers, microBatches, choice).empty();
 }
 
 /// Requires that the scheme exists and can have these sizes.

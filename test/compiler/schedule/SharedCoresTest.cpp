@@ -32,7 +32,7 @@ Case onCores(Case c, int32_t cores) {
 ///
 ///   P0  FF FFFF .. .... BBBBBBBB BBBB
 ///   P1  .. FFFF FF BBBB BBBBBBBB ....
-TEST(SharedCores, GoOnAtTheirShareOfTheSpeed) {
+TEST(SharedCores, RunActionsAtAShareOfTheSpeed) {
   Case c = onCores(makeCase("gpipe", 2, 2, {2, 4, 1, 1}), 1);
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.starts, (Times{{0, 2, 12, 20}, {2, 6, 8, 12}}));
@@ -98,14 +98,14 @@ TEST(SharedCores, DoNoMoreWorkThanTheyCan) {
   Workload work;
   work.workers = 5;
   const std::vector<int64_t> busy = {8, 6, 6, 9, 5};
-  EXPECT_EQ(leastStep(work, busy), 9);
+  EXPECT_EQ(minStepTime(work, busy), 9);
   work.node = {.devices = 3, .cores = 2};
-  EXPECT_EQ(leastStep(work, busy), 10); // (8 + 6 + 6) / 2
+  EXPECT_EQ(minStepTime(work, busy), 10); // (8 + 6 + 6) / 2
   work.node->cores = 1;
-  EXPECT_EQ(leastStep(work, busy), 20);
+  EXPECT_EQ(minStepTime(work, busy), 20);
   // A worker of the next copy has a third of the second node.
   work.width = 2;
-  EXPECT_EQ(leastStep(work, busy), 21); // (9 + 5) / (2 / 3)
+  EXPECT_EQ(minStepTime(work, busy), 21); // (9 + 5) / (2 / 3)
 }
 
 TEST(SharedCores, AllUpdateAtOnce) {
@@ -120,7 +120,7 @@ TEST(SharedCores, AllUpdateAtOnce) {
 /// Every scheme: with one core per worker, all times equal those of workers
 /// that share none, also with receive windows. With fewer cores no step is
 /// shorter, and no bound is above it.
-TEST(SharedCores, DelayWhatRunsAlone) {
+TEST(SharedCores, NeverShortenASchedule) {
   std::mt19937 random(1);
   auto draw = [&](int64_t most) {
     return static_cast<int64_t>(random() % (most + 1));
@@ -171,7 +171,7 @@ TEST(SharedCores, DelayWhatRunsAlone) {
         EXPECT_GE(slow.makespan, alone.makespan);
         delayed += slow.makespan > alone.makespan;
         for (const Bound &bound : bounds(few.problem))
-          if (bound.simulated) {
+          if (bound.holdsForSimulator) {
             EXPECT_GE(slow.makespan, bound.time) << bound.name;
           }
         if (c.problem.updates == Updates::Flush) {
@@ -187,7 +187,7 @@ TEST(SharedCores, DelayWhatRunsAlone) {
 /// Consecutive steps with all-reduces and updates. With one core per worker
 /// they end as if each step were simulated alone. With fewer cores no step
 /// takes less than the cores need for all of its work.
-TEST(SharedCores, RunsStepsWithTheirTails) {
+TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
   std::mt19937 random(2);
   auto draw = [&](int64_t most) {
     return static_cast<int64_t>(random() % (most + 1));
@@ -211,17 +211,18 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
           cost.update = draw(5);
         Case own = onCores(c, 2 * d);
         own.problem.node->within = own.problem;
-        const std::vector<StageReduce> reduces = stageReduces(
+        const std::vector<GradientReduce> reduces = gradientReduces(
             c.problem, c.schedule, simulate(c.problem, c.schedule));
-        TailOrder order = tailOrderOf(own.problem, own.schedule, reduces);
+        SyncAndUpdateOrder order =
+            syncAndUpdateOrderOf(own.problem, own.schedule, reduces);
         constexpr int32_t kSteps = 4;
         Times ends =
             simulateSharedSteps(own.problem, own.schedule, order, kSteps);
         std::vector<int64_t> begins(d, 0);
         for (int32_t step = 0; step < kSteps; ++step) {
-          begins =
-              tailOf(c.problem, order, simulate(c.problem, c.schedule, begins))
-                  .ends;
+          begins = syncAndUpdateAfter(c.problem, order,
+                                      simulate(c.problem, c.schedule, begins))
+                       .ends;
           EXPECT_EQ(ends[step], begins) << nameOf(scheme, d, 2 * d, choice);
         }
         Case few = onCores(c, 2);
@@ -238,7 +239,7 @@ TEST(SharedCores, RunsStepsWithTheirTails) {
 }
 
 /// A step whose time overflows is not reported as short.
-TEST(SharedCores, CountWhatTakesTooLong) {
+TEST(SharedCores, DoNotOverflow) {
   Case c = onCores(makeCase("gpipe", 2, 1, {2, 2, 1, 1}), 1);
   for (StageCost &cost : c.problem.stages)
     cost.update = int64_t{1} << 60;
@@ -247,7 +248,7 @@ TEST(SharedCores, CountWhatTakesTooLong) {
 
 /// If an order cannot end, it stops at the same actions as without shared
 /// cores.
-TEST(SharedCores, SayWhereNothingGoesOn) {
+TEST(SharedCores, StopAtTheSameActionsInADeadlock) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[1][0], c.schedule.workers[1][3]);
   Timing alone = simulate(c.problem, c.schedule);

@@ -50,7 +50,7 @@ TEST(Simulate, OccupiesWorkersWithMessages) {
   EXPECT_EQ(timing.idle, (std::vector<int64_t>{17, 17}));
   EXPECT_EQ(timing.span, (std::vector<int64_t>{22, 8}));
   EXPECT_EQ(timing.criticalPath,
-            (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
+            (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
 /// A message between P0 and P1, which are on one node, takes 1. To P2 it takes
@@ -84,11 +84,11 @@ TEST(Simulate, ReceivesBeforeTheActionThatNeedsIt) {
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{2, 2}));
   EXPECT_EQ(
       timing.criticalPath,
-      (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 2}, {0, 3}}));
+      (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 2}, {0, 3}}));
 }
 
 /// Sends finish before the next action starts, whatever waits for them.
-TEST(Simulate, SendsBehindTheActionThatMakesIt) {
+TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link.send.alpha = 2;
   Timing timing = simulate(c.problem, c.schedule);
@@ -172,7 +172,7 @@ TEST(Simulate, SplitsABackward) {
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
 }
 
-TEST(Simulate, StopsWhereWorkersWaitForEachOther) {
+TEST(Simulate, StopsIfWorkersWaitForEachOther) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   Timing timing = simulate(c.problem, c.schedule);
@@ -225,7 +225,7 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
 ///
 ///   P0  F .  .  .  I  =  W  =  =  .  .  .  .  .
 ///   P1  .  F I  =  W  =  =  =  =  =  =  =  =  =
-TEST(Simulate, TellsTheFlushBubbleFromTheInternalOne) {
+TEST(Simulate, DistinguishesFlushAndInternalBubble) {
   Case c = makeCase("1f1b", 4, 8, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.load(), 24);
@@ -253,9 +253,9 @@ TEST(Simulate, FollowsTheCriticalPath) {
     Timing timing = simulate(c.problem, c.schedule);
     int64_t time = 0;
     int count[2] = {0, 0};
-    for (const Turn &turn : timing.criticalPath) {
-      ASSERT_EQ(timing.starts[turn.worker][turn.index], time);
-      const Action &action = c.schedule.workers[turn.worker][turn.index];
+    for (const ActionRef &ref : timing.criticalPath) {
+      ASSERT_EQ(timing.starts[ref.worker][ref.index], time);
+      const Action &action = c.schedule.workers[ref.worker][ref.index];
       time += c.problem.cost(action.kind, action.stage);
       ++count[static_cast<int>(action.kind)];
     }
@@ -269,7 +269,7 @@ TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1});
   c.problem.link.alpha = 3;
   EXPECT_EQ(simulate(c.problem, c.schedule).criticalPath,
-            (std::vector<Turn>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
+            (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
 /// Each run gives the result of `simulate`, whatever ran before. If `delayOf`

@@ -28,13 +28,14 @@ void setSums(Case &c, const std::vector<int64_t> &times) {
     c.problem.bytes.push_back({time, 0, 0, 0, 0});
 }
 
-Tail tailOf(Case &c, const Timing &timing, AllReducePolicy policy) {
+SyncAndUpdate syncAndUpdateAfter(Case &c, const Timing &timing,
+                                 AllReducePolicy policy) {
   c.problem.policy = policy;
-  return tailOf(c.problem, c.schedule, timing);
+  return syncAndUpdateAfter(c.problem, c.schedule, timing);
 }
 
-Tail tailOf(Case &c, AllReducePolicy policy) {
-  return tailOf(c, simulate(c.problem, c.schedule), policy);
+SyncAndUpdate syncAndUpdateAfter(Case &c, AllReducePolicy policy) {
+  return syncAndUpdateAfter(c, simulate(c.problem, c.schedule), policy);
 }
 
 /// Calls `check` with every scheme that has a flush and its options, for some
@@ -62,22 +63,24 @@ std::vector<int64_t> someTimes(const Case &c) {
 
 /// Sums that start earlier never end later. Sums of no time leave nothing. All
 /// sums one after another take the most time.
-TEST(Tail, IsShorterWhereSumsStartEarlier) {
+TEST(SyncAndUpdate, IsShorterIfSumsStartEarlier) {
   forEachFlush(8, [](Case &c) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
     setSums(c, std::vector<int64_t>(c.problem.stages.size()));
     for (auto [name, policy] : kPolicies)
-      EXPECT_EQ(tailOf(c, policy).end(), makespan) << name;
+      EXPECT_EQ(syncAndUpdateAfter(c, policy).end(), makespan) << name;
     setSums(c, someTimes(c));
-    std::vector<int64_t> lazy = tailOf(c, AllReducePolicy::Lazy).ends;
-    std::vector<int64_t> opt = tailOf(c, AllReducePolicy::EagerOpt).ends;
-    Tail eager = tailOf(c, AllReducePolicy::Eager);
+    std::vector<int64_t> lazy =
+        syncAndUpdateAfter(c, AllReducePolicy::Lazy).ends;
+    std::vector<int64_t> opt =
+        syncAndUpdateAfter(c, AllReducePolicy::EagerOpt).ends;
+    SyncAndUpdate eager = syncAndUpdateAfter(c, AllReducePolicy::Eager);
     for (int32_t w = 0; w < c.problem.workers; ++w) {
       EXPECT_GE(lazy[w], opt[w]) << "worker " << w;
       EXPECT_GE(opt[w], eager.ends[w]) << "worker " << w;
     }
     int64_t sum = 0;
-    for (const Tail::AllReduce &span : eager.allReduces)
+    for (const SyncAndUpdate::AllReduce &span : eager.allReduces)
       sum += span.end - span.begin;
     EXPECT_GE(eager.end(), makespan);
     EXPECT_LE(std::ranges::max(lazy), makespan + sum);
@@ -87,7 +90,7 @@ TEST(Tail, IsShorterWhereSumsStartEarlier) {
 /// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots after the last
 /// backward of its later stage, and ends w slots before the step (regions (a)
 /// and (c) of Fig. 6 of the paper, of this iteration).
-TEST(Tail, IsWhatExceedsTheFreeRegions) {
+TEST(SyncAndUpdate, IsTheTimeBeyondTheFreeRegions) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int64_t time : {1, 2, 5, 9, 30}) {
       Case c = makeCase("chimera", d, d);
@@ -102,7 +105,7 @@ TEST(Tail, IsWhatExceedsTheFreeRegions) {
       }
       // Slot times; times as soon as possible leave more room.
       Timing timing = slotTiming(c.problem, c.schedule);
-      EXPECT_EQ(tailOf(c, timing, AllReducePolicy::Eager).end() -
+      EXPECT_EQ(syncAndUpdateAfter(c, timing, AllReducePolicy::Eager).end() -
                     timing.makespan,
                 expected)
           << "D=" << d << " time " << time;
@@ -111,7 +114,7 @@ TEST(Tail, IsWhatExceedsTheFreeRegions) {
 
 /// A replica is updated once, on its worker, after all sums of its stage, after
 /// the worker's actions and after the worker's previous update.
-TEST(Tail, UpdatesEachReplicaBehindItsSum) {
+TEST(SyncAndUpdate, UpdatesEachReplicaAfterItsSum) {
   for (bool isTied : {false, true})
     forEachFlush(6, [&](Case &c) {
       auto stages = static_cast<int32_t>(c.problem.stages.size());
@@ -122,11 +125,12 @@ TEST(Tail, UpdatesEachReplicaBehindItsSum) {
       }
       c.problem.tiedBytes = isTied ? 2 : 0;
       Timing timing = simulate(c.problem, c.schedule);
-      Tail tail = tailOf(c, timing, AllReducePolicy::Eager);
+      SyncAndUpdate syncAndUpdate =
+          syncAndUpdateAfter(c, timing, AllReducePolicy::Eager);
       std::map<std::pair<int32_t, int32_t>, int32_t> count;
       for (int32_t w = 0; w < c.problem.workers; ++w) {
-        int64_t free = tail.computed[w];
-        for (const Tail::Work &work : tail.work[w]) {
+        int64_t free = syncAndUpdate.computed[w];
+        for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w]) {
           EXPECT_EQ(work.begin, free);
           free = work.end;
           if (!work.isUpdate())
@@ -136,12 +140,12 @@ TEST(Tail, UpdatesEachReplicaBehindItsSum) {
           EXPECT_EQ(w, c.problem.pipelines[*work.pipeline].workers[stage]);
           EXPECT_EQ(work.end - work.begin, 3 + stage);
           bool isEdge = stage == 0 || stage + 1 == stages;
-          for (const Tail::AllReduce &sum : tail.allReduces)
+          for (const SyncAndUpdate::AllReduce &sum : syncAndUpdate.allReduces)
             if (sum.stage ? *sum.stage == stage : isEdge) {
               EXPECT_GE(work.begin, sum.end);
             }
         }
-        EXPECT_EQ(free, tail.ends[w]);
+        EXPECT_EQ(free, syncAndUpdate.ends[w]);
       }
       EXPECT_EQ(std::ssize(count), stages * std::ssize(c.problem.pipelines));
       for (auto [replica, times] : count)
@@ -155,8 +159,8 @@ TEST(Tail, UpdatesEachReplicaBehindItsSum) {
 double relaxedPeriod(const Case &c) {
   constexpr int32_t kSteps = 97;
   const Problem &problem = c.problem;
-  std::vector<StageReduce> reduces =
-      stageReduces(problem, c.schedule, simulate(problem, c.schedule));
+  std::vector<GradientReduce> reduces =
+      gradientReduces(problem, c.schedule, simulate(problem, c.schedule));
   auto workers = static_cast<size_t>(problem.workers);
   using Key = std::tuple<Kind, int32_t, int32_t, int32_t>;
   std::vector<int64_t> begins(workers), firsts;
@@ -199,19 +203,19 @@ double relaxedPeriod(const Case &c) {
     for (size_t w = 0; w < workers; ++w)
       free.push_back(ends[w].empty() ? begins[w] : ends[w].back());
     std::vector<int64_t> computed = free;
-    for (const StageReduce &reduce : reduces) {
+    for (const GradientReduce &reduce : reduces) {
       int64_t begin = 0;
-      for (auto [w, last, isIdle] : reduce.parts) {
+      for (auto [w, last, isIdle] : reduce.contributions) {
         bool isEarly = problem.policy == AllReducePolicy::Eager ||
                        (problem.policy == AllReducePolicy::EagerOpt && isIdle);
         begin =
             std::max({begin, sums[w], isEarly ? ends[w][last] : computed[w]});
       }
-      int64_t end =
-          begin + allReduceTime(problem.link,
-                                std::ssize(reduce.parts) * problem.width,
-                                reduce.bytes);
-      for (auto [w, last, isIdle] : reduce.parts) {
+      int64_t end = begin + allReduceTime(problem.link,
+                                          std::ssize(reduce.contributions) *
+                                              problem.width,
+                                          reduce.bytes);
+      for (auto [w, last, isIdle] : reduce.contributions) {
         sums[w] = end;
         free[w] = std::max(free[w], end);
         for (const Pipeline &pipeline : problem.pipelines)
@@ -297,10 +301,10 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   c.problem.width = 2;
   c.problem.allReduceMessage = {7, 0, 1};
   EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 2 * 7);
-  EXPECT_TRUE(hasTail(c.problem));
+  EXPECT_TRUE(hasSyncAndUpdate(c.problem));
   c.problem.allReduceMessage = {0, 0, 1};
   EXPECT_EQ(stepTime(c.problem, c.schedule).allReduce, 0);
-  EXPECT_FALSE(hasTail(c.problem));
+  EXPECT_FALSE(hasSyncAndUpdate(c.problem));
 }
 
 /// A sum that blocks runs after all actions, even if the policy is eager.
@@ -362,20 +366,20 @@ TEST(StepTime, DoesNotOverflow) {
 
 TEST(StepTime, KnowsWhatFollowsActions) {
   Case c = makeCase("chimera", 4, 4);
-  EXPECT_FALSE(hasTail(c.problem));
+  EXPECT_FALSE(hasSyncAndUpdate(c.problem));
   c.problem.stages[2].update = 1;
-  EXPECT_TRUE(hasTail(c.problem));
+  EXPECT_TRUE(hasSyncAndUpdate(c.problem));
   c.problem.stages[2].update = 0;
   c.problem.link.receive.beta = 1;
-  EXPECT_TRUE(hasTail(c.problem));
+  EXPECT_TRUE(hasSyncAndUpdate(c.problem));
   Case one = makeCase("gpipe", 4, 4);
   one.problem.link.alpha = 1;
-  EXPECT_FALSE(hasTail(one.problem));
+  EXPECT_FALSE(hasSyncAndUpdate(one.problem));
   one.problem.width = 2;
-  EXPECT_TRUE(hasTail(one.problem));
+  EXPECT_TRUE(hasSyncAndUpdate(one.problem));
   one.problem.width = 1;
   one.problem.tiedBytes = 8;
-  EXPECT_TRUE(hasTail(one.problem));
+  EXPECT_TRUE(hasSyncAndUpdate(one.problem));
 }
 
 } // namespace

@@ -50,7 +50,7 @@ TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
 
 /// With d = D-1-s: forwards 0 to d-1, then N times F(j+d) and B(j), then the
 /// rest.
-TEST(Steps, HaveTheBodiesOfTheContract) {
+TEST(Steps, PipeDreamHasItsDocumentedBodies) {
   Case c = makeCase("pipedream", 3, 4);
   for (int32_t w = 0; w < 3; ++w) {
     int32_t d = 2 - w;
@@ -221,10 +221,10 @@ TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
 TEST(Steps, NeedAsManyMicroBatchesAsWorkers) {
   for (const char *name : kSchemes) {
     const Scheme *scheme = findScheme(name);
-    EXPECT_EQ(whyNot(*scheme, 4, 3),
+    EXPECT_EQ(planError(*scheme, 4, 3),
               "expected at least as many micro-batches a step as workers (4), "
               "got 3");
-    EXPECT_EQ(whyNot(*scheme, 4, 4), "");
+    EXPECT_EQ(planError(*scheme, 4, 4), "");
     EXPECT_NE(noteOf(makeCase(name, 4, 4)), "");
     EXPECT_NE(schemeHelp().find(std::string(name) + ": "), std::string::npos);
   }

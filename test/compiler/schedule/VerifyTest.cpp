@@ -232,7 +232,7 @@ TEST(Verify, SlotsBeginAtZero) {
 }
 
 /// The inputs of an action are in earlier slots.
-TEST(Verify, SlotsAreNotSharedWithWhatIsNeeded) {
+TEST(Verify, AnActionIsInALaterSlotThanItsOperands) {
   Case c = makeCase("gpipe", 2, 1);
   c.schedule.slots = {{0, 3}, {1, 2}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");

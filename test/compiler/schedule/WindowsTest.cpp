@@ -22,7 +22,7 @@ namespace {
 ///
 ///   P0  F0 F1
 ///   P1  .  .  .  .  .  F0 =  .  .  F1 =
-TEST(Windows, DelayWhatIsSentEarly) {
+TEST(Windows, DelayEarlySends) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.stages[1] = {2, 1, 1, 1};
   c.problem.link.alpha = 4;
@@ -54,7 +54,7 @@ TEST(Windows, PostWhenTheMessageHasBeenReceived) {
 
 /// A window of 1 is enough if messages take no time on their way, even if both
 /// ends take long.
-TEST(Windows, AreSmallWhereMessagesTakeNoTime) {
+TEST(Windows, AreSmallIfMessagesTakeNoTime) {
   Case c = makeCase("gpipe", 4, 8);
   c.problem.link.send.alpha = 3;
   c.problem.link.receive.alpha = 5;
@@ -65,7 +65,7 @@ TEST(Windows, AreSmallWhereMessagesTakeNoTime) {
 }
 
 /// P0 sends F0 and then F1. P1 runs them in the opposite order.
-TEST(Windows, MustHoldWhatIsOvertaken) {
+TEST(Windows, HoldOvertakenMessages) {
   Case c = makeCase("gpipe", 2, 3);
   c.problem.bytes.assign(2, {0, 0, 0, 0, 10});
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,

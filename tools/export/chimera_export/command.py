@@ -109,7 +109,7 @@ def make_model(options):
             f"{options.source}: expected a chimera_export.Model of it, got a "
             f"{type(model).__name__}"
         )
-    ties.unite(model)  # before a cast, which would make two of them
+    ties.tie_shared_memory(model)  # before a cast, which would make two of them
     if dtype and not options.no_values:
         model.module.to(dtype)
     if options.split_at is not None:

@@ -46,7 +46,7 @@ class Layer:
 
     module: fx.GraphModule
     inputs: list  # fake tensors, one for each input
-    made_in: list  # for each input, the user's line that makes it, as text for a message
+    source_lines: list  # for each input, the user's line that makes it, as text for a message
     differentiable: list  # for each input, whether it needs a gradient
     labels: list  # fake tensors
     prefix: str
@@ -127,7 +127,7 @@ def place(graph, split):
                 f"but '{split}.{child}' runs again after '{split}.{seen[-1]}'"
             )
         numbers[node] = len(seen) + (1 if i > last else 0)
-    return _merge(numbers, [None, *seen, None])
+    return _merge_without_parameters(numbers, [None, *seen, None])
 
 
 def _parameters(numbers, number):
@@ -141,7 +141,7 @@ def _parameters(numbers, number):
     }
 
 
-def _merge(numbers, children):
+def _merge_without_parameters(numbers, children):
     """Merges a layer without parameters into the layer before it, and a first layer
     without parameters into the next one. First and last layer are also merged into their
     neighbour if they only have parameters that both use. Each layer then has parameters
@@ -193,7 +193,7 @@ def cut(model, examples, dtype):
     strip(graph)
     inplace.rewrite(graph)
     refusals.check_graph(whole)
-    dropped = dropout.make_ours(graph, model.samples())
+    dropped = dropout.rewrite_dropout(graph, model.samples())
     graph.eliminate_dead_code()
     of_labels = dict(
         zip(model.labels, graph.find_nodes(op="placeholder")[len(model.inputs) :])
@@ -293,7 +293,7 @@ def cut(model, examples, dtype):
             Layer(
                 module=module,
                 inputs=[n.meta["val"] for n in crossing_in],
-                made_in=[where(n) for n in crossing_in],
+                source_lines=[where(n) for n in crossing_in],
                 differentiable=[
                     n in learned and n.meta["val"].is_floating_point()
                     for n in crossing_in

@@ -97,7 +97,7 @@ def _rows(node, shape, samples):
     return int(shape[0]) // samples
 
 
-def make_ours(graph, samples):
+def rewrite_dropout(graph, samples):
     """Rewrites dropout in the graph, and refuses other random operators. Returns the rows
     per sample of each dropout."""
     rows = []

@@ -102,6 +102,6 @@ def without_values(make):
                 f"expected buffers that do not depend on the values of parameters, but "
                 f"'{own_name(name)}' does: leave out --no-values"
             )
-    ties.unite(model)
-    initial.attach(recorder, {own_name(n): p for n, p in whole.named_parameters()})
+    ties.tie_shared_memory(model)
+    initial.set_starts(recorder, {own_name(n): p for n, p in whole.named_parameters()})
     return model

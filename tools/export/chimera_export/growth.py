@@ -19,8 +19,8 @@ from torch.utils import _pytree as pytree
 from .model import WithLoss
 from .notices import warn
 
-GROWS = 1.5
-STAYS = 1e-3  # largest relative difference of numbers that count as equal
+GROWTH_FACTOR = 1.5
+TOLERANCE = 1e-3  # largest relative difference of numbers that count as equal
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ def _repeated(tensor, first, extent):
     return tensor
 
 
-class _OfLoss(torch.nn.Module):
+class _LossModule(torch.nn.Module):
     """The loss of a module's result, as a module whose parameters have their own
     names."""
 
@@ -101,7 +101,7 @@ class _OfLoss(torch.nn.Module):
         return self.function[0].loss_of(made, arguments)
 
 
-class _Loss:
+class _RepeatedLoss:
     """The loss of a few samples. `made` is the module's result. If the model has no
     values, its numbers are drawn."""
 
@@ -130,7 +130,7 @@ class _Loss:
             return repeat(tensor[:count] if of_all else tensor).clone()
 
         given = pytree.tree_map_only(torch.Tensor, few, (self.made, self.arguments))
-        of_loss = _OfLoss(self.function)
+        of_loss = _LossModule(self.function)
         with evaluated(self.function):
             made = torch.func.functional_call(of_loss, self.parameters, given)
             return [each.item() for each in (made if isinstance(made, tuple) else (made,))]
@@ -142,7 +142,7 @@ def check(model, made):
     tokens = next((t.shape[1] for t in model.labels.values() if t.dim() >= 2), 0)
     what, once, found = "samples", [], {}
     try:
-        loss = _Loss(model, made)
+        loss = _RepeatedLoss(model, made)
         count = 1
         once = loss.of(count)
         # If nothing counts in this sample, use all samples.
@@ -168,7 +168,7 @@ def check(model, made):
 
 
 def _check_mean(once, found):
-    grows = [what for what, twice in found.items() if abs(twice) > GROWS * abs(once) > 0]
+    grows = [what for what, twice in found.items() if abs(twice) > GROWTH_FACTOR * abs(once) > 0]
     if grows:
         warn(
             f"the loss grows with the number of {' and of '.join(grows)}: it is "
@@ -186,8 +186,8 @@ def _check_sums(once, found):
         stays = [
             what
             for what, twice in found.items()
-            if abs(twice[k + 1]) > GROWS * abs(weight) > 0
-            and abs(twice[k] - total) <= STAYS * abs(total) > 0
+            if abs(twice[k + 1]) > GROWTH_FACTOR * abs(weight) > 0
+            and abs(twice[k] - total) <= TOLERANCE * abs(total) > 0
         ]
         if stays:
             which = f"term {k // 2} of the loss" if len(once) > 2 else "the loss"

@@ -25,7 +25,7 @@ from torch.utils import _pytree as pytree
 from .model import Refused
 
 # No number further from the mean than this many standard deviations is ever drawn.
-FAR = 8
+MAX_DEVIATIONS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Distribution:
             return constant(min(max(self.mean, low), high))
         if self._has_ends() and low <= self._near(self.low) and self._near(self.high) <= high:
             return self
-        reach = FAR * self.deviation
+        reach = MAX_DEVIATIONS * self.deviation
         if self.start == "Uniform" or low > self.mean - reach or high < self.mean + reach:
             return None
         return self
@@ -88,7 +88,7 @@ class Distribution:
             return None
         deviation = math.sqrt(0.5)
         ends = torch.tensor([self.low, self.high], dtype=torch.float64).erfinv()
-        ends = ends.clamp(-2 * FAR * deviation, 2 * FAR * deviation)
+        ends = ends.clamp(-2 * MAX_DEVIATIONS * deviation, 2 * MAX_DEVIATIONS * deviation)
         return dataclasses.replace(
             self, start="TruncatedNormal", mean=0.0, deviation=deviation,
             low=ends[0].item(), high=ends[1].item(),
@@ -101,7 +101,7 @@ class Distribution:
         if self.start == "Uniform" and self.low == self.high:
             return constant(self.low)
         if self.start == "TruncatedNormal":
-            reach = FAR * self.deviation
+            reach = MAX_DEVIATIONS * self.deviation
             if self.low <= self.mean - reach and self.high >= self.mean + reach:
                 return dataclasses.replace(self, start="Normal")
         return self
@@ -139,12 +139,12 @@ def uniform(low=0.0, high=1.0):
 
 def truncated_normal(mean, deviation, low, high):
     mean, deviation, low, high = map(float, (mean, deviation, low, high))
-    if not deviation or not low < high or not low < mean + FAR / 2 * deviation \
-            or not high > mean - FAR / 2 * deviation:  # fmt: skip
+    if not deviation or not low < high or not low < mean + MAX_DEVIATIONS / 2 * deviation \
+            or not high > mean - MAX_DEVIATIONS / 2 * deviation:  # fmt: skip
         return Unknown("it is drawn from the tail of a normal distribution")
     return Distribution(
-        "TruncatedNormal", mean, deviation, max(low, mean - 2 * FAR * deviation),
-        min(high, mean + 2 * FAR * deviation), next(_draws),
+        "TruncatedNormal", mean, deviation, max(low, mean - 2 * MAX_DEVIATIONS * deviation),
+        min(high, mean + 2 * MAX_DEVIATIONS * deviation), next(_draws),
     )  # fmt: skip
 
 
@@ -226,7 +226,9 @@ class Recorder(TorchDispatchMode):
                 )
             found = self._made_by(function, args, kwargs)
             before = self.of(tensor)
-            self.set(tensor, found if _is_whole(tensor) else _with_part(before, found, tensor))
+            if not _is_whole(tensor):
+                found = _after_partial_write(before, found, tensor)
+            self.set(tensor, found)
 
     def _made_by(self, function, args, kwargs):
         """The distribution of the elements that a call makes."""
@@ -323,7 +325,7 @@ class Recorder(TorchDispatchMode):
             return constant(function(*args, **kwargs).item())
 
 
-def _with_part(before, found, part):
+def _after_partial_write(before, found, part):
     """The distribution of a tensor after its `part` has been written."""
     if found == before and isinstance(found, Distribution) and found.draw < 0:
         return found
@@ -427,7 +429,7 @@ def recording():
         torch.nn.init._no_grad_trunc_normal_ = whole
 
 
-def attach(recorder, parameters):
+def set_starts(recorder, parameters):
     """Sets the `start` of each parameter, given by name."""
     of_draw = {}
     for name, parameter in parameters.items():
@@ -447,7 +449,7 @@ def attach(recorder, parameters):
                 parameters[name].start = Unknown(f"it begins as {other} does")
 
 
-def start_of(parameter):
+def package_entry(parameter):
     """A package's entry for a parameter without values."""
     found = parameter.start
     return {"start": "Given"} if isinstance(found, Unknown) else found.entry()

@@ -210,11 +210,11 @@ def differentiate(module, arguments, labels):
         [*input_gradients, *weight_gradients], "backward",
     )  # fmt: skip
     return Differentiated(
-        forward, backward, halves(backward), parameters, constants
+        forward, backward, values_of_weight_gradients(backward), parameters, constants
     )
 
 
-def forward_alone(made):
+def forward_without_saved(made):
     """The forward of a Differentiated module without what it saves."""
     graph = made.forward.graph
     outputs = [p for p in made.forward.outputs if p.role == "Output"]
@@ -230,7 +230,7 @@ def forward_alone(made):
     return Function(graph, ports, outputs)
 
 
-def of_labels(module, labels, buffers):
+def trace_label_weights(module, labels, buffers):
     """The graph of `module`, a function of the labels. `buffers` are the names of the
     layer's buffers, which include those of `module`."""
     own = dict(module.named_buffers())
@@ -259,7 +259,7 @@ def of_labels(module, labels, buffers):
     return Function(graph, ports, results)
 
 
-def halves(backward):
+def values_of_weight_gradients(backward):
     """The values that the weight gradients need from the input gradients."""
 
     first = ancestors(p.node for p in backward.outputs if p.role == "InputGradient")

@@ -31,15 +31,16 @@ COMPARE = {
     aten.nll_loss.default: (0, 1), aten.nll_loss_forward.default: (0, 1),
     aten.nll_loss2d.default: (0, 1), aten.gather.default: (0, 2),
 }  # fmt: skip
-NEXT = "next_sentence_label"  # if a model has this label, its other labels are of masked tokens
+# If a model has this label, its other labels are of masked tokens.
+NEXT_SENTENCE = "next_sentence_label"
 MEAN = 1  # PyTorch's number of this reduction
-HIDE = {"masked_fill", "where"}  # operators that may give labels the ignored value
+MAY_IGNORE = {"masked_fill", "where"}  # operators that may give labels the ignored value
 # Operators that keep each element at its position, but have no tag that says so.
-STAY = {"contiguous", "clone", "to", "_to_copy", "alias", "detach", "log_softmax",
-        "_log_softmax", "softmax", "_softmax", "float", "double", "type_as"}  # fmt: skip
+KEEP_POSITIONS = {"contiguous", "clone", "to", "_to_copy", "alias", "detach", "log_softmax",
+                  "_log_softmax", "softmax", "_softmax", "float", "double", "type_as"}  # fmt: skip
 
 
-SHAPED = {"view", "reshape", "_unsafe_view", "flatten", "unflatten"}
+RESHAPE = {"view", "reshape", "_unsafe_view", "flatten", "unflatten"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +75,13 @@ def _step(node, path):
     argument (or as any, if the operator keeps positions). None if positions are lost."""
     name, given = _name(node), arguments_of(node)
     source = node.args[0] if node.args and isinstance(node.args[0], fx.Node) else None
-    if name in STAY or torch.Tag.pointwise in node.target.tags:
+    if name in KEEP_POSITIONS or torch.Tag.pointwise in node.target.tags:
         if len(_shape(node)) <= path.dim:
             return None
         return dataclasses.replace(
             path,
-            is_hidden=path.is_hidden or name in HIDE,
-            is_computed=path.is_computed or name not in STAY,
+            is_hidden=path.is_hidden or name in MAY_IGNORE,
+            is_computed=path.is_computed or name not in KEEP_POSITIONS,
         )
     if source is None:
         return None
@@ -111,7 +112,7 @@ def _step(node, path):
             a, b = (given.get("dim0", -2) % len(before), given.get("dim1", -1) % len(before))
             order[a], order[b] = order[b], order[a]
         return dataclasses.replace(path, dim=order.index(path.dim))
-    if name in SHAPED or name in ("squeeze", "expand"):
+    if name in RESHAPE or name in ("squeeze", "expand"):
         return _reshaped(path, before, after)
     if name == "one_hot":
         return path
@@ -170,7 +171,7 @@ def _step_back(node, dim):
     name, sources = _name(node), [n for n in node.all_input_nodes if "val" in n.meta]
     if not name or not sources:
         return None
-    if name in STAY or torch.Tag.pointwise in node.target.tags:
+    if name in KEEP_POSITIONS or torch.Tag.pointwise in node.target.tags:
         source = max(sources, key=lambda n: n.meta["val"].numel())
         at = dim - len(_shape(node)) + len(_shape(source))
         is_kept = at >= 0 and _shape(source)[at] == _shape(node)[dim]
@@ -192,7 +193,7 @@ def _step_back(node, dim):
     if name in ("transpose", "t", "mT"):
         a, b = (given.get("dim0", -2) % len(before), given.get("dim1", -1) % len(before))
         return source, {a: b, b: a}.get(dim, dim), 0
-    if name in SHAPED:
+    if name in RESHAPE:
         count, wanted = 1, math.prod(after[dim + 1 :])
         for at in reversed(range(len(before))):
             if count == wanted and before[at] > 1:
@@ -211,7 +212,7 @@ class Comparison:
     logits: fx.Node
     dim: int
     by: int  # number of positions by which the label is later
-    is_whole: bool  # whether there are as many positions of logits as of labels
+    has_all_positions: bool  # whether there are as many positions of logits as of labels
 
     def where(self):
         return where(self.path.moved_by or self.node)
@@ -291,7 +292,7 @@ def warn_of_few_classes(graph, found, tokens):
 
 def _unchanged(node):
     """The node whose numbers `node` has, perhaps in another type, shape or memory."""
-    while _name(node) in {*STAY, *SHAPED}:
+    while _name(node) in {*KEEP_POSITIONS, *RESHAPE}:
         node = node.args[0]
     return node
 
@@ -321,7 +322,7 @@ def warn_of_uneven_mean(graph, loss, labels, examples):
             reason = "ignores labels that it hides"
         elif ignored != -100:
             reason = f"ignores the label {ignored}"
-        elif NEXT in labels and path and path.label is not labels[NEXT]:
+        elif NEXT_SENTENCE in labels and path and path.label is not labels[NEXT_SENTENCE]:
             reason = f"ignores the labels of tokens that are not masked ({ignored})"
         elif any(
             n in ancestors([target]) and bool((e == ignored).any())
@@ -345,7 +346,7 @@ def _quotient(node):
         if name in ("div", "divide", "true_divide") and isinstance(node.args[1], fx.Node):
             return node
         sources = [n for n in node.all_input_nodes if n.meta["val"].dim() == 0]
-        if len(sources) != 1 or name not in ("mul", "neg", "div", *STAY):
+        if len(sources) != 1 or name not in ("mul", "neg", "div", *KEEP_POSITIONS):
             return None
         node = sources[0]
     return None

@@ -14,7 +14,7 @@ from . import Refused
 from .traced import own_name
 
 
-class ByPosition(dict):
+class PositionalTensors(dict):
     """Tensors by name that are passed to a function by position."""
 
 
@@ -125,7 +125,7 @@ def _named(what, given, function, skipped):
     if isinstance(given, (tuple, list)):
         names = _parameters_of(function)[skipped:]
         names += [f"{what}[{i}]" for i in range(len(names), len(given))]
-        given = ByPosition(zip(names, given))
+        given = PositionalTensors(zip(names, given))
     if (
         not isinstance(given, dict)
         or not (given or what == "labels")
@@ -245,7 +245,7 @@ def _are_of(logits, tokens):
 
 def _call_of(given):
     """A function that calls another one with such tensors after its first arguments."""
-    if isinstance(given, ByPosition):
+    if isinstance(given, PositionalTensors):
         return lambda function, tensors, *before: function(*before, *tensors)
     names = list(given)
     return lambda function, tensors, *before: function(*before, **dict(zip(names, tensors)))

@@ -126,7 +126,7 @@ class Exporter:
         if self.has_values:
             refusals.check_buffers(self.model)
         (dtype,) = types
-        by_samples = [cut.cut(self._with(count), self.model, dtype) for count in samples]
+        by_samples = [cut.cut(self._with_samples(count), self.model, dtype) for count in samples]
         growth.check(self.model, by_samples[0][-1].returned)
         self.narrowed = by_samples[0][0].narrowed
         if self.narrowed:
@@ -248,7 +248,7 @@ class Exporter:
             made = torch.zeros(tuple(like.shape), dtype=like.dtype)
             return made.requires_grad_(requires_grad)
 
-    def _with(self, count):
+    def _with_samples(self, count):
         """The model with examples of `count` samples."""
 
         def cut_to(tensor):
@@ -303,7 +303,7 @@ class Exporter:
 
     def _start(self, parameter):
         """The entry about a parameter's initial values if no file gives them."""
-        return {"start": "Given"} if self.has_values else initial.start_of(parameter)
+        return {"start": "Given"} if self.has_values else initial.package_entry(parameter)
 
     def _key(self, layer):
         """A digest that is equal for equal layers. It is computed before they are
@@ -326,7 +326,7 @@ class Exporter:
                 f"{tuple(p.shape)} {self._start(p)}" for p in one.module.parameters()
             ]
             parts += [
-                hashlib.sha256(self._raw(b)).hexdigest() for b in one.module.buffers()
+                hashlib.sha256(self._bytes_of(b)).hexdigest() for b in one.module.buffers()
             ]
             parts += [
                 self.names[id(p)].removeprefix(one.prefix)
@@ -335,7 +335,7 @@ class Exporter:
         return hashlib.sha256("\n".join(parts).encode()).digest()
 
     @staticmethod
-    def _raw(tensor):
+    def _bytes_of(tensor):
         return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
     def _constant(self, name, tensor):
@@ -345,7 +345,7 @@ class Exporter:
                 f"{LARGEST_CONSTANT} bytes, got one of {bytes_of(tensor)}, "
                 f"'{name.replace('/', '.')}'"
             )
-        return {**graphs.shape_of(tensor), "bytes": list(self._raw(tensor))}
+        return {**graphs.shape_of(tensor), "bytes": list(self._bytes_of(tensor))}
 
     def _graphs(self, layer, samples):
         made = joint.differentiate(
@@ -385,7 +385,7 @@ class Exporter:
         more = {}
         if layer.weight is not None:
             labels = [self._argument(v) for v in layer.labels]
-            function = joint.of_labels(layer.weight, labels, buffers)
+            function = joint.trace_label_weights(layer.weight, labels, buffers)
             more["weight"], _ = graphs.encode(function, self.allowed)
         if layer.logits is not None:
             more |= self._logits(layer, parameters, buffers)
@@ -414,7 +414,7 @@ class Exporter:
             [self._argument(v, d) for v, d in zip(layer.inputs, layer.differentiable)],
             [],
         )
-        function = joint.forward_alone(differentiated)
+        function = joint.forward_without_saved(differentiated)
         names = {
             "Parameter": (parameters, differentiated.parameters),
             "Constant": (buffers, differentiated.constants),

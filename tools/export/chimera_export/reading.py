@@ -17,14 +17,14 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from .labels import NEXT
+from .labels import NEXT_SENTENCE
 from .model import Refused
 from .notices import note, warn
 from .traced import ancestors, attribute
 
-BESIDE = ("token_type_ids", "attention_mask")  # inputs that are not tokens
-MOST_DRAWN = 1 << 26  # elements of parameters without values; with more, nothing is drawn
-STAYS = 1e-5  # largest difference, relative to the largest number, that counts as equal
+NOT_TOKENS = ("token_type_ids", "attention_mask")  # inputs that are not tokens
+MAX_DRAWN_ELEMENTS = 1 << 26  # elements of parameters without values; with more, nothing is drawn
+TOLERANCE = 1e-5  # largest difference, relative to the largest number, that counts as equal
 
 
 class Unknown(Exception):
@@ -33,7 +33,7 @@ class Unknown(Exception):
 
 def tokens_of(inputs):
     """The name of the input with tokens, or None if that is unclear."""
-    names = [n for n, t in inputs.items() if not t.is_floating_point() and n not in BESIDE]
+    names = [n for n, t in inputs.items() if not t.is_floating_point() and n not in NOT_TOKENS]
     return names[0] if len(names) == 1 and inputs[names[0]].dim() == 2 else None
 
 
@@ -48,9 +48,9 @@ def check(whole, model, found):
         of_label = [each for each in found if each.label == label]
         nearest = max(of_label, key=lambda each: each.by)
         at_same = [each for each in of_label if each.by == 0]
-        if nearest.by < 0 and nearest.is_whole:
+        if nearest.by < 0 and nearest.has_all_positions:
             _check_earlier(whole, model, name, nearest)
-        elif at_same and NEXT not in model.labels and not _has_hidden(model.labels[label]):
+        elif at_same and NEXT_SENTENCE not in model.labels and not _has_hidden(model.labels[label]):
             _check_causal(whole, model, name, at_same[0])
 
 
@@ -67,7 +67,7 @@ def _check_earlier(whole, model, name, comparison):
         f"before{comparison.where()}"
     )
     try:
-        reads = _reads(whole, model, name, comparison)
+        reads = _sees_label(whole, model, name, comparison)
     except Unknown:
         warn(
             f"{text}: labels are the next tokens already, so that is what the model was "
@@ -84,7 +84,7 @@ def _check_earlier(whole, model, name, comparison):
 
 def _check_causal(whole, model, name, comparison):
     try:
-        reads = _reads(whole, model, name, comparison)
+        reads = _sees_label(whole, model, name, comparison)
     except Unknown:
         return
     if reads:
@@ -95,11 +95,11 @@ def _check_causal(whole, model, name, comparison):
         )
 
 
-def _reads(whole, model, name, comparison):
+def _sees_label(whole, model, name, comparison):
     """Whether the logits of a position depend on the token that is their label, or on
     later tokens."""
     parameters = [p for p in whole.parameters() if isinstance(p, FakeTensor)]
-    if sum(p.numel() for p in parameters) > MOST_DRAWN:
+    if sum(p.numel() for p in parameters) > MAX_DRAWN_ELEMENTS:
         raise Unknown
 
     def logits_of(tokens):
@@ -128,7 +128,7 @@ def _reads(whole, model, name, comparison):
             raise Unknown
         earlier = (slice(None),) * comparison.dim + (slice(count),)
         difference = (before - logits_of(other))[earlier].abs().max().item()
-        if difference > STAYS * before[earlier].abs().max().item():
+        if difference > TOLERANCE * before[earlier].abs().max().item():
             return True
     return False
 

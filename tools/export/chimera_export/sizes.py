@@ -74,7 +74,7 @@ def check_growth(by_samples, counts):
     """Refuses a tensor that crosses between layers if it does not grow with the samples.
     `by_samples` has the layers for each of `counts`, the numbers of samples."""
     for layers in zip(*by_samples):
-        for number, made in enumerate(layers[0].made_in):
+        for number, made in enumerate(layers[0].source_lines):
             tensors = [layer.inputs[number] for layer in layers]
             for count, tensor in zip(counts, tensors):
                 if bytes_of(tensor) * counts[0] != bytes_of(tensors[0]) * count:

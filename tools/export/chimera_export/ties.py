@@ -28,7 +28,7 @@ def _extent(parameter):
     return first * size, (first + last + 1) * size
 
 
-def unite(model):
+def tie_shared_memory(model):
     """Makes two parameters one if they are the same memory. Refuses parameters that share
     a part of their memory."""
     by_memory, same = {}, {}
@@ -87,7 +87,7 @@ def check_configurations(model):
             )
 
 
-def _begins_as(parameter):
+def _value_key(parameter):
     """A key that tells most parameters apart without a comparison of all elements. None
     if a parameter has too few elements or all are equal."""
     flat = parameter.detach().reshape(-1)
@@ -102,7 +102,7 @@ def check_values(model, first, last):
     parameters' names are `first` and `last`. Warns of others."""
     groups = {}
     for name, parameter in model.named_parameters():
-        if key := _begins_as(parameter):
+        if key := _value_key(parameter):
             for other, its in groups.setdefault(key, []):
                 if not torch.equal(parameter, its):
                     continue

@@ -46,7 +46,7 @@ std::string render(const std::string &format, const Report &report) {
 /// formula claims to hold: every scheme with all its choices, N from 1 to 4D+3,
 /// b/f of 1/2, 1, 5/4, 2 and 3, or with split backwards. Schemes without a
 /// flush are compared in the steady state.
-TEST(Formulas, EqualTheSimulatorWhereTheyHold) {
+TEST(Formulas, EqualTheSimulatorIfTheirConditionsHold) {
   std::set<const void *> used, known;
   auto compare = [&](const Case &c, const Sizes &sizes) {
     Timing timing = simulate(c.problem, c.schedule);
@@ -127,7 +127,7 @@ TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
   EXPECT_GT(compared, 100);
 }
 
-TEST(Formulas, DoNotSpeakOfOtherProblems) {
+TEST(Formulas, DoNotApplyToOtherProblems) {
   Case c = makeCase("chimera", 4, 4);
   EXPECT_TRUE(sizesOf(c.problem, {}));
   c.problem.link.alpha = 1;
@@ -164,7 +164,7 @@ TEST(Report, HasBothBubblesAndTheGap) {
   EXPECT_DOUBLE_EQ(r.bubbleValue, 3.0 / 11);
   ASSERT_TRUE(r.peakFormula);
   EXPECT_EQ(r.peakValue, (std::pair<int64_t, int64_t>(1, 4)));
-  EXPECT_EQ(gap(r.timing, best(r.bounds)), 0);
+  EXPECT_EQ(gapTo(r.timing, bestBound(r.bounds)), 0);
 }
 
 TEST(Report, PassesOnTheSchemesNote) {
@@ -178,7 +178,7 @@ TEST(Report, PassesOnTheSchemesNote) {
 TEST(Report, ComparesRecomputesWithNone) {
   Case c = makeCase("chimera", 4, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(4, {10, 0, 100, 100, 1});
-  EXPECT_FALSE(report(c).kept);
+  EXPECT_FALSE(report(c).withoutRecompute);
   Timing without = simulate(c.problem, c.schedule);
   for (auto [how, word, makespan, noted] :
        {std::tuple{Recompute::Early, "early", 19, false},
@@ -187,10 +187,10 @@ TEST(Report, ComparesRecomputesWithNone) {
     again.problem.recompute.assign(4, how);
     again.schedule = insertRecompute(again.problem, again.schedule);
     Report r = report(again);
-    ASSERT_TRUE(r.kept);
+    ASSERT_TRUE(r.withoutRecompute);
     EXPECT_EQ(r.timing.makespan, makespan);
-    EXPECT_EQ(r.kept->makespan, 16);
-    EXPECT_EQ(r.kept->peakBytes, without.peakBytes);
+    EXPECT_EQ(r.withoutRecompute->makespan, 16);
+    EXPECT_EQ(r.withoutRecompute->peakBytes, without.peakBytes);
     // One note about the formula, one about other settings that pay less for
     // recomputes.
     EXPECT_EQ(r.notes.size(), noted ? 2u : 0u);
@@ -319,7 +319,7 @@ TEST(Report, HasMessagesAndCaps) {
 
 /// A schedule that exceeds its caps is reported and marked, and bounds ignore
 /// the caps.
-TEST(Report, MarksWhatExceedsItsCaps) {
+TEST(Report, MarksWorkersAboveTheirCap) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 100, 100, 8});
   c.problem.memoryCaps = {500, 500};
@@ -395,7 +395,7 @@ TEST(Report, HasTheSameFieldsInCsvAndJson) {
 }
 
 /// Times in units of ten ticks each, beside numbers that are not times.
-TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
+TEST(Report, CountsInUnitsIfTimesHaveFractions) {
   Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
   c.problem.stages[1].forward = 7;
   c.problem.link = {{1, 3, kMebibyte}};
@@ -442,14 +442,15 @@ TEST(Report, CountsInUnitsWhereTimesHaveFractions) {
                  {findTimeUnit("none"), 10});
   object = nlohmann::json::parse(render("json", r))[0];
   EXPECT_EQ(object["recompute"], 0.1);
-  EXPECT_EQ(object["makespan_without_recomputes"], units(r.kept->makespan));
+  EXPECT_EQ(object["makespan_without_recomputes"],
+            units(r.withoutRecompute->makespan));
   EXPECT_EQ(object["step"], r.steady->period / 10);
   EXPECT_EQ(object["step_period_without_recomputes"],
-            r.keptSteady->period / 10);
+            r.steadyWithoutRecompute->period / 10);
 }
 
 /// Without a scheme there is no formula, whatever the order is.
-TEST(Report, TakesAScheduleOfOnesOwn) {
+TEST(Report, AcceptsAHandWrittenOrder) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   Report r = makeReport("p", nullptr, {}, c.problem, c.schedule);
   r.schedule = "mine";

@@ -205,7 +205,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
 }
 
 /// Messages of two timelines in one document are distinct.
-TEST(ChromeTrace, TellsTheMessagesOfTimelinesApart) {
+TEST(ChromeTrace, GivesMessagesOfTimelinesDifferentIds) {
   Case c = makeCase("1f1b", 3, 4);
   Timing timing = simulate(c.problem, c.schedule);
   Timeline one{"p", "one", c.problem, c.schedule, timing};

@@ -24,12 +24,10 @@ using nlohmann::json;
 struct Drawn {
   explicit Drawn(Case of, const char *unit = "us", int64_t perUnit = 1)
       : c(std::move(of)), timing(simulate(c.problem, c.schedule)),
-        tail(tailOf(c.problem, c.schedule, timing)), timeline{"p", "title",
-                                                              c.problem,
-                                                              c.schedule,
-                                                              timing} {
+        syncAndUpdate(syncAndUpdateAfter(c.problem, c.schedule, timing)),
+        timeline{"p", "title", c.problem, c.schedule, timing} {
     timeline.scale = {findTimeUnit(unit), perUnit};
-    timeline.tail = &tail;
+    timeline.syncAndUpdate = &syncAndUpdate;
   }
   Drawn(const Drawn &) = delete;
 
@@ -52,7 +50,7 @@ struct Drawn {
 
   Case c;
   Timing timing;
-  Tail tail;
+  SyncAndUpdate syncAndUpdate;
   Timeline timeline;
 };
 
@@ -79,20 +77,21 @@ void expectSame(const Drawn &drawn) {
   ASSERT_FALSE(std::holds_alternative<std::string>(read))
       << std::get<std::string>(read);
   const auto &run = std::get<Measured>(read);
-  std::optional<ClockedStep> predicted = clocked(drawn.timeline);
+  std::optional<NanosecondStep> predicted = nanosecondStepOf(drawn.timeline);
   ASSERT_TRUE(predicted);
   EXPECT_EQ(run.timing.starts, predicted->timing.starts);
   EXPECT_EQ(run.timing.ends, predicted->timing.ends);
-  EXPECT_EQ(run.tail.ends, predicted->tail.ends);
+  EXPECT_EQ(run.syncAndUpdate.ends, predicted->syncAndUpdate.ends);
   EXPECT_EQ(run.end(), predicted->end());
   for (const DifferenceKind &kind : differenceKinds())
     EXPECT_TRUE(largestDifferences(kind, *predicted, run, 9).empty())
         << kind.name;
-  for (size_t w = 0; w < run.tail.work.size(); ++w) {
-    ASSERT_EQ(run.tail.work[w].size(), predicted->tail.work[w].size());
-    for (size_t i = 0; i < run.tail.work[w].size(); ++i) {
-      const Tail::Work &a = run.tail.work[w][i],
-                       &b = predicted->tail.work[w][i];
+  for (size_t w = 0; w < run.syncAndUpdate.work.size(); ++w) {
+    ASSERT_EQ(run.syncAndUpdate.work[w].size(),
+              predicted->syncAndUpdate.work[w].size());
+    for (size_t i = 0; i < run.syncAndUpdate.work[w].size(); ++i) {
+      const SyncAndUpdate::Work &a = run.syncAndUpdate.work[w][i],
+                                &b = predicted->syncAndUpdate.work[w][i];
       EXPECT_EQ(std::pair(a.begin, a.end), std::pair(b.begin, b.end));
       EXPECT_EQ(a.stage, b.stage);
       EXPECT_EQ(a.isUpdate(), b.isUpdate());
@@ -152,7 +151,7 @@ TEST(Measured, BeginsWithTheFirstAction) {
   document["traceEvents"].push_back(load);
   auto read = drawn.read(document);
   const auto &run = std::get<Measured>(read);
-  EXPECT_EQ(run.timing.starts, clocked(drawn.timeline)->timing.starts);
+  EXPECT_EQ(run.timing.starts, nanosecondStepOf(drawn.timeline)->timing.starts);
   ASSERT_EQ(run.others[0].size(), 1u);
   EXPECT_EQ(run.others[0][0].begin, 21000);
   EXPECT_EQ(run.others[0][0].name, "post the receive of gradient 0");
@@ -184,8 +183,8 @@ TEST(Measured, TakesTheLastStep) {
   ASSERT_FALSE(std::holds_alternative<std::string>(read))
       << std::get<std::string>(read);
   const auto &run = std::get<Measured>(read);
-  EXPECT_EQ(run.timing.starts, clocked(drawn.timeline)->timing.starts);
-  EXPECT_EQ(run.end(), clocked(drawn.timeline)->end());
+  EXPECT_EQ(run.timing.starts, nanosecondStepOf(drawn.timeline)->timing.starts);
+  EXPECT_EQ(run.end(), nanosecondStepOf(drawn.timeline)->end());
   EXPECT_EQ(run.step, 8);
 }
 
@@ -205,11 +204,11 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
   EXPECT_EQ(slowest.copy, 1);
   EXPECT_EQ(slowest.copies, 3);
   EXPECT_TRUE(slowest.isSlowest);
-  EXPECT_EQ(slowest.end(), clocked(drawn.timeline)->end() + 50'000);
+  EXPECT_EQ(slowest.end(), nanosecondStepOf(drawn.timeline)->end() + 50'000);
   auto third = std::get<Measured>(drawn.read(all, 2));
   EXPECT_EQ(third.copy, 2);
   EXPECT_FALSE(third.isSlowest);
-  EXPECT_EQ(third.end(), clocked(drawn.timeline)->end() + 20'000);
+  EXPECT_EQ(third.end(), nanosecondStepOf(drawn.timeline)->end() + 20'000);
   EXPECT_EQ(drawn.errorOf(all, 3), "expected copy 0 to 2, got 3");
   EXPECT_EQ(drawn.errorOf(all, -1), "expected copy 0 to 2, got -1");
   // An error in one copy names the copy.

@@ -31,7 +31,7 @@ std::string describeAll(const Case &c) {
 ///
 ///   P0  0-2 F 2-3 send                                17-19 receive 19-22 B
 ///   P1           6-8 receive 8-10 F 10-13 B 13-14 send
-TEST(Occupations, AreBehindWhatSendsAndBeforeWhatReceives) {
+TEST(Occupations, AreAfterTheSenderAndBeforeTheReceiver) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1});
   c.problem.link.alpha = 3;
   c.problem.link.send.alpha = 1;
@@ -80,7 +80,7 @@ TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
 
 /// Occupations are derived from the starts alone. For all schemes they agree
 /// with the simulator's totals and overlap no action.
-TEST(Occupations, AreWhatTheSimulatorCounts) {
+TEST(Occupations, EqualTheCountOfTheSimulator) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))
       for (bool split : {false, true}) {

@@ -34,7 +34,7 @@ protected:
                                                           c.problem, c.schedule,
                                                           timing} {
     timeline.scale = {findTimeUnit("ms")};
-    static_cast<ClockedStep &>(run) = *clocked(timeline);
+    static_cast<NanosecondStep &>(run) = *nanosecondStepOf(timeline);
   }
 
   /// Lets action `i` of worker `w` start `late` ms later or, if `longer`, take
@@ -51,11 +51,11 @@ protected:
 
   std::vector<std::string> found(const char *name, size_t most = 9) const {
     std::vector<std::string> texts;
-    SideBySide both(timeline, *clocked(timeline), run);
+    SideBySide both(timeline, *nanosecondStepOf(timeline), run);
     for (const DifferenceKind &kind : differenceKinds())
       if (name == std::string(kind.name))
         for (const Difference &difference :
-             largestDifferences(kind, both.clocked, both.run, most))
+             largestDifferences(kind, both.prediction, both.run, most))
           texts.push_back(describe(both.measured, kind, difference));
     return texts;
   }
@@ -105,15 +105,15 @@ size_t count(const std::string &text, const std::string &part) {
 
 /// An update after the last action counts as busy time. A wait there is one
 /// difference.
-TEST_F(SideBySideTest, HasUpdatesAndWaitsBehindActions) {
-  int64_t end = clocked(timeline)->timing.makespan;
-  Tail::Work wait, update;
+TEST_F(SideBySideTest, ListsUpdatesAndWaitsAfterActions) {
+  int64_t end = nanosecondStepOf(timeline)->timing.makespan;
+  SyncAndUpdate::Work wait, update;
   wait.begin = end;
   wait.end = update.begin = end + 2'000'000;
   wait.stage = update.stage = 0;
   update.end = end + 5'000'000;
   update.pipeline = 0;
-  run.tail.work[0] = {wait, update};
+  run.syncAndUpdate.work[0] = {wait, update};
   run.complete();
   EXPECT_EQ(found("waits"), (Texts{"P0 takes 5 ms longer after its actions: 5 "
                                    "ms measured, 0 ms predicted"}));
@@ -127,9 +127,9 @@ TEST_F(SideBySideTest, IsATable) {
   run.copy = 1;
   run.copies = 2;
   run.isSlowest = true;
-  SideBySide both(timeline, *clocked(timeline), run);
+  SideBySide both(timeline, *nanosecondStepOf(timeline), run);
   EXPECT_EQ(
-      renderTextBeside(both),
+      renderTextSideBySide(both),
       "look <&\n"
       "measured: step 3 of copy 1, the slowest of 2\n"
       "worker  step: predicted  measured  busy: predicted  measured  idle: "
@@ -151,7 +151,7 @@ TEST_F(SideBySideTest, IsATable) {
       "predicted\n"
       "step: 68 ms measured, 60 ms predicted, +13.3 %\n");
   run.isSlowest = false;
-  EXPECT_EQ(SideBySide(timeline, *clocked(timeline), run).nameOfRun(),
+  EXPECT_EQ(SideBySide(timeline, *nanosecondStepOf(timeline), run).nameOfRun(),
             "step 3 of copy 1 of 2");
 }
 
@@ -173,8 +173,8 @@ std::vector<std::vector<double>> rowsOf(const std::string &svg) {
 
 TEST_F(SideBySideTest, IsAPictureOfPairs) {
   delay(0, 2, 8);
-  SideBySide both(timeline, *clocked(timeline), run);
-  std::string svg = renderSvgBeside(both);
+  SideBySide both(timeline, *nanosecondStepOf(timeline), run);
+  std::string svg = renderSvgSideBySide(both);
   std::vector<std::vector<double>> rows = rowsOf(svg);
   ASSERT_EQ(rows.size(), 4u); // predicted and measured, P0 and P1
   for (const std::vector<double> &row : rows)
@@ -205,8 +205,8 @@ TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
         run.timing.ends[w][i] = run.timing.starts[w][i] + time;
       }
     run.complete();
-    std::string svg =
-        renderSvgBeside(SideBySide(timeline, *clocked(timeline), run));
+    std::string svg = renderSvgSideBySide(
+        SideBySide(timeline, *nanosecondStepOf(timeline), run));
     EXPECT_EQ(count(svg, "nan"), 0u) << time;
     EXPECT_EQ(count(svg, "inf"), 0u) << time;
     EXPECT_LT(svg.size(), 20000u) << time;
@@ -220,8 +220,8 @@ TEST_F(SideBySideTest, IsATraceOfTwoProcesses) {
   other.end = 1000;
   other.name = "receive \xff";
   other.category = "message wait";
-  SideBySide both(timeline, *clocked(timeline), run);
-  json document = json::parse(renderChromeTraceBeside(both));
+  SideBySide both(timeline, *nanosecondStepOf(timeline), run);
+  json document = json::parse(renderChromeTraceSideBySide(both));
   std::vector<std::string> processes;
   std::map<int, std::set<std::string>> names;
   std::set<int64_t> messages;
@@ -255,24 +255,24 @@ TEST_F(SideBySideTest, IsATraceOfTwoProcesses) {
 }
 
 /// A step of months is refused before any number overflows.
-TEST(ClockedStep, IsShorterThanHundredDays) {
+TEST(NanosecondStep, IsShorterThanHundredDays) {
   Case c = makeCase("1f1b", 2, 2, {int64_t{1} << 55, 1, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
   Timeline timeline{"p", "title", c.problem, c.schedule, timing};
   for (const char *unit : {"ns", "us", "ms", "s"}) {
     timeline.scale = {findTimeUnit(unit)};
-    EXPECT_FALSE(clocked(timeline)) << unit;
+    EXPECT_FALSE(nanosecondStepOf(timeline)) << unit;
   }
 }
 
 /// If a tick is a fraction of a nanosecond, no action starts before the
 /// previous one ends.
-TEST(ClockedStep, RoundsEndsAndStartsAlike) {
+TEST(NanosecondStep, RoundsEndsAndStartsAlike) {
   Case c = makeCase("gpipe", 1, 9, {7, 13, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
   Timeline timeline{"p", "title", c.problem, c.schedule, timing};
   timeline.scale = {findTimeUnit("ns"), 10};
-  std::optional<ClockedStep> step = clocked(timeline);
+  std::optional<NanosecondStep> step = nanosecondStepOf(timeline);
   ASSERT_TRUE(step);
   for (size_t i = 0; i <= step->timing.ends[0].size(); ++i)
     EXPECT_EQ(step->waitBefore(0, i), 0);

@@ -37,18 +37,18 @@ struct Endless {
     longer.steps = steps > 0 ? steps : steadyState(c.problem, c.schedule).steps;
     run = unrollSteps(c.problem, c.schedule, longer.steps);
     Timing ran = simulate(longer, run);
-    Tail tail = tailAmong(longer, run, ran);
+    SyncAndUpdate syncAndUpdate = syncAndUpdateBetween(longer, run, ran);
     Occupations occupations = occupationsOf(longer, run, ran);
     Timeline drawn{"p", "title", longer, run, ran};
     drawn.scale = timeline.scale;
-    drawn.tail = &tail;
+    drawn.syncAndUpdate = &syncAndUpdate;
     drawn.occupations = &occupations;
     trace = json::parse(renderChromeTrace({&drawn, 1}));
   }
   Endless(const Endless &) = delete;
 
-  ClockedStep predicted() const {
-    return *clocked(timelineOf(timeline, step), step.begins);
+  NanosecondStep predicted() const {
+    return *nanosecondStepOf(timelineOf(timeline, step), step.begins);
   }
   std::variant<Measured, std::string> read() const {
     return readMeasured(trace.dump(), c.problem, step.schedule);
@@ -95,7 +95,7 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
     EXPECT_TRUE(std::ranges::equal(
         step.schedule.workers[w],
         std::span(c.schedule.workers[w]).subspan(begin, end - begin)));
-    EXPECT_EQ(step.tail.ends[w] - step.begins[w], 9);
+    EXPECT_EQ(step.syncAndUpdate.ends[w] - step.begins[w], 9);
   }
   Timing timing = simulate(c.problem, c.schedule);
   Timeline timeline{"p", "title", c.problem, c.schedule, timing};
@@ -104,7 +104,7 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
             "P0   .  .  F1 B0 =  F2 B1 =  F3 B2 =\n"
             "P1   F0 B0 =  F1 B1 =  F2 B2 =  .  .\n");
   EXPECT_EQ(step.begins, (std::vector<int64_t>{2, 0}));
-  EXPECT_EQ(step.timing.makespan, std::ranges::max(step.tail.ends));
+  EXPECT_EQ(step.timing.makespan, std::ranges::max(step.syncAndUpdate.ends));
 }
 
 /// Each worker's step takes the period if all steps are alike, as with a number
@@ -118,8 +118,9 @@ TEST(SteadyStep, TakesThePeriod) {
         SteadyState steady = steadyState(c.problem, c.schedule);
         SteadyStep step = steadyStep(c.problem, c.schedule);
         for (size_t w = 0; w < step.begins.size(); ++w)
-          EXPECT_EQ(static_cast<double>(step.tail.ends[w] - step.begins[w]),
-                    steady.period)
+          EXPECT_EQ(
+              static_cast<double>(step.syncAndUpdate.ends[w] - step.begins[w]),
+              steady.period)
               << scheme << " " << workers << " " << send;
       }
 }
@@ -136,7 +137,7 @@ TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
   for (size_t w = 0; w < 2; ++w) {
     std::vector<std::pair<int64_t, int64_t>> spans;
     int64_t updates = 0, waits = 0;
-    for (const Tail::Work &work : step.tail.work[w]) {
+    for (const SyncAndUpdate::Work &work : step.syncAndUpdate.work[w]) {
       spans.push_back({work.begin, work.end});
       ++(work.isUpdate() ? updates : waits);
     }
@@ -153,7 +154,7 @@ TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
     for (size_t i = 1; i < spans.size(); ++i)
       EXPECT_LE(spans[i - 1].second, spans[i].first);
     EXPECT_GE(spans.front().first, step.begins[w]);
-    EXPECT_EQ(spans.back().second, step.tail.ends[w]);
+    EXPECT_EQ(spans.back().second, step.syncAndUpdate.ends[w]);
   }
 }
 
@@ -170,10 +171,10 @@ TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
           c.problem.link = {{3}, {1}, {2}};
           Endless endless(std::move(c));
           Measured run = endless.measured();
-          ClockedStep predicted = endless.predicted();
+          NanosecondStep predicted = endless.predicted();
           EXPECT_EQ(run.timing.starts, predicted.timing.starts);
           EXPECT_EQ(run.begins, predicted.begins);
-          EXPECT_EQ(run.tail.ends, predicted.tail.ends);
+          EXPECT_EQ(run.syncAndUpdate.ends, predicted.syncAndUpdate.ends);
           EXPECT_EQ(run.length(), predicted.length());
           for (size_t w = 0; w < predicted.begins.size(); ++w) {
             EXPECT_EQ(run.busy(w), predicted.busy(w));
@@ -193,7 +194,7 @@ Case small() {
 
 /// In a run of six steps the last body starts in the fifth. The sixth step
 /// drains the pipeline and changes nothing.
-TEST(MeasuredBody, SaysWhichStepsItIsOf) {
+TEST(MeasuredBody, HasTheStepNumber) {
   Endless endless(small(), 6);
   endless.find("backward 17", 1)["dur"] = 500;
   endless.trace["otherData"]["first_step"] = 11;
@@ -221,7 +222,7 @@ TEST(MeasuredBody, SaysWhichStepsItIsOf) {
 /// busy.
 TEST(MeasuredBody, HasUpdatesAmongItsActions) {
   Endless endless(makeCase("pipedream", 2, 3, {10, 20, 1, 1, 1, 4}), 8);
-  ClockedStep predicted = endless.predicted();
+  NanosecondStep predicted = endless.predicted();
   // Make the update after the first backward of P0's last body longer by two.
   const std::vector<Action> &body = endless.step.schedule.workers[0];
   size_t first =
@@ -240,7 +241,7 @@ TEST(MeasuredBody, HasUpdatesAmongItsActions) {
   EXPECT_EQ(run.busy(0), predicted.busy(0) + 2000);
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   SideBySide both(timeline, predicted, run);
-  std::string text = renderTextBeside(both);
+  std::string text = renderTextSideBySide(both);
   EXPECT_NE(text.find("P0 takes 2 us longer, its updates included, before "),
             std::string::npos)
       << text;
@@ -251,7 +252,7 @@ TEST(MeasuredBody, IsATraceWithWholeArrows) {
   Endless endless(small());
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   SideBySide both(timeline, endless.predicted(), endless.measured());
-  json document = json::parse(renderChromeTraceBeside(both));
+  json document = json::parse(renderChromeTraceSideBySide(both));
   std::map<int64_t, std::string> phases;
   for (const json &event : document["traceEvents"])
     if (event["ph"] == "s" || event["ph"] == "f")

@@ -177,7 +177,7 @@ TEST(Svg, ShadesTheBubbleOfEveryWorker) {
   EXPECT_EQ(count(svg, "class=\"bubble\""), 3u); // two rows and the legend
 }
 
-TEST(Svg, EscapesWhatXmlReserves) {
+TEST(Svg, EscapesReservedCharacters) {
   std::string svg = draw(makeCase("gpipe", 1, 1), "<a> & \"b\"\x01").svg;
   EXPECT_NE(svg.find("&lt;a&gt; &amp; &quot;b&quot; <"), std::string::npos);
 }
@@ -275,7 +275,7 @@ TEST(Svg, CountsLargeTimesInLargerUnits) {
 
 /// Summary, axis, and the tooltips of boxes and rows are in units, however many
 /// ticks a unit has.
-TEST(Svg, CountsInUnitsWhereTimesHaveFractions) {
+TEST(Svg, CountsInUnitsIfTimesHaveFractions) {
   std::string svg = drawIn("us", {1, 2, 1, 1}, 2);
   EXPECT_EQ(words(svg, "note")
                 .find("makespan 4.5 us (forward 0.5 us, backward "

@@ -1,0 +1,117 @@
+//===- StepBreakdown.cpp - The shares of a step's time --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/plan/StepBreakdown.h"
+
+#include "compiler/schedule/SharedCores.h"
+
+#include <algorithm>
+#include <set>
+
+namespace chimera::plan {
+
+namespace {
+
+/// The times of the workers' actions in one step.
+struct Busy {
+  double forwardsAgain = 0;     ///< recomputes, over all workers
+  double all = 0;               ///< over all workers
+  double most = 0;              ///< of the busiest worker
+  std::set<int32_t> recomputed; ///< stages that are recomputed
+};
+
+Busy busyOf(const schedule::Problem &problem, const schedule::Schedule &order) {
+  Busy busy;
+  for (const std::vector<schedule::Action> &worker : order.workers) {
+    double time = 0;
+    for (const schedule::Action &action : worker) {
+      auto cost = static_cast<double>(problem.cost(action));
+      time += cost;
+      if (action.kind == schedule::Kind::Recompute) {
+        busy.forwardsAgain += cost;
+        busy.recomputed.insert(action.stage);
+      }
+    }
+    busy.all += time;
+    busy.most = std::max(busy.most, time);
+  }
+  for (double *time : {&busy.forwardsAgain, &busy.all, &busy.most})
+    *time /= problem.steps;
+  return busy;
+}
+
+} // namespace
+
+const Share *StepBreakdown::largestAvoidableShare() const {
+  auto most = std::ranges::max_element(shares.begin() + 1, shares.end(), {},
+                                       &Share::time);
+  return most->time > 0 ? &*most : nullptr;
+}
+
+double StepBreakdown::idleShare() const {
+  return (timeOf(Part::Imbalance) + timeOf(Part::Bubble) +
+          timeOf(Part::Messages)) /
+         proposal.step;
+}
+
+StepBreakdown breakdownOf(const Evaluator &evaluator,
+                          const Proposal &proposal) {
+  Solution solution = evaluator.solve(proposal);
+  const schedule::Problem &problem = solution.problem;
+  Busy busy = busyOf(problem, solution.order);
+  double mean = busy.all / problem.workers;
+  double again = busy.forwardsAgain / problem.workers;
+  schedule::StepTime time = stepTime(problem, solution.order);
+  schedule::Problem free = problem; // without message times
+  for (schedule::LinkClass *links : free.classes())
+    links->link = {};
+  const double withCores = stepTime(free, solution.order).actions;
+  double alone = withCores; // with a core for each worker, too
+  if (schedule::sharesCores(problem)) {
+    free.node->cores = 0;
+    alone = stepTime(free, solution.order).actions;
+  }
+  // The mean of some dozens of steps may be slightly less than the time of the
+  // busiest worker.
+  double most = std::min(busy.most, alone);
+  StepBreakdown breakdown;
+  breakdown.proposal = proposal;
+  breakdown.shares = {
+      {Part::Compute, "compute",
+       "the time of forwards and backwards, as a mean over the workers",
+       mean - again},
+      {Part::Recompute, "recompute",
+       "the time of forwards that run again, as a mean over the workers",
+       again},
+      {Part::Imbalance, "imbalance",
+       "the time by which the busiest worker computes longer than the mean of "
+       "the workers",
+       most - mean},
+      {Part::Bubble, "bubble",
+       "the time in which the busiest worker would wait for other workers even "
+       "if messages took no time and no workers shared cores",
+       alone - most},
+      {Part::SharedCores, "shared cores",
+       "the time by which a step grows because workers share the cores of "
+       "their node",
+       withCores - alone},
+      {Part::Messages, "messages",
+       "the time by which a step grows because messages take time",
+       time.actions - withCores},
+      {Part::AllReduce, "all-reduce",
+       "the time by which a step grows because workers wait for sums of "
+       "gradients",
+       time.allReduce},
+      {Part::Update, "update",
+       "the time by which a step grows because the optimizer updates weights",
+       time.update}};
+  breakdown.recomputed = static_cast<int32_t>(busy.recomputed.size());
+  breakdown.hasSums = schedule::hasAllReduces(problem);
+  return breakdown;
+}
+
+} // namespace chimera::plan

@@ -1,0 +1,177 @@
+//===- SyncAndUpdate.cpp - All-reduces and updates of a step --------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/SyncAndUpdate.h"
+
+#include "compiler/schedule/SharedCores.h"
+#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/timeline/Occupations.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chimera::schedule {
+
+int64_t SyncAndUpdate::end() const {
+  return ends.empty() ? 0 : std::ranges::max(ends);
+}
+
+/// Adds the waits and updates of each worker. A worker waits for its
+/// all-reduces in order. It updates the replicas of a stage after the last
+/// all-reduce of that stage.
+static void addItems(const Problem &problem, SyncAndUpdateOrder &order) {
+  auto last = static_cast<int32_t>(problem.stages.size()) - 1;
+  // The number of all-reduces that each stage still needs.
+  std::vector<int32_t> missing(problem.stages.size(), 1);
+  if (problem.tiedBytes > 0)
+    ++missing.front(), ++missing.back();
+  for (size_t i = 0; i < order.allReduces.size(); ++i) {
+    const SyncAndUpdateOrder::AllReduce &allReduce = order.allReduces[i];
+    for (int32_t worker : allReduce.workers)
+      order.items[worker].push_back({i, allReduce.stage, std::nullopt});
+    std::vector<int32_t> stages = {0, last};
+    if (allReduce.stage)
+      stages = {*allReduce.stage};
+    for (int32_t stage : stages)
+      if (--missing[stage] == 0)
+        for (size_t p = 0; p < problem.pipelines.size(); ++p)
+          order.items[problem.pipelines[p].workers[stage]].push_back(
+              {i, stage, static_cast<int32_t>(p),
+               problem.stages[stage].update});
+  }
+}
+
+SyncAndUpdateOrder
+syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
+                     const std::vector<GradientReduce> &reduces) {
+  SyncAndUpdateOrder order;
+  order.items.resize(schedule.workers.size());
+  for (const GradientReduce &reduce : reduces) {
+    SyncAndUpdateOrder::AllReduce &allReduce = order.allReduces.emplace_back();
+    allReduce.stage = reduce.stage;
+    allReduce.workers = reduce.workers();
+    for (const GradientReduce::Contribution &contribution :
+         reduce.contributions) {
+      const bool isEager =
+          problem.policy == AllReducePolicy::Eager ||
+          (problem.policy == AllReducePolicy::EagerOpt && contribution.isIdle);
+      const bool now = isEager && !problem.blockingAllReduces;
+      auto last =
+          static_cast<int32_t>(schedule.workers[contribution.worker].size()) -
+          1;
+      allReduce.after.push_back(now ? contribution.lastAction : last);
+    }
+    allReduce.time =
+        allReduceTime(problem, allReduce.workers, reduce.bytes, reduce.buckets);
+  }
+  addItems(problem, order);
+  return order;
+}
+
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const SyncAndUpdateOrder &order,
+                                 const Timing &timing) {
+  SyncAndUpdate syncAndUpdate;
+  const std::vector<double> slowdown = slowdowns(problem);
+  auto endOfUpdate = [&](size_t worker, int64_t begin, int64_t update) {
+    return saturatingAdd(
+        begin, static_cast<int64_t>(
+                   std::ceil(static_cast<double>(update) * slowdown[worker])));
+  };
+  // When each worker has ended its previous all-reduce and, if all-reduces
+  // block, the updates after it.
+  std::vector<int64_t> free(timing.ends.size());
+  std::vector<size_t> nextItem(timing.ends.size()); // index of the worker's
+                                                    // next item
+  for (const SyncAndUpdateOrder::AllReduce &allReduce : order.allReduces) {
+    SyncAndUpdate::AllReduce &span = syncAndUpdate.allReduces.emplace_back();
+    span.stage = allReduce.stage;
+    span.workers = allReduce.workers;
+    for (size_t i = 0; i < span.workers.size(); ++i) {
+      int32_t worker = span.workers[i];
+      span.begin = std::max(
+          {span.begin, free[worker], timing.ends[worker][allReduce.after[i]]});
+    }
+    span.end = saturatingAdd(span.begin, allReduce.time);
+    for (int32_t worker : span.workers) {
+      free[worker] = span.end;
+      const std::vector<SyncAndUpdateOrder::Item> &items = order.items[worker];
+      size_t &next = nextItem[worker];
+      for (++next; next < items.size() && items[next].pipeline; ++next)
+        if (problem.blockingAllReduces)
+          free[worker] = endOfUpdate(worker, free[worker], items[next].update);
+    }
+  }
+  for (size_t w = 0; w < timing.ends.size(); ++w) {
+    const std::vector<int64_t> &ends = timing.ends[w];
+    int64_t now =
+        syncAndUpdate.computed.emplace_back(ends.empty() ? 0 : ends.back());
+    std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
+    for (const SyncAndUpdateOrder::Item &item : order.items[w]) {
+      SyncAndUpdate::Work work;
+      work.begin = now;
+      work.stage = item.stage;
+      work.pipeline = item.pipeline;
+      work.end = item.pipeline ? endOfUpdate(w, now, item.update)
+                               : syncAndUpdate.allReduces[item.allReduce].end;
+      if (work.end > now)
+        works.push_back(work);
+      now = std::max(now, work.end);
+    }
+    syncAndUpdate.ends.push_back(now);
+  }
+  return syncAndUpdate;
+}
+
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const Schedule &schedule,
+                                 const Timing &timing) {
+  return syncAndUpdateAfter(
+      problem,
+      syncAndUpdateOrderOf(problem, schedule,
+                           gradientReduces(problem, schedule, timing)),
+      timing);
+}
+
+SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
+                                   const Schedule &schedule,
+                                   const Timing &timing) {
+  SyncAndUpdate syncAndUpdate;
+  const std::vector<std::vector<UpdateAfter>> updates =
+      updatesAfter(problem, schedule);
+  Occupations occupations = occupationsOf(problem, schedule, timing);
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    const std::vector<Action> &actions = schedule.workers[w];
+    std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
+    std::vector<int64_t> free = timing.ends[w]; // when the message of each
+                                                // action has left the worker
+    syncAndUpdate.computed.push_back(free.empty() ? 0 : free.back());
+    for (const Occupation &occupation : occupations[w])
+      if (occupation.isSend)
+        free[occupation.index] = occupation.end;
+    int64_t &end =
+        syncAndUpdate.ends.emplace_back(syncAndUpdate.computed.back());
+    for (size_t i = 0; i < actions.size() && !updates.empty(); ++i) {
+      const Action &action = actions[i];
+      SyncAndUpdate::Work work;
+      work.stage = action.stage;
+      work.begin = free[i];
+      work.end = free[i] + updates[w][i].wait;
+      end = work.end + updates[w][i].update;
+      if (work.end > work.begin)
+        works.push_back(work);
+      work.begin = work.end;
+      work.end = end;
+      work.pipeline = action.pipeline;
+      if (work.end > work.begin)
+        works.push_back(work);
+    }
+  }
+  return syncAndUpdate;
+}
+
+} // namespace chimera::schedule

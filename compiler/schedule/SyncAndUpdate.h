@@ -1,0 +1,108 @@
+//===- SyncAndUpdate.h - All-reduces and updates of a step ------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient synchronisation and optimizer phase of a step. If a flush ends
+// the step, each worker waits after its actions for the all-reduces of its
+// gradients, one after another. It updates the weights of a stage when the
+// all-reduce of their gradient has ended. If steps overlap, a worker does both
+// after the last action that adds to a gradient (Steps.h).
+//
+// An all-reduce keeps no worker busy, so actions run while it is in progress.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_SYNCANDUPDATE_H
+#define CHIMERA_COMPILER_SCHEDULE_SYNCANDUPDATE_H
+
+#include "compiler/schedule/AllReduce.h"
+
+namespace chimera::schedule {
+
+/// The all-reduces and updates of a step, with times: after the actions if a
+/// flush ends the step, otherwise between them.
+struct SyncAndUpdate {
+  struct Span {
+    int64_t begin = 0, end = 0;
+  };
+  /// The all-reduce of a stage's gradient, or of the parameters that the first
+  /// and the last stage share. It begins when all its workers have started it
+  /// and have ended their all-reduces before it.
+  struct AllReduce : Span {
+    std::optional<int32_t> stage;
+    std::vector<int32_t> workers;
+  };
+  /// A wait for an all-reduce, or the update of a replica's weights.
+  struct Work : Span {
+    std::optional<int32_t> stage;
+    std::optional<int32_t> pipeline; ///< only for an update
+    bool isUpdate() const { return pipeline.has_value(); }
+  };
+  std::vector<AllReduce> allReduces; ///< in the order of gradientReduces
+  /// For each worker, in its order, the waits and updates that take time.
+  std::vector<std::vector<Work>> work;
+  /// When each worker has ended its actions, and its step.
+  std::vector<int64_t> computed, ends;
+
+  /// When the last worker has ended its step.
+  int64_t end() const;
+};
+
+/// The all-reduces and updates of a step with a flush, without times: see
+/// syncAndUpdateOrderOf.
+struct SyncAndUpdateOrder {
+  /// An all-reduce. It begins when each of its workers has ended its action
+  /// `after` and its all-reduces before this one.
+  struct AllReduce {
+    std::optional<int32_t> stage;
+    std::vector<int32_t> workers;
+    std::vector<int32_t> after; ///< for each worker, the index of an action
+    int64_t time;
+  };
+  /// If `pipeline` is set, the update of the stage's weights in that pipeline.
+  /// Otherwise a wait for an all-reduce.
+  struct Item {
+    size_t allReduce; ///< its index; of an update, the last all-reduce of its
+                      ///< stage
+    std::optional<int32_t> stage;
+    std::optional<int32_t> pipeline;
+    int64_t update = 0; ///< time of the update
+  };
+  std::vector<AllReduce> allReduces;    ///< in the order of gradientReduces
+  std::vector<std::vector<Item>> items; ///< of each worker, one after another
+};
+
+/// The order for the problem's policy and for `reduces`, the all-reduces
+/// of the schedule. All buckets of a gradient are added to by the same workers
+/// and are ready at the same time. So they are one all-reduce here, with the
+/// sum of their times.
+SyncAndUpdateOrder
+syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
+                     const std::vector<GradientReduce> &reduces);
+
+/// All-reduces and updates after the actions with times `timing`. Without
+/// `order`, the order is computed from `timing`. If workers share cores, all
+/// workers are assumed to update at the same time. If all-reduces block, each
+/// also begins after the updates before it.
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const SyncAndUpdateOrder &order,
+                                 const Timing &timing);
+SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
+                                 const Schedule &schedule,
+                                 const Timing &timing);
+
+/// All-reduces and updates between actions, if steps overlap. After the last
+/// action that adds to a gradient, and after the send of that action, a worker
+/// waits for the gradient's all-reduce and updates the weights. `allReduces`
+/// stays empty, because each is in progress exactly while a worker waits for
+/// it.
+SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
+                                   const Schedule &schedule,
+                                   const Timing &timing);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_SYNCANDUPDATE_H

@@ -1,0 +1,82 @@
+//===- NanosecondStep.h - A step in nanoseconds -----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Predictions are in ticks of the description's unit, measurements in
+// nanoseconds. To compare them, and to draw them on one axis, both are
+// converted to steps in nanoseconds.
+//
+// If a step ends with a flush, time 0 is the start of its first action, and the
+// step ends when the last worker is done. If steps overlap, each worker has a
+// step of its own, its body (SteadyStep.h). It lasts from the end of the
+// worker's previous body to the end of this one. Time 0 is then the start of
+// the first body.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_NANOSECONDSTEP_H
+#define CHIMERA_COMPILER_SCHEDULE_NANOSECONDSTEP_H
+
+#include "compiler/schedule/timeline/Timeline.h"
+
+namespace chimera::schedule {
+
+/// More than a hundred days. A double represents every smaller whole number
+/// exactly.
+inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
+
+/// One step in nanoseconds.
+struct NanosecondStep {
+  Timing timing; ///< only starts, ends, makespan, busy and idle
+  SyncAndUpdate
+      syncAndUpdate; ///< without all-reduces if they were not measured
+  /// Empty if messages occupy no worker, or if the step was measured: a trace
+  /// does not separate the wait in a receive from the receive itself.
+  Occupations occupations;
+  /// If steps overlap, the start of each worker's step; else empty.
+  std::vector<int64_t> begins;
+
+  bool overlaps() const { return !begins.empty(); }
+  /// The time at which the last worker is done.
+  int64_t end() const;
+  /// The start of the worker's step.
+  int64_t begin(size_t worker) const { return overlaps() ? begins[worker] : 0; }
+  /// The end of the worker's step: when the last worker is done or, if steps
+  /// overlap, when this worker is.
+  int64_t end(size_t worker) const {
+    return overlaps() ? syncAndUpdate.ends[worker] : end();
+  }
+  /// The time of the step. If steps overlap, the time of the slowest worker.
+  int64_t length() const;
+  /// The time in which the worker runs actions and updates.
+  int64_t busy(size_t worker) const;
+  /// The rest of the worker's step.
+  int64_t idle(size_t worker) const {
+    return end(worker) - begin(worker) - busy(worker);
+  }
+  /// The time between the action at `index` and the worker's previous action,
+  /// or the start of its step. Updates between them count. If `index` is one
+  /// past the last action, the time from that action to the worker's end.
+  int64_t waitBefore(size_t worker, size_t index) const;
+
+  /// Computes the other times from starts, ends and the work in
+  /// `syncAndUpdate`.
+  void complete();
+};
+
+/// The prediction of `timeline` in nanoseconds. The timeline has one step that
+/// ends with a flush or, if `begins` is given, a SteadyStep. None if it takes
+/// more than kMostNanoseconds. Requires a unit that is a duration.
+std::optional<NanosecondStep>
+nanosecondStepOf(const Timeline &timeline,
+                 std::span<const int64_t> begins = {});
+
+/// A copy of `timeline` that shows `step`, in nanoseconds. Refers to `step`.
+Timeline timelineOf(const Timeline &timeline, const NanosecondStep &step);
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_NANOSECONDSTEP_H

@@ -1,0 +1,272 @@
+//===- DescriptionReader.cpp - Reading a description ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/DescriptionReader.h"
+
+#include "dialect/Spelling.h"
+#include "runtime/program/Output.h"
+#include "runtime/program/Printable.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+std::string pathFrom(Operation *op, StringRef path) {
+  auto place = op->getLoc()->findInstanceOf<FileLineColLoc>();
+  if (!place || llvm::sys::path::is_absolute(path))
+    return path.str();
+  SmallString<128> whole = llvm::sys::path::parent_path(place.getFilename());
+  llvm::sys::path::append(whole, path);
+  return whole.str().str();
+}
+
+StringRef inputAt(ModuleOp module, StringRef path) {
+  auto isAt = [&](StringRef file) {
+    return program::areSameFile(path.str(), file.str());
+  };
+  auto source = dyn_cast<FileLineColLoc>(module.getLoc());
+  if (source && isAt(source.getFilename()))
+    return "the input";
+  for (auto machine : module.getOps<MachineOp>())
+    if (ArrayAttr profiles = machine.getProfileAttr())
+      for (auto profile : profiles.getAsValueRange<StringAttr>())
+        if (isAt(pathFrom(machine, profile)))
+          return "a profile that is read";
+  for (auto model : module.getOps<ModelOp>())
+    if (std::optional<StringRef> package = model.getPackage()) {
+      SmallString<128> file(pathFrom(model, *package));
+      llvm::sys::path::append(file, program::kPackageFile);
+      if (isAt(file))
+        return "a package that is read";
+    }
+  return {};
+}
+
+FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
+  auto model = std::make_unique<program::ModelT>();
+  model->architecture = op.getArchitecture().str();
+  if (op.getPackage()) {
+    std::string error;
+    model->package =
+        program::readPackage(pathFrom(op, *op.getPackage()), error);
+    if (!model->package)
+      return op.emitOpError(program::printable(error));
+    return model;
+  }
+  model->layers = *op.getLayers();
+  model->heads = *op.getHeads();
+  model->width = *op.getWidth();
+  model->context = *op.getContextLength();
+  model->vocabulary = *op.getVocabulary();
+  model->dropout = op.getDropout().convertToDouble();
+  model->tied = op.getTied();
+  if (std::string problem = program::checkModel(*model); !problem.empty())
+    return op.emitOpError(problem);
+  return model;
+}
+
+FailureOr<ModelOp> modelOpOf(PipelineOp pipeline) {
+  if (!pipeline.getModel())
+    return ModelOp();
+  if (auto op = SymbolTable::lookupNearestSymbolFrom<ModelOp>(
+          pipeline, pipeline.getModelAttr()))
+    return op;
+  return pipeline.emitOpError("expected a chimera.model @")
+         << *pipeline.getModel() << ", found none";
+}
+
+FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
+  FailureOr<ModelOp> op = modelOpOf(pipeline);
+  if (failed(op))
+    return failure();
+  if (!*op || op->getBareLayers())
+    return std::unique_ptr<program::ModelT>();
+  return modelOf(*op);
+}
+
+LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
+  auto pipeline = stage->getParentOfType<PipelineOp>();
+  uint32_t layers = program::layerCount(model);
+  if (!stage.getFirst() || *stage.getLast() > layers)
+    return stage.emitOpError("expected layers of a model of ")
+           << layers << " with embedding and head";
+  BytesAttr bytes = stage.getBytes();
+  program::Stage sizes;
+  sizes.mutate_first_layer(*stage.getFirst());
+  sizes.mutate_layers(*stage.getLast() - *stage.getFirst());
+  sizes.mutate_weights_bytes(bytes.getWeights());
+  sizes.mutate_copy_bytes(bytes.getCopy());
+  sizes.mutate_optimizer_bytes(bytes.getOptimizer());
+  sizes.mutate_boundary_bytes(bytes.getBoundary());
+  std::string problem = program::checkBytes(
+      model, typesOf(pipeline), optimizerOf(pipeline),
+      static_cast<uint32_t>(pipeline.getMicroBatchSize()), sizes);
+  return problem.empty() ? success() : stage.emitOpError(problem);
+}
+
+static program::DataType typeOf(DataType type) {
+  switch (type) {
+  case DataType::F32:
+    return program::DataType::Float32;
+  case DataType::F64:
+    return program::DataType::Float64;
+  case DataType::BF16:
+    return program::DataType::BFloat16;
+  }
+  llvm_unreachable("a type of values");
+}
+
+TrainingOp::Properties trainingOf(PipelineOp pipeline) {
+  if (FlatSymbolRefAttr name = pipeline.getTrainingAttr())
+    if (auto op =
+            SymbolTable::lookupNearestSymbolFrom<TrainingOp>(pipeline, name))
+      return op.getProperties();
+  TrainingOp::Properties defaults;
+  TrainingOp::populateDefaultProperties(
+      OperationName(TrainingOp::getOperationName(), pipeline.getContext()),
+      defaults);
+  return defaults;
+}
+
+program::Types typesOf(PipelineOp pipeline) {
+  DataType weights = pipeline.getWeightType();
+  return {typeOf(weights),
+          typeOf(pipeline.getActivationType().value_or(weights))};
+}
+
+StringRef optimizerOf(PipelineOp pipeline) {
+  return stringifyOptimizer(trainingOf(pipeline).optimizer.getValue());
+}
+
+FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
+  std::optional<StringRef> name = pipeline.getTimeUnit();
+  if (!name && pipeline.hasTimesWithUnits())
+    return schedule::findTimeUnit("ns");
+  if (!name)
+    return &schedule::timeUnits().front();
+  if (const schedule::TimeUnit *unit =
+          schedule::findTimeUnit(std::string_view(*name)))
+    return unit;
+  return pipeline.emitOpError("expected time_unit to be one of ")
+         << schedule::timeUnitNames() << ", got \"" << *name << "\"";
+}
+
+MachineOp machineOf(PipelineOp pipeline) {
+  FlatSymbolRefAttr name = pipeline.getMachineAttr();
+  return name ? SymbolTable::lookupNearestSymbolFrom<MachineOp>(pipeline, name)
+              : MachineOp();
+}
+
+std::optional<uint64_t> capOf(PipelineOp pipeline) {
+  if (std::optional<uint64_t> cap = pipeline.getMemoryCap())
+    return cap;
+  if (MachineOp machine = machineOf(pipeline))
+    return machine.usableMemory();
+  return std::nullopt;
+}
+
+std::vector<int64_t> capsOf(PipelineOp pipeline) {
+  std::vector<int64_t> caps;
+  if (std::optional<uint64_t> cap = capOf(pipeline))
+    caps.assign(pipeline.workerCount(), static_cast<int64_t>(*cap));
+  return caps;
+}
+
+std::optional<std::string> optionText(Attribute value) {
+  if (auto word = dyn_cast<StringAttr>(value))
+    return word.str();
+  if (auto number = dyn_cast<IntegerAttr>(value))
+    return std::to_string(number.getInt());
+  return std::nullopt;
+}
+
+schedule::Request requestOf(PipelineOp pipeline, schedule::Options options) {
+  schedule::Request request;
+  request.workers = static_cast<int32_t>(pipeline.workerCount());
+  request.stages.resize(pipeline.getStages());
+  request.microBatches = static_cast<int32_t>(pipeline.getMicroBatches());
+  request.splitBackward = pipeline.getSplitBackward();
+  request.options = std::move(options);
+  return request;
+}
+
+FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline) {
+  if (!pipeline.getSchedule())
+    return pipeline.emitOpError("expected schedule(NAME)");
+  StringRef name = *pipeline.getSchedule();
+  SchemeChoice choice{schedule::findScheme(std::string_view(name)), {}};
+  if (!choice.scheme) {
+    InFlightDiagnostic error =
+        pipeline.emitOpError("expected one of the schedules ")
+        << schedule::schemeNames() << ", got \"" << program::printable(name)
+        << "\"";
+    if (std::string hint =
+            schedule::hintForUnknownScheme(std::string_view(name));
+        !hint.empty())
+      return error << hint;
+    SmallVector<StringRef> names;
+    for (const schedule::Scheme &scheme : schedule::schemes())
+      names.push_back(scheme.name);
+    if (StringRef nearest = mostSimilarWord(names, name); !nearest.empty())
+      error << ": did you mean " << nearest << "?";
+    return error;
+  }
+  auto refuse = [&](const std::string &error) {
+    return pipeline.emitOpError("schedule \"")
+           << choice.scheme->name << "\" (" << choice.scheme->needs
+           << "): " << error;
+  };
+  choice.options = schedule::Options(choice.scheme->options);
+  if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())
+    for (NamedAttribute option : options) {
+      std::optional<std::string> text = optionText(option.getValue());
+      if (!text)
+        return pipeline.emitOpError("expected an integer or a string for the "
+                                    "schedule's option ")
+               << option.getName() << ", got " << option.getValue();
+      std::string error = choice.options.set(
+          std::string_view(option.getName().strref()), *text);
+      if (!error.empty())
+        return refuse(error);
+    }
+  std::string error =
+      schedule::planError(*choice.scheme, requestOf(pipeline, choice.options));
+  if (!error.empty())
+    return refuse(error);
+  return choice;
+}
+
+std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
+  if (!pipeline.getRecompute())
+    return {};
+  std::vector<schedule::Recompute> stages(pipeline.getStages(),
+                                          schedule::Recompute::None);
+  for (int32_t stage : pipeline.getRecomputeAttr().asArrayRef())
+    stages[stage] = pipeline.getRecomputeFused() ? schedule::Recompute::Fused
+                                                 : schedule::Recompute::Early;
+  return stages;
+}
+
+schedule::Updates updatesOf(PipelineOp pipeline) {
+  // Both enums must have the same numbers for the cast below.
+  static_assert(static_cast<int>(schedule::Updates::Flush) ==
+                    static_cast<int>(Updates::Flush) &&
+                static_cast<int>(schedule::Updates::EachMicroBatch) ==
+                    static_cast<int>(Updates::EachMicroBatch) &&
+                static_cast<int>(schedule::Updates::EachStep) ==
+                    static_cast<int>(Updates::EachStep));
+  return static_cast<schedule::Updates>(pipeline.getUpdates());
+}
+
+StringRef scheduleNameOf(PipelineOp pipeline) {
+  return pipeline.getSchedule().value_or("given");
+}
+
+} // namespace chimera

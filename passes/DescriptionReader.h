@@ -1,0 +1,109 @@
+//===- DescriptionReader.h - Reading a description --------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_DESCRIPTIONREADER_H
+#define CHIMERA_PASSES_DESCRIPTIONREADER_H
+
+#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/TimeUnit.h"
+#include "dialect/Chimera.h"
+#include "runtime/program/Layers.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chimera {
+
+/// The model that `op` describes. Fails with a diagnostic if it cannot be
+/// trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
+
+/// The path of a file that `op` names. A relative path starts at the folder of
+/// the description.
+std::string pathFrom(mlir::Operation *op, llvm::StringRef path);
+
+/// The role of the file at `path` as an input of this compilation, in words for
+/// an error: the module's own file, a profile or a package that it names. Empty
+/// if the file is none of these.
+llvm::StringRef inputAt(mlir::ModuleOp module, llvm::StringRef path);
+
+/// The model op that the pipeline names, or null if it names none. Fails with a
+/// diagnostic if that op does not exist.
+mlir::FailureOr<ModelOp> modelOpOf(PipelineOp pipeline);
+
+/// The model that the pipeline trains, or null if it names none or a bare one.
+/// Fails with a diagnostic if the model does not exist or cannot be trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
+
+/// Fails with a diagnostic if the stage does not have layers of the model, or
+/// if its bytes of weights, optimizer state and boundary differ from those of
+/// these layers.
+mlir::LogicalResult checkModelStage(StageOp stage,
+                                    const program::ModelT &model);
+
+/// The chimera.training that the pipeline names, or the defaults if it names
+/// none.
+TrainingOp::Properties trainingOf(PipelineOp pipeline);
+
+/// The data types of the pipeline's values.
+program::Types typesOf(PipelineOp pipeline);
+
+/// The name of the pipeline's optimizer.
+llvm::StringRef optimizerOf(PipelineOp pipeline);
+
+/// The unit of the stages' costs: the pipeline's time_unit, or nanoseconds if
+/// its times have units, or else the unit "none". Fails with a diagnostic that
+/// lists the units if the name is unknown.
+mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
+
+/// The memory caps of the pipeline's workers, in bytes. Empty if it has no cap.
+std::vector<int64_t> capsOf(PipelineOp pipeline);
+
+/// The most bytes that a worker may use: the pipeline's own cap, or the usable
+/// memory of its machine. None if neither states it.
+std::optional<uint64_t> capOf(PipelineOp pipeline);
+
+/// The machine that the pipeline names, or null.
+MachineOp machineOf(PipelineOp pipeline);
+
+/// The value of a schedule's option as text, which the schedule library parses.
+/// None if it is neither an integer nor a string.
+std::optional<std::string> optionText(mlir::Attribute value);
+
+/// A scheme of the registry and its options.
+struct SchemeChoice {
+  const schedule::Scheme *scheme = nullptr;
+  schedule::Options options;
+};
+
+/// The request for a plan before the stages are known. All stages have unit
+/// cost.
+schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
+
+/// The name of the pipeline's schedule in reports and programs, or "given" if
+/// the description gives an order instead.
+llvm::StringRef scheduleNameOf(PipelineOp pipeline);
+
+/// The scheme that the pipeline names. Fails with a diagnostic that lists the
+/// possible values if the pipeline names none, if the name, an option or its
+/// value is unknown, or if the scheme does not support this number of stages
+/// and micro-batches.
+mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
+
+/// What the description recomputes: empty, or an entry for each stage.
+std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
+
+/// When weights change in the pipeline's order.
+schedule::Updates updatesOf(PipelineOp pipeline);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_DESCRIPTIONREADER_H

@@ -1,0 +1,52 @@
+//===- OptionErrors.h - Errors about wrong options of passes ----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Better errors for wrong options. MLIR's own error is "no such option": it
+// names neither the pass nor the options that exist.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_OPTIONERRORS_H
+#define CHIMERA_PASSES_OPTIONERRORS_H
+
+#include "mlir/Pass/Pass.h"
+
+#include <string>
+
+namespace chimera {
+
+/// The error for wrong options `given` to a pass or pipeline `name`. `known`
+/// are its options as MLIR prints them ("{costs=uniform forward=0}"). `message`
+/// is MLIR's own message, empty if the option has printed an error itself.
+std::string optionError(llvm::StringRef name, llvm::StringRef known,
+                        llvm::StringRef given, llvm::StringRef message);
+
+/// The base of a pass on `Op` that reports wrong options with optionError.
+template <typename Op> class PassOn : public mlir::OperationPass<Op> {
+protected:
+  using mlir::OperationPass<Op>::OperationPass;
+
+  llvm::LogicalResult
+  initializeOptions(llvm::StringRef options,
+                    llvm::function_ref<llvm::LogicalResult(const llvm::Twine &)>
+                        fail) override {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    this->printAsTextualPipeline(os);
+    return mlir::Pass::initializeOptions(
+        options, [&](const llvm::Twine &message) {
+          return fail(optionError(
+              this->getArgument(),
+              llvm::StringRef(text).drop_front(this->getArgument().size()),
+              options, message.str()));
+        });
+  }
+};
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_OPTIONERRORS_H

@@ -1,0 +1,168 @@
+//===- PlannerInputs.cpp - From the IR to plan inputs ---------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/PlannerInputs.h"
+
+#include "passes/DescriptionReader.h"
+#include "runtime/program/Printable.h"
+#include "runtime/program/Saturated.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
+  std::vector<plan::BareLayer> all;
+  for (auto layer : layers.getAsRange<LayerAttr>()) {
+    int64_t backward =
+        layer.getBackward() > 0
+            ? layer.getBackward()
+            : program::saturatedSum({layer.getForward(), layer.getForward()});
+    all.insert(
+        all.end(), layer.getCount(),
+        {layer.getForward(), backward - backward / 2, backward / 2,
+         layer.getParameters(), layer.getStash(),
+         layer.getWeightStash() > 0 ? layer.getWeightStash() : layer.getStash(),
+         layer.getBoundary()});
+  }
+  // Nothing is sent after the last layer, but a stage's boundary must not be 0.
+  int64_t &lastBoundary = all.back().boundaryBytes;
+  lastBoundary = std::max<int64_t>(lastBoundary, 1);
+  return all;
+}
+
+FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
+                                   StringRef optimizer) {
+  if (ArrayAttr layers = op.getBareLayersAttr())
+    return plan::Model(bareLayersOf(layers), types, optimizer.str());
+  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(op);
+  if (failed(model))
+    return failure();
+  return plan::Model(std::move(*model), types, optimizer.str());
+}
+
+FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline) {
+  FailureOr<ModelOp> op = modelOpOf(pipeline);
+  if (failed(op))
+    return failure();
+  if (!*op)
+    return std::optional<plan::Model>();
+  FailureOr<plan::Model> model =
+      planModelOf(*op, typesOf(pipeline), optimizerOf(pipeline));
+  if (failed(model))
+    return failure();
+  return std::optional(std::move(*model));
+}
+
+static schedule::MessageTime perMebibyte(int64_t alpha, int64_t beta) {
+  return {alpha, beta, schedule::kMebibyte};
+}
+
+schedule::Link linkOf(LinkAttr link) {
+  return {perMebibyte(link.getLatency(), link.getPerMib()),
+          perMebibyte(link.getSend(), link.getSendPerMib()),
+          perMebibyte(link.getReceive(), link.getReceivePerMib())};
+}
+
+/// Sets the times of all-reduce messages in `links`.
+static void setAllReduce(LinkAttr attr, schedule::AllReduceAlgorithm algorithm,
+                         schedule::LinkClass &links) {
+  schedule::Link message = linkOf(attr);
+  // With recursive doubling, the time that occupies both ends counts once for
+  // an all-reduce. With other algorithms it is part of each message.
+  links.allReduceEnds = perMebibyte(
+      program::saturatedSum({message.send.alpha, message.receive.alpha}),
+      program::saturatedSum({message.send.beta, message.receive.beta}));
+  if (algorithm != schedule::AllReduceAlgorithm::Doubling) {
+    schedule::MessageTime ends = std::exchange(links.allReduceEnds, {});
+    message = {perMebibyte(program::saturatedSum({message.alpha, ends.alpha}),
+                           program::saturatedSum({message.beta, ends.beta}))};
+  }
+  links.allReduceMessage = message;
+}
+
+schedule::Network networkOf(MachineOp op) {
+  schedule::Network network;
+  if (op.getAllReduceAlgorithm() == AllReduceAlgorithm::Doubling)
+    network.allReduceAlgorithm = schedule::AllReduceAlgorithm::Doubling;
+  network.blockingAllReduces = op.getBlockingAllReduce();
+  if (LinkAttr link = op.getLinkAttr())
+    network.link = linkOf(link);
+  if (LinkAttr allReduce = op.getAllReduceAttr())
+    setAllReduce(allReduce, network.allReduceAlgorithm, network);
+  if (std::optional<uint64_t> devices = op.getNodeDevices()) {
+    network.node = {.devices = static_cast<int32_t>(*devices),
+                    .within = network,
+                    .cores =
+                        static_cast<int32_t>(op.getNodeCores().value_or(0))};
+    schedule::LinkClass &within = network.node->within;
+    if (LinkAttr link = op.getNodeLinkAttr())
+      within = {.link = linkOf(link)};
+    if (LinkAttr allReduce = op.getNodeAllReduceAttr())
+      setAllReduce(allReduce, network.allReduceAlgorithm, within);
+  }
+  return network;
+}
+
+static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
+  std::string file = pathFrom(op, path);
+  auto refuse = [&](const std::string &reason) {
+    return op.emitOpError("expected a profile in ")
+           << program::printable(file) << ": " << reason;
+  };
+  // A device file may have no end.
+  uint64_t bytes = 0;
+  constexpr uint64_t kMost = uint64_t{1} << 28;
+  if (std::error_code code = llvm::sys::fs::file_size(file, bytes))
+    return refuse(code.message());
+  if (!llvm::sys::fs::is_regular_file(file) || bytes > kMost)
+    return refuse("it is no file, or has more than 256 MiB");
+  auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!text)
+    return refuse(text.getError().message());
+  plan::Profile profile;
+  std::string error =
+      plan::readProfile(file, std::string_view((*text)->getBuffer()), profile);
+  if (!error.empty())
+    return op.emitOpError(program::printable(error));
+  if (op.getNodeCores() && profile.hasSharedCores())
+    op.emitWarning("expected profiles of ranks that share no cores beside "
+                   "node_cores, got ")
+        << program::printable(file) << ", whose ranks had "
+        << llvm::formatv("{0:f2}", *profile.coresPerRank) << " cores each for "
+        << program::counted(static_cast<uint64_t>(profile.threads), "thread")
+        << ": waits for cores are in its times already and would count "
+           "twice; profile as many ranks as there are cores for, such as a "
+           "program of fewer workers";
+  return profile;
+}
+
+FailureOr<plan::Machine> planMachineOf(MachineOp op) {
+  plan::Machine machine;
+  if (ArrayAttr paths = op.getProfileAttr())
+    for (auto path : paths.getAsValueRange<StringAttr>()) {
+      FailureOr<plan::Profile> profile = profileOf(op, path);
+      if (failed(profile))
+        return failure();
+      machine.profiles.push_back(std::move(*profile));
+    }
+  machine.devices = static_cast<int32_t>(op.getDevices());
+  machine.memory = op.usableMemory();
+  machine.speed = static_cast<int64_t>(op.getSpeed().value_or(1));
+  machine.layerOverhead =
+      static_cast<int64_t>(op.getLayerOverhead().value_or(0));
+  machine.memoryBandwidth =
+      static_cast<int64_t>(op.getMemoryBandwidth().value_or(0));
+  machine.network = networkOf(op);
+  return machine;
+}
+
+} // namespace chimera

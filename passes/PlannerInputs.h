@@ -1,0 +1,43 @@
+//===- PlannerInputs.h - From the IR to plan inputs -------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The conversion from IR to plan::Model and plan::Machine.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_PLANNERINPUTS_H
+#define CHIMERA_PASSES_PLANNERINPUTS_H
+
+#include "compiler/plan/Model.h"
+#include "dialect/Chimera.h"
+
+namespace chimera {
+
+/// The model of `op` with values of these types and this optimizer. Fails with
+/// a diagnostic if it cannot be trained.
+mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
+                                         llvm::StringRef optimizer);
+
+/// The model of the pipeline, or none if it names none. Fails with a diagnostic
+/// if the model does not exist or cannot be trained.
+mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
+
+/// The machine with its profiles, which are read from their files. Fails with a
+/// diagnostic if a profile cannot be read. If the machine has node_cores, warns
+/// of profiles of ranks that shared cores: the simulator models shared cores
+/// itself, so the slowdown would count twice.
+mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
+
+/// The link's times, in the unit of `link`.
+schedule::Link linkOf(LinkAttr link);
+
+/// The times of the machine's messages and all-reduces, in nanoseconds.
+schedule::Network networkOf(MachineOp op);
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_PLANNERINPUTS_H

@@ -1,0 +1,122 @@
+//===- StepBuilder.h - A builder of a step's ops ----------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_PASSES_STEPBUILDER_H
+#define CHIMERA_PASSES_STEPBUILDER_H
+
+#include "passes/Bridge.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <map>
+
+namespace chimera {
+
+/// Makes the ops of a pipeline's steps at `builder`. MLIR looks up types and
+/// attributes each time that they are created, so this class creates each of
+/// them once.
+class StepBuilder {
+public:
+  /// The types of a stage's values that do not depend on the micro-batch.
+  struct StageTypes {
+    mlir::Type weights, state;
+    WeightGradientType sum;
+  };
+
+  StepBuilder(PipelineOp pipeline, const Layout &layout,
+              const schedule::Problem &problem, int64_t tokenBytes,
+              int64_t labelBytes);
+
+  size_t stages() const { return layout.stages.size(); }
+  const StageTypes &typesOf(uint32_t s) const { return types[s]; }
+  /// The type of the stash of one micro-batch, or of a part of one.
+  mlir::Type stashOf(uint32_t s) const { return pieces[s].stash; }
+  /// The type of the activation that stage `s`, which is not the last, sends to
+  /// the next stage for one micro-batch.
+  mlir::Type activationOf(uint32_t s) { return rangeOf(1).results[s].front(); }
+
+  /// Sets the number of parts into which the following backwards cut a
+  /// micro-batch.
+  void setParts(uint32_t parts);
+
+  /// Makes a forward and the loads that it needs. `input` is null on stage 0.
+  ForwardOp forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
+                    mlir::Value input, mlir::Value weights);
+  /// Makes a backward or its two halves and updates `sum`. Returns the gradient
+  /// for the previous stage, or null on stage 0.
+  mlir::Value backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
+                       mlir::Value stash, mlir::Value gradient,
+                       mlir::Value weights, mlir::Value &sum);
+  mlir::Value copy(uint32_t p, uint32_t s, mlir::Value weights);
+  /// Returns the sums of `gradients` over all copies, or `gradients` itself if
+  /// there is only one contribution in all. With `tied`, gradients of stage `s`
+  /// and of stage `*tied` alternate.
+  llvm::SmallVector<mlir::Value>
+  reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
+         std::optional<uint32_t> tied = std::nullopt);
+  /// Cuts a gradient at byte `at`.
+  mlir::ValueRange split(uint32_t p, uint32_t s, mlir::Value gradient,
+                         int64_t at);
+  /// Makes a gradient whole again.
+  mlir::Value join(uint32_t p, uint32_t s, mlir::ValueRange pieces);
+  void reduceLosses(llvm::ArrayRef<mlir::Value> losses);
+  /// Updates with the gradient of one micro-batch or, without `m`, of all.
+  OptimizerStepOp update(uint32_t p, uint32_t s, mlir::Value weights,
+                         mlir::Value state, mlir::Value gradient,
+                         std::optional<uint32_t> m = std::nullopt);
+
+  /// The location of a stage's ops: the stage's place in the description, under
+  /// a name with pipeline and stage.
+  mlir::Location locationOf(uint32_t p, uint32_t s);
+
+  mlir::OpBuilder builder;
+  const mlir::Location loc; ///< of the pipeline
+
+private:
+  /// The types for forwards that cover the same number of micro-batches.
+  struct RangeTypes {
+    mlir::IntegerAttr count; ///< null for one
+    mlir::Type tokens, labels;
+    std::vector<llvm::SmallVector<mlir::Type>> results; ///< of each stage
+  };
+  /// The types for the backwards of a pipeline.
+  struct PieceTypes {
+    mlir::IntegerAttr parts; ///< null for one
+    mlir::Type stash, weightStash, gradient;
+  };
+
+  /// The same with the micro-batch in the name.
+  mlir::Location locationOf(uint32_t p, uint32_t s, uint32_t m);
+  mlir::Location named(const llvm::Twine &name, mlir::Location place);
+  const RangeTypes &rangeOf(uint32_t count);
+  mlir::Value load(mlir::Type type, uint32_t p, uint32_t s, uint32_t m,
+                   mlir::IntegerAttr count);
+
+  PipelineOp pipeline;
+  const Layout &layout;
+  const schedule::Splits &splits;
+  int64_t tokenBytes, labelBytes;
+  mlir::Type loss;
+  llvm::SmallVector<StageTypes> types;
+  uint32_t parts = 1;
+  /// Types by stage, and by number of micro-batches of the forward.
+  llvm::SmallVector<PieceTypes> pieces;
+  std::map<uint32_t, RangeTypes> ranges;
+  /// Integer attributes, by value.
+  std::vector<mlir::IntegerAttr> numbers;
+  /// Locations, null until they are needed: by replica, and by stage and
+  /// micro-batch. (A micro-batch belongs to one pipeline.) A step has few
+  /// distinct names, so each is created once.
+  std::vector<mlir::LocationAttr> replicas, cells;
+  std::vector<mlir::StringAttr> microBatchNames;
+  /// Number of micro-batches in a section, those of the next step included.
+  size_t width;
+};
+
+} // namespace chimera
+
+#endif // CHIMERA_PASSES_STEPBUILDER_H

@@ -1,0 +1,204 @@
+//===- VerifyStepGraph.cpp - Checks of a step as a graph of values --------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/VerifyStepGraph.h"
+
+#include "passes/Sections.h"
+#include "passes/VerifyOperands.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace chimera {
+
+namespace {
+
+/// True if `value` is the complete sum of a replica's weight gradients: one of
+/// its actions makes it, and no action adds to it.
+bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
+  auto action = value.getDefiningOp<ActionOp>();
+  if (!action || action.getNewSum() != value ||
+      action.getPipeline() != pipeline || action.getStage() != stage)
+    return false;
+  return llvm::none_of(value.getUses(), [](OpOperand &use) {
+    auto user = dyn_cast<ActionOp>(use.getOwner());
+    return user && user.getSumOperand() == &use;
+  });
+}
+
+template <typename Op> bool isOf(Op op, uint32_t pipeline, uint32_t stage) {
+  return op.getPipeline() == pipeline && op.getStage() == stage;
+}
+
+/// Checks the ops that reduce gradients and the ops that use the sums.
+class ReductionVerifier {
+public:
+  ReductionVerifier(PipelineOp pipeline, const Layout &layout,
+                    std::optional<program::Tied> tied)
+      : layout(layout), tied(tied), width(pipeline.getDataParallel()),
+        replicated(layout.directions.size() * width > 1) {}
+
+  LogicalResult verify(Block &section) const {
+    LogicalResult result = success();
+    for (Operation &op : section) {
+      LogicalResult good =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](ActionOp action) {
+                return action.getNewSum()
+                           ? verifyUsed(action, action.getNewSum())
+                           : success();
+              })
+              .Case([&](AllReduceOp reduce) { return verifyReduce(reduce); })
+              .Case<SplitOp, JoinOp>([&](Operation *op) {
+                return verifyUsed(op, op->getResults());
+              })
+              .Case([&](OptimizerStepOp op) { return verifyUpdate(op); })
+              .Default(success());
+      if (failed(good))
+        result = failure();
+    }
+    return result;
+  }
+
+private:
+  /// Fails if a sum has no use: no gradient may be lost. Every sum must be
+  /// added to, reduced, split, joined or used by an update. An update uses one
+  /// sum, so a replica cannot have two.
+  static LogicalResult verifyUsed(Operation *op, ValueRange sums) {
+    if (llvm::none_of(sums, [](Value sum) { return sum.use_empty(); }))
+      return success();
+    return op->emitOpError("expected a use of its sum");
+  }
+
+  /// Checks that an all-reduce takes the complete sum of each pipeline, or the
+  /// right piece of it, from all copies.
+  LogicalResult verifyReduce(AllReduceOp reduce) const {
+    if (reduce.getWidth() != width)
+      return reduce.emitOpError("expected width ")
+             << width << ", the pipeline's data_parallel, "
+             << "got " << reduce.getWidth();
+    if (isa<LossType>(reduce.getContributions().front().getType()))
+      return success();
+    bool ofTied = reduce.getTied().has_value();
+    if (ofTied && (!tied || reduce.getStage() != 0 ||
+                   *reduce.getTied() + 1 != layout.stages.size()))
+      return reduce.emitOpError("expected the first and the last stage of a "
+                                "tied model, got stages ")
+             << reduce.getStage() << " and " << *reduce.getTied();
+    size_t each = ofTied ? 2 : 1;
+    if (reduce.getContributions().size() != each * layout.directions.size())
+      return reduce.emitOpError("expected ")
+             << (ofTied ? "two contributions" : "a contribution")
+             << " of each of " << layout.directions.size() << " pipelines, got "
+             << reduce.getContributions().size();
+    for (auto [i, contribution] : llvm::enumerate(reduce.getContributions())) {
+      uint32_t p = i / each, s = reduce.getStageOf(i);
+      if (!isContributionOf(contribution, p, s, ofTied))
+        return reduce.emitOpError("expected contribution ")
+               << i << " to be the whole sum of pipeline " << p << ", stage "
+               << s
+               << (ofTied         ? ", of its tied parameters"
+                   : tiedPiece(s) ? ", but of its tied parameters"
+                                  : "");
+    }
+    return verifyUsed(reduce, reduce.getResults());
+  }
+
+  /// Checks that an optimizer step uses a gradient that contains every
+  /// replica's sum.
+  LogicalResult verifyUpdate(OptimizerStepOp update) const {
+    Value gradient = update.getGradient();
+    uint32_t s = update.getStage();
+    std::optional<unsigned> piece = tiedPiece(s);
+    if (!piece)
+      return verifySum(update, gradient, replicated, false);
+    auto join = gradient.getDefiningOp<JoinOp>();
+    if (!join || join.getPieces().size() != 2 ||
+        !isOf(join, update.getPipeline(), s))
+      return update.emitOpError("expected the gradient of the tied parameters "
+                                "joined with that of the others");
+    return success(
+        succeeded(verifySum(update, join.getPieces()[*piece], true, true)) &&
+        succeeded(verifySum(update, join.getPieces()[1 - *piece], replicated,
+                            false)));
+  }
+
+  /// The index of the tied piece among the two pieces of the stage's gradient,
+  /// if it has tied parameters.
+  std::optional<unsigned> tiedPiece(uint32_t stage) const {
+    return program::tiedPiece(tied ? &*tied : nullptr, layout.stages.size(),
+                              stage);
+  }
+
+  /// True if `value` is the part of a replica's complete sum that an all-reduce
+  /// takes. If the replica has tied parameters, this is the tied piece
+  /// (`ofTied`) or the other piece. Otherwise it is the whole sum.
+  bool isContributionOf(Value value, uint32_t pipeline, uint32_t stage,
+                        bool ofTied) const {
+    std::optional<unsigned> piece = tiedPiece(stage);
+    if (!piece)
+      return isSumOf(value, pipeline, stage);
+    auto split = value.getDefiningOp<SplitOp>();
+    if (!split || split.getPieces().size() != 2 ||
+        !isOf(split, pipeline, stage) ||
+        !isSumOf(split.getGradient(), pipeline, stage))
+      return false;
+    auto type = cast<WeightGradientType>(split.getPieces()[*piece].getType());
+    return type.getBytes() == static_cast<int64_t>(tied->bytes()) &&
+           value == split.getPieces()[ofTied ? *piece : 1 - *piece];
+  }
+
+  /// Checks that `sum`, which is the gradient of `update` or a piece of it, is
+  /// reduced if necessary and belongs to the same replica.
+  LogicalResult verifySum(OptimizerStepOp update, Value sum, bool isReduced,
+                          bool ofTied) const {
+    uint32_t p = update.getPipeline(), s = update.getStage();
+    auto reduce = sum.getDefiningOp<AllReduceOp>();
+    if (isReduced && !reduce)
+      return update.emitOpError("expected a reduced gradient, got that of one "
+                                "replica");
+    bool own = isContributionOf(sum, p, s, ofTied);
+    if (reduce) {
+      unsigned index = cast<OpResult>(sum).getResultNumber();
+      own = reduce.getTied().has_value() == ofTied &&
+            reduce.getStageOf(index) == s && index / (ofTied ? 2 : 1) == p;
+    }
+    if (!own)
+      return update.emitOpError("expected the gradient of pipeline ")
+             << p << ", stage " << s;
+    return success();
+  }
+
+  const Layout &layout;
+  std::optional<program::Tied> tied;
+  uint32_t width;
+  bool replicated;
+};
+
+} // namespace
+
+LogicalResult verifyStepGraph(PipelineOp pipeline,
+                              const schedule::Problem &problem,
+                              ArrayRef<SectionOp> sections) {
+  FailureOr<Layout> layout = layoutOf(pipeline);
+  if (failed(layout))
+    return failure();
+  FailureOr<std::optional<program::Tied>> tied = tiedOf(pipeline, *layout);
+  if (failed(tied))
+    return failure();
+  LogicalResult result = verifyOperands(problem, *layout, sections);
+  ReductionVerifier reductions(pipeline, *layout, *tied);
+  for (SectionOp section : sections)
+    if (failed(reductions.verify(section.getBody().front())))
+      result = failure();
+  if (failed(verifySections(pipeline, problem)))
+    result = failure();
+  return result;
+}
+
+} // namespace chimera

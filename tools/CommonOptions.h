@@ -1,0 +1,76 @@
+//===- CommonOptions.h - Options of runs and calibrations -------*- C++ -*-===//
+//-*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Conversions of the settings that both a run of a program and a calibration
+// use.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TOOLS_COMMONOPTIONS_H
+#define CHIMERA_TOOLS_COMMONOPTIONS_H
+
+#include "runtime/system/Deadline.h"
+#include "runtime/train/RunAsRank.h"
+#include "tools/RunFiles.h"
+
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+namespace chimera {
+
+inline runtime::ProgressWish progressMode(const RunSettings &settings) {
+  return settings.progress == kOn    ? runtime::ProgressWish::On
+         : settings.progress == kOff ? runtime::ProgressWish::Off
+                                     : runtime::ProgressWish::Auto;
+}
+
+/// The limit of a wait for another rank: --timeout, or half an hour by default,
+/// so that a rank that never answers does not block the others for ever.
+inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
+  double seconds = settings.timeout.value_or(1800);
+  return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
+                           std::ceil(std::min(seconds, 1e9) * 1000)))
+                     : std::chrono::milliseconds(runtime::kForever);
+}
+
+/// The file for the weights of a run that SIGINT or SIGTERM ends:
+/// lastFiniteFile
+/// --save. If --save is a pipe, it is the pipe itself, whose reader waits for
+/// weights.
+inline std::string fileAfterSignal(const RunSettings &settings) {
+  const std::string lastFinite = lastFiniteFile(settings.save);
+  return lastFinite.empty() ? settings.save : lastFinite;
+}
+
+/// The time that a run has after SIGINT or SIGTERM to end its step and save its
+/// weights. None if no weights are saved. It must be less than the time after
+/// which launchers kill processes: 1 s for mpirun, 30 s for torchrun, Slurm and
+/// Kubernetes. `onBegin` is called with the signal when this time begins.
+inline std::optional<runtime::Grace>
+graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
+        std::function<void(int)> onBegin) {
+  const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
+  const double seconds = settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
+  if (settings.save.empty() || seconds == 0)
+    return std::nullopt;
+  return runtime::Grace{std::chrono::milliseconds(
+                            static_cast<int64_t>(std::ceil(seconds * 1000))),
+                        std::move(onBegin)};
+}
+
+/// Prints `reason` as an error and flushes all output. Call it before the
+/// process ends.
+inline void reportFailure(const std::string &reason) {
+  std::fprintf(stderr, "chimera-run: %s\n", reason.c_str());
+  std::fflush(nullptr);
+}
+
+} // namespace chimera
+
+#endif // CHIMERA_TOOLS_COMMONOPTIONS_H
