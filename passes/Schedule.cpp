@@ -205,13 +205,12 @@ misplacedRecomputes(const schedule::Problem &problem,
     while (i < row.size() && i < expected.size() && row[i] == expected[i])
       ++i;
     if (i < expected.size())
-      violations.push_back(
-          {schedule::Violation::Constraint::Order,
-           "expected every recompute straight before its backward, where steps "
-           "overlap: " +
-               schedule::describe(expected[i]) + " here",
-           static_cast<int32_t>(w),
-           static_cast<int32_t>(std::min(i, row.size() - 1))});
+      violations.push_back({schedule::Violation::Constraint::Order,
+                            "expected every recompute straight before its "
+                            "backward, if steps overlap: " +
+                                schedule::describe(expected[i]) + " here",
+                            static_cast<int32_t>(w),
+                            static_cast<int32_t>(std::min(i, row.size() - 1))});
   }
   return violations;
 }

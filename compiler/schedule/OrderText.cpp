@@ -112,7 +112,7 @@ private:
       return nextSection();
     if (take('.')) {
       if (order.overlaps)
-        return fail(word, "expected no idle slots where steps overlap");
+        return fail(word, "expected no idle slots if steps overlap");
       slot += isDigit(next()) ? number() : 1;
       if (slot > INT32_MAX)
         fail(word, "expected less than 2^31 slots");
@@ -149,7 +149,7 @@ private:
     if (!order.overlaps)
       return fail(word, "expected no |, as a flush ends the step");
     if (section == 2)
-      return fail(word, "expected nothing behind the epilogue, got a third |");
+      return fail(word, "expected at most two |, got a third");
     if (section++ == 0)
       line.body = Schedule::Body{here, here};
     else
@@ -219,8 +219,8 @@ private:
       fail(word, count == 0 ? "expected no forward that begins with "
                               "micro-batch " +
                                   std::to_string(own) +
-                                  ", which is inside of one of the "
-                                  "direction's forwards"
+                                  ", which another forward of the "
+                                  "direction covers"
                  : count == 1 ? "expected " + name +
                                     " alone, as the direction's "
                                     "forwards cover one micro-batch"

@@ -83,7 +83,7 @@ chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
 // -----
 
 // An action twice.
-// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of pipeline 0, stage 0, micro-batch 1 stands twice
+// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of pipeline 0, stage 0, micro-batch 1 is in the order twice
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 F1 B1"
@@ -103,9 +103,9 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward before its forward.
-// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 1 stands before the forward it needs
-// CHECK: offset :9:23: error: 'chimera.order' op worker 0 never gets to backward of pipeline 0, stage 0, micro-batch 1: it needs backward of pipeline 0, stage 1, micro-batch 1, which worker 1 never gets to
-// CHECK: offset :10:26: error: 'chimera.order' op worker 1 never gets to forward of pipeline 0, stage 1, micro-batch 1: it needs forward of pipeline 0, stage 0, micro-batch 1, which worker 0 never gets to
+// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 1 must come after the forward that it depends on
+// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of pipeline 0, stage 0, micro-batch 1, because it waits for backward of pipeline 0, stage 1, micro-batch 1, which worker 1 cannot run
+// CHECK: offset :10:26: error: 'chimera.order' op deadlock: worker 1 cannot run forward of pipeline 0, stage 1, micro-batch 1, because it waits for forward of pipeline 0, stage 0, micro-batch 1, which worker 0 cannot run
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 B1 F1 B0"
@@ -115,7 +115,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward that is both whole and split.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, in which this backward is split: write I (its input gradient) in its place, and W (its weight gradient) there or later
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of pipeline 0, stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 I0 W0 B1"
@@ -125,7 +125,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The weight gradient before the input gradient.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 stands before the input_gradient it needs
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 must come after the input_gradient that it depends on
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 W0 I0 B1"
@@ -135,8 +135,8 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Workers that wait for each other.
-// CHECK: offset :8:23: error: 'chimera.order' op worker 0 never gets to backward of pipeline 0, stage 0, micro-batch 0: it needs backward of pipeline 0, stage 1, micro-batch 0, which worker 1 never gets to
-// CHECK: offset :9:23: error: 'chimera.order' op worker 1 never gets to forward of pipeline 0, stage 1, micro-batch 1: it needs forward of pipeline 0, stage 0, micro-batch 1, which worker 0 never gets to
+// CHECK: offset :8:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of pipeline 0, stage 0, micro-batch 0, because it waits for backward of pipeline 0, stage 1, micro-batch 0, which worker 1 cannot run
+// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 1 cannot run forward of pipeline 0, stage 1, micro-batch 1, because it waits for forward of pipeline 0, stage 0, micro-batch 1, which worker 0 cannot run
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 B0 F1 B1"
@@ -146,7 +146,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A recompute of a stash that is kept.
-// CHECK: offset :7:23: error: 'chimera.order' op worker 0: recompute of pipeline 0, stage 0, micro-batch 0 is no action of the problem, which does not recompute this stage
+// CHECK: offset :7:23: error: 'chimera.order' op worker 0: unknown action recompute of pipeline 0, stage 0, micro-batch 0: this stage is not recomputed
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 R0 F1 B0 B1"
@@ -156,7 +156,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Slots that are too early for their inputs.
-// CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs forward of pipeline 0, stage 0, micro-batch 0 in slot 0
+// CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 depends on forward of pipeline 0, stage 0, micro-batch 0, which is not in an earlier slot, but in slot 0
 // CHECK: offset :9:20: note: without slots all run as soon as their order allows: delete that of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -237,7 +237,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_ste
 // -----
 
 // A step that is too short for the micro-batches in flight.
-// CHECK: 'chimera.pipeline' op expected at least 3 micro-batches a step where steps overlap, which the first stage is ahead, got 1
+// CHECK: 'chimera.pipeline' op expected at least 3 micro-batches in a step, because the first stage runs that many forwards ahead, got 1
 chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
   chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0]
   chimera.order 0 "F0 | F1 B0 | B0"
@@ -249,7 +249,7 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
 // -----
 
 // More forwards before the body than the stage may be ahead.
-// CHECK: 'chimera.order' op worker 0: expected 0 forwards of stage 0 before the body, one for each stage behind it, got forward of pipeline 0, stage 0, micro-batch 0 there
+// CHECK: 'chimera.order' op worker 0: expected exactly 0 forwards of stage 0 before the body, one for each later stage, got forward of pipeline 0, stage 0, micro-batch 0 before it
 chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | B0"
@@ -258,7 +258,7 @@ chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
 // -----
 
 // A worker without a stage, although steps overlap.
-// CHECK: 'chimera.pipeline' op expected a stage on each worker where steps overlap, got none on worker 0
+// CHECK: 'chimera.pipeline' op expected a stage on each worker if steps overlap, got none on worker 0
 chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
   chimera.direction 0 down on [1, 1] micro_batches [0, 1]
   chimera.order 0 "| |"
@@ -268,7 +268,7 @@ chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
 // -----
 
 // A missing recompute, although steps overlap.
-// CHECK: 'chimera.order' op expected every recompute straight before its backward, where steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
+// CHECK: 'chimera.order' op expected every recompute straight before its backward, if steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
 chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
   chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | R0 B0"

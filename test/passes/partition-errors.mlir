@@ -5,7 +5,7 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1: it has nobody to run in the other direction; use gpipe or 1f1b}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1: use gpipe or 1f1b}}
 chimera.pipeline @p stages(1) micro_batches(3) schedule("chimera")
 
 // -----

@@ -5,7 +5,7 @@
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json" -o /dev/null | FileCheck %s --check-prefix=TEXT --match-full-lines
 // TEXT: p: pipedream-2bw, 2 stages, 2 micro-batches
-// TEXT-NEXT: measured: what each worker repeats once a step, in steps 5 and 6
+// TEXT-NEXT: measured: the body that each worker repeats, in steps 5 and 6
 // TEXT-NEXT: worker  step: predicted  measured  busy: predicted  measured  idle: predicted  measured
 // TEXT-NEXT: P0               6.1 ms    6.6 ms           6.1 ms    6.1 ms             0 us    500 us
 // TEXT-NEXT: P1               6.1 ms    6.6 ms           6.1 ms    6.6 ms             0 us      0 us
@@ -20,7 +20,7 @@
 // Each worker's row starts when it has ended the previous body. Updates are
 // among the actions, and no sum overlaps with actions.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce under way"
-// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: what each worker repeats once a step, in<
+// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: the body that each worker repeats, in{{[^<]*}}<
 // SVG: >steps 5 and 6<
 // SVG: >update</text>
 // SVG: <title>P0, measured: idle 500 us of 6.6 ms (7.6 %)</title><rect class="bubble" x="106.98"

@@ -134,7 +134,7 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   c = makeCase("pipedream", 2, 2);
   refuse(c, 0, "F0 F1 B0 B1", 11,
          "expected a prologue, a step and an epilogue");
-  refuse(c, 0, "F0 | B0 | B1 | B0", 13, "expected nothing behind the epilogue");
+  refuse(c, 0, "F0 | B0 | B1 | B0", 13, "expected at most two |, got a third");
   refuse(c, 0, "F0 .2 |", 3, "expected no idle slots");
   refuse(c, 0, "F0 | F3 | F2", 10, "expected a micro-batch below 2, got 2");
 
