@@ -158,8 +158,9 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
   }
   asked.assumptions = assumptionsOf(*subject, used);
   if (replacesProfile)
-    asked.assumptions.push_back("layers take what --costs-from measured (not "
-                                "used of the machine: profile)");
+    asked.assumptions.push_back(
+        "layers take the times of --costs-from (clauses of the machine that "
+        "are not used: profile)");
   return asked;
 }
 
@@ -183,7 +184,7 @@ static int show(const Asked &asked, const PlannedAnswer &planned,
   const auto &[subject, question, assumptions] = asked;
   const auto &[space, answer, ranked, ofSchemes, passedOver] = planned;
   for (const std::string &fault : passedOver)
-    os << "passed over: " << fault << "\n";
+    os << "rejected: " << fault << "\n";
   auto writeJson = [&] {
     return write(settings.json, [&] {
       return jsonOf(question, subject, planned, assumptions);

@@ -108,7 +108,7 @@ std::string talliesOf(const Question &question, const Space &space,
     if (tally.smallest && tally.simulated + tally.hopeless == 0)
       text += "no plan of " + std::string(tally.scheme->name) + " fits into " +
               shortBytes(question.machine.memory) +
-              ": a worker holds at least " +
+              ": a worker needs at least " +
               shortBytes(tally.smallest->peakBytes) + ", with " +
               tally.smallestName + "\n";
     if (tally.refusal)

@@ -12,7 +12,7 @@
 // RUN: not chimera-opt %t/text.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: text.mlir:1:1: error: 'chimera.machine' op {{.*}}text.mlir: expected JSON, as chimera-run --profile writes it
 // RUN: not chimera-opt %t/other.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: other.mlir:3:1: error: 'chimera.pipeline' op {{.*}}profile-1.json: expected a profile of a model whose layers, with embedding and head, are 5, got 4
+// OTHER: other.mlir:3:1: error: 'chimera.pipeline' op {{.*}}profile-1.json: expected a profile of a model with 5 layers (with embedding and head), got 4
 // RUN: not chimera-opt %t/neither.mlir 2>&1 | FileCheck %s --check-prefix=NEITHER
 // NEITHER: error: 'chimera.machine' op expected speed(…) or profile(…), from which costs come
 // RUN: chimera-opt %t/alone.mlir --chimera-to-scheduled -o %t/scheduled.mlir
@@ -29,7 +29,7 @@
 //
 // A profile is refused if it adds nothing to the profiles before it.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: expected whole backwards, split ones or recomputes that no profile before it of micro-batches of 1 has, got none
+// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: this profile adds nothing to the earlier ones of micro-batch size 1: expected whole backwards, split backwards or recomputes that they lack
 //
 // A profile of another model is refused even if the number of layers is the same.
 // RUN: cp -r %S/Inputs/exported %t/package
