@@ -71,9 +71,9 @@ public:
     if (!isNew) {
       if (start.getWorkersAttr() != first.getWorkersAttr() ||
           start.getKeysAttr() != first.getKeysAttr())
-        return start.emitOpError("expected the contributions that other starts "
-                                 "of stage ")
-               << start.getStage() << " list";
+        return start.emitOpError("expected the same contributions as in other "
+                                 "starts of stage ")
+               << start.getStage();
       return index;
     }
     auto communicator = std::make_unique<program::CommunicatorT>();

@@ -63,11 +63,11 @@ struct TimeOption {
 
 static constexpr TimeOption kMessageTimes[] = {
     {"p2p", "Time of a message on its way to another worker"},
-    {"p2p-per-mib", "Further time of a message for each MiB"},
+    {"p2p-per-mib", "Additional time of a message for each MiB"},
     {"send", "Time for which sending a message occupies the worker"},
-    {"send-per-mib", "Further time of sending for each MiB"},
+    {"send-per-mib", "Additional time of sending for each MiB"},
     {"receive", "Time for which receiving a message occupies the worker"},
-    {"receive-per-mib", "Further time of receiving for each MiB"}};
+    {"receive-per-mib", "Additional time of receiving for each MiB"}};
 
 std::optional<int> readShowSettings(int argc, char **argv,
                                     ShowSettings &settings) {
@@ -122,10 +122,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
       ->check(CLI::Validator(fileFault, ""));
   app.add_option(
          "--costs", settings.costs,
-         "What the times below are of. uniform: each stage. worker: all "
-         "stages of a worker in one pipeline together. stages: the "
-         "costs that the pipeline states, without times below. Unless "
-         "given: stages if the pipeline states durations, else worker")
+         "To what the times below apply. uniform: to each stage. worker: to "
+         "all stages of a worker in one pipeline together. stages: use the "
+         "costs that the pipeline states, and no times below. Unless given: "
+         "stages if the pipeline states durations, else worker")
       ->check(oneOf(namesOf(timeSources())));
   auto addTime = [&](const char *name, Decimal &time, const char *help,
                      std::string (*fault)(const std::string &) = costFault) {
@@ -181,12 +181,12 @@ std::optional<int> readShowSettings(int argc, char **argv,
   if (!settings.input.empty() && !settings.expressions.empty())
     return fail("expected a file or expressions (-e), got both");
   if (settings.copy && settings.measured.empty())
-    return fail("expected --measured beside --copy");
+    return fail("expected --measured with --copy");
   if (settings.areSlots && settings.hasTimes())
-    return fail("expected no times beside --slots");
+    return fail("expected no times with --slots");
   if (settings.costs == "stages" && settings.hasTimesOfActions())
     return fail("expected no --forward, --backward, --weight-gradient, "
-                "--update or --unit beside --costs stages: the pipeline states "
+                "--update or --unit with --costs stages: the pipeline states "
                 "these times");
   return std::nullopt;
 }

@@ -169,12 +169,12 @@ static std::optional<Asked> ask(ModuleOp module, const PlanSettings &settings) {
 static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
   std::string there = program::counted(plans, "plan");
   if (settings.pick > plans)
-    return "expected --pick of one of the table's " + there + ", got " +
+    return "expected --pick to name one of the table's " + there + ", got " +
            std::to_string(settings.pick);
   for (uint32_t number : settings.compared)
     if (number > plans)
-      return "expected --explain of two of the table's " + there + ", got " +
-             std::to_string(number);
+      return "expected --explain to name two of the table's " + there +
+             ", got " + std::to_string(number);
   return {};
 }
 

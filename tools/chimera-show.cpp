@@ -224,7 +224,7 @@ public:
   LogicalResult write() {
     if (!settings.measured.empty() && pipelines.size() > 1)
       return module.emitError()
-             << kTool << ": expected one pipeline beside --measured, got "
+             << kTool << ": expected one pipeline with --measured, got "
              << pipelines.size();
     // A document on standard output is there alone.
     const bool isTextWanted = !llvm::is_contained(

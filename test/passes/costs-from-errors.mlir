@@ -21,11 +21,11 @@
 //
 // Profiles are refused if no stage would take its costs from them.
 // RUN: not chimera-compile %t/alone.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=BARE
-// BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline that cuts a model for a machine, got none of a model: say `of` which
+// BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline with a model and a machine, got no model: add `of @MODEL`
 // RUN: not chimera-compile %t/off.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=OFF
 // OFF: off.mlir:3:1: error: {{.*}} got none on a machine: say `on` which
 // RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
-// STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: leave them out
+// STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: delete the chimera.stage ops
 //
 // A profile is refused if it adds nothing to the profiles before it.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE

@@ -10,5 +10,5 @@
 // WRITTEN: chimera.order 0 "F0 F1 B0 B1"
 //
 // RUN: chimera-opt %s --chimera-to-projected | sed 's/    chimera.worker 0/    chimera.order 0 "F0 B0"\n    chimera.worker 0/' | not chimera-opt 2>&1 | FileCheck %s --check-prefix=WORKERS
-// WORKERS: 'chimera.order' op expected no order beside the workers that have it
+// WORKERS: 'chimera.order' op expected no chimera.order after chimera-project: workers have the order
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe")

@@ -108,7 +108,7 @@
 // RUN:   | sed -e '/forward pipeline 0 stage 0 micro_batch 1 /s/(%%1,/(%%0,/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MADE
 // MADE: error: 'chimera.forward' op expected the tokens of
-// MADE: note: this is made for pipeline 0 stage 0 micro_batch 1
+// MADE: note: made for pipeline 0 stage 0 micro_batch 1
 
 // Losses are summed in every step that ends, over all copies, after all actions.
 // RUN: echo 'chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")' | chimera-opt --chimera-to-scheduled -o %t
