@@ -206,8 +206,8 @@ misplacedRecomputes(const schedule::Problem &problem,
       ++i;
     if (i < expected.size())
       violations.push_back({schedule::Violation::Constraint::Order,
-                            "expected every recompute straight before its "
-                            "backward, if steps overlap: " +
+                            "expected every recompute directly before its "
+                            "backward if steps overlap: " +
                                 schedule::describe(expected[i]) + " here",
                             static_cast<int32_t>(w),
                             static_cast<int32_t>(std::min(i, row.size() - 1))});

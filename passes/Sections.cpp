@@ -53,9 +53,9 @@ public:
     SmallVector<HandedOn> taken = *handedOnBy(block.getArgumentTypes());
     SmallVector<HandedOn> left = *handedOnBy(yield->getOperandTypes());
     if (taken.size() != stages.size() || left.size() != stages.size())
-      return report(block.getParentOp(), "expected what ")
-             << stages.size() << " replicas hand on, got that of "
-             << taken.size() << " taken and of " << left.size() << " yielded";
+      return report(block.getParentOp(), "expected the loop-carried values of ")
+             << stages.size() << " replicas, got those of " << taken.size()
+             << " as arguments and of " << left.size() << " yielded";
     for (auto [index, s] : llvm::enumerate(stages)) {
       replicas[s].isHeld = true;
       replicas[s].taken = taken[index];
@@ -104,7 +104,7 @@ private:
         static_cast<int32_t>(from.stashes) != stashes ||
         static_cast<int32_t>(from.activations) != activations)
       return report(block.getParentOp(), "expected stage ")
-             << s << " to hand on " << kept << " versions of its weights, "
+             << s << " to carry over " << kept << " versions of its weights, "
              << stashes << " stashes and " << activations << " activations";
     ValueRange values = first ? ValueRange(block.getTerminator()->getOperands())
                               : ValueRange(block.getArguments());
@@ -136,7 +136,7 @@ private:
                     static_cast<int32_t>(copy.getStage()) != s)
         report(block.getParentOp(),
                "expected it to yield copies of the weights of stage ")
-            << s << " and then these weights";
+            << s << ", and these weights last";
     }
   }
 
@@ -165,7 +165,7 @@ private:
            operand != replica->weights[index]))
         report(&op, "expected it to read version ")
             << index << " of the weights of stage " << s
-            << ", counted from the oldest that the section takes";
+            << ", counted from the oldest argument";
     visitStashes(action, replica->stashes[m]);
     if (isa<ForwardOp, RecomputeOp>(op))
       visitInput(action, s, m);
@@ -176,8 +176,8 @@ private:
   void visitStashes(ActionOp action, Value &stash) {
     for (Value operand : action->getOperands())
       if (isStash(operand.getType()) && operand != stash)
-        report(action, "expected the stash that micro-batch ")
-            << action.getMicroBatch() << " left on stage " << action.getStage();
+        report(action, "expected the stash of micro-batch ")
+            << action.getMicroBatch() << " on stage " << action.getStage();
     for (Value result : action->getResults())
       if (isStash(result.getType()))
         stash = result;

@@ -157,7 +157,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // Slots that are too early for their inputs.
 // CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 depends on forward of pipeline 0, stage 0, micro-batch 0, which is not in an earlier slot, but in slot 0
-// CHECK: offset :9:20: note: without slots all run as soon as their order allows: delete that of one action of the step, or every . of all orders
+// CHECK: offset :9:20: note: to run every action as early as its order allows, delete the slot of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 . B0 B1"
@@ -167,7 +167,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // No line for a worker.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1: without workers(NUMBER) each stage has its own
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1: without workers(NUMBER) each stage has a worker of its own
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 B1"
@@ -199,7 +199,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Split backwards are stated twice.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward beside an order, which says which backwards are split
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward with an order, which says which backwards are split
 chimera.pipeline @p stages(2) micro_batches(2) split_backward {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 B1"
@@ -231,7 +231,7 @@ chimera.pipeline @p stages(2) micro_batches(2)
 // -----
 
 // Another schedule than the updates say.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), which is what schedule "1f1b" does, or none, got each_step
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), as schedule "1f1b" updates weights, or no updates clause, got each_step
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_step)
 
 // -----
@@ -268,7 +268,7 @@ chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
 // -----
 
 // A missing recompute, although steps overlap.
-// CHECK: 'chimera.order' op expected every recompute straight before its backward, if steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
+// CHECK: 'chimera.order' op expected every recompute directly before its backward if steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
 chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
   chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | R0 B0"
@@ -287,7 +287,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 // -----
 
 // Both a schedule's name and an order.
-// CHECK: 'chimera.direction' op expected a described pipeline, which has stages at most, or directions and orders in place of schedule(NAME): this one has been partitioned already, or says both
+// CHECK: 'chimera.direction' op expected a pipeline with stages only, or with directions and orders but no schedule(NAME): this one is partitioned already, or has both
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 B0"

@@ -134,7 +134,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   // expected-note@below {{here first}}
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  // expected-error@below {{stands twice}}
+  // expected-error@below {{expected an index that no other op has, got }}
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
@@ -152,14 +152,14 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // Already partitioned.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected a described pipeline, which has stages at most}}
+  // expected-error@below {{expected a pipeline with stages only}}
   chimera.direction 0 down on [0] micro_batches [0, 1]
 }
 
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected a described pipeline, which has stages at most}}
+  // expected-error@below {{expected a pipeline with stages only}}
   chimera.step { chimera.yield }
 }
 
@@ -170,7 +170,7 @@ chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  // expected-error@below {{expected layers that begin with 2, the first that no stage before has}}
+  // expected-error@below {{expected layers from 2 on, the first layer that no earlier stage has}}
   chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
@@ -179,7 +179,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected layers that begin with 0, the first that no stage before has}}
+  // expected-error@below {{expected layers from 0 on, the first layer that no earlier stage has}}
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.stage 1 layers(0, 4) cost <forward = 1, backward = 1>
@@ -192,7 +192,7 @@ chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  // expected-error@below {{expected layers up to 4, the model's with embedding and head, got 3}}
+  // expected-error@below {{expected layers up to 4, the number of the model's layers with embedding and head, got 3}}
   chimera.stage 1 layers(2, 3) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
