@@ -4,7 +4,7 @@
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: chimera-costs-from: expected profiles=FILE,…
 // RUN: not chimera-opt %t/alone.mlir --chimera-costs-from=profiles=%t/profile-1.json 2>&1 | FileCheck %s --check-prefix=MACHINE
-// MACHINE: error: chimera-costs-from: expected a chimera.machine, which has the profiles
+// MACHINE: error: chimera-costs-from: expected a chimera.machine, which pipelines name with `on`
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from=profiles=%t/none.json 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: chimera-costs-from: expected a profile in {{.*}}none.json, found no such file
 // RUN: not chimera-opt %t/missing.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -23,7 +23,7 @@
 // RUN: not chimera-compile %t/alone.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=BARE
 // BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline with a model and a machine, got no model: add `of @MODEL`
 // RUN: not chimera-compile %t/off.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=OFF
-// OFF: off.mlir:3:1: error: {{.*}} got none on a machine: say `on` which
+// OFF: off.mlir:3:1: error: {{.*}} got no machine: add `on @MACHINE`
 // RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
 // STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: delete the chimera.stage ops
 //

@@ -30,7 +30,7 @@ chimera.pipeline @fits stages(2) micro_batches(8) schedule("1f1b") memory_cap(10
 // REPORT: no_cap: gpipe, 2 stages, 8 micro-batches, data_parallel(3), split_backward, recompute([1] fused), all_reduce(eager), bucket_bytes(64), receive_window(2){{$}}
 // REPORT-NOT: REFUSED
 // REPORT: makespan
-// REPORT-NOT: a program takes
+// REPORT-NOT: memory caps apply
 chimera.pipeline @no_cap stages(2) micro_batches(8) schedule("gpipe") data_parallel(3) split_backward
     recompute([1] fused) all_reduce(eager) bucket_bytes(64) receive_window(2)
 // REPORT: small: chimera {concatenation = halving}, 2 stages, 4 micro-batches, recompute(all){{$}}

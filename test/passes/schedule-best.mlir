@@ -21,7 +21,7 @@
 // NOTE-NOT: of this time
 
 // RUN: not chimera-opt %t/none.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: none.mlir:1:1: error: 'chimera.pipeline' op schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1
+// NONE: none.mlir:1:1: error: 'chimera.pipeline' op schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1
 
 //--- best.mlir
 chimera.pipeline @longer stages(4) micro_batches(16) schedule("chimera", {concatenation = "best"}) time_unit(us) {

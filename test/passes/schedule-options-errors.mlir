@@ -99,7 +99,7 @@ chimera.pipeline @p stages(1) micro_batches(4) schedule("chimera")
 
 // -----
 
-// expected-error@below {{schedule "gems" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1}}
+// expected-error@below {{schedule "gems" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1}}
 chimera.pipeline @p stages(1) micro_batches(4) schedule("gems")
 
 // -----

@@ -246,8 +246,9 @@ TEST(Profile, GoesWithOneThatKnowsTheOtherBackwards) {
     return checkTogether(machine.profiles);
   };
   const std::string nothing =
-      "b.json: expected whole backwards, split ones or recomputes that no "
-      "profile before it of micro-batches of 2 has, got none";
+      "b.json: this profile adds nothing to the earlier ones of micro-batch "
+      "size 2: expected whole backwards, split backwards or recomputes that "
+      "they lack";
   EXPECT_EQ(read(whole, whole), nothing);
   EXPECT_EQ(read(split, split), nothing);
   EXPECT_EQ(read(smallProfile(), split),

@@ -252,8 +252,9 @@ TEST(Report, HasTheReceiveWindow) {
   one =
       makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule, {}, 1);
   EXPECT_TRUE(one.windowMakespans.empty());
-  EXPECT_EQ(one.notes.front(), "a receive window of 1 is too small: messages "
-                               "overtake each other, 3 are needed");
+  EXPECT_EQ(one.notes.front(),
+            "a receive window of 1 is too small, because messages overtake "
+            "each other: at least 3 is needed");
 }
 
 /// Each bucket of a gradient has its own latency.
