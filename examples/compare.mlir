@@ -1,8 +1,7 @@
 // Which of these trains a GPT-2 of 350M parameters fastest on eight devices, 64
 // samples a step?
 //
-//   chimera-opt examples/compare.mlir --chimera-to-scheduled \
-//       --chimera-report="costs=stages format=comparison" -o /dev/null
+//   chimera-show examples/compare.mlir --compare
 chimera.machine @cluster devices(8) memory(40 GiB) speed("50 TFLOP/s")
     reserved(4 GiB) memory_bandwidth("1.2 TB/s")
     link <latency = 10 us, bandwidth = "10 GB/s">

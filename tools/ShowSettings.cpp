@@ -180,6 +180,11 @@ std::optional<int> readShowSettings(int argc, char **argv,
                 "micro_batches=8 schedule=1f1b\"; --help explains both");
   if (!settings.input.empty() && !settings.expressions.empty())
     return fail("expected a file or expressions (-e), got both");
+  if (!settings.measured.empty() &&
+      (settings.isComparison || settings.isReport || !settings.json.empty() ||
+       !settings.csv.empty()))
+    return fail("expected --measured alone or with --svg or --trace, got it "
+                "with --compare, --report, --json or --csv, which show no run");
   if (settings.copy && settings.measured.empty())
     return fail("expected --measured with --copy");
   if (settings.areSlots && settings.hasTimes())

@@ -133,6 +133,17 @@ static bool statesTimes(PipelineOp pipeline) {
          unit != "flop" && !isMadeUp;
 }
 
+/// True if a pass makes up, or has made up, the bytes of the pipeline's stages:
+/// it has no model, and the description gives no stages.
+static bool hasNoBytes(PipelineOp pipeline) {
+  if (pipeline.getModel())
+    return false;
+  return pipeline.getBody().empty() ||
+         pipeline.getBody().front().getOps<StageOp>().empty() ||
+         (pipeline.getTimeUnit() == "slot" &&
+          phaseOf(pipeline) != Phase::Described);
+}
+
 /// Adds the times of the pipeline's link, which are in the unit of the options'
 /// times.
 static void addLink(LinkAttr attribute, TimeOptions &options) {
@@ -192,9 +203,11 @@ public:
              << (module.getOps<MachineOp>().empty()
                      ? ""
                      : ": chimera-plan finds one for a model and a machine");
-    std::vector<bool> haveTimes;
-    for (PipelineOp pipeline : pipelines)
+    std::vector<bool> haveTimes, lackBytes;
+    for (PipelineOp pipeline : pipelines) {
       haveTimes.push_back(statesTimes(pipeline));
+      lackBytes.push_back(hasNoBytes(pipeline));
+    }
     if (!settings.costsFrom.empty() && failed(takeCosts()))
       return failure();
     if (llvm::any_of(pipelines,
@@ -203,7 +216,8 @@ public:
                      }) &&
         failed(partition()))
       return failure();
-    for (auto [pipeline, hasTimes] : llvm::zip(pipelines, haveTimes)) {
+    for (auto [pipeline, hasTimes, lacksBytes] :
+         llvm::zip(pipelines, haveTimes, lackBytes)) {
       FailureOr<Times> times = Times::read(
           module, kTool, timeOptionsOf(settings, pipeline, hasTimes));
       if (failed(times))
@@ -213,6 +227,8 @@ public:
           pipeline, *times, [&](PipelineOp) -> auto & { return analysis; });
       if (failed(timed))
         return failure();
+      if (lacksBytes && !pipeline.getMemoryCap())
+        timed->front().problem.bytes.clear();
       all.push_back(std::move(timed->front()));
     }
     return success();

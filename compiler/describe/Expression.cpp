@@ -151,6 +151,8 @@ private:
 
   bool readWord(const Word &word) {
     if (word.name == "schedule") {
+      if (!schedules.empty())
+        return fail("expected schedule once, with a comma between schedules");
       std::optional<std::vector<std::string_view>> list =
           cut(word.value.value_or(""), ",");
       schedules = std::move(*list); // the expression's brackets match
@@ -164,6 +166,9 @@ private:
       return fail("expected link=<latency = NUMBER, …>, got " +
                   std::string(word.value.value_or("none")));
     const bool isFlag = word.name == "split_backward";
+    if (!isFlag && !word.value && word.name.find('(') == word.name.npos)
+      return fail("expected NAME=VALUE, got " + std::string(word.name) +
+                  " without a value");
     if (isFlag && word.value)
       return fail("expected " + std::string(word.name) +
                   " without a value, got =" + std::string(*word.value));

@@ -31,25 +31,29 @@ struct Line {
   std::string_view text; ///< from the first word on
 };
 
+void skipBlanks(std::string_view &text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
+}
+
 /// "P12:" at the beginning of a line, or nothing. Removes it from `line`.
 std::optional<int32_t> takeWorker(std::string_view &line) {
-  if (!line.starts_with('P'))
+  if (!line.starts_with('P') && !line.starts_with('p'))
     return std::nullopt;
   int32_t worker = 0;
   auto [end, code] =
       std::from_chars(line.data() + 1, line.data() + line.size(), worker);
-  if (code != std::errc() || end == line.data() + line.size() || *end != ':')
+  if (code != std::errc())
     return std::nullopt;
-  line.remove_prefix(end + 1 - line.data());
+  std::string_view rest = line.substr(end - line.data());
+  skipBlanks(rest);
+  if (!rest.starts_with(':'))
+    return std::nullopt;
+  line = rest.substr(1);
   return worker;
 }
 
 bool isComment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//");
-}
-
-void skipBlanks(std::string_view &text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
 }
 
 /// A word of an action; `letter` is one of FBIWR.

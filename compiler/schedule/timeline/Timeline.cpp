@@ -26,6 +26,8 @@ namespace {
 /// The most columns of a grid. With 32 workers, these already fill thousands of
 /// lines.
 constexpr int64_t kMostColumns = 1000;
+/// The most columns of a grid whose times are rounded.
+constexpr int64_t kMostRounded = 250;
 
 void appendRow(std::string &text, const std::string &head, size_t headWidth,
                std::span<const std::string> cells, size_t width) {
@@ -139,10 +141,13 @@ static int64_t roundColumn(const Timeline &timeline) {
     for (size_t i = 0; i < timeline.schedule.workers[w].size(); ++i)
       shortest = std::min(shortest, timeline.duration(w, i));
   int64_t column = 1;
-  for (int64_t power = timeline.scale.perUnit; power <= shortest; power *= 10)
+  for (int64_t power = timeline.scale.perUnit; power <= shortest; power *= 10) {
     for (int64_t digit : {1, 2, 5})
-      if (digit * power <= shortest)
+      if (power <= shortest / digit)
         column = digit * power;
+    if (power > shortest / 10)
+      break;
+  }
   return column;
 }
 
@@ -154,7 +159,7 @@ static int64_t columnOf(const Timeline &timeline) {
   if (timeline.slots)
     return 0;
   int64_t column = roundColumn(timeline);
-  return timeline.end() / column < kMostColumns ? column : 0;
+  return timeline.end() / column < kMostRounded ? column : 0;
 }
 
 /// The names of the grid's columns, and the head of their row.

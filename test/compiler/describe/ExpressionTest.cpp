@@ -90,6 +90,10 @@ TEST(Expression, FaultsAreNamed) {
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=chimera(pipelines=4)"}),
             "error: expected a schedule's options in braces, as in "
             "chimera{pipelines = 4}, got chimera(pipelines=4)");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b data_parallel"}),
+            "error: expected NAME=VALUE, got data_parallel without a value");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b schedule=gpipe"}),
+            "error: expected schedule once, with a comma between schedules");
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b link=3"}),
             "error: expected link=<latency = NUMBER, …>, got 3");
   EXPECT_EQ(

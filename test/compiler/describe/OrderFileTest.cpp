@@ -54,6 +54,8 @@ TEST(OrderFile, WithoutStagesEachWorkerHasOne) {
 
 TEST(OrderFile, CommentsAndEndsOfLinesAreLeftOut) {
   EXPECT_EQ(textOf("P0: F0 B0 # first\r\n"), textOf("P0: F0 B0"));
+  EXPECT_NE(textOf("p0 :F0 B0").find("chimera.order 0 \"F0 B0\""),
+            std::string::npos);
 }
 
 TEST(OrderFile, RangesPartsAndRecomputes) {
