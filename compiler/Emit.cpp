@@ -185,8 +185,7 @@ FailureOr<PipelineOp> onlyPipelineOf(ModuleOp module) {
   SmallVector<PipelineOp> pipelines(module.getOps<PipelineOp>());
   if (pipelines.size() == 1)
     return pipelines.front();
-  return module.emitError(
-             "expected one chimera.pipeline to make a program of, got ")
+  return module.emitError("expected one chimera.pipeline for a program, got ")
          << pipelines.size();
 }
 

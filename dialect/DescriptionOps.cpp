@@ -52,8 +52,8 @@ static LogicalResult verifyRecompute(PipelineOp op) {
   std::optional<ArrayRef<int32_t>> stages = op.getRecompute();
   if (!stages) {
     if (op.getRecomputeFused())
-      return op.emitOpError("expected recomputed stages beside "
-                            "recompute_fused, got none");
+      return op.emitOpError(
+          "expected recomputed stages with recompute_fused, got none");
     return success();
   }
   if (stages->empty())
@@ -160,7 +160,7 @@ LogicalResult ModelOp::verify() {
 LogicalResult MachineOp::verify() {
   if (!getSpeed() && (!getProfile() || getProfileAttr().empty()))
     return emitOpError(
-        "expected speed(…) or profile(…), from which costs come");
+        "expected speed(…) or profile(…) for the costs of layers");
   if (usableMemory() < 1)
     return emitOpError("expected reserved to be less than the memory of ")
            << quantityText(Dimension::Bytes, getMemory()) << ", got "

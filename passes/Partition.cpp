@@ -181,7 +181,7 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
       given && *given != unit)
     return pipeline.emitOpError("expected time_unit(")
            << unit << ") or no time_unit, got " << *given
-           << ": the pipeline gives no stages with costs of its own";
+           << ": the pipeline gives no costs of stages, so they are computed";
   pipeline.setTimeUnit(unit);
   return success();
 }

@@ -270,7 +270,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"
                                    : "a step alone")
              << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
-             << ") says: run chimera-unroll first";
+             << ") requires: run chimera-unroll first";
     for (auto [section, order] : llvm::zip(sections, orders)) {
       int32_t offset = isa<EpilogueOp>(section) ? problem.microBatches() : 0;
       Reorder reorder(layout, problem, SectionOp(section).getBody().front(),

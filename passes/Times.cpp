@@ -144,7 +144,7 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
     if (places > 0 && digitsOf(*time) == INT64_MAX)
       return module.emitError()
              << pass << ": expected times of fewer digits, got "
-             << textOf(*time) << " beside one of " << places
+             << textOf(*time) << " and one with " << places
              << " digits after the point";
     common = std::gcd(common, digitsOf(*time));
   }

@@ -44,7 +44,7 @@ LogicalResult verifyWorkers(PipelineOp pipeline, const Layout &layout,
           worker.emitOpError("expected ")
           << (overlaps ? "a prologue, a step and an epilogue" : "a step alone")
           << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
-          << ") says";
+          << ") requires";
   }
   return result;
 }

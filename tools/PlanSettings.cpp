@@ -140,11 +140,11 @@ static cl::opt<bool> bfloat16("bf16",
                               cl::desc("Compute in bfloat16 "
                                        "(activation_type(bf16))"),
                               cl::cat(category));
-static cl::list<std::string> costsFrom(
-    "costs-from",
-    cl::desc("Profiles of runs on the machine (chimera-run --profile), from "
-             "which what layers take comes"),
-    cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
+static cl::list<std::string>
+    costsFrom("costs-from",
+              cl::desc("Profiles of runs on the machine (chimera-run "
+                       "--profile) for the times of layers"),
+              cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<uint32_t> threads(
     "threads",
     cl::desc("Number of threads that search, one for each core unless given"),

@@ -52,7 +52,7 @@ static cl::opt<chimera::program::MessageModel> messages(
 static cl::list<std::string> costsFrom(
     "costs-from",
     cl::desc("Profiles of runs on the pipeline's machine (chimera-run "
-             "--profile), from which the costs of its stages come"),
+             "--profile), for the costs of its stages"),
     cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<bool> timing("timing",
                             cl::desc("Print how long each phase took"),
@@ -226,7 +226,7 @@ int main(int argc, char **argv) {
   if (timeline && output == "-") {
     llvm::errs()
         << "chimera-compile: expected a file for the program (-o) with "
-           "--timeline, which goes to standard output itself\n";
+           "--timeline, which writes to standard output itself\n";
     return 1;
   }
   if (chimera::refusesSources(llvm::ArrayRef(argv, argc)))

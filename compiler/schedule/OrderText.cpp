@@ -191,8 +191,8 @@ private:
            : stage ? "expected a stage that worker " + std::to_string(worker) +
                          " has of pipeline " + std::to_string(action.pipeline) +
                          " (" + stages + "), got " + std::to_string(*stage)
-                   : "expected the stage before " + what + ", one of " +
-                         stages + ", as worker " + std::to_string(worker) +
+                   : "expected a stage before " + what + ", one of " + stages +
+                         ", because worker " + std::to_string(worker) +
                          " has several of pipeline " +
                          std::to_string(action.pipeline));
       return false;
@@ -222,11 +222,12 @@ private:
                                   ", which another forward of the "
                                   "direction covers"
                  : count == 1 ? "expected " + name +
-                                    " alone, as the direction's "
-                                    "forwards cover one micro-batch"
+                                    ", because each forward of the "
+                                    "direction has one micro-batch"
                               : "expected " + name + "-" +
                                     std::to_string(own + count - 1) +
-                                    ", as the direction's forward covers");
+                                    ", because this forward of the direction "
+                                    "has these micro-batches");
       return false;
     }
     int32_t parts = order.pipelines[action.pipeline].backwardParts;
@@ -236,11 +237,12 @@ private:
       return true;
     }
     fail(word, parts == 1 ? "expected " + name +
-                                " alone, as the direction's "
-                                "backwards are in one part"
+                                ", because each backward of the "
+                                "direction has one part"
                           : "expected " + name + ".0 to " + name + "." +
                                 std::to_string(parts - 1) +
-                                ", a part of the direction's backward_parts");
+                                ", because each backward of the direction "
+                                "has these parts");
     return false;
   }
 

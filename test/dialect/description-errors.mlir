@@ -293,7 +293,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") recompute([1, 1
 
 // -----
 
-// expected-error@below {{expected recomputed stages beside recompute_fused, got none}}
+// expected-error@below {{expected recomputed stages with recompute_fused, got none}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") attributes {recompute_fused}
 
 // -----

@@ -14,7 +14,7 @@
 // RUN: not chimera-opt %t/other.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: other.mlir:3:1: error: 'chimera.pipeline' op {{.*}}profile-1.json: expected a profile of a model with 5 layers (with embedding and head), got 4
 // RUN: not chimera-opt %t/neither.mlir 2>&1 | FileCheck %s --check-prefix=NEITHER
-// NEITHER: error: 'chimera.machine' op expected speed(…) or profile(…), from which costs come
+// NEITHER: error: 'chimera.machine' op expected speed(…) or profile(…) for the costs of layers
 // RUN: chimera-opt %t/alone.mlir --chimera-to-scheduled -o %t/scheduled.mlir
 // RUN: not chimera-compile %t/scheduled.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PHASE
 // PHASE: error: expected a description for --costs-from, got the phase: scheduled
@@ -47,7 +47,7 @@
 // RUN: not chimera-opt %t/two.mlir "--pass-pipeline=builtin.module(chimera-costs-from{profiles={%t/profile-1.json,%S/Inputs/profile-1.json}})" -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: cp %S/Inputs/profile-1.json "%t/a profile=1.json"
 // RUN: not chimera-opt %t/two.mlir --chimera-costs-from='profiles="%t/a profile=1.json"' -o "%t/a profile=1.json" 2>&1 | FileCheck %s --check-prefix=OPTION
-// OPTION: profile{{.}}1.json: expected another file than that of another option
+// OPTION: profile{{.}}1.json: expected a file that no other option names
 // MODEL: chimera-compile: {{.*}}model.json: expected another file than a package that is read
 // RUN: cmp %S/Inputs/profile-1.json %t/profile-1.json
 // RUN: cmp %S/Inputs/exported/model.json %t/package/model.json

@@ -33,7 +33,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The stage is ambiguous.
-// CHECK: offset :7:32: error: 'chimera.order' op expected the stage before F1, one of 0, 2, as worker 0 has several of pipeline 0
+// CHECK: offset :7:32: error: 'chimera.order' op expected a stage before F1, one of 0, 2, because worker 0 has several of pipeline 0
 chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
   chimera.direction 0 down on [0, 1, 0, 1] micro_batches [0, 1]
   chimera.order 0 "0F0 0F1 2F0 F1"
@@ -43,7 +43,7 @@ chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
 // -----
 
 // Another range than the direction states.
-// CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, as the direction's forward covers
+// CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, because this forward of the direction has these micro-batches
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1] forwards [2]
   chimera.order 0 "F0 F1 B0 B1"
@@ -53,7 +53,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A part of a whole backward.
-// CHECK: offset :7:26: error: 'chimera.order' op expected B0 alone, as the direction's backwards are in one part
+// CHECK: offset :7:26: error: 'chimera.order' op expected B0, because each backward of the direction has one part
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0.1 B1"

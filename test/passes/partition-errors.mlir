@@ -54,13 +54,13 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") time_unit(hours
 // -----
 
 // No cost is in nanoseconds.
-// expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no stages with costs of its own}}
+// expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no costs of stages, so they are computed}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") time_unit(ns)
 
 // -----
 
 chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
-// expected-error@below {{expected time_unit(flop) or no time_unit, got slot: the pipeline gives no stages with costs of its own}}
+// expected-error@below {{expected time_unit(flop) or no time_unit, got slot: the pipeline gives no costs of stages, so they are computed}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") time_unit(slot)
 
 // -----

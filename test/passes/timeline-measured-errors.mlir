@@ -8,9 +8,9 @@
 // TWO: error: chimera-print-timeline: expected one chimera.pipeline with measured, got 2
 // RUN: cp %S/Inputs/measured.json %t.json
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json output=%t.json" 2>&1 | FileCheck %s --check-prefix=SELF
-// SELF: {{^}}chimera-opt: {{.*}}.json: expected another file than that of another option
+// SELF: {{^}}chimera-opt: {{.*}}.json: expected a file that no other option names
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" -o %t.json 2>&1 | FileCheck %s --check-prefix=DRIVER
-// DRIVER: {{^}}chimera-opt: {{.*}}.json: expected another file than that of another option
+// DRIVER: {{^}}chimera-opt: {{.*}}.json: expected a file that no other option names
 // RUN: cmp %t.json %S/Inputs/measured.json
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.missing" 2>&1 | FileCheck %s --check-prefix=MISSING

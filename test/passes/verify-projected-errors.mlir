@@ -15,7 +15,7 @@
 // RUN: sed 's/backward pipeline 0 stage 0 micro_batch 1/backward pipeline 0 stage 0 micro_batch 0/' %t | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: error: 'chimera.pipeline' op expected a valid schedule: worker 0: backward of pipeline 0, stage 0, micro-batch 0 is in the order twice
 // RUN: sed 's/time_unit/updates(each_step) time_unit/' %t | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=SECTIONS
-// SECTIONS: error: 'chimera.worker' op expected a prologue, a step and an epilogue, as updates(each_step) says
+// SECTIONS: error: 'chimera.worker' op expected a prologue, a step and an epilogue, as updates(each_step) requires
 // RUN: sed '/chimera.wait .* : !chimera.sending/d' %t | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=WAIT
 // WAIT: error: 'chimera.post_send' op expected its transfer to be waited for once, got 0 uses
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")
