@@ -125,7 +125,7 @@ TEST(Verify, Memory) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
             "worker 0 needs 22 bytes at backward of pipeline 0, stage 0, "
             "micro-batch 0, more than its cap of 21\n"
-            "worker 1 holds 12 bytes at backward of pipeline 0, stage 1, "
+            "worker 1 needs 12 bytes at backward of pipeline 0, stage 1, "
             "micro-batch 0, more than its cap of 1\n");
   c.problem.bytes[1].weights = 2;
   c.schedule.workers[1].clear();
