@@ -46,7 +46,8 @@ def Chimera_Activation
                         "the output of a stage, the input of the next one">;
 def Chimera_Gradient
     : Chimera_SizedType<"Gradient", "gradient",
-                        "the gradient of the loss with respect to an activation">;
+                        "the gradient of the loss with respect to an "
+                        "activation">;
 def Chimera_Stash
     : Chimera_SizedType<"Stash", "stash",
                         "values that a forward saves for a backward">;
@@ -60,7 +61,8 @@ def Chimera_Weights
     : Chimera_SizedType<"Weights", "weights", "the weights of a stage replica">;
 def Chimera_WeightGradient
     : Chimera_SizedType<"WeightGradient", "weight_gradient",
-                        "a sum of gradients of the loss with respect to weights">;
+                        "a sum of gradients of the loss with respect to "
+                        "weights">;
 def Chimera_OptimizerState
     : Chimera_SizedType<"OptimizerState", "optimizer_state",
                         "the state of the optimizer, which may be empty">;
