@@ -101,7 +101,7 @@ enum class Split { Any, Yes, No };
 static cl::opt<Split>
     split("split-backward", cl::desc("Whether backwards are split"),
           cl::values(clEnumValN(Split::Any, "any", "try both"),
-                     clEnumValN(Split::Yes, "yes", "all"),
+                     clEnumValN(Split::Yes, "yes", "split all"),
                      clEnumValN(Split::No, "no",
                                 "only if a schedule splits them anyway")),
           cl::init(Split::Any), cl::cat(category));
@@ -116,7 +116,7 @@ static cl::opt<plan::Recomputation> recompute(
                    "all, as a part of their backwards")),
     cl::init(plan::Recomputation::Least), cl::cat(category));
 static cl::list<schedule::AllReducePolicy> policies(
-    "all-reduce", cl::desc("Try only these times of all-reduces"),
+    "all-reduce", cl::desc("Try only these all-reduce policies"),
     cl::values(clEnumValN(schedule::AllReducePolicy::Lazy, "lazy",
                           "after all actions"),
                clEnumValN(schedule::AllReducePolicy::EagerOpt, "eager_opt",
