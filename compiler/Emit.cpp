@@ -71,9 +71,9 @@ public:
     if (!isNew) {
       if (start.getWorkersAttr() != first.getWorkersAttr() ||
           start.getKeysAttr() != first.getKeysAttr())
-        return start.emitOpError("expected the contributions that other starts "
-                                 "of stage ")
-               << start.getStage() << " list";
+        return start.emitOpError("expected the same contributions as in other "
+                                 "starts of stage ")
+               << start.getStage();
       return index;
     }
     auto communicator = std::make_unique<program::CommunicatorT>();
@@ -185,8 +185,7 @@ FailureOr<PipelineOp> onlyPipelineOf(ModuleOp module) {
   SmallVector<PipelineOp> pipelines(module.getOps<PipelineOp>());
   if (pipelines.size() == 1)
     return pipelines.front();
-  return module.emitError(
-             "expected one chimera.pipeline to make a program of, got ")
+  return module.emitError("expected one chimera.pipeline for a program, got ")
          << pipelines.size();
 }
 

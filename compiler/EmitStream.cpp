@@ -337,9 +337,8 @@ private:
   void emitRename(Block &section) {
     std::optional<Renames> found = renames(worker, section);
     if (!found) {
-      section.back().emitOpError("expected values in buffers of their own that "
-                                 "can change places: run chimera-allocate "
-                                 "first");
+      section.back().emitOpError("expected each loop-carried value in a buffer "
+                                 "of its own: run chimera-allocate first");
       hasFailed = true;
       return;
     }

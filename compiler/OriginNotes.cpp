@@ -29,7 +29,7 @@ void addOriginNotes(MLIRContext &context) {
       location = named.getChildLoc();
     }
     if (!names.empty())
-      diagnostic.attachNote() << "this is made for " << names;
+      diagnostic.attachNote() << "made for " << names;
     // Let the next handler print the diagnostic.
     return failure();
   });

@@ -156,7 +156,7 @@ registerPipeline(const Twine &name, const Twine &summary,
                       *manager.getOpName());
         if (std::is_same_v<Options, EmptyPipelineOptions> && !text.empty())
           return fail("--" + argument + " takes no options, got '" + text +
-                      "': give them to a pass of it");
+                      "': use the options of its passes instead");
         Options options;
         std::string known, message;
         llvm::raw_string_ostream showKnown(known), showMessage(message);
@@ -185,7 +185,7 @@ static void registerPipeline(const Twine &name, const Twine &summary,
 struct MessagesOption : PassPipelineOptions<MessagesOption> {
   Option<program::MessageModel> messages{
       *this, "messages",
-      llvm::cl::desc("The semantics of messages for which they are placed"),
+      llvm::cl::desc("Message model for which messages are placed"),
       llvm::cl::init(program::MessageModel::Rendezvous), messageModels()};
 };
 
@@ -195,7 +195,8 @@ void registerPipelines() {
 
   for (Phase phase : phases().subspan(1))
     registerPipeline("chimera-to-" + nameOf(phase),
-                     "Take a described pipeline to the form: " + nameOf(phase),
+                     "Lower a described pipeline to the phase: " +
+                         nameOf(phase),
                      [phase](OpPassManager &manager) {
                        buildPipeline(manager, Phase::Described, phase,
                                      /*checked=*/true);
@@ -204,13 +205,13 @@ void registerPipelines() {
   // For users who run the phases one by one.
   registerPipeline<MessagesOption>(
       "chimera-place-messages",
-      "Choose a window and post receives in it, or group what crosses",
+      "Choose receive windows and post receives in them, or group crossing "
+      "messages",
       [](OpPassManager &manager, const MessagesOption &option) {
         placeMessages(manager, option.messages);
       });
   registerPipeline("chimera-allocate",
-                   "Give every value of each worker a place in memory",
-                   allocate);
+                   "Assign memory to every value of each worker", allocate);
 
   registerPipeline(
       "chimera-timeline",

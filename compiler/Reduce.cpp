@@ -257,15 +257,15 @@ struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
 
   StringRef getArgument() const final { return "chimera-reduce"; }
   StringRef getDescription() const final {
-    return "Make a module as small as it can be with a test still failing";
+    return "Make a module as small as possible while a test still fails on it";
   }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (script.empty()) {
       module.emitError("chimera-reduce: expected test=SCRIPT, a program that "
-                       "takes a file and ends with a status other than 0 where "
-                       "that shows the fault, got none");
+                       "takes a file and exits with a nonzero status if the "
+                       "file shows the error, got none");
       return signalPassFailure();
     }
     if (!llvm::sys::fs::can_execute(script)) {
@@ -278,7 +278,7 @@ struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
     Reducer reducer(module.clone(), tester);
     if (!reducer.isInteresting()) {
       module.emitError("chimera-reduce: expected a module for which the test "
-                       "ends with a status other than 0, got 0");
+                       "exits with a nonzero status, got 0");
       return signalPassFailure();
     }
     OwningOpRef<ModuleOp> reduced = reducer.run();
@@ -288,8 +288,8 @@ struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
   Option<std::string> script{
       *this, "test",
       llvm::cl::desc(
-          "A program that takes a file, and ends with a status other "
-          "than 0 where that shows the fault")};
+          "Program that takes a file and exits with a nonzero status if the "
+          "file shows the error")};
   ListOption<std::string> arguments{
       *this, "test-arg",
       llvm::cl::desc("Arguments of the test before the file")};

@@ -52,7 +52,7 @@ static void notePeak(InFlightDiagnostic &error, ModuleOp module,
       !workers[violation.worker].getPeakBytes())
     return;
   error.attachNote(workers[violation.worker].getLoc())
-      << "its peak is stated here: without `peak` it is computed";
+      << "the peak is stated here: delete `peak` to have it computed";
 }
 
 LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
@@ -89,7 +89,7 @@ struct VerifyProgramPass : PassWrapper<VerifyProgramPass, PassOn<ModuleOp>> {
 
   StringRef getArgument() const final { return "chimera-verify-program"; }
   StringRef getDescription() const final {
-    return "Prove the program that allocated IR is: matching, deadlock, "
+    return "Prove the program of allocated IR correct: matching, deadlock, "
            "buffers, values, weights and memory";
   }
 
@@ -104,7 +104,8 @@ struct VerifyProgramPass : PassWrapper<VerifyProgramPass, PassOn<ModuleOp>> {
   }
 
   Option<program::MessageModel> messages{
-      *this, "messages", llvm::cl::desc("The semantics of messages"),
+      *this, "messages",
+      llvm::cl::desc("Message model under which the program is proven"),
       llvm::cl::init(program::MessageModel::Rendezvous), messageModels()};
 };
 

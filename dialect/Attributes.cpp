@@ -234,8 +234,8 @@ Attribute LinkAttr::parse(AsmParser &parser, Type) {
     if (rates[i] == kAbsent)
       continue;
     if (time != 0 || rates[i] < 1) {
-      parser.emitError(at, "expected ")
-          << kRates[i] << " above 0 or " << kNames[2 * i + 1]
+      parser.emitError(at, "expected either ")
+          << kRates[i] << " (above 0) or " << kNames[2 * i + 1]
           << (rates[i] < 1 ? "" : ", got both");
       return {};
     }
@@ -267,11 +267,11 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected positive costs, got forward " << forward
                        << " and backward " << backward;
   if (inputGradient < 0 || weightGradient < 0)
-    return emitError() << "expected positive costs, got input_gradient "
+    return emitError() << "expected costs of at least 0, got input_gradient "
                        << inputGradient << " and weight_gradient "
                        << weightGradient;
   if (recompute < 0)
-    return emitError() << "expected a positive cost, got recompute "
+    return emitError() << "expected a cost of at least 0, got recompute "
                        << recompute;
   if (update < 0)
     return emitError() << "expected a cost of at least 0, got update "
@@ -306,8 +306,9 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a size of at least 0, got weight_stash "
                        << weightStash;
   if (copy < 0 || copy >= weights)
-    return emitError() << "expected a copy that is a part of the weights' "
-                       << weights << " bytes, got " << copy;
+    return emitError()
+           << "expected a copy of at least 0 and less than the weights' "
+           << weights << " bytes, got " << copy;
   return success();
 }
 

@@ -135,7 +135,7 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
 
 def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
   let mnemonic = "layer";
-  let summary = "layers of a bare model, all alike";
+  let summary = "equal layers of a bare model";
   let description = [{
     `count` equal layers, one after another (1 by default). Each has
     `parameters` parameters. The other numbers are for one sample:

@@ -26,12 +26,13 @@ mlir::LogicalResult verifyTied(Op op, size_t contributions, mlir::Type summed) {
   if (!op.getTied())
     return mlir::success();
   if (mlir::isa<LossType>(summed))
-    return op.emitOpError("expected no tied stage of losses");
+    return op.emitOpError("expected no tied stage for an all-reduce of losses");
   if (*op.getTied() <= op.getStage())
     return op.emitOpError("expected a tied stage after stage ")
            << op.getStage() << ", got " << *op.getTied();
   if (contributions % 2 != 0)
-    return op.emitOpError("expected contributions of both stages in turn, got ")
+    return op.emitOpError("expected an even number of contributions, of both "
+                          "stages in turn, got ")
            << contributions;
   return mlir::success();
 }

@@ -259,14 +259,20 @@ mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
                                std::string (*errorOf)(llvm::StringRef word)) {
   llvm::SmallVector<llvm::StringRef> left;
   llvm::SmallVector<llvm::StringRef> given;
+  llvm::SmallVector<llvm::StringRef> later;
   for (const Clause<Op> &clause : clauses)
-    if (!clause.required)
+    later.push_back(clause.name);
+  for (const Clause<Op> &clause : clauses) {
+    if (!clause.required) {
       left.push_back(clause.name);
-    else if (parseRequiredWord(parser, clause.name) ||
-             clause.parse(parser, clause.name, properties))
+      continue;
+    }
+    llvm::erase(later, clause.name);
+    if (parseRequiredWord(parser, clause.name, later) ||
+        clause.parse(parser, clause.name, properties))
       return mlir::failure();
-    else
-      given.push_back(clause.name);
+    given.push_back(clause.name);
+  }
   while (true) {
     llvm::StringRef next = bareWordAt(parser);
     if (llvm::is_contained(given, next))

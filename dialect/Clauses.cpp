@@ -248,7 +248,7 @@ static constexpr NotSupported kNotSupported[] = {
     {"context_parallel", "a stage is on one worker"},
     {"zero", "every replica has all weights and the optimizer's state"},
     {"shard", "every replica has all weights and the optimizer's state"},
-    {"offload", "what a worker holds stays on its device"}};
+    {"offload", "values of a worker stay on its device"}};
 
 /// An error message if `word` names an unsupported feature, else empty.
 static std::string notSupported(StringRef word) {
@@ -258,16 +258,27 @@ static std::string notSupported(StringRef word) {
   return {};
 }
 
+template <typename Op> static bool isClauseOf(StringRef word) {
+  return llvm::any_of(clausesOf(Op()), [&](const Clause<Op> &clause) {
+    return clause.name == word;
+  });
+}
+
 /// An error message if `word` is a clause of chimera.training or names an
 /// unsupported feature, else empty.
 static std::string refusalInPipeline(StringRef word) {
-  if (llvm::any_of(clausesOf(TrainingOp()),
-                   [&](const Clause<TrainingOp> &clause) {
-                     return clause.name == word;
-                   }))
-    return ("expected " + word +
-            " in a chimera.training, which a pipeline names after `with`")
+  if (isClauseOf<TrainingOp>(word))
+    return (word + " is a clause of chimera.training, which a pipeline names "
+                   "with `with @NAME`")
         .str();
+  return notSupported(word);
+}
+
+/// An error message if `word` is a clause of chimera.pipeline or names an
+/// unsupported feature, else empty.
+static std::string refusalOutsidePipeline(StringRef word) {
+  if (isClauseOf<PipelineOp>(word))
+    return (word + " is a clause of chimera.pipeline").str();
   return notSupported(word);
 }
 
@@ -361,7 +372,7 @@ template <typename Op>
 static ParseResult parseNamed(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<typename Op::Properties>();
   if (parser.parseSymbolName(properties.sym_name) ||
-      parseClauses(parser, clausesOf(Op()), properties, notSupported))
+      parseClauses(parser, clausesOf(Op()), properties, refusalOutsidePipeline))
     return failure();
   SMLoc at = parser.getCurrentLocation();
   return failure(parser.parseOptionalAttrDict(result.attributes) ||

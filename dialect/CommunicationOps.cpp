@@ -98,12 +98,12 @@ static LogicalResult verifyPieces(Operation *op, WeightGradientType whole,
   for (Type piece : pieces) {
     int64_t bytes = cast<WeightGradientType>(piece).getBytes();
     if (bytes > rest)
-      return op->emitOpError("expected pieces of the whole's ")
+      return op->emitOpError("expected pieces with a sum of ")
              << whole.getBytes() << " bytes, got more";
     rest -= bytes;
   }
   if (rest > 0)
-    return op->emitOpError("expected pieces of the whole's ")
+    return op->emitOpError("expected pieces with a sum of ")
            << whole.getBytes() << " bytes, got " << whole.getBytes() - rest;
   return success();
 }

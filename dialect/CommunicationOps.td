@@ -22,7 +22,7 @@ class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
 }
 
 def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
-  let summary = "offers a value to another worker";
+  let summary = "posts a send of a value to another worker";
   let description = [{
     Posts a send to worker `to` and returns at once. The value must not change
     until `chimera.wait` for the transfer. The k-th send from one worker to
@@ -47,7 +47,7 @@ def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
 }
 
 def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
-  let summary = "makes room for a value from another worker";
+  let summary = "posts a receive of a value from another worker";
   let description = [{
     Posts a receive from worker `from` and returns at once. The value is
     available after `chimera.wait` for the transfer. The label is that of the
@@ -102,7 +102,7 @@ def Chimera_GroupOp : Chimera_PlacedOp<"group", [
 }
 
 def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
-  let summary = "a worker's part in an all-reduce";
+  let summary = "starts a worker's part of an all-reduce";
   let description = [{
     Starts this worker's part of an all-reduce and returns at once. The
     contributions must not change until `chimera.wait` for the sum.
@@ -154,7 +154,7 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
 }
 
 def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
-  let summary = "a gradient as the pieces that it is reduced in";
+  let summary = "splits a gradient into pieces that are reduced separately";
   let description = [{
     Splits a gradient into pieces. A piece is the gradient of parameters that
     another stage shares, the gradient of the other parameters, or a bucket of
@@ -183,7 +183,7 @@ def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
 }
 
 def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
-  let summary = "the reduced pieces of a gradient as a whole again";
+  let summary = "joins the reduced pieces of a gradient";
   let description = [{
     Joins the reduced pieces of a gradient: the inverse of `chimera.split`. No
     byte moves: the whole lies where its pieces lie.
@@ -208,7 +208,7 @@ def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
 
 def Chimera_OverwriteOp : Chimera_ReplicaOp<"overwrite", [
     AllTypesMatch<["place", "value", "result"]>]> {
-  let summary = "a gradient that becomes equal to another";
+  let summary = "copies a reduced gradient over another one";
   let description = [{
     Copies `value` into the memory of `place`. It is needed if a worker makes
     several contributions to an all-reduce of tied parameters. The sum is then

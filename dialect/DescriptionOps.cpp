@@ -39,7 +39,7 @@ static LogicalResult verifyOptimizer(TrainingOp op) {
     for (auto [name, given, absent] : unused)
       if (given != absent)
         return op.emitOpError("expected no ")
-               << name << " beside optimizer(sgd), which has no use for it";
+               << name << " with optimizer(sgd), which does not use it";
   }
   return success(inRange("learning_rate", op.getLearningRate(), false) &&
                  inRange("beta1", op.getBeta1(), true) &&
@@ -52,8 +52,8 @@ static LogicalResult verifyRecompute(PipelineOp op) {
   std::optional<ArrayRef<int32_t>> stages = op.getRecompute();
   if (!stages) {
     if (op.getRecomputeFused())
-      return op.emitOpError("expected recomputed stages beside "
-                            "recompute_fused, got none");
+      return op.emitOpError(
+          "expected recomputed stages with recompute_fused, got none");
     return success();
   }
   if (stages->empty())
@@ -124,8 +124,9 @@ static LogicalResult verifyForm(ModelOp op) {
       auto layer = cast<LayerAttr>(layers.front());
       const bool isLast = layers.size() == 1 && layer.getCount() == 1;
       if (layer.getBoundary() == 0 && !isLast)
-        return op.emitOpError("expected a boundary of every layer that another "
-                              "one follows, found none in ")
+        return op.emitOpError(
+                   "expected a boundary in every layer but the last, "
+                   "got none in ")
                << layer;
     }
   const std::pair<const char *, bool> sizes[] = {
@@ -138,13 +139,13 @@ static LogicalResult verifyForm(ModelOp op) {
     if (isGiven == (isExported || isBare))
       return op.emitOpError(isGiven ? "expected no " : "expected ")
              << name << " of "
-             << (isExported ? "an exported model: its package says it"
-                 : isBare   ? "a bare model: its layers say it"
+             << (isExported ? "an exported model: its package has it"
+                 : isBare   ? "a bare model: its list of layers has it"
                             : "a model");
   if ((isExported || isBare) && (op.getTied() || !op.getDropout().isZero()))
     return op.emitOpError("expected neither dropout nor tied of ")
-           << (isExported ? "an exported model: its package says it"
-                          : "a bare model: its layers say what they take");
+           << (isExported ? "an exported model: its package has them"
+                          : "a bare model: its layers have costs instead");
   return success();
 }
 
@@ -159,9 +160,9 @@ LogicalResult ModelOp::verify() {
 LogicalResult MachineOp::verify() {
   if (!getSpeed() && (!getProfile() || getProfileAttr().empty()))
     return emitOpError(
-        "expected speed(…) or profile(…), from which costs come");
+        "expected speed(…) or profile(…) for the costs of layers");
   if (usableMemory() < 1)
-    return emitOpError("expected less reserved than the memory's ")
+    return emitOpError("expected reserved to be less than the memory of ")
            << quantityText(Dimension::Bytes, getMemory()) << ", got "
            << quantityText(Dimension::Bytes, *getReserved());
   if (std::optional<uint64_t> devices = getNodeDevices();
@@ -169,12 +170,12 @@ LogicalResult MachineOp::verify() {
     return emitOpError("expected node_devices of at most the ")
            << getDevices() << " devices, got " << *devices;
   if (!getNodeDevices() && (getNodeLink() || getNodeAllReduce()))
-    return emitOpError("expected node_devices beside ")
-           << (getNodeLink() ? "node_link" : "node_all_reduce")
-           << ": how many devices of a node it joins";
+    return emitOpError("expected node_devices, the number of devices in a "
+                       "node, with ")
+           << (getNodeLink() ? "node_link" : "node_all_reduce");
   if (!getNodeDevices() && getNodeCores())
-    return emitOpError("expected node_devices beside node_cores: how many "
-                       "devices of a node share them");
+    return emitOpError("expected node_devices, the number of devices that "
+                       "share the cores of a node, with node_cores");
   return success();
 }
 
@@ -206,18 +207,16 @@ static bool isInDescribedPhase(PipelineOp op) {
 static LogicalResult verifyTypes(PipelineOp op) {
   DataType weights = op.getWeightType();
   if (weights == DataType::BF16)
-    return op.emitOpError(
-        "expected weight_type to be f32 or f64, got bf16: for "
-        "stages that compute in bf16, say "
-        "activation_type(bf16)");
+    return op.emitOpError("expected weight_type to be f32 or f64, got bf16: to "
+                          "compute in bf16, give activation_type(bf16)");
   DataType activations = op.getActivationType().value_or(weights);
   if (activations == weights ||
       (weights == DataType::F32 && activations == DataType::BF16))
     return success();
   return op.emitOpError(
-             "expected activation_type to be as weight_type, or bf16 "
-             "beside f32, got ")
-         << stringifyDataType(activations) << " beside "
+             "expected activation_type to be equal to weight_type, or "
+             "bf16 with f32, got ")
+         << stringifyDataType(activations) << " with "
          << stringifyDataType(weights);
 }
 
@@ -248,7 +247,8 @@ LogicalResult PipelineOp::verify() {
         "expected schedule(NAME), or a chimera.direction for each "
         "pipeline and a chimera.order for each worker");
   if (getScheduleOptions() && !getSchedule())
-    return emitOpError("expected no options of a schedule without its name");
+    return emitOpError(
+        "expected the name of a schedule with its options, got only options");
   if (const DescriptionInterface *description =
           descriptionInterfaceOf(getContext());
       description && isInDescribedPhase(*this) &&
@@ -267,8 +267,8 @@ LogicalResult PipelineOp::verify() {
     if (auto section = dyn_cast<SectionOp>(op))
       sections.push_back(section);
     if (isa<OrderOp>(op) && !getBody().front().getOps<WorkerOp>().empty())
-      return op.emitOpError(
-          "expected no order beside the workers that have it");
+      return op.emitOpError("expected no chimera.order after chimera-project: "
+                            "workers have the order");
   }
   return verifySectionOrder(sections);
 }
@@ -290,8 +290,8 @@ LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
 
 LogicalResult PipelineOp::verifyRegions() {
   if (hasTimesWithUnits() && getTimeUnit().value_or("ns") != "ns")
-    return emitOpError("expected time_unit(ns) or none beside times with units "
-                       "of their own, got ")
+    return emitOpError("expected time_unit(ns) or none with times that have "
+                       "units, got ")
            << *getTimeUnit();
   SmallVector<Block *, 3> blocks;
   Operation *step = nullptr;
@@ -333,7 +333,7 @@ LogicalResult DirectionOp::verify() {
     if (count < 1 || static_cast<size_t>(count) > batches.size() - first)
       return emitOpError("expected forwards that cover ")
              << batches.size() << " micro-batches, got one of " << count
-             << " behind " << first;
+             << " after the first " << first;
     if (batches[first + count - 1] - batches[first] != count - 1)
       return emitOpError(
                  "expected consecutive micro-batches in a forward, got ")

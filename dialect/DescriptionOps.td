@@ -70,7 +70,7 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
 }
 
 def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
-  let summary = "how weights are trained";
+  let summary = "the optimizer, its numbers and the seed";
   let description = [{
     The optimizer, its numbers and the seed of a run. They are independent of
     the model and of the workers. A pipeline names its training after `with`; a
@@ -108,7 +108,7 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
 }
 
 def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
-  let summary = "what programs run on";
+  let summary = "the devices on which programs run";
   let description = [{
     A machine: `devices`, all alike, each with `memory` bytes. Of these,
     `reserved` bytes are not for the program (the framework and the buffers of
@@ -202,7 +202,7 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
 def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     Symbol, IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "a training step to be pipelined, and what became of it";
+  let summary = "a pipelined training step, in any phase";
   let description = [{
     A training step that is to be pipelined. The op cuts a model into `stages`,
     and the mini-batch of each of the `data_parallel` copies into
@@ -392,7 +392,7 @@ def Chimera_StageOp : Chimera_Op<"stage", [HasParent<"PipelineOp">]> {
 }
 
 def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
-  let summary = "a full copy of the model laid over the workers";
+  let summary = "a full copy of the model, placed on the workers";
   let description = [{
     Pipeline `index`: a full copy of the model. Its stage s is on worker
     `placement[s]`, and it trains on `micro_batches`. `down` and `up` name the
@@ -433,7 +433,7 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
 }
 
 def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
-  let summary = "what a worker runs, as a line of text";
+  let summary = "the order of a worker's actions, as text";
   let description = [{
     The actions of `worker`, in their order. Each action is a word:
 

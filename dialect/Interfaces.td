@@ -39,21 +39,24 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
     `getPart` of that many equal parts of one micro-batch.
   }];
   let methods = [
-    InterfaceMethod<"", "uint32_t", "getPipeline">,
-    InterfaceMethod<"", "uint32_t", "getStage">,
-    InterfaceMethod<"", "uint32_t", "getMicroBatch">,
-    InterfaceMethod<"", "uint32_t", "getCount", (ins), "", "return 1;">,
-    InterfaceMethod<"", "uint32_t", "getPart", (ins), "", "return 0;">,
-    InterfaceMethod<"", "uint32_t", "getParts", (ins), "", "return 1;">,
-    InterfaceMethod<"The slot that the schedule states, if it does.",
+    InterfaceMethod<"The index of the pipeline.", "uint32_t", "getPipeline">,
+    InterfaceMethod<"The index of the stage.", "uint32_t", "getStage">,
+    InterfaceMethod<"The first micro-batch.", "uint32_t", "getMicroBatch">,
+    InterfaceMethod<"The number of micro-batches.", "uint32_t", "getCount",
+                    (ins), "", "return 1;">,
+    InterfaceMethod<"The index of the part.", "uint32_t", "getPart", (ins), "",
+                    "return 0;">,
+    InterfaceMethod<"The number of parts of the micro-batch.", "uint32_t",
+                    "getParts", (ins), "", "return 1;">,
+    InterfaceMethod<"The slot in the table of the schedule, if there is one.",
                     "::std::optional<uint64_t>", "getSlot">,
-    InterfaceMethod<"", "void", "setSlot",
+    InterfaceMethod<"Sets or removes the slot.", "void", "setSlot",
                     (ins "::std::optional<uint64_t>":$slot)>,
-    InterfaceMethod<"The sum of weight gradients with the action's own, the "
-                    "first result, if it makes one.",
+    InterfaceMethod<"The first result: the sum of weight gradients with the "
+                    "action's own. Null if the action makes none.",
                     "::mlir::Value", "getNewSum", (ins), "", "return {};">,
     InterfaceMethod<"The sum that the action's weight gradient is added to: "
-                    "the last operand, or none where it begins a sum.",
+                    "the last operand. Empty if the action begins a sum.",
                     "::mlir::MutableOperandRange", "getSumMutable", (ins), "",
                     "return ::mlir::MutableOperandRange($_op, 0, 0);">
   ];

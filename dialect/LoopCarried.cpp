@@ -46,9 +46,9 @@ LogicalResult verifySection(Operation *op, Block &block, SectionKind section) {
     return op->emitOpError("expected a chimera.yield at its end");
   TypeRange taken = block.getArgumentTypes();
   TypeRange yielded = block.back().getOperandTypes();
-  constexpr const char *kPairs = "weights and optimizer state in turn";
+  constexpr const char *kPairs = "pairs of weights and optimizer state";
   constexpr const char *kAny =
-      "each replica's weights, optimizer state and what is in flight";
+      "each replica's weights, optimizer state, stashes and activations";
   bool plain = section == SectionKind::Prologue;
   if (plain ? !isPlain(taken) : !loopCarriedOf(taken))
     return op->emitOpError("expected ")
@@ -66,7 +66,7 @@ LogicalResult verifyLoopCarried(Operation *op, ArrayRef<Block *> sections) {
   if (sections.size() == 1) {
     if (isPlain(sections[0]->getArgumentTypes()))
       return success();
-    return op->emitOpError("expected weights and optimizer state in turn as "
+    return op->emitOpError("expected pairs of weights and optimizer state as "
                            "arguments without a prologue and an epilogue, got ")
            << sections[0]->getArgumentTypes();
   }

@@ -22,7 +22,7 @@ class Chimera_From1To<Attr number, int most>
   let summary = "a whole number from 1 to " # most;
 }
 class Chimera_From0<Attr number> : ConfinedAttr<number, [IntNonNegative]> {
-  let summary = "a whole number from 0 on";
+  let summary = "a whole number of at least 0";
 }
 
 /// A count that fits into the program file.

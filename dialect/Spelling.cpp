@@ -88,8 +88,7 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
     return parser.emitError(at, "expected a word");
   }
   if (failed(skip(parser, text)))
-    return parser.emitError(at, "expected \"")
-           << text << "\", in quotes as it is no single word, got it without";
+    return parser.emitError(at, "expected quotes around ") << text;
   word = text.str();
   // If nothing follows directly, the user may still be typing the word.
   if (positionOf(parser) == text.end())
@@ -271,7 +270,8 @@ static ParseResult parseOtherWord(AsmParser &parser, ArrayRef<StringRef> words,
   return success();
 }
 
-ParseResult parseRequiredWord(AsmParser &parser, StringRef word) {
+ParseResult parseRequiredWord(AsmParser &parser, StringRef word,
+                              ArrayRef<StringRef> later) {
   if (succeeded(parser.parseOptionalKeyword(word)))
     return success();
   SMLoc at = parser.getCurrentLocation();
@@ -280,6 +280,8 @@ ParseResult parseRequiredWord(AsmParser &parser, StringRef word) {
   InFlightDiagnostic error = parser.emitError(at, "expected '") << word << "'";
   if (isOther)
     error << ", got \"" << other << "\"";
+  if (isOther && llvm::is_contained(later, other))
+    error << ": " << word << " comes before " << other;
   return error;
 }
 

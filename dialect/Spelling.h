@@ -61,9 +61,11 @@ mlir::ParseResult parseWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                               llvm::ArrayRef<llvm::StringRef> words,
                               std::string &word);
 
-/// Reads `word`, without quotes. Fails if it is not next.
+/// Reads `word`, without quotes. Fails if it is not next. If one of `later` is
+/// next, the message says that `word` comes first.
 mlir::ParseResult parseRequiredWord(mlir::AsmParser &parser,
-                                    llvm::StringRef word);
+                                    llvm::StringRef word,
+                                    llvm::ArrayRef<llvm::StringRef> later = {});
 
 /// Reads one of `words`, without quotes, or nothing. Fails with "expected WHAT
 /// a, b, c" if another word is next, unless that word can begin the text after

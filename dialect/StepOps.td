@@ -58,7 +58,7 @@ def Chimera_StepOp : Chimera_SectionOp<"step"> {
 }
 
 def Chimera_PrologueOp : Chimera_SectionOp<"prologue"> {
-  let summary = "what runs once before all steps";
+  let summary = "the first forwards of step 0, which fill the pipeline";
   let description = [{
     Fills the pipeline if steps overlap: it runs the first forwards of step 0 on
     every worker. It takes the weights and the optimizer state of each stage,
@@ -110,7 +110,7 @@ def Chimera_EpilogueOp : Chimera_SectionOp<"epilogue"> {
 def Chimera_YieldOp : Chimera_Op<"yield", [
     Terminator, ParentOneOf<["PrologueOp", "StepOp", "EpilogueOp", "WorkerOp",
                              "GroupOp"]>]> {
-  let summary = "what a section, a worker or a group leaves";
+  let summary = "terminator of a section, a worker or a group";
   let description = [{
     Ends a section, or a worker's part of one, with the values for the next
     section. Ends a group with the transfers of its posts.
@@ -125,7 +125,7 @@ def Chimera_YieldOp : Chimera_Op<"yield", [
 }
 
 def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
-  let summary = "the tokens or labels of micro-batches";
+  let summary = "loads the tokens or labels of micro-batches";
   let description = [{
     Loads the tokens or the labels of a micro-batch, as the result type says, on
     the worker of the stage that needs them. With `count`, it loads those of
@@ -194,7 +194,7 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
 }
 
 def Chimera_RecomputeOp : Chimera_MicroBatchActionOp<"recompute"> {
-  let summary = "a forward again, for the stash of one backward";
+  let summary = "runs a forward again to make the stash of one backward";
   let description = [{
     Runs a forward again to make the stash of one backward. It takes the
     operands of the forward, which then need not keep this stash. It covers the
@@ -313,7 +313,7 @@ def Chimera_WeightGradientOp : Chimera_MicroBatchActionOp<"weight_gradient"> {
 }
 
 def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
-  let summary = "the sum over all replicas";
+  let summary = "sums gradients or losses over all replicas";
   let description = [{
     Sums over all replicas, in `width` copies of the pipeline group:
 
@@ -395,7 +395,7 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
 
 def Chimera_CopyOp : Chimera_ReplicaOp<"copy", [
     AllTypesMatch<["weights", "copy"]>]> {
-  let summary = "a second version of weights, equal to the first";
+  let summary = "copies weights to make a second version";
   let description = [{
     Copies weights. If a schedule keeps several versions of the weights of a
     stage, all of them begin as copies of the first.

@@ -43,26 +43,29 @@ def Chimera_Labels
     : Chimera_SizedType<"Labels", "labels", "target tokens of micro-batches">;
 def Chimera_Activation
     : Chimera_SizedType<"Activation", "activation",
-                        "what a stage hands to the next">;
+                        "the output of a stage, the input of the next one">;
 def Chimera_Gradient
     : Chimera_SizedType<"Gradient", "gradient",
-                        "the gradient of the loss by an activation">;
+                        "the gradient of the loss with respect to an "
+                        "activation">;
 def Chimera_Stash
     : Chimera_SizedType<"Stash", "stash",
-                        "what a forward saves for a backward">;
+                        "values that a forward saves for a backward">;
 def Chimera_WeightStash
     : Chimera_SizedType<"WeightStash", "weight_stash",
-                        "what an input gradient saves for its weight gradient">;
+                        "values that an input gradient saves for its weight "
+                        "gradient">;
 def Chimera_Loss
     : Chimera_SizedType<"Loss", "loss", "a micro-batch's mean loss">;
 def Chimera_Weights
     : Chimera_SizedType<"Weights", "weights", "the weights of a stage replica">;
 def Chimera_WeightGradient
     : Chimera_SizedType<"WeightGradient", "weight_gradient",
-                        "a sum of gradients of the loss by weights">;
+                        "a sum of gradients of the loss with respect to "
+                        "weights">;
 def Chimera_OptimizerState
     : Chimera_SizedType<"OptimizerState", "optimizer_state",
-                        "what the optimizer keeps from step to step, if anything">;
+                        "the state of the optimizer, which may be empty">;
 
 def Chimera_Sending : Chimera_Type<"Sending", "sending"> {
   let summary = "a posted send that is not complete";

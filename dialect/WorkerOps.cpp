@@ -50,7 +50,7 @@ LogicalResult WorkerOp::verify() {
   Block &first = *sections.front();
   if (getHolds().size() != first.getNumArguments())
     return emitOpError("expected weights and optimizer state for each replica "
-                       "it holds, got ")
+                       "that holds lists, got ")
            << first.getNumArguments() << " arguments for "
            << getHolds().size() / 2 << " replicas";
   if (failed(verifyBuffers(*this, getArguments(), first)))
@@ -59,7 +59,7 @@ LogicalResult WorkerOp::verify() {
     if (failed(verifyBuffers(*this, getHandedOn(), *sections[1])))
       return failure();
   } else if (getHandedOn()) {
-    return emitOpError("expected nothing handed on without a prologue");
+    return emitOpError("expected no handed_on without a prologue");
   }
   if (getPeakBytes().has_value() != getPeakInstruction().has_value())
     return emitOpError("expected a peak and its instruction or neither");

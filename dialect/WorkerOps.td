@@ -13,7 +13,7 @@ include "mlir/IR/RegionKindInterface.td"
 
 def Chimera_WorkerOp : Chimera_Op<"worker", [
     HasParent<"PipelineOp">, IsolatedFromAbove, SingleBlock]> {
-  let summary = "what one worker does in a step";
+  let summary = "the instruction stream of one worker";
   let description = [{
     One worker's part of the step. The region is isolated: channels and
     all-reduces are the only connections between workers. `holds` lists the

@@ -78,7 +78,7 @@ public:
       position[op] = static_cast<int32_t>(i);
     if (!fits)
       return worker.emitOpError("expected values of less than 2^62 bytes in "
-                                "all");
+                                "total");
     releases.resize(instructions.size());
     assignArguments();
     size_t i = 0;
@@ -351,9 +351,8 @@ private:
   }
 
   static LogicalResult refuseUpdate(OpOperand &operand) {
-    return operand.getOwner()->emitOpError("expected operand ")
-           << operand.getOperandNumber()
-           << ", which it updates in place, to be needed no further";
+    return operand.getOwner()->emitOpError("expected no later use of operand ")
+           << operand.getOperandNumber() << ", which it updates in place";
   }
 
   LogicalResult allocate(PlacedOp placed, int32_t now) {

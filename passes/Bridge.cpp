@@ -33,7 +33,8 @@ static LogicalResult place(Op op, size_t count, SmallVectorImpl<Op> &list) {
     return op.emitOpError("expected an index below ") << count;
   list.resize(std::max(list.size(), index + 1));
   if (list[index]) {
-    InFlightDiagnostic error = op.emitOpError("stands twice");
+    InFlightDiagnostic error =
+        op.emitOpError("expected an index that no other op has, got ") << index;
     error.attachNote(list[index].getLoc()) << "here first";
     return error;
   }
@@ -372,14 +373,14 @@ report(ArrayRef<schedule::Violation> violations,
     bool ofSlots =
         violation.constraint == schedule::Violation::Constraint::Slots;
     if (ofSlots && !slots)
-      error.attachNote() << "without slots all run as soon as their order "
-                            "allows: delete that of one action of the step, or "
-                            "every . of all orders";
+      error.attachNote() << "to run every action as early as its order "
+                            "allows, delete the slot of one action of the "
+                            "step, or every . of all orders";
     slots |= ofSlots;
   }
   if (violations.size() > kMost)
     begin(schedule::Violation())
-        << "and " << violations.size() - kMost << " violations more";
+        << "and " << violations.size() - kMost << " more violations";
   return success(violations.empty());
 }
 

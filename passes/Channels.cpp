@@ -64,20 +64,21 @@ LogicalResult Channels::verify() const {
       continue;
     result = failure();
     if (k == sends.size())
-      PostReceiveOp(receives[k]).emitOpError("expected a send on worker ")
-          << from << " that it meets, found none";
+      PostReceiveOp(receives[k])
+              .emitOpError("expected a matching send on worker ")
+          << from << ", found none";
     else if (k == receives.size())
-      PostSendOp(sends[k]).emitOpError("expected a receive on worker ")
-          << to << " that it meets, found none";
+      PostSendOp(sends[k]).emitOpError("expected a matching receive on worker ")
+          << to << ", found none";
     else
       PostSendOp(sends[k])
               .emitOpError(agree(sends[k], receives[k])
-                               ? "expected to stand before the wait of the "
-                                 "receive that it meets"
-                               : "expected the receive that it meets to have "
-                                 "its type and label")
+                               ? "expected the send before the wait of its "
+                                 "matching receive"
+                               : "expected the matching receive to have the "
+                                 "same type and label")
               .attachNote(PostReceiveOp(receives[k]).getLoc())
-          << "it meets this one on worker " << to;
+          << "the matching receive on worker " << to;
   }
   return result;
 }

@@ -28,8 +28,8 @@ struct CostsFrom : impl::CostsFromPassBase<CostsFrom> {
     if (profiles.empty() || machines.empty()) {
       module.emitError("chimera-costs-from: expected ")
           << (profiles.empty() ? "profiles=FILE,…"
-                               : "a chimera.machine, which has the profiles, "
-                                 "for the pipelines to name behind `on`");
+                               : "a chimera.machine, which pipelines name "
+                                 "with `on`");
       return signalPassFailure();
     }
     SmallVector<Attribute> paths;

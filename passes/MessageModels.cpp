@@ -23,7 +23,7 @@ llvm::cl::ValuesClass messageModels() {
       value(MessageModel::StreamPerPair,
             "as NCCL, with a communicator for each pair of workers"),
       value(MessageModel::StreamPerDevice,
-            "as NCCL, in one order on each device whatever the communicator"));
+            "as NCCL, with one order on each device for all communicators"));
 }
 
 } // namespace chimera

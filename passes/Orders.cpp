@@ -69,9 +69,9 @@ FailureOr<Orders> readOrders(PipelineOp pipeline,
     if (!op)
       return pipeline.emitOpError("expected a chimera.order for each of ")
              << workers << " workers, got none for worker " << worker
-             << (pipeline.getWorkers()
-                     ? ""
-                     : ": without workers(NUMBER) each stage has its own");
+             << (pipeline.getWorkers() ? ""
+                                       : ": without workers(NUMBER) each stage "
+                                         "has a worker of its own");
     schedule::OrderLine line;
     if (std::optional<schedule::TextError> error =
             text.read(static_cast<int32_t>(worker),
@@ -111,9 +111,10 @@ void writeOrders(PipelineOp pipeline, const schedule::Problem &problem,
 
 LogicalResult refuseOrders(PipelineOp pipeline) {
   for (auto line : pipeline.getBody().front().getOps<OrderOp>())
-    return line.emitOpError("expected no order beside a scheduled step, which "
-                            "has its own: run chimera-recompute where it has "
-                            "recomputes, else delete it");
+    return line.emitOpError(
+        "expected no chimera.order beside a scheduled step: "
+        "if the chimera.order has recomputes, run "
+        "chimera-recompute, else delete it");
   return success();
 }
 

@@ -102,13 +102,15 @@ LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
   uint32_t next = 0, layers = program::layerCount(model);
   for (StageOp stage : layout.stages) {
     if (!stage.getFirst() || *stage.getFirst() != next)
-      return stage.emitOpError("expected layers that begin with ")
-             << next << ", the first that no stage before has";
+      return stage.emitOpError("expected layers from ")
+             << next << " on, the first layer that no earlier stage has";
     next = *stage.getLast();
   }
   if (StageOp last = layout.stages.back(); next != layers)
     return last.emitOpError("expected layers up to ")
-           << layers << ", the model's with embedding and head, got " << next;
+           << layers
+           << ", the number of the model's layers with embedding and head, got "
+           << next;
   for (StageOp stage : layout.stages)
     if (failed(checkModelStage(stage, model)))
       return failure();
@@ -165,8 +167,9 @@ LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
     return pipeline.emitOpError("expected a model, or stages with costs and "
                                 "time_unit(ns), on a machine");
   if (pipeline.getTimeUnit().value_or("ns") != "ns")
-    return pipeline.emitOpError("expected time_unit(ns), in which a machine's "
-                                "times are, got ")
+    return pipeline.emitOpError(
+               "expected time_unit(ns), the unit of a machine's "
+               "times, got ")
            << *pipeline.getTimeUnit();
   return success();
 }
@@ -178,7 +181,7 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
       given && *given != unit)
     return pipeline.emitOpError("expected time_unit(")
            << unit << ") or no time_unit, got " << *given
-           << ": the pipeline gives no stages with costs of its own";
+           << ": the pipeline gives no costs of stages, so they are computed";
   pipeline.setTimeUnit(unit);
   return success();
 }
@@ -202,8 +205,9 @@ LogicalResult remakeStages(PipelineOp pipeline,
 /// clauses that contradict them.
 LogicalResult checkGiven(PipelineOp pipeline) {
   if (pipeline.getSplitBackward())
-    return pipeline.emitOpError("expected no split_backward beside an order, "
-                                "which says which backwards are split");
+    return pipeline.emitOpError(
+        "expected no split_backward with an order, which "
+        "says which backwards are split");
   Block &body = pipeline.getBody().front();
   if (body.getOps<DirectionOp>().empty())
     return pipeline.emitOpError("expected a chimera.direction for each "
@@ -235,8 +239,8 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
       schedule::stepsOverlap(given) && given != made.plan->updates)
     return pipeline.emitOpError("expected updates(")
            << stringifyUpdates(static_cast<Updates>(made.plan->updates))
-           << "), which is what schedule \"" << choice->scheme->name
-           << "\" does, or none, got "
+           << "), as schedule \"" << choice->scheme->name
+           << "\" updates weights, or no updates clause, got "
            << stringifyUpdates(pipeline.getUpdates());
   return std::move(*made.plan);
 }
@@ -274,10 +278,9 @@ struct Partition : impl::PartitionPassBase<Partition> {
     const bool isGiven = !pipeline.getSchedule();
     for (Operation &op : body)
       if (!isa<StageOp>(op) && !(isGiven && isa<DirectionOp, OrderOp>(op)))
-        return op.emitOpError("expected a described pipeline, which has stages "
-                              "at most, or directions and orders in place of "
-                              "schedule(NAME): this one has been partitioned "
-                              "already, or says both");
+        return op.emitOpError("expected a pipeline with stages only, or with "
+                              "directions and orders but no schedule(NAME): "
+                              "this one is partitioned already, or has both");
     FailureOr<std::optional<plan::Model>> model = planModelOf(pipeline);
     if (failed(model))
       return failure();

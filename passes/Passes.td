@@ -24,7 +24,7 @@ class WorkerPass<string name>
 def messagesOption
     : Option<"messages", "messages", "::chimera::program::MessageModel",
              "::chimera::program::MessageModel::Rendezvous",
-             "The semantics of messages for which they are placed",
+             "Message model for which messages are placed",
              "::chimera::messageModels()">;
 
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ def messagesOption
 //===----------------------------------------------------------------------===//
 
 def PartitionPass : ChimeraPass<"chimera-partition"> {
-  let summary = "Cut the model into stages and lay pipelines over the workers";
+  let summary = "Cut the model into stages and place pipelines on the workers";
   let description = [{
     described → partitioned. Cuts the model's layers (embedding and head are
     layers) into contiguous stages and gives every stage its costs and sizes. An
@@ -70,9 +70,9 @@ def CostsFromPass : ChimeraPass<"chimera-costs-from"> {
   }];
   let options = [
     ListOption<"profiles", "profiles", "std::string",
-               "The files, of any sizes of micro-batches; of one size each "
-               "adds what those before it have not: whole backwards, split "
-               "ones, recomputes">
+               "Profile files, for any micro-batch sizes; a file adds the "
+               "measurements that earlier files of its size lack: whole "
+               "backwards, split ones, recomputes">
   ];
 }
 
@@ -107,7 +107,7 @@ def SchedulePass : ChimeraPass<"chimera-schedule"> {
 }
 
 def RecomputePass : ChimeraPass<"chimera-recompute"> {
-  let summary = "Run forwards again instead of keeping what they make";
+  let summary = "Run forwards again instead of keeping their stashes";
   let description = [{
     scheduled → scheduled, for pipelines that recompute. On each stage that
     `recompute` names, a `chimera.recompute` before every backward (before the
@@ -140,7 +140,7 @@ def WriteOrderPass : ChimeraPass<"chimera-write-order"> {
 }
 
 def CommunicatePass : ChimeraPass<"chimera-communicate"> {
-  let summary = "Post and await what crosses workers";
+  let summary = "Post and await messages between workers";
   let description = [{
     scheduled → communicated. A value that is made on one worker and used on
     another is posted at both ends right after the action that makes it, once
@@ -221,7 +221,7 @@ def ChooseWindowPass : ChimeraPass<"chimera-choose-window"> {
 }
 
 def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
-  let summary = "Post receives in windows, or group what crosses, on one worker (chimera-place-messages: on all)";
+  let summary = "Post receives in windows, or group crossing messages, on one worker (chimera-place-messages: on all)";
   let description = [{
     projected → projected. Moves receives so that on each channel at most
     `window` of them are outstanding, or 1 if the worker has no `window`. The
@@ -250,7 +250,7 @@ def PlaceMessagesPass : WorkerPass<"chimera-place-worker-messages"> {
 }
 
 def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
-  let summary = "Give every value a place in memory, on one worker (chimera-allocate: on all)";
+  let summary = "Assign memory to every value, on one worker (chimera-allocate: on all)";
   let description = [{
     projected → allocated. While a value is live, it has the first gap of the
     worker's arena that is large enough. Values of one type and offset share a
@@ -271,7 +271,7 @@ def AllocatePass : WorkerPass<"chimera-allocate-worker"> {
 }
 
 def CheckMemoryPass : ChimeraPass<"chimera-check-memory"> {
-  let summary = "Check that what workers take fits their caps";
+  let summary = "Check that the memory of workers fits their caps";
   let description = [{
     allocated → allocated. Fails if a worker's arena and its most bytes of
     stashes at a time are together more than the `memory_cap`. Emits one
@@ -284,7 +284,7 @@ def CheckMemoryPass : ChimeraPass<"chimera-check-memory"> {
 //===----------------------------------------------------------------------===//
 
 def VerifyPartitionedPass : ChimeraPass<"chimera-verify-partitioned"> {
-  let summary = "Check that pipelines have their stages and their plan";
+  let summary = "Check that pipelines have stages, directions and orders";
   let description = [{
     Checks that a pipeline has its stages, directions that place each stage and
     share the micro-batches, an order for each worker that can be parsed and has
@@ -325,7 +325,7 @@ def VerifyScheduledPass : ChimeraPass<"chimera-verify-scheduled"> {
 }
 
 def VerifyCommunicatedPass : ChimeraPass<"chimera-verify-communicated"> {
-  let summary = "Check that workers share channels and all-reduces alone";
+  let summary = "Check that workers share only channels and all-reduces";
   let description = [{
     Checks the same as `chimera-verify-synchronised`, except that all-reduces
     may use and make values of all workers.
@@ -333,7 +333,7 @@ def VerifyCommunicatedPass : ChimeraPass<"chimera-verify-communicated"> {
 }
 
 def VerifySynchronisedPass : ChimeraPass<"chimera-verify-synchronised"> {
-  let summary = "Check that workers share nothing but channels";
+  let summary = "Check that workers share only channels";
   let description = [{
     Checks that every op but the step's terminator names its worker, that no op
     uses a value of another worker, and that every transfer has one wait. The
@@ -383,24 +383,24 @@ defvar timeOptions = [
          "Time of a whole backward (0: twice the forward)">,
   Option<"weightGradient", "weight-gradient", "::chimera::Decimal", "0",
          "Time of a split backward's second half (0: half of the backward, "
-         "rounded down to a unit where all times are whole)">,
+         "rounded down if all times are whole)">,
   Option<"update", "update", "::chimera::Decimal", "0",
          "Time of an update of a stage's weights">,
   Option<"latency", "p2p", "::chimera::Decimal", "0",
-         "Time of a message on its way to another worker; needs forward or "
-         "costs=stages, as all times of messages, which are the description's "
-         "with costs=stages unless given, else 0">,
+         "Time of a message to another worker. Times of messages need forward "
+         "or costs=stages. Default: with costs=stages the description's, else "
+         "0">,
   Option<"latencyPerMib", "p2p-per-mib", "::chimera::Decimal", "0",
-         "The same for each 2^20 bytes of it, in addition">,
+         "Additional time of a message for each MiB">,
   Option<"send", "send", "::chimera::Decimal", "0",
-         "Time for which a message occupies the worker that makes it">,
+         "Time for which sending a message occupies the worker">,
   Option<"sendPerMib", "send-per-mib", "::chimera::Decimal", "0",
-         "The same for each 2^20 bytes of it, in addition">,
+         "Additional time of sending for each MiB">,
   Option<"receive", "receive", "::chimera::Decimal", "0",
-         "Time for which a message occupies the worker that uses it, before "
-         "the action that does">,
+         "Time for which receiving a message occupies the worker, before the "
+         "action that uses it">,
   Option<"receivePerMib", "receive-per-mib", "::chimera::Decimal", "0",
-         "The same for each 2^20 bytes of it, in addition">,
+         "Additional time of receiving for each MiB">,
   Option<"unit", "unit", "std::string", "\"none\"",
          "Unit of the times that options give",
          "::chimera::unitHelp()">,
@@ -452,18 +452,18 @@ def PrintTimelinePass : ChimeraPass<"chimera-print-timeline"> {
     Option<"format", "format", "std::string", "\"text\"",
            "Form of the timeline", "::chimera::timelineFormatHelp()">,
     Option<"measured", "measured", "std::string", "\"\"",
-           "Trace of a run of the pipeline, to be shown beside the timeline">,
+           "Trace of a run of the pipeline, to show beside the timeline">,
     Option<"copy", "copy", "int64_t", "-1",
            "Data-parallel copy of the trace to show, from 0 (not given: the one "
            "whose step took longest)">,
     Option<"width", "width", "int64_t", "0",
            "Characters in a line of the grid, which is folded to fit (0: the "
-           "terminal's, or 160 where the output is none)">
+           "terminal's, or 160 if the output is no terminal)">
   ] # timeOptions;
 }
 
 def ReportPass : ChimeraPass<"chimera-report"> {
-  let summary = "Report what the schedule costs, beside what formulas say";
+  let summary = "Report the simulated costs of the schedule beside those of formulas";
   let description = [{
     Reports each scheduled (or later) pipeline of a module: sizes, times,
     makespan, two kinds of bubble with their ratios, the activations and bytes

@@ -124,7 +124,7 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
   if (std::error_code code = llvm::sys::fs::file_size(file, bytes))
     return refuse(code.message());
   if (!llvm::sys::fs::is_regular_file(file) || bytes > kMost)
-    return refuse("it is no file, or has more than 256 MiB");
+    return refuse("it is not a regular file, or is larger than 256 MiB");
   auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!text)
     return refuse(text.getError().message());
@@ -134,14 +134,14 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
   if (!error.empty())
     return op.emitOpError(program::printable(error));
   if (op.getNodeCores() && profile.hasSharedCores())
-    op.emitWarning("expected profiles of ranks that share no cores beside "
+    op.emitWarning("expected profiles of ranks that share no cores with "
                    "node_cores, got ")
         << program::printable(file) << ", whose ranks had "
         << llvm::formatv("{0:f2}", *profile.coresPerRank) << " cores each for "
         << program::counted(static_cast<uint64_t>(profile.threads), "thread")
-        << ": waits for cores are in its times already and would count "
-           "twice; profile as many ranks as there are cores for, such as a "
-           "program of fewer workers";
+        << ": its times already include waits for cores, which would count "
+           "twice; profile a program of fewer workers, whose ranks share no "
+           "cores";
   return profile;
 }
 

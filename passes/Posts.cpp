@@ -71,7 +71,8 @@ private:
     if (auto receive = dyn_cast<PostReceiveOp>(op)) {
       if (!receive->hasOneUse() || !isa<WaitOp>(*receive->getUsers().begin()) ||
           (*receive->getUsers().begin())->getBlock() != op.getBlock())
-        return receive.emitOpError("expected one wait for it in its section");
+        return receive.emitOpError(
+            "expected exactly one wait for this receive in its section");
       channels[receive.getPeer()].posts.push_back(receive);
       return success();
     }
@@ -79,7 +80,7 @@ private:
       anchor = &op;
     if (isa<GroupOp>(op))
       return op.emitOpError("expected no group before chimera-place-messages, "
-                            "which makes them");
+                            "which makes groups");
     if (auto wait = dyn_cast<WaitOp>(op))
       if (auto receive = wait.getTransfer().getDefiningOp<PostReceiveOp>())
         channels[receive.getPeer()].waits.push_back(wait);
@@ -123,7 +124,7 @@ private:
         need.receive.emitOpError("expected a receive_window of at least ");
     error << need.window << " for it, got " << window << ": it is used before "
           << need.window - 1 << " messages that worker " << peer
-          << " sends before it";
+          << " sends earlier";
     // Finds the first message that is received later.
     Operation *later = nullptr;
     DenseSet<Operation *> before;

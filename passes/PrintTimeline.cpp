@@ -77,14 +77,13 @@ private:
   /// the output must not overwrite the trace.
   LogicalResult checkMeasured(ArrayRef<PipelineOp> pipelines) {
     if (measured.empty() && copy.hasValue())
-      return emitError() << "expected measured beside copy, got copy="
-                         << copy.getValue() << " alone";
+      return emitError() << "expected measured with copy, got only copy="
+                         << copy.getValue();
     if (measured.empty())
       return success();
     if (pipelines.size() > 1)
-      return emitError()
-             << "expected one chimera.pipeline beside measured, got "
-             << pipelines.size();
+      return emitError() << "expected one chimera.pipeline with measured, got "
+                         << pipelines.size();
     if (output != "-" && program::areSameFile(output, measured))
       return emitError() << output << ": expected another file than measured";
     return success();

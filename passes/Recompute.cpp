@@ -119,8 +119,8 @@ private:
     auto forward = stash.get().getDefiningOp<ForwardOp>();
     auto taken = dyn_cast<BlockArgument>(stash.get());
     if ((!forward && !taken) || !stash.get().hasOneUse())
-      return backward.emitOpError("expected a stash that a forward makes for "
-                                  "it alone");
+      return backward.emitOpError("expected a stash that a forward makes and "
+                                  "nothing else uses");
     IntegerAttr part, parts;
     if (backward.getParts() > 1) {
       part = builder.getI32IntegerAttr(backward.getPart());
@@ -248,8 +248,7 @@ LogicalResult recompute(PipelineOp pipeline) {
     return failure();
   for (SectionOp section : *sections)
     for (auto op : section.getBody().getOps<RecomputeOp>())
-      return op.emitOpError("expected a scheduled step, which has no "
-                            "recomputes yet");
+      return op.emitOpError("expected a scheduled step without recomputes");
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of) || failed(verifySections(pipeline, of->problem)))
     return failure();
@@ -259,8 +258,9 @@ LogicalResult recompute(PipelineOp pipeline) {
     return pipeline.emitOpError(error);
   if (given &&
       schedule::removeRecompute(*given).workers != of->schedule.workers)
-    return pipeline.emitOpError("expected the order of its chimera.order ops: "
-                                "run chimera-schedule first");
+    return pipeline.emitOpError("expected the step in the order of the "
+                                "chimera.order ops: run chimera-schedule "
+                                "first");
   schedule::Schedule schedule =
       given ? std::move(*given)
             : schedule::insertRecompute(*problem, of->schedule);

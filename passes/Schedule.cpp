@@ -204,13 +204,12 @@ misplacedRecomputes(const schedule::Problem &problem,
     while (i < row.size() && i < expected.size() && row[i] == expected[i])
       ++i;
     if (i < expected.size())
-      violations.push_back(
-          {schedule::Violation::Constraint::Order,
-           "expected every recompute straight before its backward, where steps "
-           "overlap: " +
-               schedule::describe(expected[i]) + " here",
-           static_cast<int32_t>(w),
-           static_cast<int32_t>(std::min(i, row.size() - 1))});
+      violations.push_back({schedule::Violation::Constraint::Order,
+                            "expected every recompute directly before its "
+                            "backward if steps overlap: " +
+                                schedule::describe(expected[i]) + " here",
+                            static_cast<int32_t>(w),
+                            static_cast<int32_t>(std::min(i, row.size() - 1))});
   }
   return violations;
 }
@@ -270,7 +269,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
              << (orders.size() > 1 ? "a prologue, a step and an epilogue"
                                    : "a step alone")
              << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
-             << ") says: run chimera-unroll first";
+             << ") requires: run chimera-unroll first";
     for (auto [section, order] : llvm::zip(sections, orders)) {
       int32_t offset = isa<EpilogueOp>(section) ? problem.microBatches() : 0;
       Reorder reorder(layout, problem, SectionOp(section).getBody().front(),

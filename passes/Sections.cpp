@@ -54,10 +54,9 @@ public:
         *loopCarriedOf(block.getArgumentTypes());
     SmallVector<LoopCarried> results = *loopCarriedOf(yield->getOperandTypes());
     if (arguments.size() != stages.size() || results.size() != stages.size())
-      return report(block.getParentOp(), "expected what ")
-             << stages.size() << " replicas hand on, got that of "
-             << arguments.size() << " taken and of " << results.size()
-             << " yielded";
+      return report(block.getParentOp(), "expected the loop-carried values of ")
+             << stages.size() << " replicas, got those of " << arguments.size()
+             << " as arguments and of " << results.size() << " yielded";
     for (auto [index, s] : llvm::enumerate(stages)) {
       replicas[s].isHere = true;
       replicas[s].arguments = arguments[index];
@@ -106,7 +105,7 @@ private:
         static_cast<int32_t>(from.stashes) != stashes ||
         static_cast<int32_t>(from.activations) != activations)
       return report(block.getParentOp(), "expected stage ")
-             << s << " to hand on " << kept << " versions of its weights, "
+             << s << " to carry over " << kept << " versions of its weights, "
              << stashes << " stashes and " << activations << " activations";
     ValueRange values = first ? ValueRange(block.getTerminator()->getOperands())
                               : ValueRange(block.getArguments());
@@ -138,7 +137,7 @@ private:
                     static_cast<int32_t>(copy.getStage()) != s)
         report(block.getParentOp(),
                "expected it to yield copies of the weights of stage ")
-            << s << " and then these weights";
+            << s << ", and these weights last";
     }
   }
 
@@ -167,7 +166,7 @@ private:
            operand != replica->weights[index]))
         report(&op, "expected it to read version ")
             << index << " of the weights of stage " << s
-            << ", counted from the oldest that the section takes";
+            << ", counted from the oldest argument";
     visitStashes(action, replica->stashes[m]);
     if (isa<ForwardOp, RecomputeOp>(op))
       visitInput(action, s, m);
@@ -178,8 +177,8 @@ private:
   void visitStashes(ActionOp action, Value &stash) {
     for (Value operand : action->getOperands())
       if (isStash(operand.getType()) && operand != stash)
-        report(action, "expected the stash that micro-batch ")
-            << action.getMicroBatch() << " left on stage " << action.getStage();
+        report(action, "expected the stash of micro-batch ")
+            << action.getMicroBatch() << " on stage " << action.getStage();
     for (Value result : action->getResults())
       if (isStash(result.getType()))
         stash = result;

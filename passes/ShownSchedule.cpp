@@ -70,16 +70,16 @@ renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
   const schedule::TimeUnit &unit = *timeline.scale.unit;
   if (timeline.slots || !unit.isDuration)
     return pipeline.emitOpError()
-           << "expected times that are durations beside measured, got unit "
+           << "expected durations to compare with measured, got unit "
            << (timeline.slots ? "slot" : unit.name)
-           << ": give costs=stages for stages whose time_unit is a duration, "
-              "as it is on a chimera.machine with a profile (chimera-run "
-              "--profile) or a speed, or give forward and unit";
+           << ": give costs=stages for stages whose time_unit is a duration "
+              "(those on a chimera.machine have durations), or give forward "
+              "and unit";
   std::optional<schedule::NanosecondStep> prediction =
       schedule::nanosecondStepOf(timeline, begins);
   if (!prediction)
-    return pipeline.emitOpError() << "expected a step of less than 100 days "
-                                     "beside measured, got a longer one";
+    return pipeline.emitOpError() << "expected a step of less than 100 days to "
+                                     "compare with measured, got a longer one";
   std::string path = run.path.str();
   struct stat status;
   if (stat(path.c_str(), &status) == 0 &&
@@ -140,7 +140,7 @@ FailureOr<schedule::Report> reportOf(PipelineOp pipeline,
       report.allocatedBytes.push_back(static_cast<int64_t>(*bytes));
   if (!recomputeOf(pipeline).empty() && timed.problem.recompute.empty())
     report.notes.push_back(
-        "nothing is recomputed: each forward stands straight before its "
+        "nothing is recomputed: each forward is directly before its "
         "backward, or the order has no recomputes yet");
   return report;
 }

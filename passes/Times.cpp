@@ -26,14 +26,14 @@ std::span<const TimeSource> timeSources() {
   using Of = TimeSource::Of;
   static constexpr std::array<TimeSource, 3> all = {{
       {"uniform",
-       "every stage as the options forward, backward and "
-       "weight-gradient say",
+       "each stage takes the times of forward, backward and "
+       "weight-gradient",
        Of::Stage},
       {"worker",
-       "the stages of a worker together as these options say: with two stages "
-       "a worker each takes half",
+       "all stages of a worker in one pipeline together take these times: "
+       "with two stages a worker, each takes half",
        Of::Worker},
-      {"stages", "each stage its own costs", Of::OwnCosts},
+      {"stages", "each stage takes its own costs", Of::OwnCosts},
   }};
   return all;
 }
@@ -90,26 +90,24 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
     if (time.digits < 0)
       return refuse(name + " above 0, or 0 for a default", text);
     if (areOwn && time.digits > 0)
-      return refuse("no " + name + " beside costs=stages", name + "=" + text);
+      return refuse("no " + name + " with costs=stages", name + "=" + text);
     if (unset && time.digits > 0)
-      return refuse("forward beside " + name,
-                    name + "=" + text + " alone: give forward too");
+      return refuse("forward with " + name, "only " + name + "=" + text);
   }
   for (auto [name, time] : options.messages) {
     std::string text = textOf(time);
     if (time.digits < 0)
       return refuse(name + " of at least 0", text);
     if (unset && time.digits > 0)
-      return refuse("forward or costs=stages beside " + name,
-                    name + "=" + text + " alone: give forward too");
+      return refuse("forward or costs=stages with " + name,
+                    "only " + name + "=" + text);
   }
   if (areOwn && unit != &schedule::timeUnits().front())
-    return refuse("no unit beside costs=stages, whose unit is the pipeline's "
+    return refuse("no unit with costs=stages, whose unit is the pipeline's "
                   "time_unit",
                   "unit=" + options.unit);
   if (unset && unit != &schedule::timeUnits().front())
-    return refuse("forward beside unit",
-                  "unit=" + options.unit + " alone: give forward too");
+    return refuse("forward with unit", "only unit=" + options.unit);
   Times result(*source, *unit);
   if (failed(result.setTicks(module, pass, options)))
     return failure();
@@ -146,7 +144,7 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
     if (places > 0 && digitsOf(*time) == INT64_MAX)
       return module.emitError()
              << pass << ": expected times of fewer digits, got "
-             << textOf(*time) << " beside one of " << places
+             << textOf(*time) << " and one with " << places
              << " digits after the point";
     common = std::gcd(common, digitsOf(*time));
   }

@@ -31,8 +31,8 @@ std::span<const TimeSource> timeSources();
 
 inline Help costsHelp() { return {helpOf("Times of actions", timeSources())}; }
 inline Help unitHelp() {
-  return {helpOf("Unit of times that are given by options; those of "
-                 "costs=stages have the pipeline's time_unit",
+  return {helpOf("Unit of the times that options give; with costs=stages "
+                 "it is the pipeline's time_unit",
                  schedule::timeUnits())};
 }
 

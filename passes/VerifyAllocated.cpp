@@ -112,8 +112,8 @@ private:
             << index << " in a buffer of its own, got buffer " << *buffer;
       else if (*buffer != target && !(mayMove(*buffer) && mayMove(target) &&
                                       types[*buffer] == types[target]))
-        report(yield, "expected value ")
-            << index << " in buffer " << target << " of its argument";
+        report(yield, "expected value ") << index << " in buffer " << target
+                                         << ", where the next section takes it";
     }
   }
 
@@ -129,7 +129,7 @@ private:
         return;
       if (offsets[*buffer] != offset)
         report(op, "expected piece ")
-            << index << " at " << offset << ", in the place of the whole, got "
+            << index << " at " << offset << ", in the memory of the whole, got "
             << offsets[*buffer];
       offset += bytesOf(*buffer);
     }
@@ -211,8 +211,8 @@ private:
     if (!isKnown(buffer))
       return;
     if (values[*buffer] != value)
-      report(op, "expected its operand still in buffer ")
-          << *buffer << ", whose place holds a later value";
+      report(op, "expected its operand in buffer ")
+          << *buffer << ", whose bytes a later value has overwritten";
   }
 
   WorkerOp worker;

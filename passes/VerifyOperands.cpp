@@ -256,7 +256,7 @@ private:
 
   static void refuseSecond(Operation *op, Operation *first, StringRef what) {
     InFlightDiagnostic error = op->emitOpError("expected ") << what;
-    error.attachNote(first->getLoc()) << "this one has it already";
+    error.attachNote(first->getLoc()) << "the other one is here";
   }
 
   /// The losses of all micro-batches must be in the order of micro-batches,

@@ -38,13 +38,13 @@ LogicalResult verifyWorkers(PipelineOp pipeline, const Layout &layout,
       result = worker.emitOpError("expected worker ") << w << " here";
     else if (worker.getHolds() != ArrayRef(holds))
       result = worker.emitOpError(
-          "expected it to hold the stages that the directions place on it");
+          "expected holds to list the stages that the directions place on it");
     else if (worker.getSections().size() != (overlaps ? 3 : 1))
       result =
           worker.emitOpError("expected ")
           << (overlaps ? "a prologue, a step and an epilogue" : "a step alone")
           << ", as updates(" << stringifyUpdates(pipeline.getUpdates())
-          << ") says";
+          << ") requires";
   }
   return result;
 }
@@ -64,8 +64,8 @@ LogicalResult verify(PipelineOp pipeline) {
     for (WorkerOp worker : workers)
       for (Operation &op : worker.getSections()[k]->without_terminator()) {
         if (auto placed = dyn_cast<PlacedOp>(op); placed && placed.getWorker())
-          result = op.emitOpError("expected no worker on an op that is inside "
-                                  "one");
+          result =
+              op.emitOpError("expected no `on N` on an op inside a worker");
         if (failed(verifyAwaited(op)))
           result = failure();
         channels.add(op, worker.getIndex());

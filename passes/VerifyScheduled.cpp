@@ -25,8 +25,8 @@ LogicalResult verifyFlush(Block &step) {
   AllReduceOp reduce;
   for (Operation &op : step) {
     if (isa<ActionOp>(op) && reduce)
-      return reduce.emitOpError("expected an all-reduce behind all actions of "
-                                "the step");
+      return reduce.emitOpError(
+          "expected all-reduces after all actions of the step");
     if (auto found = dyn_cast<AllReduceOp>(op); found && !reduce)
       reduce = found;
   }

@@ -103,7 +103,7 @@ private:
                << i << " to be the whole sum of pipeline " << p << ", stage "
                << s
                << (ofTied         ? ", of its tied parameters"
-                   : tiedPiece(s) ? ", but of its tied parameters"
+                   : tiedPiece(s) ? ", without its tied parameters"
                                   : "");
     }
     return verifyUsed(reduce, reduce.getResults());
@@ -160,8 +160,8 @@ private:
     uint32_t p = update.getPipeline(), s = update.getStage();
     auto reduce = sum.getDefiningOp<AllReduceOp>();
     if (isReduced && !reduce)
-      return update.emitOpError("expected a reduced gradient, got that of one "
-                                "replica");
+      return update.emitOpError("expected an all-reduced gradient, got the "
+                                "gradient of one replica");
     bool own = isContributionOf(sum, p, s, ofTied);
     if (reduce) {
       unsigned index = cast<OpResult>(sum).getResultNumber();

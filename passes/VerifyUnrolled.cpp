@@ -33,7 +33,8 @@ LogicalResult verifyActions(const schedule::Problem &problem,
         action.microBatch += problem.microBatches();
       std::optional<int64_t> id = ids.find(action);
       if (!id || stands[*id]) {
-        result = op.emitOpError("expected an action of the step, and once");
+        result =
+            op.emitOpError("expected each action of the step exactly once");
         continue;
       }
       stands[*id] = true;

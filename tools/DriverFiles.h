@@ -61,7 +61,7 @@ public:
         return *output + ": expected another file than the input";
       if (llvm::any_of(read, isSame) ||
           std::any_of(written.begin(), output, isSame))
-        return *output + ": expected another file than that of another option";
+        return *output + ": expected a file that no other option names";
     }
     return {};
   }

@@ -26,112 +26,111 @@ static cl::opt<std::string>
     input(cl::Positional, cl::desc("<module with a model and a machine>"),
           cl::init("-"), cl::cat(category));
 static cl::opt<int64_t> batch("batch",
-                              cl::desc("Samples of a step, over all copies"),
+                              cl::desc("Samples in a step, over all copies"),
                               cl::value_desc("samples"), cl::Required,
                               cl::cat(category));
 static cl::opt<std::string> output(
     "o",
-    cl::desc("File for the described pipeline of a plan, which chimera-compile "
-             "takes, - for standard output: then the table goes to standard "
-             "error"),
+    cl::desc("Write a plan as a described pipeline for chimera-compile, - for "
+             "standard output: then the table goes to standard error"),
     cl::value_desc("file"), cl::cat(category));
-static cl::opt<uint32_t> pick("pick",
-                              cl::desc("Which plan of the table -o writes, the "
-                                       "first unless given"),
-                              cl::value_desc("number"), cl::init(1),
-                              cl::cat(category));
-static cl::opt<uint32_t> top("top", cl::desc("How many plans the table has"),
+static cl::opt<uint32_t> pick(
+    "pick",
+    cl::desc("The plan of the table that -o writes, the first unless given"),
+    cl::value_desc("number"), cl::init(1), cl::cat(category));
+static cl::opt<uint32_t> top("top", cl::desc("Number of plans in the table"),
                              cl::value_desc("number"), cl::init(10),
                              cl::cat(category));
-static cl::list<uint32_t>
-    compared("explain",
-             cl::desc("Two plans of the table: where the time of one goes that "
-                      "the other saves"),
-             cl::value_desc("i,j"), cl::CommaSeparated, cl::cat(category));
+static cl::list<uint32_t> compared(
+    "explain",
+    cl::desc("Compare two plans of the table: where the slower one loses time"),
+    cl::value_desc("i,j"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<std::string> json(
+    "json",
+    cl::desc("Write the whole answer as JSON, even if no plan is possible"),
+    cl::value_desc("file"), cl::cat(category));
 static cl::opt<std::string>
-    json("json",
-         cl::desc("File for all of the answer as JSON, also where no plan is "
-                  "possible"),
-         cl::value_desc("file"), cl::cat(category));
-static cl::opt<std::string>
-    svg("svg", cl::desc("File for a picture: time of a step against memory"),
+    svg("svg",
+        cl::desc("Write a picture of the plans: time of a step against memory"),
         cl::value_desc("file"), cl::cat(category));
 static cl::opt<int64_t>
-    devices("devices", cl::desc("Devices to use, the machine's unless given"),
+    devices("devices",
+            cl::desc("Number of devices to use, the machine's unless given"),
             cl::value_desc("number"), cl::cat(category));
-static cl::opt<std::string> modelName("model",
-                                      cl::desc("The model, of several"),
-                                      cl::value_desc("name"),
-                                      cl::cat(category));
-static cl::opt<std::string> machineName("machine",
-                                        cl::desc("The machine, of several"),
-                                        cl::value_desc("name"),
-                                        cl::cat(category));
-static cl::opt<std::string> trainingName("training",
-                                         cl::desc("The training, of several"),
-                                         cl::value_desc("name"),
-                                         cl::cat(category));
-static cl::list<std::string>
-    schedules("schedule",
-              cl::desc("Only these schedules, and only these values of options "
-                       "that are named: \"1f1b, chimera {pipelines = 4}\""),
-              cl::value_desc("schedules"), cl::cat(category));
+static cl::opt<std::string>
+    modelName("model", cl::desc("Name of the model, if there are several"),
+              cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string>
+    machineName("machine",
+                cl::desc("Name of the machine, if there are several"),
+                cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string>
+    trainingName("training",
+                 cl::desc("Name of the training, if there are several"),
+                 cl::value_desc("name"), cl::cat(category));
+static cl::list<std::string> schedules(
+    "schedule",
+    cl::desc("Try only these schedules, with only these values of the options "
+             "that are named: \"1f1b, chimera {pipelines = 4}\""),
+    cl::value_desc("schedules"), cl::cat(category));
 static cl::opt<bool> withoutFlush(
     "without-flush",
-    cl::desc("Also schedules without a flush, whose weights are older than "
-             "their gradients"),
+    cl::desc(
+        "Also try schedules without a flush, which apply gradients to newer "
+        "weights than those that they were computed from"),
     cl::cat(category));
-static cl::list<int32_t> workers("workers",
-                                 cl::desc("Only so many workers (D)"),
-                                 cl::value_desc("numbers"), cl::CommaSeparated,
-                                 cl::cat(category));
-static cl::list<int32_t> copies("copies",
-                                cl::desc("Only so many copies of all workers "
-                                         "(W)"),
-                                cl::value_desc("numbers"), cl::CommaSeparated,
-                                cl::cat(category));
-static cl::list<int32_t> stages("stages-per-worker",
-                                cl::desc("Only so many stages a worker"),
-                                cl::value_desc("numbers"), cl::CommaSeparated,
-                                cl::cat(category));
+static cl::list<int32_t>
+    workers("workers", cl::desc("Try only these numbers of workers (D)"),
+            cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
+static cl::list<int32_t>
+    copies("copies",
+           cl::desc("Try only these numbers of copies of all workers (W)"),
+           cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
+static cl::list<int32_t>
+    stages("stages-per-worker",
+           cl::desc("Try only these numbers of stages per worker"),
+           cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
 static cl::list<int32_t> microBatches(
-    "micro-batches", cl::desc("Only so many micro-batches of a copy (N)"),
+    "micro-batches",
+    cl::desc("Try only these numbers of micro-batches in a copy (N)"),
     cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
 static cl::list<int32_t> microBatchSizes(
-    "micro-batch-size", cl::desc("Only micro-batches of so many samples (B)"),
+    "micro-batch-size",
+    cl::desc("Try only these numbers of samples in a micro-batch (B)"),
     cl::value_desc("numbers"), cl::CommaSeparated, cl::cat(category));
 enum class Split { Any, Yes, No };
 static cl::opt<Split>
     split("split-backward", cl::desc("Whether backwards are split"),
-          cl::values(clEnumValN(Split::Any, "any", "both are tried"),
-                     clEnumValN(Split::Yes, "yes", "all are"),
+          cl::values(clEnumValN(Split::Any, "any", "try both"),
+                     clEnumValN(Split::Yes, "yes", "split all"),
                      clEnumValN(Split::No, "no",
-                                "only where a schedule splits them "
-                                "anyway")),
+                                "only if a schedule splits them anyway")),
           cl::init(Split::Any), cl::cat(category));
 static cl::opt<plan::Recomputation> recompute(
     "recompute", cl::desc("Which stages are recomputed"),
-    cl::values(clEnumValN(plan::Recomputation::Least, "least",
-                          "as few as make the plan fit into the memory"),
-               clEnumValN(plan::Recomputation::None, "none", "none"),
-               clEnumValN(plan::Recomputation::All, "all", "all"),
-               clEnumValN(plan::Recomputation::Fused, "fused",
-                          "all, as a part of their backwards")),
+    cl::values(
+        clEnumValN(plan::Recomputation::Least, "least",
+                   "as few as needed for the plan to fit into the memory"),
+        clEnumValN(plan::Recomputation::None, "none", "none"),
+        clEnumValN(plan::Recomputation::All, "all", "all"),
+        clEnumValN(plan::Recomputation::Fused, "fused",
+                   "all, as a part of their backwards")),
     cl::init(plan::Recomputation::Least), cl::cat(category));
 static cl::list<schedule::AllReducePolicy> policies(
-    "all-reduce", cl::desc("Only these times to sum gradients at"),
+    "all-reduce", cl::desc("Try only these all-reduce policies"),
     cl::values(clEnumValN(schedule::AllReducePolicy::Lazy, "lazy",
-                          "behind all actions"),
+                          "after all actions"),
                clEnumValN(schedule::AllReducePolicy::EagerOpt, "eager_opt",
-                          "behind those of the stage where the worker is idle "
+                          "after the stage's actions, if the worker is idle "
                           "then"),
                clEnumValN(schedule::AllReducePolicy::Eager, "eager",
-                          "behind those of the stage")),
+                          "after the stage's actions")),
     cl::CommaSeparated, cl::cat(category));
 static cl::opt<int64_t> bucketBytes(
     "bucket-bytes",
-    cl::desc("Sum gradients in buckets of at most so many bytes; whole unless "
-             "given, which takes no longer by the model"),
+    cl::desc(
+        "Sum gradients in buckets of at most this many bytes, whole unless "
+        "given, which is never slower by the planner's model"),
     cl::value_desc("bytes"), cl::cat(category));
 static cl::opt<DataType>
     weightType("weight-type", cl::desc("Type of weights"),
@@ -142,15 +141,15 @@ static cl::opt<bool> bfloat16("bf16",
                               cl::desc("Compute in bfloat16 "
                                        "(activation_type(bf16))"),
                               cl::cat(category));
-static cl::list<std::string> costsFrom(
-    "costs-from",
-    cl::desc("Profiles of runs on the machine (chimera-run --profile), from "
-             "which what layers take comes"),
-    cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
-static cl::opt<uint32_t> threads("threads",
-                                 cl::desc("Threads to search with, one for "
-                                          "each core unless given"),
-                                 cl::init(0), cl::cat(category));
+static cl::list<std::string>
+    costsFrom("costs-from",
+              cl::desc("Profiles of runs on the machine (chimera-run "
+                       "--profile) for the times of layers"),
+              cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<uint32_t> threads(
+    "threads",
+    cl::desc("Number of threads that search, one for each core unless given"),
+    cl::init(0), cl::cat(category));
 
 /// The option as users write it: "-o" or "--json".
 static std::string nameOf(const cl::Option &option) {
@@ -173,7 +172,7 @@ static std::string errorOfCounts() {
 
 static std::string errorOfTypes() {
   if (bfloat16 && weightType == DataType::F64)
-    return "expected --weight-type f32 beside --bf16, got f64";
+    return "expected --weight-type f32 with --bf16, got f64";
   // The largest value that a pipeline's bucket_bytes allows.
   constexpr int64_t kMostBytes = INT32_MAX;
   if (bucketBytes.getNumOccurrences() > 0 &&
@@ -191,7 +190,7 @@ static std::string errorOfFiles() {
   if (llvm::is_contained(costsFrom, ""))
     return "expected --costs-from with the names of profiles, got an empty one";
   if (pick.getNumOccurrences() > 0 && output.empty())
-    return "expected -o FILE beside --pick, which says what plan it gets";
+    return "expected -o FILE with --pick, which selects the plan in it";
   return {};
 }
 
@@ -209,7 +208,8 @@ static std::string errorOfTable() {
   if (compared.size() != 2 || llvm::any_of(compared, [&](uint32_t number) {
         return number < 1 || number > kMostShown;
       }))
-    return "expected --explain of two of the table's plans, such as 1,2, got " +
+    return "expected --explain with the numbers of two plans, such as 1,2, "
+           "got " +
            got;
   return {};
 }

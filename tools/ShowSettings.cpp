@@ -62,11 +62,11 @@ struct TimeOption {
 
 static constexpr TimeOption kMessageTimes[] = {
     {"p2p", "Time of a message on its way to another worker"},
-    {"p2p-per-mib", "Further time of a message for each MiB"},
+    {"p2p-per-mib", "Additional time of a message for each MiB"},
     {"send", "Time for which sending a message occupies the worker"},
-    {"send-per-mib", "Further time of sending for each MiB"},
+    {"send-per-mib", "Additional time of sending for each MiB"},
     {"receive", "Time for which receiving a message occupies the worker"},
-    {"receive-per-mib", "Further time of receiving for each MiB"}};
+    {"receive-per-mib", "Additional time of receiving for each MiB"}};
 
 std::optional<int> readShowSettings(int argc, char **argv,
                                     ShowSettings &settings) {
@@ -121,10 +121,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
       ->check(CLI::Validator(fileError, ""));
   app.add_option(
          "--costs", settings.costs,
-         "What the times below are of. uniform: each stage. worker: all "
-         "stages of a worker in one pipeline together. stages: the "
-         "costs that the pipeline states, without times below. Unless "
-         "given: stages if the pipeline states durations, else worker")
+         "To what the times below apply. uniform: to each stage. worker: to "
+         "all stages of a worker in one pipeline together. stages: use the "
+         "costs that the pipeline states, and no times below. Unless given: "
+         "stages if the pipeline states durations, else worker")
       ->check(oneOf(namesOf(timeSources())));
   auto addTime = [&](const char *name, Decimal &time, const char *help,
                      std::string (*fault)(const std::string &) = costError) {
@@ -182,16 +182,15 @@ std::optional<int> readShowSettings(int argc, char **argv,
   if (!settings.measured.empty() &&
       (settings.isComparison || settings.isReport || !settings.json.empty() ||
        !settings.csv.empty()))
-    return fail("expected --measured beside --svg, --trace or nothing, got it "
-                "beside --compare, --report, --json or --csv, which show no "
-                "run");
+    return fail("expected --measured alone or with --svg or --trace, got it "
+                "with --compare, --report, --json or --csv, which show no run");
   if (settings.copy && settings.measured.empty())
-    return fail("expected --measured beside --copy");
+    return fail("expected --measured with --copy");
   if (settings.areSlots && settings.hasTimes())
-    return fail("expected no times beside --slots");
+    return fail("expected no times with --slots");
   if (settings.costs == "stages" && settings.hasTimesOfActions())
     return fail("expected no --forward, --backward, --weight-gradient, "
-                "--update or --unit beside --costs stages: the pipeline states "
+                "--update or --unit with --costs stages: the pipeline states "
                 "these times");
   return std::nullopt;
 }

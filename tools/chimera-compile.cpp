@@ -46,14 +46,13 @@ static cl::opt<bool> check("check",
                                     "the schedule and the program"),
                            cl::cat(category));
 static cl::opt<chimera::program::MessageModel> messages(
-    "messages",
-    cl::desc("The semantics of messages under which the program is proven"),
+    "messages", cl::desc("Message model under which the program is proven"),
     chimera::messageModels(),
     cl::init(chimera::program::MessageModel::Rendezvous), cl::cat(category));
 static cl::list<std::string> costsFrom(
     "costs-from",
     cl::desc("Profiles of runs on the pipeline's machine (chimera-run "
-             "--profile), from which the costs of its stages come"),
+             "--profile), for the costs of its stages"),
     cl::value_desc("files"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<bool> timing("timing",
                             cl::desc("Print how long each phase took"),
@@ -91,15 +90,15 @@ static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
         << chimera::nameOf(from);
     return false;
   }
-  const char *lacks = !pipeline.getModel() ? "none of a model: say `of` which"
-                      : !chimera::machineOf(pipeline)
-                          ? "none on a machine: say `on` which"
-                      : !pipeline.getBody().getOps<chimera::StageOp>().empty()
-                          ? "stages with costs of their own: leave them out"
-                          : nullptr;
+  const char *lacks =
+      !pipeline.getModel()            ? "no model: add `of @MODEL`"
+      : !chimera::machineOf(pipeline) ? "no machine: add `on @MACHINE`"
+      : !pipeline.getBody().getOps<chimera::StageOp>().empty()
+          ? "stages with costs of their own: delete the chimera.stage ops"
+          : nullptr;
   if (lacks) {
-    pipeline.emitOpError("expected, for --costs-from, a pipeline that cuts a "
-                         "model for a machine, got ")
+    pipeline.emitOpError("expected, for --costs-from, a pipeline with a model "
+                         "and a machine, got ")
         << lacks;
     return false;
   }
@@ -117,9 +116,9 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   // which may be in an order that only other message models allow.
   if (messages == chimera::program::MessageModel::StreamPerDevice &&
       from > Phase::Scheduled && from < Phase::Allocated) {
-    module.emitError("expected the scheduled phase or one before it for "
-                     "--messages=stream-per-device, which orders posts and "
-                     "all-reduces in later ones, got the phase: ")
+    module.emitError("expected the scheduled phase or an earlier one for "
+                     "--messages=stream-per-device, because later phases have "
+                     "an order of messages already, got the phase: ")
         << chimera::nameOf(from);
     return false;
   }
@@ -227,7 +226,7 @@ int main(int argc, char **argv) {
   if (timeline && output == "-") {
     llvm::errs()
         << "chimera-compile: expected a file for the program (-o) with "
-           "--timeline, which goes to standard output itself\n";
+           "--timeline, which writes to standard output itself\n";
     return 1;
   }
   if (chimera::reportBadSources(llvm::ArrayRef(argv, argc)))

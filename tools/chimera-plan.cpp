@@ -159,8 +159,9 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
   }
   request.assumptions = assumptionsOf(*ops, used);
   if (replacesProfile)
-    request.assumptions.push_back("layers take what --costs-from measured (not "
-                                  "used of the machine: profile)");
+    request.assumptions.push_back(
+        "layers take the times of --costs-from (clauses of the machine that "
+        "are not used: profile)");
   return request;
 }
 
@@ -169,12 +170,12 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
 static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
   std::string there = program::counted(plans, "plan");
   if (settings.pick > plans)
-    return "expected --pick of one of the table's " + there + ", got " +
+    return "expected --pick to name one of the table's " + there + ", got " +
            std::to_string(settings.pick);
   for (uint32_t number : settings.compared)
     if (number > plans)
-      return "expected --explain of two of the table's " + there + ", got " +
-             std::to_string(number);
+      return "expected --explain to name two of the table's " + there +
+             ", got " + std::to_string(number);
   return {};
 }
 
@@ -184,7 +185,7 @@ static int show(const PlanRequest &request, const PlannerResult &result,
   const auto &[ops, question, assumptions] = request;
   const auto &[space, answer, ranked, ofSchemes, rejectedPlans] = result;
   for (const std::string &fault : rejectedPlans)
-    os << "passed over: " << fault << "\n";
+    os << "rejected: " << fault << "\n";
   auto writeJson = [&] {
     return write(settings.json,
                  [&] { return jsonOf(question, ops, result, assumptions); });

@@ -93,8 +93,8 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
       return refuse(name + ": " + error);
     input.module = describing(name, describeProgram(*program));
     input.schedule = program::printable(program->schedule);
-    input.note = "(a program has no times of links: messages and all-reduces "
-                 "take none unless options say so)\n";
+    input.note = "(a program has no link times: messages and all-reduces take "
+                 "no time, unless options give times)\n";
     return input;
   }
   if (isOrderFile(std::string_view(text))) {
@@ -241,7 +241,7 @@ public:
   LogicalResult write() {
     if (!settings.measured.empty() && pipelines.size() > 1)
       return module.emitError()
-             << kTool << ": expected one pipeline beside --measured, got "
+             << kTool << ": expected one pipeline with --measured, got "
              << pipelines.size();
     // A document on standard output is there alone.
     const bool isTextWanted = !llvm::is_contained(

@@ -28,12 +28,12 @@
 using namespace mlir;
 
 static llvm::cl::OptionCategory category("chimera-translate options");
-static llvm::cl::opt<chimera::program::MessageModel> messages(
-    "messages",
-    llvm::cl::desc("The semantics of messages under which a program is proven"),
-    chimera::messageModels(),
-    llvm::cl::init(chimera::program::MessageModel::Rendezvous),
-    llvm::cl::cat(category));
+static llvm::cl::opt<chimera::program::MessageModel>
+    messages("messages",
+             llvm::cl::desc("Message model under which a program is proven"),
+             chimera::messageModels(),
+             llvm::cl::init(chimera::program::MessageModel::Rendezvous),
+             llvm::cl::cat(category));
 
 static LogicalResult writeProgram(ModuleOp module, llvm::raw_ostream &os) {
   std::unique_ptr<chimera::program::ProgramT> program =

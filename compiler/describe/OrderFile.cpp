@@ -191,16 +191,16 @@ private:
                   "stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . (an idle "
                   "slot), got " +
                       std::string(text.substr(0, 40)) +
-                      ": the row of a grid is no order");
+                      ": a row of a grid is not an order");
     if (!hasStages)
       hasStages = word->stage.has_value();
     if (*hasStages != word->stage.has_value())
       return fail(line, column,
                   *hasStages
-                      ? "expected the stage in each word, such as " +
+                      ? "expected a stage in each word, such as " +
                             std::to_string(worker) + std::string(text) +
-                            ", as other words name theirs"
-                      : "expected no stage, as the words before name none");
+                            ", because other words have one"
+                      : "expected no stage, because earlier words have none");
     int32_t stage = word->stage.value_or(worker);
     stages = std::max(stages, stage + 1);
     microBatches = std::max(microBatches, word->last + 1);
@@ -211,7 +211,7 @@ private:
                     "expected stage " + std::to_string(stage) +
                         " of micro-batch " + std::to_string(m) + " on worker " +
                         std::to_string(cell->second) +
-                        ", whose line has it too");
+                        " only, because its line has it");
     }
     if (word->letter == 'F')
       forwards[word->first] = word->last - word->first + 1;
@@ -232,7 +232,7 @@ private:
           return fail(lines.front().number, lines.front().column,
                       "expected micro-batch " + std::to_string(m) +
                           " on stage " + std::to_string(s) +
-                          " in some line, got it in none");
+                          ", found it in no line");
     for (const auto &[m, numbers] : parts)
       if (*numbers.rbegin() >= std::ssize(numbers))
         return fail(lines.front().number, lines.front().column,

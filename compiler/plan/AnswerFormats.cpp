@@ -110,7 +110,7 @@ std::string outcomeTable(const Question &question, const Space &space,
     if (counts.smallest && counts.simulated + counts.ruledOut == 0)
       text += "no plan of " + std::string(counts.scheme->name) + " fits into " +
               shortBytes(question.machine.memory) +
-              ": a worker holds at least " +
+              ": a worker needs at least " +
               shortBytes(counts.smallest->peakBytes) + ", with " +
               counts.smallestName + "\n";
     if (counts.refusal)

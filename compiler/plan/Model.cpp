@@ -56,7 +56,8 @@ static int64_t times(int64_t a, int64_t b) {
 std::string Model::checkProfiles(const Machine &machine) const {
   for (const Profile &profile : machine.profiles) {
     if (!model)
-      return profile.name + ": expected no profile of a bare model";
+      return profile.name + ": a model of bare layers takes no profile, "
+                            "because its layers state their costs";
     if (std::string problem = checkProfile(profile, *model, types, optimizer);
         !problem.empty())
       return problem;

@@ -83,8 +83,8 @@ public:
                       "fill=\"white\"/>\n";
     svg += text(kLeft, 24, "start", title(), 14);
     svg += text(kLeft, 42, "start",
-                "each dot a plan; the line has those that no other beats in "
-                "time and memory");
+                "each dot is a plan; the line joins the plans that no other "
+                "plan beats in both time and memory");
     return svg + axes() + dots() + front() + legend() + "</svg>\n";
   }
 

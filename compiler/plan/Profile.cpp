@@ -85,7 +85,7 @@ MeasuredStage stageOf(const json &stage) {
   bool hasBackward = measured.backward > 0 || (measured.inputGradient > 0 &&
                                                measured.weightGradient > 0);
   if (measured.forward == 0 || !hasBackward)
-    throw Fault{"expected a forward and a backward of each stage"};
+    throw Fault{"expected times of a forward and a backward for each stage"};
   return measured;
 }
 
@@ -129,10 +129,10 @@ void read(const json &document, Profile &profile) {
       throw Fault{"expected stages to be objects"};
     profile.stages.push_back(stageOf(stage));
     if (profile.stages.back().first != profile.layers)
-      throw Fault{"expected stages whose layers follow each other, got one of "
-                  "layer " +
-                  std::to_string(profile.stages.back().first) + " for " +
-                  std::to_string(profile.layers)};
+      throw Fault{"expected a stage that begins at layer " +
+                  std::to_string(profile.layers) +
+                  ", got one that begins at layer " +
+                  std::to_string(profile.stages.back().first)};
     profile.layers = profile.stages.back().end;
   }
   if (profile.stages.empty() || profile.microBatchSize < 1 ||
@@ -178,8 +178,9 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
   };
   auto layers = static_cast<int32_t>(program::layerCount(model));
   if (profile.layers != layers)
-    return differs("a model whose layers, with embedding and head, are",
-                   std::to_string(layers), std::to_string(profile.layers));
+    return differs("a model with",
+                   std::to_string(layers) + " layers (with embedding and head)",
+                   std::to_string(profile.layers));
   json expected = json::parse(program::sizesOf(model));
   if (json got = json::parse(profile.model); got != expected)
     return differs("the model", expected.dump(), got.dump());
@@ -234,9 +235,11 @@ std::string checkTogether(const std::vector<Profile> &profiles) {
              profile.device;
     if (!known.add(profile))
       return profile.name +
-             ": expected whole backwards, split ones or recomputes that no "
-             "profile before it of micro-batches of " +
-             std::to_string(profile.microBatchSize) + " has, got none";
+             ": this profile adds nothing to the earlier ones of "
+             "micro-batch size " +
+             std::to_string(profile.microBatchSize) +
+             ": expected whole backwards, split backwards or recomputes that "
+             "they lack";
   }
   return {};
 }

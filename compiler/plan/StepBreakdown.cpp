@@ -92,8 +92,8 @@ StepBreakdown breakdownOf(const Evaluator &evaluator,
        "the workers",
        most - mean},
       {Part::Bubble, "bubble",
-       "the time in which the busiest worker would wait for other workers even "
-       "if messages took no time and no workers shared cores",
+       "the time for which the busiest worker waits for other workers, not "
+       "counting waits that come from messages or shared cores",
        alone - most},
       {Part::SharedCores, "shared cores",
        "the time by which a step grows because workers share the cores of "

@@ -21,15 +21,16 @@ static void addLinks(MachineOp machine, Lines &lines) {
     lines.push_back(std::string("messages") + between +
                     " take no time (the machine has no link)");
   if (!machine.getAllReduceAttr())
-    lines.push_back(std::string("all-reduces") + between + " take " +
-                    (machine.getLinkAttr() ? "what the link does" : "no time") +
-                    " (the machine has no all_reduce)");
+    lines.push_back(
+        std::string("all-reduces") + between + " take " +
+        (machine.getLinkAttr() ? "as long as the link says" : "no time") +
+        " (the machine has no all_reduce)");
   if (hasNodes && !hasNodeLink && machine.getLinkAttr())
-    lines.push_back("messages within a node take what others do (the machine "
-                    "has no node_link)");
+    lines.push_back("messages within a node take as long as others (the "
+                    "machine has no node_link)");
   if (hasNodeLink && !machine.getNodeAllReduceAttr())
-    lines.push_back("all-reduces within a node take what its link does (the "
-                    "machine has no node_all_reduce)");
+    lines.push_back("all-reduces within a node take as long as its link says "
+                    "(the machine has no node_all_reduce)");
 }
 
 /// Assumptions about layers and updates on a machine without profiles.
@@ -56,23 +57,23 @@ static void addProfiles(MachineOp machine,
   addUnused(machine.getLayerOverhead().has_value(), "layer_overhead");
   addUnused(machine.getMemoryBandwidth().has_value(), "memory_bandwidth");
   if (!unused.empty())
-    lines.push_back("layers and updates take what was measured (not used of "
-                    "the machine: " +
+    lines.push_back("layers and updates take the measured times (clauses of "
+                    "the machine that are not used: " +
                     unused + ")");
   lines.push_back(
-      "micro-batches of a size that no profile has take what a line "
-      "through those of two says, or are in proportion to one");
+      "times for micro-batch sizes that no profile has are interpolated "
+      "linearly between two profiles, or are proportional to the only one");
   const unsigned missing = plan::missingKinds(profiles);
   if (missing & plan::kSplitBackward)
-    lines.push_back("the halves of a split backward share what a whole one "
-                    "takes as their operations do (a profile has whole "
-                    "backwards; one of split ones beside it says)");
+    lines.push_back("the halves of a split backward share the time of a whole "
+                    "one as they share its operations (add a profile with "
+                    "split backwards to measure them)");
   if (missing & plan::kBackward)
-    lines.push_back("a whole backward takes what its halves do (a profile has "
-                    "split backwards; one of whole ones beside it says)");
+    lines.push_back("a whole backward takes as long as its two halves (add a "
+                    "profile with whole backwards to measure it)");
   if (missing & plan::kRecompute)
-    lines.push_back("a recompute takes what the forward does (a profile has no "
-                    "recompute)");
+    lines.push_back("a recompute takes as long as the forward (a profile has "
+                    "no recompute)");
 }
 
 static void addBareLayers(ArrayAttr layers, Lines &lines) {
@@ -82,10 +83,10 @@ static void addBareLayers(ArrayAttr layers, Lines &lines) {
     lacksWeightStash |= layer.getWeightStash() == 0;
   }
   if (lacksBackward)
-    lines.push_back("backwards take twice what forwards do (layers have no "
-                    "backward)");
-  lines.push_back("the halves of a split backward take as long as each other, "
-                  "and a recompute what the forward does (layers are bare)");
+    lines.push_back(
+        "backwards take twice as long as forwards (layers have no backward)");
+  lines.push_back("both halves of a split backward take equally long, and a "
+                  "recompute takes as long as the forward (layers are bare)");
   if (lacksWeightStash)
     lines.push_back("split backwards keep the whole stash between their halves "
                     "(layers have no weight_stash)");

@@ -21,9 +21,9 @@ std::string PlannerResult::noPlanReason() const {
     return "no plan compiles, such as " + rejectedPlans.front();
   if (!space.choices.empty() || !space.refusals.empty())
     return "no plan trains this model on this machine";
-  return "no plan has all that is pinned: workers times copies are the "
-         "devices, workers times stages a worker at most the layers, and "
-         "copies times micro-batches times their size the mini-batch";
+  return "no plan has all values that options fix. Required: workers x copies "
+         "= devices; workers x stages per worker <= layers; copies x "
+         "micro-batches x micro-batch size = mini-batch";
 }
 
 static std::vector<plan::StepBreakdown>

@@ -343,16 +343,16 @@ struct StashTime {
 /// gradient sum, a split backward counts only its smaller stash. With all
 /// stashes, the gradient sum does not count.
 Bound memory(const Problem &problem, const std::vector<StashTime> &stashTimes) {
-  Bound bound{"LB4",
-              "T >= max over workers of sum of stash · residency over its "
-              "micro-batches and stages / (cap - resident bytes - smallest "
-              "gradient sum)",
-              "memory caps above those bytes",
-              "a stash is held for at least its micro-batch's way to the last "
-              "stage and back, or from its recompute on; when one is next "
-              "released, all that are held stand beside a gradient sum; where "
-              "a backward is split, the lesser of its stashes does, or both "
-              "without the sum"};
+  Bound bound{
+      "LB4",
+      "T >= max over workers of sum of stash · residency over its "
+      "micro-batches and stages / (cap - resident bytes - smallest "
+      "gradient sum)",
+      "memory caps above those bytes",
+      "Little's law: a stash is live at least while its micro-batch goes to "
+      "the last stage and back, or from its recompute on; all live "
+      "stashes and a gradient sum must fit below the cap; of a split "
+      "backward the smaller stash counts, or both without the sum"};
   std::vector<int64_t> resident = residentBytes(problem);
   std::vector<int64_t> sums = smallestSums(problem);
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
@@ -373,7 +373,7 @@ Bound sharedCores(const Problem &problem,
                   const std::vector<std::vector<ActionGroup>> &groups) {
   Bound bound{"LB6", "T >= max over nodes of load of its workers / cores",
               "workers that share cores",
-              "cores do no more work than one each at a time"};
+              "each core runs one worker at a time"};
   size_t worker = 0;
   for (const CoreGroup &group : coreGroups(problem)) {
     double load = 0;

@@ -274,7 +274,7 @@ std::string othersAbove(int64_t others) {
   if (others <= 0)
     return {};
   return ", and " + std::to_string(others) +
-         (others == 1 ? " other worker" : " other workers") + " above it";
+         (others == 1 ? " other worker" : " other workers") + " above the cap";
 }
 
 std::string describe(const CapExcess &excess, const Schedule &schedule) {

@@ -113,7 +113,7 @@ private:
       return nextSection();
     if (take('.')) {
       if (order.overlaps)
-        return fail(word, "expected no idle slots where steps overlap");
+        return fail(word, "expected no idle slots if steps overlap");
       slot += isDigit(next()) ? number() : 1;
       if (slot > INT32_MAX)
         fail(word, "expected less than 2^31 slots");
@@ -150,7 +150,7 @@ private:
     if (!order.overlaps)
       return fail(word, "expected no |, as a flush ends the step");
     if (section == 2)
-      return fail(word, "expected nothing behind the epilogue, got a third |");
+      return fail(word, "expected at most two |, got a third");
     if (section++ == 0)
       line.body = Schedule::Body{here, here};
     else
@@ -192,8 +192,8 @@ private:
            : stage ? "expected a stage that worker " + std::to_string(worker) +
                          " has of pipeline " + std::to_string(action.pipeline) +
                          " (" + stages + "), got " + std::to_string(*stage)
-                   : "expected the stage before " + what + ", one of " +
-                         stages + ", as worker " + std::to_string(worker) +
+                   : "expected a stage before " + what + ", one of " + stages +
+                         ", because worker " + std::to_string(worker) +
                          " has several of pipeline " +
                          std::to_string(action.pipeline));
       return false;
@@ -220,14 +220,15 @@ private:
       fail(word, count == 0 ? "expected no forward that begins with "
                               "micro-batch " +
                                   std::to_string(own) +
-                                  ", which is inside of one of the "
-                                  "direction's forwards"
+                                  ", which another forward of the "
+                                  "direction covers"
                  : count == 1 ? "expected " + name +
-                                    " alone, as the direction's "
-                                    "forwards cover one micro-batch"
+                                    ", because each forward of the "
+                                    "direction has one micro-batch"
                               : "expected " + name + "-" +
                                     std::to_string(own + count - 1) +
-                                    ", as the direction's forward covers");
+                                    ", because this forward of the direction "
+                                    "has these micro-batches");
       return false;
     }
     int32_t parts = order.pipelines[action.pipeline].backwardParts;
@@ -237,11 +238,12 @@ private:
       return true;
     }
     fail(word, parts == 1 ? "expected " + name +
-                                " alone, as the direction's "
-                                "backwards are in one part"
+                                ", because each backward of the "
+                                "direction has one part"
                           : "expected " + name + ".0 to " + name + "." +
                                 std::to_string(parts - 1) +
-                                ", a part of the direction's backward_parts");
+                                ", because each backward of the direction "
+                                "has these parts");
     return false;
   }
 

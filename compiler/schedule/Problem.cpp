@@ -184,7 +184,7 @@ static std::string checkLinks(const LinkClass &links) {
   const std::pair<MessageTime, const char *> times[] = {
       {links.allReduceMessage.value_or(MessageTime()),
        "a message time of all-reduces"},
-      {links.allReduceEnds, "a time of all-reduces beside messages"},
+      {links.allReduceEnds, "a fixed time of all-reduces"},
       {links.link, "a message latency"},
       {links.link.send, "a time for sending a message"},
       {links.link.receive, "a time for receiving a message"}};
@@ -220,8 +220,8 @@ static std::string checkSizes(const Problem &problem) {
       return "expected bytes of at least 0 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
     if (bytes.copy < 0 || bytes.copy > bytes.weights)
-      return "expected a copy in the " + std::to_string(bytes.weights) +
-             " bytes of weights of stage " + std::to_string(s) + ", got " +
+      return "expected a copy of 0 to " + std::to_string(bytes.weights) +
+             " bytes, the weights of stage " + std::to_string(s) + ", got " +
              std::to_string(bytes.copy);
   }
   if (int64_t most =
@@ -282,8 +282,9 @@ static std::string checkCosts(const Problem &problem) {
       cut = std::min(cut, cost.recompute);
     if (cut < parts)
       return "expected costs of at least " + std::to_string(parts) +
-             " on stage " + std::to_string(s) + " for what runs in " +
-             std::to_string(parts) + " parts, got " + std::to_string(cut);
+             " on stage " + std::to_string(s) +
+             ", because its backwards have " + std::to_string(parts) +
+             " parts, got " + std::to_string(cut);
   }
   return {};
 }
@@ -319,34 +320,33 @@ static std::string checkCover(const Pipeline &pipeline,
 static std::string checkSteps(const Problem &problem) {
   if (!stepsOverlap(problem.updates)) {
     if (problem.steps != 1)
-      return "expected one step where a flush ends it, got " +
+      return "expected one step if a flush ends it, got " +
              std::to_string(problem.steps);
     return {};
   }
   if (problem.steps < 2)
-    return "expected at least 2 steps where they overlap, got " +
+    return "expected at least 2 steps if they overlap, got " +
            std::to_string(problem.steps);
   if (allMicroBatches(problem) > INT32_MAX)
     return "expected less than 2^31 micro-batches over all steps, got " +
            std::to_string(allMicroBatches(problem));
   if (problem.pipelines.size() != 1)
-    return "expected one pipeline where steps overlap, got " +
+    return "expected one pipeline if steps overlap, got " +
            std::to_string(problem.pipelines.size());
   const Pipeline &pipeline = problem.pipelines.front();
   if (!pipeline.forwards.empty() || pipeline.backwardParts != 1)
-    return "expected forwards and backwards of one micro-batch where steps "
+    return "expected forwards and backwards of one micro-batch if steps "
            "overlap";
   // Stage s runs S-1-s forwards before its body (Schedule::Body). All of them
   // must be of the first step, so a step needs at least S-1 micro-batches.
   if (std::ssize(pipeline.microBatches) < std::ssize(problem.stages) - 1)
     return "expected at least " + std::to_string(problem.stages.size() - 1) +
-           " micro-batches a step where steps overlap, which the first stage "
-           "is "
-           "ahead, got " +
+           " micro-batches in a step, because the first stage runs that many "
+           "forwards ahead, got " +
            std::to_string(pipeline.microBatches.size());
   for (int32_t w = 0; w < problem.workers; ++w)
     if (std::ranges::find(pipeline.workers, w) == pipeline.workers.end())
-      return "expected a stage on each worker where steps overlap, got none on "
+      return "expected a stage on each worker if steps overlap, got none on "
              "worker " +
              std::to_string(w);
   return {};

@@ -139,7 +139,7 @@ PlanOrError makePlan(const Scheme &scheme, const Request &request) {
   if (request.options.anyOpen()) {
     if (std::optional<Candidate> best = bestOf(scheme, request))
       return std::move(best->plan);
-    return std::string("no setting of its options makes a plan");
+    return std::string("no values of its options give a plan");
   }
   PlanOrError made = scheme.make(request);
   if (made.plan)

@@ -15,9 +15,12 @@ std::span<const TimeUnit> timeUnits() {
   static constexpr std::array<TimeUnit, 7> all = {{
       {"none", "costs have no unit; a chrome trace shows one as 1 us", "time",
        false, 1},
-      {"slot", "costs are in slots of equal length, shown likewise",
+      {"slot",
+       "costs are in slots of equal length; a chrome trace shows one as 1 us",
        "time in slots", false, 1},
-      {"flop", "costs are in floating-point operations, shown likewise",
+      {"flop",
+       "costs are in floating-point operations; a chrome trace shows one as 1 "
+       "us",
        "time in flop", false, 1},
       {"s", "costs are in seconds", "time in s", true, 1e6},
       {"ms", "costs are in milliseconds", "time in ms", true, 1e3},

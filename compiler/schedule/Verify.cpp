@@ -73,15 +73,15 @@ private:
       return ids.find(other).has_value();
     };
     if (action.kind == Kind::Backward && has(Kind::InputGradient))
-      return ", in which this backward is split: write I (its input gradient) "
-             "in its place, and W (its weight gradient) there or later";
+      return ": this backward is split, so write I (its input gradient) here, "
+             "and W (its weight gradient) here or later";
     if ((action.kind == Kind::InputGradient ||
          action.kind == Kind::WeightGradient) &&
         has(Kind::Backward))
-      return ", in which this backward is whole: write B";
+      return ": this backward is whole, so write B";
     if (action.kind == Kind::Recompute &&
         (has(Kind::Backward) || has(Kind::InputGradient)))
-      return ", which does not recompute this stage";
+      return ": this stage is not recomputed";
     return {};
   }
 
@@ -89,15 +89,15 @@ private:
                     std::optional<int64_t> id) {
     if (!id)
       return report(Constraint::UnknownAction, position,
-                    onWorker(worker) + describe(action) +
-                        " is no action of the problem" + whyUnknown(action));
+                    onWorker(worker) + "unknown action " + describe(action) +
+                        whyUnknown(action));
     if (workerOf(action) != worker)
       report(Constraint::Placement, position,
              onWorker(worker) + describe(action) + " belongs on worker " +
                  std::to_string(workerOf(action)));
     if (positionOf[*id] != kNowhere)
       report(Constraint::Duplicate, position,
-             onWorker(worker) + describe(action) + " stands twice");
+             onWorker(worker) + describe(action) + " is in the order twice");
   }
 
   size_t workerOf(const Action &action) const {
@@ -136,8 +136,8 @@ private:
     if (dependency.stage != action.stage)
       stage = " of stage " + std::to_string(dependency.stage);
     report(Constraint::Order, position,
-           onWorker(worker) + describe(action) + " stands before the " +
-               nameOf(dependency.kind) + stage + " it needs");
+           onWorker(worker) + describe(action) + " must come after the " +
+               nameOf(dependency.kind) + stage + " that it depends on");
   }
 
   /// The state of all workers when none can continue.
@@ -249,16 +249,17 @@ private:
         --others;
         report(Constraint::Deadlock,
                first[w] + static_cast<int64_t>(stuck.next[w]),
-               "worker " + std::to_string(w) + " never gets to " +
+               "deadlock: worker " + std::to_string(w) + " cannot run " +
                    describe(schedule.workers[w][stuck.next[w]]) +
-                   ": it needs " + describeId(stuck.waitsFor[w]) +
+                   ", because it waits for " + describeId(stuck.waitsFor[w]) +
                    ", which worker " + std::to_string(awaitedBy(stuck, w)) +
-                   " never gets to");
+                   " cannot run");
       }
     if (others > 0)
       report(Constraint::Deadlock,
-             "expected every worker to get to its end, got " +
-                 std::to_string(others) + " more that wait for these");
+             "deadlock: " + std::to_string(others) +
+                 (others == 1 ? " more worker waits" : " more workers wait") +
+                 " for these workers");
   }
 
   /// Checks that slots increase on each worker, and that each dependency has an
@@ -280,7 +281,7 @@ private:
         if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
           report(Constraint::Slots, position,
                  onWorker(w) +
-                     "expected a slot after that of the action before, got "
+                     "expected a slot after that of the previous action, got "
                      "slot " +
                      std::to_string(slot) + " for " + describe(action));
         if (idAt[position] == kNoAction)
@@ -292,7 +293,8 @@ private:
           if (at != kNowhere && !here && slots[at] >= slot)
             report(Constraint::Slots, position,
                    describe(action) + " in slot " + std::to_string(slot) +
-                       " needs " + describeId(dependency) + " in slot " +
+                       " depends on " + describeId(dependency) +
+                       ", which is not in an earlier slot, but in slot " +
                        std::to_string(slots[at]));
           return true;
         });
@@ -320,7 +322,7 @@ private:
       std::string when = "before its first action";
       if (peak.index >= 0)
         when = "at " + describe(order[peak.index]);
-      report(Constraint::Memory, "worker " + std::to_string(w) + " holds " +
+      report(Constraint::Memory, "worker " + std::to_string(w) + " needs " +
                                      std::to_string(peak.bytes) + " bytes " +
                                      when + ", more than its cap of " +
                                      std::to_string(problem.memoryCaps[w]));

@@ -23,9 +23,10 @@ struct StepsVerifier : PlacedActions {
   void checkPeriod() {
     if (problem.steps != 2) {
       if (!schedule.bodies.empty())
-        report(Constraint::Period, "expected no bodies for " +
-                                       std::to_string(problem.steps) +
-                                       " steps: two have them");
+        report(Constraint::Period,
+               "expected no bodies in an order of " +
+                   std::to_string(problem.steps) +
+                   " steps: only an order of two steps has them");
       return;
     }
     bool fits = schedule.bodies.size() == schedule.workers.size();
@@ -59,22 +60,21 @@ struct StepsVerifier : PlacedActions {
       if ((here == kBody) == (there == kBody))
         report(Constraint::Period, positionOf[id],
                "expected the body to run " + describe(action) +
-                   " or that of the second step, got " +
+                   ", either of the first or of the second step, got " +
                    (here == kBody ? "both" : "neither"));
       else if (here == kEpilogue || there == kPrologue)
         report(Constraint::Period, positionOf[id],
                "expected " + describe(action) +
-                   " before the body or in it, got that of the second step "
-                   "there");
+                   " of the first step in an earlier section than that of the "
+                   "second step, got it in a later one");
     });
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
       forEachDependency(action, id, [&](int64_t dependency) {
         if (positionOf[dependency] != kNowhere &&
             sections[positionOf[dependency]] > sections[positionOf[id]])
           report(Constraint::Period, positionOf[id],
-                 onWorker(w) + describe(action) +
-                     " stands in a section before that of " +
-                     describeId(dependency) + ", which it needs");
+                 onWorker(w) + describe(action) + " depends on " +
+                     describeId(dependency) + ", which is in a later section");
         return true;
       });
     });
@@ -87,16 +87,16 @@ struct StepsVerifier : PlacedActions {
       int32_t ahead = stages - 1 - action.stage;
       if (isFirst && action.kind != Kind::Forward)
         report(Constraint::Period, positionOf[id],
-               onWorker(w) + "expected forwards alone before the body, got " +
+               onWorker(w) + "expected only forwards before the body, got " +
                    describe(action));
       else if (action.kind == Kind::Forward &&
                isFirst != (action.microBatch < ahead))
         report(Constraint::Period, positionOf[id],
-               onWorker(w) + "expected " + std::to_string(ahead) +
+               onWorker(w) + "expected exactly " + std::to_string(ahead) +
                    (ahead == 1 ? " forward" : " forwards") + " of stage " +
                    std::to_string(action.stage) +
-                   " before the body, one for each stage behind it, got " +
-                   describe(action) + (isFirst ? " there" : " behind it"));
+                   " before the body, one for each later stage, got " +
+                   describe(action) + (isFirst ? " before it" : " after it"));
     });
   }
 
@@ -146,7 +146,7 @@ struct StepsVerifier : PlacedActions {
                  onWorker(w) + "expected at most " + std::to_string(most) +
                      " versions of stage " + std::to_string(action.stage) +
                      ", got " + std::to_string(replica.updates - oldest + 1) +
-                     " behind " + describe(action));
+                     " after " + describe(action));
       }
     }
   }
@@ -159,7 +159,7 @@ struct StepsVerifier : PlacedActions {
              onWorker(worker) + describe(forward) +
                  " reads the weights after " + std::to_string(version) +
                  " updates, but only " + std::to_string(updates) +
-                 " stand before it");
+                 " come before it");
   }
 };
 

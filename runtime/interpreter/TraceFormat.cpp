@@ -179,7 +179,7 @@ private:
     const program::CommunicatorT &sum = *program.communicators[start.target()];
     return "all-reduce of " + (sum.kind == ValueKind::Loss ? "the loss"
                                : program::reducesTied(sum)
-                                   ? "what first and last stage share"
+                                   ? "tied weights"
                                    : "stage " + std::to_string(start.stage()));
   }
 

@@ -7,12 +7,12 @@ chimera.model @m bare []
 
 // -----
 
-// expected-error@below {{expected a boundary of every layer that another one follows, found none in #chimera.layer<forward = 1, parameters = 1, stash = 1>}}
+// expected-error@below {{expected a boundary in every layer but the last, got none in #chimera.layer<forward = 1, parameters = 1, stash = 1>}}
 chimera.model @m bare [<forward = 1, parameters = 1, stash = 1>, <forward = 1, parameters = 1, stash = 1>]
 
 // -----
 
-// expected-error@below {{expected a boundary of every layer that another one follows}}
+// expected-error@below {{expected a boundary in every layer but the last}}
 chimera.model @m bare [<count = 2, forward = 1, parameters = 1, stash = 1>]
 
 // -----
@@ -72,13 +72,13 @@ chimera.model @m bare [<weight_stash = -1, forward = 1, parameters = 1, stash = 
 
 // -----
 
-// expected-error@below {{expected no layers of a bare model: its layers say it}}
+// expected-error@below {{expected no layers of a bare model: its list of layers has it}}
 "chimera.model"() <{sym_name = "m", architecture = "bare", layers = 2,
   bare_layers = [#chimera.layer<forward = 1, parameters = 1, stash = 1, boundary = 1>]}> : () -> ()
 
 // -----
 
-// expected-error@below {{expected neither dropout nor tied of a bare model: its layers say what they take}}
+// expected-error@below {{expected neither dropout nor tied of a bare model: its layers have costs instead}}
 "chimera.model"() <{sym_name = "m", architecture = "bare", tied,
   bare_layers = [#chimera.layer<forward = 1, parameters = 1, stash = 1, boundary = 1>]}> : () -> ()
 

@@ -13,7 +13,7 @@
 // -----
 
 %y = "values"() : () -> !chimera.activation<1>
-// expected-error@below {{attribute 'peer' failed to satisfy constraint: a whole number from 0 on}}
+// expected-error@below {{attribute 'peer' failed to satisfy constraint: a whole number of at least 0}}
 %p = chimera.post_send %y to -1 pipeline 0 stage 0 micro_batch 0 : !chimera.activation<1>
 
 // -----
@@ -195,14 +195,14 @@ chimera.wait %y : !chimera.activation<1>
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<8>
-// expected-error@below {{expected pieces of the whole's 8 bytes, got 7}}
+// expected-error@below {{expected pieces with a sum of 8 bytes, got 7}}
 %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
     (!chimera.weight_gradient<5>, !chimera.weight_gradient<2>)
 
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<8>
-// expected-error@below {{expected pieces of the whole's 8 bytes, got more}}
+// expected-error@below {{expected pieces with a sum of 8 bytes, got more}}
 %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<8>) ->
     (!chimera.weight_gradient<5>, !chimera.weight_gradient<4>)
 
@@ -215,7 +215,7 @@ chimera.wait %y : !chimera.activation<1>
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<8>
-// expected-error@below {{expected pieces of the whole's 17 bytes, got 16}}
+// expected-error@below {{expected pieces with a sum of 17 bytes, got 16}}
 %w = chimera.join pipeline 0 stage 0 (%g, %g) :
     (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>) -> !chimera.weight_gradient<17>
 
@@ -229,6 +229,6 @@ chimera.wait %y : !chimera.activation<1>
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<1>
-// expected-error@below {{expected contributions of both stages in turn, got 3}}
+// expected-error@below {{expected an even number of contributions, of both stages in turn, got 3}}
 %r = chimera.all_reduce_start stage 0 tied 1 width 1 workers [0, 1, 1] keys [0, 0, 1] (%g) :
     (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>

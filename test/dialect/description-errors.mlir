@@ -62,7 +62,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <receive_p
 
 // -----
 
-// expected-error@below {{attribute 'memory_cap' failed to satisfy constraint: a whole number from 0 on}}
+// expected-error@below {{attribute 'memory_cap' failed to satisfy constraint: a whole number of at least 0}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(-1)
 
 // -----
@@ -72,24 +72,24 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(f16
 
 // -----
 
-// expected-error@below {{expected weight_type to be f32 or f64, got bf16: for stages that compute in bf16, say activation_type(bf16)}}
+// expected-error@below {{expected weight_type to be f32 or f64, got bf16: to compute in bf16, give activation_type(bf16)}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(bf16)
 
 // -----
 
-// expected-error@below {{expected activation_type to be as weight_type, or bf16 beside f32, got bf16 beside f64}}
+// expected-error@below {{expected activation_type to be equal to weight_type, or bf16 with f32, got bf16 with f64}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") activation_type(bf16) weight_type(f64)
 
 // -----
 
-// expected-error@below {{expected activation_type to be as weight_type, or bf16 beside f32, got f64 beside f32}}
+// expected-error@below {{expected activation_type to be equal to weight_type, or bf16 with f32, got f64 with f32}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") activation_type(f64)
 
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
-    // expected-error@below {{expected a copy that is a part of the weights' 4 bytes, got 4}}
+    // expected-error@below {{expected a copy of at least 0 and less than the weights' 4 bytes, got 4}}
     bytes <weights = 4, optimizer = 1, stash = 1, boundary = 1, copy = 4>
 }
 
@@ -164,7 +164,7 @@ chimera.stage 0 cost <forward = 1, backward = 1>
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{attribute 'index' failed to satisfy constraint: a whole number from 0 on}}
+  // expected-error@below {{attribute 'index' failed to satisfy constraint: a whole number of at least 0}}
   chimera.stage -1 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
@@ -246,14 +246,14 @@ chimera.pipeline @p stages(1) micro_batches(4) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(4) schedule("gpipe") {
-  // expected-error@below {{expected forwards that cover 4 micro-batches, got one of 3 behind 2}}
+  // expected-error@below {{expected forwards that cover 4 micro-batches, got one of 3 after the first 2}}
   chimera.direction 0 down on [0] micro_batches [0, 1, 2, 3] forwards [2, 3]
 }
 
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected forwards that cover 2 micro-batches, got one of 0 behind 0}}
+  // expected-error@below {{expected forwards that cover 2 micro-batches, got one of 0 after the first 0}}
   chimera.direction 0 down on [0] micro_batches [0, 1] forwards [0, 2]
 }
 
@@ -293,7 +293,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") recompute([1, 1
 
 // -----
 
-// expected-error@below {{expected recomputed stages beside recompute_fused, got none}}
+// expected-error@below {{expected recomputed stages with recompute_fused, got none}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") attributes {recompute_fused}
 
 // -----
@@ -344,12 +344,12 @@ chimera.model @m exported(somewhere)
 // -----
 
 // An exported model's package states its sizes.
-// expected-error@below {{expected no layers of an exported model: its package says it}}
+// expected-error@below {{expected no layers of an exported model: its package has it}}
 "chimera.model"() <{sym_name = "m", architecture = "exported", package = "p", layers = 4 : i64}> : () -> ()
 
 // -----
 
-// expected-error@below {{expected neither dropout nor tied of an exported model: its package says it}}
+// expected-error@below {{expected neither dropout nor tied of an exported model: its package has them}}
 "chimera.model"() <{sym_name = "m", architecture = "exported", package = "p", tied}> : () -> ()
 
 // -----
@@ -369,7 +369,7 @@ chimera.model @m exported(somewhere)
 
 // -----
 
-// expected-error@below {{expected no beta2 beside optimizer(sgd), which has no use for it}}
+// expected-error@below {{expected no beta2 with optimizer(sgd), which does not use it}}
 chimera.training @t optimizer(sgd) beta2(0.9)
 
 // -----
@@ -384,5 +384,15 @@ chimera.pipeline @p with @t stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected learning_rate in a chimera.training, which a pipeline names after `with`}}
+// expected-error@below {{learning_rate is a clause of chimera.training, which a pipeline names with `with @NAME`}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") learning_rate(1e-3)
+
+// -----
+
+// expected-error@below {{activation_type is a clause of chimera.pipeline}}
+chimera.training @t activation_type(bf16)
+
+// -----
+
+// expected-error@below {{expected 'micro_batches', got "workers": micro_batches comes before workers}}
+chimera.pipeline @p stages(2) workers(2) micro_batches(2) schedule("gpipe")

@@ -2,7 +2,7 @@
 //
 // RUN: chimera-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@below {{expected 'memory', got "speed"}}
+// expected-error@below {{expected 'memory', got "speed": memory comes before speed}}
 chimera.machine @m devices(1) speed(1)
 
 // -----
@@ -39,17 +39,17 @@ chimera.machine @m devices(1) memory(1) speed(1) link <bandwidth = 9 GB/s>
 
 // -----
 
-// expected-error@below {{expected less reserved than the memory's 2 GiB, got 2 GiB}}
+// expected-error@below {{expected reserved to be less than the memory of 2 GiB, got 2 GiB}}
 chimera.machine @m devices(1) memory(2 GiB) speed(1) reserved(2 GiB)
 
 // -----
 
-// expected-error@below {{expected bandwidth above 0 or per_mib, got both}}
+// expected-error@below {{expected either bandwidth (above 0) or per_mib, got both}}
 chimera.machine @m devices(1) memory(1) speed(1) link <per_mib = 1 us, bandwidth = "1 GB/s">
 
 // -----
 
-// expected-error@below {{expected send_bandwidth above 0 or send_per_mib}}
+// expected-error@below {{expected either send_bandwidth (above 0) or send_per_mib}}
 chimera.machine @m devices(1) memory(1) speed(1) link <send_bandwidth = "0 GB/s">
 
 // -----
@@ -79,17 +79,17 @@ chimera.machine @m devices(4) memory(1) speed(1) node_devices(0)
 
 // -----
 
-// expected-error@below {{expected node_devices beside node_link: how many devices of a node it joins}}
+// expected-error@below {{expected node_devices, the number of devices in a node, with node_link}}
 chimera.machine @m devices(4) memory(1) speed(1) node_link <latency = 1 us>
 
 // -----
 
-// expected-error@below {{expected node_devices beside node_all_reduce: how many devices of a node it joins}}
+// expected-error@below {{expected node_devices, the number of devices in a node, with node_all_reduce}}
 chimera.machine @m devices(4) memory(1) speed(1) node_all_reduce <latency = 1 us>
 
 // -----
 
-// expected-error@below {{expected node_devices beside node_cores: how many devices of a node share them}}
+// expected-error@below {{expected node_devices, the number of devices that share the cores of a node, with node_cores}}
 chimera.machine @m devices(4) memory(1) speed(1) node_cores(2)
 
 // -----

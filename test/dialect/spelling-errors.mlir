@@ -127,7 +127,7 @@ chimera.training @t learning_rate(.5)
 
 // -----
 
-// expected-error@below {{expected "fine-tuned-doubling", in quotes as it is no single word, got it without}}
+// expected-error@below {{expected quotes around fine-tuned-doubling}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule(chimera, {concatenation = fine-tuned-doubling})
 
 // -----

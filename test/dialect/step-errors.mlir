@@ -30,7 +30,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected each replica's weights, optimizer state and what is in flight as arguments, got '!chimera.weights<1>'}}
+  // expected-error@below {{expected each replica's weights, optimizer state, stashes and activations as arguments, got '!chimera.weights<1>'}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>):
     chimera.yield %w : !chimera.weights<1>
@@ -40,7 +40,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected each replica's weights, optimizer state and what is in flight as arguments, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
+  // expected-error@below {{expected each replica's weights, optimizer state, stashes and activations as arguments, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
   chimera.step {
   ^bb0(%o: !chimera.optimizer_state<1>, %w: !chimera.weights<1>):
     chimera.yield %o, %w : !chimera.optimizer_state<1>, !chimera.weights<1>
@@ -78,7 +78,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // A prologue starts with only weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{'chimera.prologue' op expected weights and optimizer state in turn as arguments, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
+  // expected-error@below {{'chimera.prologue' op expected pairs of weights and optimizer state as arguments, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
   chimera.prologue {
   ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
        %o: !chimera.optimizer_state<1>):
@@ -92,7 +92,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{'chimera.prologue' op expected it to yield each replica's weights, optimizer state and what is in flight, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
+  // expected-error@below {{'chimera.prologue' op expected it to yield each replica's weights, optimizer state, stashes and activations, got '!chimera.optimizer_state<1>', '!chimera.weights<1>'}}
   chimera.prologue {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.yield %o, %w : !chimera.optimizer_state<1>, !chimera.weights<1>
@@ -107,7 +107,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.prologue { chimera.yield }
   chimera.step { chimera.yield }
-  // expected-error@below {{'chimera.epilogue' op expected it to yield weights and optimizer state in turn, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
+  // expected-error@below {{'chimera.epilogue' op expected it to yield pairs of weights and optimizer state, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
   chimera.epilogue {
   ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
        %o: !chimera.optimizer_state<1>):
@@ -142,7 +142,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // Several versions of weights need a prologue that makes them.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected weights and optimizer state in turn as arguments without a prologue and an epilogue}}
+  // expected-error@below {{expected pairs of weights and optimizer state as arguments without a prologue and an epilogue}}
   chimera.step {
   ^bb0(%v: !chimera.weights<1>, %w: !chimera.weights<1>,
        %o: !chimera.optimizer_state<1>):
@@ -176,7 +176,7 @@ chimera.yield
 
 // -----
 
-// expected-error@below {{attribute 'pipeline' failed to satisfy constraint: a whole number from 0 on}}
+// expected-error@below {{attribute 'pipeline' failed to satisfy constraint: a whole number of at least 0}}
 %0 = chimera.load pipeline -1 stage 0 micro_batch 0 : !chimera.tokens<1>
 
 // -----
@@ -461,7 +461,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<1>
-// expected-error@below {{expected contributions of both stages in turn, got 1}}
+// expected-error@below {{expected an even number of contributions, of both stages in turn, got 1}}
 %0 = chimera.all_reduce stage 0 tied 3 width 1 (%g) :
     (!chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
 
@@ -476,6 +476,6 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 // -----
 
 %e = "values"() : () -> !chimera.loss<1>
-// expected-error@below {{expected no tied stage of losses}}
+// expected-error@below {{expected no tied stage for an all-reduce of losses}}
 %0 = chimera.all_reduce stage 0 tied 3 width 1 (%e, %e) :
     (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>

@@ -13,12 +13,12 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency =
 
 // -----
 
-// expected-error@below {{expected time_unit(ns) or none beside times with units of their own, got us}}
+// expected-error@below {{expected time_unit(ns) or none with times that have units, got us}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") time_unit(us) link <latency = 40 us>
 
 // -----
 
-// expected-error@below {{expected time_unit(ns) or none beside times with units of their own, got slot}}
+// expected-error@below {{expected time_unit(ns) or none with times that have units, got slot}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") time_unit(slot) {
   chimera.stage 0 cost <forward = 1 us, backward = 1 us> bytes <weights = 8, optimizer = 0, stash = 8, boundary = 8>
 }

@@ -83,17 +83,17 @@
 
 // -----
 
-// expected-error@below {{expected positive costs, got input_gradient -1 and weight_gradient 1}}
+// expected-error@below {{expected costs of at least 0, got input_gradient -1 and weight_gradient 1}}
 "t"() {t = #chimera.cost<forward = 1, backward = 1, input_gradient = -1, weight_gradient = 1>} : () -> ()
 
 // -----
 
-// expected-error@below {{expected positive costs, got input_gradient 0 and weight_gradient -1}}
+// expected-error@below {{expected costs of at least 0, got input_gradient 0 and weight_gradient -1}}
 "t"() {t = #chimera.cost<forward = 1, backward = 1, weight_gradient = -1>} : () -> ()
 
 // -----
 
-// expected-error@below {{expected a positive cost, got recompute -1}}
+// expected-error@below {{expected a cost of at least 0, got recompute -1}}
 "t"() {t = #chimera.cost<forward = 1, backward = 1, recompute = -1>} : () -> ()
 
 // -----

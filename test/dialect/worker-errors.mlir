@@ -28,7 +28,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // A replica is a pair of numbers and has two arguments.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected weights and optimizer state for each replica it holds, got 2 arguments for 0 replicas}}
+  // expected-error@below {{expected weights and optimizer state for each replica that holds lists, got 2 arguments for 0 replicas}}
   chimera.worker 0 holds [0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
@@ -38,7 +38,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected each replica's weights, optimizer state and what is in flight as arguments, got '!chimera.weights<1>', '!chimera.weights<1>'}}
+  // expected-error@below {{expected each replica's weights, optimizer state, stashes and activations as arguments, got '!chimera.weights<1>', '!chimera.weights<1>'}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.weights<1>):
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.weights<1>
@@ -77,7 +77,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{attribute 'arena_bytes' failed to satisfy constraint: a whole number from 0 on}}
+  // expected-error@below {{attribute 'arena_bytes' failed to satisfy constraint: a whole number of at least 0}}
   chimera.worker 0 holds [] arena -1 { chimera.yield }
 }
 
@@ -105,7 +105,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected nothing handed on without a prologue}}
+  // expected-error@below {{expected no handed_on without a prologue}}
   chimera.worker 0 holds [] handed_on [] { chimera.yield }
 }
 
@@ -134,7 +134,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // A step without sections carries only its weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected weights and optimizer state in turn as arguments without a prologue and an epilogue, got '!chimera.weights<1>', '!chimera.optimizer_state<1>', '!chimera.stash<1>'}}
+  // expected-error@below {{expected pairs of weights and optimizer state as arguments without a prologue and an epilogue, got '!chimera.weights<1>', '!chimera.optimizer_state<1>', '!chimera.stash<1>'}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
        %s: !chimera.stash<1>):

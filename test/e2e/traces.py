@@ -262,7 +262,7 @@ def check_measured(args, folder):
             f"measured={folder / 'trace'} output={shown}", "-o", "/dev/null",
         )  # fmt: skip
         document = json.loads(shown.read_text())
-        name = "what each worker repeats once a step, in steps 2 and 3"
+        name = "the body that each worker repeats, in steps 2 and 3"
         assert document["otherData"]["measured"] == name, document["otherData"]
         longest = 0
         for worker in range(3):

@@ -54,7 +54,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected values of less than 2^62 bytes in all}}
+  // expected-error@below {{expected values of less than 2^62 bytes in total}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<9223372036854775807>
@@ -66,7 +66,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // Each worker alone fits, but both together do not.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected values of less than 2^62 bytes in all}}
+  // expected-error@below {{expected values of less than 2^62 bytes in total}}
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %g = chimera.load pipeline 0 stage 0 micro_batch 0 : !chimera.tokens<3000000000000000000>
@@ -89,7 +89,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_stash<1>
     %g0 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w) :
         (!chimera.weight_stash<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected operand 2, which it updates in place, to be needed no further}}
+    // expected-error@below {{expected no later use of operand 2, which it updates in place}}
     %g1 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 (%r, %w, %g0) :
         (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<1>) -> !chimera.weight_gradient<1>
     %g2 = chimera.weight_gradient pipeline 0 stage 0 micro_batch 1 (%r, %w, %g0) :
@@ -110,7 +110,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
+    // expected-error@below {{expected no later use of operand 0, which it updates in place}}
     %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
@@ -129,7 +129,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
+    // expected-error@below {{expected no later use of operand 0, which it updates in place}}
     %r = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] (%g) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
     %a = chimera.wait %r : !chimera.arriving<!chimera.weight_gradient<1>> -> !chimera.weight_gradient<1>
@@ -151,7 +151,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.tokens<1>, !chimera.weights<16>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 (%s, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<16>) -> !chimera.weight_gradient<16>
-    // expected-error@below {{expected operand 0, which it updates in place, to be needed no further}}
+    // expected-error@below {{expected no later use of operand 0, which it updates in place}}
     %b:2 = chimera.split pipeline 0 stage 0 (%g) : (!chimera.weight_gradient<16>) ->
         (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)
     %nw, %no = chimera.optimizer_step pipeline 0 stage 0 (%w, %o, %g) :

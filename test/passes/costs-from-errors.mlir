@@ -4,7 +4,7 @@
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: chimera-costs-from: expected profiles=FILE,…
 // RUN: not chimera-opt %t/alone.mlir --chimera-costs-from=profiles=%t/profile-1.json 2>&1 | FileCheck %s --check-prefix=MACHINE
-// MACHINE: error: chimera-costs-from: expected a chimera.machine, which has the profiles
+// MACHINE: error: chimera-costs-from: expected a chimera.machine, which pipelines name with `on`
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from=profiles=%t/none.json 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: chimera-costs-from: expected a profile in {{.*}}none.json, found no such file
 // RUN: not chimera-opt %t/missing.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -12,24 +12,24 @@
 // RUN: not chimera-opt %t/text.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: text.mlir:1:1: error: 'chimera.machine' op {{.*}}text.mlir: expected JSON, as chimera-run --profile writes it
 // RUN: not chimera-opt %t/other.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: other.mlir:3:1: error: 'chimera.pipeline' op {{.*}}profile-1.json: expected a profile of a model whose layers, with embedding and head, are 5, got 4
+// OTHER: other.mlir:3:1: error: 'chimera.pipeline' op {{.*}}profile-1.json: expected a profile of a model with 5 layers (with embedding and head), got 4
 // RUN: not chimera-opt %t/neither.mlir 2>&1 | FileCheck %s --check-prefix=NEITHER
-// NEITHER: error: 'chimera.machine' op expected speed(…) or profile(…), from which costs come
+// NEITHER: error: 'chimera.machine' op expected speed(…) or profile(…) for the costs of layers
 // RUN: chimera-opt %t/alone.mlir --chimera-to-scheduled -o %t/scheduled.mlir
 // RUN: not chimera-compile %t/scheduled.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PHASE
 // PHASE: error: expected a description for --costs-from, got the phase: scheduled
 //
 // Profiles are refused if no stage would take its costs from them.
 // RUN: not chimera-compile %t/alone.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=BARE
-// BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline that cuts a model for a machine, got none of a model: say `of` which
+// BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline with a model and a machine, got no model: add `of @MODEL`
 // RUN: not chimera-compile %t/off.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=OFF
-// OFF: off.mlir:3:1: error: {{.*}} got none on a machine: say `on` which
+// OFF: off.mlir:3:1: error: {{.*}} got no machine: add `on @MACHINE`
 // RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
-// STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: leave them out
+// STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: delete the chimera.stage ops
 //
 // A profile is refused if it adds nothing to the profiles before it.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: expected whole backwards, split ones or recomputes that no profile before it of micro-batches of 1 has, got none
+// TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: this profile adds nothing to the earlier ones of micro-batch size 1: expected whole backwards, split backwards or recomputes that they lack
 //
 // A profile of another model is refused even if the number of layers is the same.
 // RUN: cp -r %S/Inputs/exported %t/package
@@ -47,7 +47,7 @@
 // RUN: not chimera-opt %t/two.mlir "--pass-pipeline=builtin.module(chimera-costs-from{profiles={%t/profile-1.json,%S/Inputs/profile-1.json}})" -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: cp %S/Inputs/profile-1.json "%t/a profile=1.json"
 // RUN: not chimera-opt %t/two.mlir --chimera-costs-from='profiles="%t/a profile=1.json"' -o "%t/a profile=1.json" 2>&1 | FileCheck %s --check-prefix=OPTION
-// OPTION: profile{{.}}1.json: expected another file than that of another option
+// OPTION: profile{{.}}1.json: expected a file that no other option names
 // MODEL: chimera-compile: {{.*}}model.json: expected another file than a package that is read
 // RUN: cmp %S/Inputs/profile-1.json %t/profile-1.json
 // RUN: cmp %S/Inputs/exported/model.json %t/package/model.json

@@ -5,7 +5,7 @@
 // RUN: sed 's/"unit"/"threads": 2, "cores_per_rank": 1.5, "unit"/' %S/Inputs/profile-1.json > %t/shared.json
 // RUN: sed 's/"unit"/"threads": 2, "cores_per_rank": 2, "unit"/' %S/Inputs/profile-1.json > %t/own.json
 // RUN: chimera-opt %t/cores.mlir --chimera-costs-from=profiles=%t/shared.json --chimera-partition -o /dev/null 2>&1 | FileCheck %s --check-prefix=SHARED
-// SHARED: cores.mlir:1:1: warning: expected profiles of ranks that share no cores beside node_cores, got {{.*}}shared.json, whose ranks had 1.50 cores each for 2 threads: waits for cores are in its times already and would count twice; profile as many ranks as there are cores for, such as a program of fewer workers
+// SHARED: cores.mlir:1:1: warning: expected profiles of ranks that share no cores with node_cores, got {{.*}}shared.json, whose ranks had 1.50 cores each for 2 threads: its times already include waits for cores, which would count twice; profile a program of fewer workers, whose ranks share no cores
 // RUN: chimera-plan %t/cores.mlir --batch 4 --costs-from %t/shared.json 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: warning: {{.*}}shared.json, whose ranks had 1.50 cores
 //

@@ -33,7 +33,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The stage is ambiguous.
-// CHECK: offset :7:32: error: 'chimera.order' op expected the stage before F1, one of 0, 2, as worker 0 has several of pipeline 0
+// CHECK: offset :7:32: error: 'chimera.order' op expected a stage before F1, one of 0, 2, because worker 0 has several of pipeline 0
 chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
   chimera.direction 0 down on [0, 1, 0, 1] micro_batches [0, 1]
   chimera.order 0 "0F0 0F1 2F0 F1"
@@ -43,7 +43,7 @@ chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
 // -----
 
 // Another range than the direction states.
-// CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, as the direction's forward covers
+// CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, because this forward of the direction has these micro-batches
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1] forwards [2]
   chimera.order 0 "F0 F1 B0 B1"
@@ -53,7 +53,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A part of a whole backward.
-// CHECK: offset :7:26: error: 'chimera.order' op expected B0 alone, as the direction's backwards are in one part
+// CHECK: offset :7:26: error: 'chimera.order' op expected B0, because each backward of the direction has one part
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0.1 B1"
@@ -83,7 +83,7 @@ chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
 // -----
 
 // An action twice.
-// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of pipeline 0, stage 0, micro-batch 1 stands twice
+// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of pipeline 0, stage 0, micro-batch 1 is in the order twice
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 F1 B1"
@@ -103,9 +103,9 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward before its forward.
-// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 1 stands before the forward it needs
-// CHECK: offset :9:23: error: 'chimera.order' op worker 0 never gets to backward of pipeline 0, stage 0, micro-batch 1: it needs backward of pipeline 0, stage 1, micro-batch 1, which worker 1 never gets to
-// CHECK: offset :10:26: error: 'chimera.order' op worker 1 never gets to forward of pipeline 0, stage 1, micro-batch 1: it needs forward of pipeline 0, stage 0, micro-batch 1, which worker 0 never gets to
+// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 1 must come after the forward that it depends on
+// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of pipeline 0, stage 0, micro-batch 1, because it waits for backward of pipeline 0, stage 1, micro-batch 1, which worker 1 cannot run
+// CHECK: offset :10:26: error: 'chimera.order' op deadlock: worker 1 cannot run forward of pipeline 0, stage 1, micro-batch 1, because it waits for forward of pipeline 0, stage 0, micro-batch 1, which worker 0 cannot run
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 B1 F1 B0"
@@ -115,7 +115,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward that is both whole and split.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 0 is no action of the problem, in which this backward is split: write I (its input gradient) in its place, and W (its weight gradient) there or later
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of pipeline 0, stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 I0 W0 B1"
@@ -125,7 +125,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The weight gradient before the input gradient.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 stands before the input_gradient it needs
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 must come after the input_gradient that it depends on
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 W0 I0 B1"
@@ -135,8 +135,8 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Workers that wait for each other.
-// CHECK: offset :8:23: error: 'chimera.order' op worker 0 never gets to backward of pipeline 0, stage 0, micro-batch 0: it needs backward of pipeline 0, stage 1, micro-batch 0, which worker 1 never gets to
-// CHECK: offset :9:23: error: 'chimera.order' op worker 1 never gets to forward of pipeline 0, stage 1, micro-batch 1: it needs forward of pipeline 0, stage 0, micro-batch 1, which worker 0 never gets to
+// CHECK: offset :8:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of pipeline 0, stage 0, micro-batch 0, because it waits for backward of pipeline 0, stage 1, micro-batch 0, which worker 1 cannot run
+// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 1 cannot run forward of pipeline 0, stage 1, micro-batch 1, because it waits for forward of pipeline 0, stage 0, micro-batch 1, which worker 0 cannot run
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 B0 F1 B1"
@@ -146,7 +146,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A recompute of a stash that is kept.
-// CHECK: offset :7:23: error: 'chimera.order' op worker 0: recompute of pipeline 0, stage 0, micro-batch 0 is no action of the problem, which does not recompute this stage
+// CHECK: offset :7:23: error: 'chimera.order' op worker 0: unknown action recompute of pipeline 0, stage 0, micro-batch 0: this stage is not recomputed
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 R0 F1 B0 B1"
@@ -156,8 +156,8 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Slots that are too early for their inputs.
-// CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs forward of pipeline 0, stage 0, micro-batch 0 in slot 0
-// CHECK: offset :9:20: note: without slots all run as soon as their order allows: delete that of one action of the step, or every . of all orders
+// CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 depends on forward of pipeline 0, stage 0, micro-batch 0, which is not in an earlier slot, but in slot 0
+// CHECK: offset :9:20: note: to run every action as early as its order allows, delete the slot of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 . B0 B1"
@@ -167,7 +167,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // No line for a worker.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1: without workers(NUMBER) each stage has its own
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1: without workers(NUMBER) each stage has a worker of its own
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 B1"
@@ -199,7 +199,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Split backwards are stated twice.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward beside an order, which says which backwards are split
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward with an order, which says which backwards are split
 chimera.pipeline @p stages(2) micro_batches(2) split_backward {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 B1"
@@ -231,13 +231,13 @@ chimera.pipeline @p stages(2) micro_batches(2)
 // -----
 
 // Another schedule than the updates say.
-// CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), which is what schedule "1f1b" does, or none, got each_step
+// CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), as schedule "1f1b" updates weights, or no updates clause, got each_step
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_step)
 
 // -----
 
 // A step that is too short for the micro-batches in flight.
-// CHECK: 'chimera.pipeline' op expected at least 3 micro-batches a step where steps overlap, which the first stage is ahead, got 1
+// CHECK: 'chimera.pipeline' op expected at least 3 micro-batches in a step, because the first stage runs that many forwards ahead, got 1
 chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
   chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0]
   chimera.order 0 "F0 | F1 B0 | B0"
@@ -249,7 +249,7 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
 // -----
 
 // More forwards before the body than the stage may be ahead.
-// CHECK: 'chimera.order' op worker 0: expected 0 forwards of stage 0 before the body, one for each stage behind it, got forward of pipeline 0, stage 0, micro-batch 0 there
+// CHECK: 'chimera.order' op worker 0: expected exactly 0 forwards of stage 0 before the body, one for each later stage, got forward of pipeline 0, stage 0, micro-batch 0 before it
 chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | B0"
@@ -258,7 +258,7 @@ chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
 // -----
 
 // A worker without a stage, although steps overlap.
-// CHECK: 'chimera.pipeline' op expected a stage on each worker where steps overlap, got none on worker 0
+// CHECK: 'chimera.pipeline' op expected a stage on each worker if steps overlap, got none on worker 0
 chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
   chimera.direction 0 down on [1, 1] micro_batches [0, 1]
   chimera.order 0 "| |"
@@ -268,7 +268,7 @@ chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
 // -----
 
 // A missing recompute, although steps overlap.
-// CHECK: 'chimera.order' op expected every recompute straight before its backward, where steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
+// CHECK: 'chimera.order' op expected every recompute directly before its backward if steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
 chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
   chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | R0 B0"
@@ -287,7 +287,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 // -----
 
 // Both a schedule's name and an order.
-// CHECK: 'chimera.direction' op expected a described pipeline, which has stages at most, or directions and orders in place of schedule(NAME): this one has been partitioned already, or says both
+// CHECK: 'chimera.direction' op expected a pipeline with stages only, or with directions and orders but no schedule(NAME): this one is partitioned already, or has both
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 B0"

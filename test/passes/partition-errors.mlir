@@ -5,7 +5,7 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1: it has nobody to run in the other direction; use gpipe or 1f1b}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1: use gpipe or 1f1b}}
 chimera.pipeline @p stages(1) micro_batches(3) schedule("chimera")
 
 // -----
@@ -54,13 +54,13 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") time_unit(hours
 // -----
 
 // No cost is in nanoseconds.
-// expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no stages with costs of its own}}
+// expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no costs of stages, so they are computed}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") time_unit(ns)
 
 // -----
 
 chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
-// expected-error@below {{expected time_unit(flop) or no time_unit, got slot: the pipeline gives no stages with costs of its own}}
+// expected-error@below {{expected time_unit(flop) or no time_unit, got slot: the pipeline gives no costs of stages, so they are computed}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") time_unit(slot)
 
 // -----
@@ -134,7 +134,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   // expected-note@below {{here first}}
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  // expected-error@below {{stands twice}}
+  // expected-error@below {{expected an index that no other op has, got }}
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
@@ -152,14 +152,14 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // Already partitioned.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected a described pipeline, which has stages at most}}
+  // expected-error@below {{expected a pipeline with stages only}}
   chimera.direction 0 down on [0] micro_batches [0, 1]
 }
 
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected a described pipeline, which has stages at most}}
+  // expected-error@below {{expected a pipeline with stages only}}
   chimera.step { chimera.yield }
 }
 
@@ -170,7 +170,7 @@ chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  // expected-error@below {{expected layers that begin with 2, the first that no stage before has}}
+  // expected-error@below {{expected layers from 2 on, the first layer that no earlier stage has}}
   chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }
@@ -179,7 +179,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected layers that begin with 0, the first that no stage before has}}
+  // expected-error@below {{expected layers from 0 on, the first layer that no earlier stage has}}
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.stage 1 layers(0, 4) cost <forward = 1, backward = 1>
@@ -192,7 +192,7 @@ chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
-  // expected-error@below {{expected layers up to 4, the model's with embedding and head, got 3}}
+  // expected-error@below {{expected layers up to 4, the number of the model's layers with embedding and head, got 3}}
   chimera.stage 1 layers(2, 3) cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
 }

@@ -25,5 +25,5 @@ chimera.pipeline @p on @machine stages(2) micro_batches(2) schedule("1f1b")
 
 chimera.machine @machine devices(4) memory(16 GiB) speed("2 GFLOP/s")
 chimera.model @m gpt2 layers(2) heads(2) width(16) context(8) vocabulary(32)
-// expected-error@below {{expected time_unit(ns), in which a machine's times are, got flop}}
+// expected-error@below {{expected time_unit(ns), the unit of a machine's times, got flop}}
 chimera.pipeline @p of @m on @machine stages(2) micro_batches(2) schedule("1f1b") time_unit(flop)

@@ -29,6 +29,6 @@
 // The report comes before all of that.
 // RUN: sed '/^chimera/s|$| memory_cap(1000)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=REPORT
 // REPORT: receive window {{ *}}2
-// REPORT: note a program whose workers would hold more than their caps has a smaller receive window
+// REPORT: note the compiler uses a smaller receive window if workers would exceed their caps
 
 chimera.pipeline @p stages(4) micro_batches(6) schedule("1f1b") link <latency = 7>

@@ -47,7 +47,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) 
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<64>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<64>
-    // expected-error@below {{expected a scheduled step, which has no recomputes yet}}
+    // expected-error@below {{expected a scheduled step without recomputes}}
     %s = chimera.recompute pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
         !chimera.stash<1>
@@ -89,7 +89,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all f
         (!chimera.tokens<64>, !chimera.weights<1>, !chimera.labels<64>) ->
         (!chimera.loss<8>, !chimera.stash<1>)
     %x = builtin.unrealized_conversion_cast %e : !chimera.loss<8> to !chimera.stash<1>
-    // expected-error@below {{expected a stash that a forward makes for it alone}}
+    // expected-error@below {{expected a stash that a forward makes and nothing else uses}}
     %h = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%x, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<8>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>

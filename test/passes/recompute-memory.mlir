@@ -30,7 +30,7 @@
 // CHECK-NEXT: without recomputes 16{{$}}
 // CHECK: ratio, by formula 27.3 %{{$}}
 // CHECK: peak activations per worker 1 1 1 1{{$}}
-// CHECK: note {{.*}}in the bubble's formula b is a recompute and a backward
+// CHECK: note {{.*}}in the formula of the bubble, b is a recompute plus a backward
 
 // The program's own peaks also include messages and losses.
 // ALLOCATED-LABEL: chimera.pipeline @keep

@@ -5,7 +5,7 @@
 // CHECK: all-reduce of the gradient, by stage 7 7 7 7
 // CHECK-NEXT: un-overlapped at the step's end lazy = 14, eager_opt = 7, eager = 7
 // With messages that take time, stage 2 has idle time, too.
-// CHECK-NEXT: early by eager_opt, stages 2 3
+// CHECK-NEXT: stages that eager_opt reduces early 2 3
 
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages format=json" -o /dev/null | FileCheck %s --check-prefix=JSON
 // JSON: "all_reduces": [

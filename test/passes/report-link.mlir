@@ -14,12 +14,12 @@
 // DESCRIBED-NEXT: receive window 1
 // DESCRIBED-NEXT: its bytes per worker 64 B, 64 B
 // DESCRIBED-NEXT: makespan with it and smaller ones 1 = 24
-// DESCRIBED-NEXT: makespan with one order a device 24
+// DESCRIBED-NEXT: makespan with stream-per-device 24
 // DESCRIBED-NEXT: step (mean of many) 24{{$}}
 // DESCRIBED: makespan 24{{$}}
 // DESCRIBED-NEXT: load of the busiest worker 5
 // DESCRIBED-NEXT: idle per worker 19 19
-// DESCRIBED-NEXT: of it, occupied by messages 3 3
+// DESCRIBED-NEXT: part used by messages 3 3
 // DESCRIBED: lower bounds of the makespan LB1 = 8, LB2 = 24, LB3 = 24, LB4 = 1, LB5 = 1
 // DESCRIBED-NOT: formula
 // DESCRIBED: gap
@@ -58,5 +58,5 @@ chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
 // WINDOW: receive window 2
 // WINDOW-NEXT: its bytes per worker 128 B, 128 B
 // WINDOW-NEXT: makespan with it and smaller ones 1 = {{[0-9]+}}, 2 = {{[0-9]+}}
-// WINDOW-NEXT: makespan with one order a device 36
+// WINDOW-NEXT: makespan with stream-per-device 36
 chimera.pipeline @two stages(2) micro_batches(4) schedule("gpipe") link <latency = 4> receive_window(2)

@@ -4,11 +4,11 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=format=text 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: chimera-report: expected format to be one of table, comparison, csv, json, got "text"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=p2p=3 2>&1 | FileCheck %s --check-prefix=P2P
-// P2P: error: chimera-report: expected forward or costs=stages beside p2p, got p2p=3 alone: give forward too
+// P2P: error: chimera-report: expected forward or costs=stages with p2p, got only p2p=3
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=unit=hours 2>&1 | FileCheck %s --check-prefix=UNIT
 // UNIT: error: chimera-report: expected unit to be one of none, slot, flop, s, ms, us, ns, got "hours"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages forward=1" 2>&1 | FileCheck %s --check-prefix=COSTS
-// COSTS: error: chimera-report: expected no forward beside costs=stages, got forward=1
+// COSTS: error: chimera-report: expected no forward with costs=stages, got forward=1
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=9223372036854775807 2>&1 | FileCheck %s --check-prefix=HUGE
 // HUGE: error: 'chimera.pipeline' op expected times that sum to less than 2^62 over the step
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT

@@ -8,5 +8,5 @@
 // CHECK-NEXT: stages (S) 2
 // CHECK: makespan 24
 // CHECK: gap to the highest 0.0 %
-// CHECK-NEXT: note the order is of no known scheme, so no formula is compared
+// CHECK-NEXT: note no formula is compared, because the order is given
 chimera.pipeline @p stages(2) micro_batches(3) schedule("1f1b")

@@ -3,7 +3,7 @@
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s
 // CHECK: pipeline one
-// CHECK: note {{ *}}nothing is recomputed: each forward stands straight before its backward
+// CHECK: note {{ *}}nothing is recomputed: each forward is directly before its backward
 // CHECK: pipeline several
 // CHECK: without recomputes
 // CHECK-NOT: nothing is recomputed

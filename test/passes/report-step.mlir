@@ -16,7 +16,7 @@
 // RUN: chimera-opt %t/p.mlir --chimera-to-scheduled --chimera-print-timeline="forward=2 backward=4 update=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=GRID
 // GRID: P0 {{.*}} B1 = = = u3 A0 = = U0{{$}}
 // GRID: P1 {{.*}} B1 = = = u2 A1 = = U1 . . . . .{{$}}
-// GRID: step 44, of it actions 39, un-overlapped all-reduce 4, updates 1, on average of many
+// GRID: step 44 = actions 39 + un-overlapped all-reduce 4 + updates 1 (mean of many steps)
 
 // RUN: chimera-opt %t/p.mlir --chimera-to-scheduled --chimera-print-timeline="forward=2 backward=4 update=1 p2p=1 format=chrome-trace" -o /dev/null | FileCheck %s --check-prefix=TRACE
 // TRACE-DAG: {"name":"update of stage 3","cat":"update","ph":"X","ts":39,"dur":1,"pid":0,"tid":0}

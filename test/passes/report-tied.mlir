@@ -5,7 +5,7 @@
 // Two workers send each other the 160 tied bytes. Only one worker has the rest,
 // so nothing is sent for it.
 // CHECK: all-reduce of the gradient, by stage 0 0 0
-// CHECK-NEXT: of what first and last stage share, apart 200
+// CHECK-NEXT: of tied weights 200
 // CHECK-NEXT: un-overlapped at the step's end lazy = 200
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 chimera.pipeline @p of @m stages(3) micro_batches(2) schedule("1f1b")
@@ -15,5 +15,5 @@ chimera.pipeline @p of @m stages(3) micro_batches(2) schedule("1f1b")
 // RUN: sed 's|^    weight_type(f64)|& bucket_bytes(64)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=BUCKETS
 // BUCKETS: all-reduce of the gradient, by stage 0 0 0
 // BUCKETS-NEXT: in buckets 0 0 0
-// BUCKETS-NEXT: of what first and last stage share, apart 280
+// BUCKETS-NEXT: of tied weights 280
 // BUCKETS-NEXT: in buckets 3{{$}}

@@ -17,7 +17,7 @@
 // TABLE-NEXT: p2p 0
 // TABLE-NEXT: receive window 1
 // TABLE-NEXT: its bytes per worker 64 B, 128 B, 128 B, 64 B
-// TABLE-NEXT: makespan with one order a device 30
+// TABLE-NEXT: makespan with stream-per-device 30
 // TABLE-NEXT: step (mean of many) 30
 // TABLE-NEXT: for each sample 1.25
 // TABLE-NEXT: makespan 30
@@ -73,13 +73,13 @@ chimera.pipeline @whole stages(4) micro_batches(4) schedule("chimera", {pipeline
 // Steps that overlap: two of them are timed, and the steady step between them.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=STEADY
 // STEADY: pipeline endless
-// STEADY: steps that overlap, shown 2{{$}}
+// STEADY: overlapping steps, shown 2{{$}}
 // STEADY-NEXT: step (mean of many) 18{{$}}
 // STEADY: makespan 49{{$}}
 // STEADY: steady state: bubble of a step 33.3 %
 // STEADY-NOT: formula
 // STEADY: versions of weights, by stage 4 3 2 1{{$}}
-// STEADY: note a gradient is applied to newer weights than those it was computed from: the first stage's are 3 updates older
+// STEADY: note gradients are applied to newer weights than those that they were computed from: on the first stage to weights that are 3 updates newer
 // RUN: chimera-opt %s --chimera-to-allocated --chimera-report=forward=1 -o /dev/null | FileCheck %s --check-prefix=ENDLESS
 // ENDLESS: pipeline endless
 // ENDLESS: step (mean of many) 12{{$}}

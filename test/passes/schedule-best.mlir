@@ -16,12 +16,12 @@
 // A report names a better setting, if there is one.
 // RUN: chimera-opt %t/reported.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=NOTE
 // NOTE-LABEL: direct: chimera
-// NOTE: note {{.*}}concatenation = {{.*}} would take {{[0-9.]+}} % of the time for a step, and no worker hold more
+// NOTE: note {{.*}}concatenation = {{.*}} a step would take {{[0-9.]+}} % of this time, and no worker would need more memory
 // NOTE-LABEL: best: chimera
-// NOTE-NOT: of the time for a step
+// NOTE-NOT: of this time
 
 // RUN: not chimera-opt %t/none.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: none.mlir:1:1: error: 'chimera.pipeline' op schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1
+// NONE: none.mlir:1:1: error: 'chimera.pipeline' op schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1
 
 //--- best.mlir
 chimera.pipeline @longer stages(4) micro_batches(16) schedule("chimera", {concatenation = "best"}) time_unit(us) {

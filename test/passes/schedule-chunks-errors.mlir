@@ -21,7 +21,7 @@ chimera.pipeline @a stages(6) micro_batches(4) schedule("interleaved-1f1b") work
 // -----
 
 // Micro-batches that do not form equal groups.
-// expected-error@below {{expected micro-batches that 2 groups, one for each 4 of them, share equally, got 9: use 8 or 10}}
+// expected-error@below {{expected micro-batches that divide into 2 equal groups (one for every 4), got 9: use 8 or 10}}
 chimera.pipeline @a stages(8) micro_batches(9) schedule("interleaved-1f1b") workers(4)
 
 // -----

@@ -37,7 +37,7 @@
 // REPORT: bubble (makespan less load) 9
 // REPORT: peak activations per worker 16 16 16 16
 // REPORT: gap to the highest 0.0 %
-// REPORT: note the order is of no known scheme, so no formula is compared
+// REPORT: note no formula is compared, because the order is given
 
 // MIXED: mixed: given order, 2 stages, 3 micro-batches
 // MIXED: t    0  1  2  3  4  5  6  7  8  9

@@ -3,7 +3,7 @@
 // RUN: not chimera-opt %s --mlir-print-op-on-diagnostic=false --chimera-verify-scheduled 2>&1 | FileCheck %s
 
 // CHECK-COUNT-20: error: {{.*}} is missing
-// CHECK: error: {{.*}} and 12 violations more
+// CHECK: error: {{.*}} and 12 more violations
 // CHECK-NOT: error
 chimera.pipeline @p stages(1) micro_batches(16) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>

@@ -7,7 +7,7 @@
 // RUN: chimera-opt %s --chimera-to-communicated --verify-diagnostics --split-input-file -o /dev/null
 
 // GPipe holds eight micro-batches at once, which exceeds the cap.
-// expected-error@below {{'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 814 bytes on worker 0 at backward of pipeline 0, stage 0, micro-batch 0, and 1 other worker above it}}
+// expected-error@below {{'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 814 bytes on worker 0 at backward of pipeline 0, stage 0, micro-batch 0, and 1 other worker above the cap}}
 chimera.pipeline @flood stages(2) micro_batches(8) schedule("gpipe") memory_cap(400) {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>

@@ -94,12 +94,12 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 
 // -----
 
 // Too few stages or micro-batches.
-// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1: it has nobody to run in the other direction; use gpipe or 1f1b}}
+// expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1: use gpipe or 1f1b}}
 chimera.pipeline @p stages(1) micro_batches(4) schedule("chimera")
 
 // -----
 
-// expected-error@below {{schedule "gems" (any D >= 2, S = D, any N >= 1): expected at least 2 workers, got 1}}
+// expected-error@below {{schedule "gems" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1}}
 chimera.pipeline @p stages(1) micro_batches(4) schedule("gems")
 
 // -----

@@ -26,6 +26,6 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")
 
 // Unrolled for a schedule with a flush, or for one without.
 // RUN: sed 's/"pipedream"/"1f1b"/' %s | chimera-opt --chimera-to-unrolled | sed 's/schedule("1f1b")/& updates(each_micro_batch)/; s/order 0 .*/order 0 "F0 F1 | F2 B0 F3 B1 F4 B2 | F2 B0 B1 B2"/; s/order 1 .*/order 1 "F0 | F1 B0 F2 B1 F3 B2 | F1 B0 F2 B1 B2"/; s/order 2 .*/order 2 "| F0 B0 F1 B1 F2 B2 | F0 B0 F1 B1 F2 B2"/' | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=ALONE
-// ALONE: 'chimera.step' op expected a prologue, a step and an epilogue, as updates(each_micro_batch) says: run chimera-unroll first
+// ALONE: 'chimera.step' op expected a prologue, a step and an epilogue, as updates(each_micro_batch) requires: run chimera-unroll first
 // RUN: sed 's/updates(each_micro_batch)//; s/"[FB0-9 |]*"$/"F0 F1 F2 B0 B1 B2"/' %t | not chimera-opt --chimera-schedule 2>&1 | FileCheck %s --check-prefix=OVERLAP
-// OVERLAP: 'chimera.prologue' op expected a step alone, as updates(flush) says: run chimera-unroll first
+// OVERLAP: 'chimera.prologue' op expected a step alone, as updates(flush) requires: run chimera-unroll first

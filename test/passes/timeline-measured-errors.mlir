@@ -2,15 +2,15 @@
 // test/compiler/schedule/timeline/MeasuredTest.cpp tests faults of traces.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages copy=1" 2>&1 | FileCheck %s --check-prefix=ALONE
-// ALONE: error: chimera-print-timeline: expected measured beside copy, got copy=1 alone
+// ALONE: error: chimera-print-timeline: expected measured with copy, got only copy=1
 // RUN: sed 's/@p/@q/' %s > %t.q
 // RUN: cat %s %t.q | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured.json" 2>&1 | FileCheck %s --check-prefix=TWO
-// TWO: error: chimera-print-timeline: expected one chimera.pipeline beside measured, got 2
+// TWO: error: chimera-print-timeline: expected one chimera.pipeline with measured, got 2
 // RUN: cp %S/Inputs/measured.json %t.json
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json output=%t.json" 2>&1 | FileCheck %s --check-prefix=SELF
-// SELF: {{^}}chimera-opt: {{.*}}.json: expected another file than that of another option
+// SELF: {{^}}chimera-opt: {{.*}}.json: expected a file that no other option names
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" -o %t.json 2>&1 | FileCheck %s --check-prefix=DRIVER
-// DRIVER: {{^}}chimera-opt: {{.*}}.json: expected another file than that of another option
+// DRIVER: {{^}}chimera-opt: {{.*}}.json: expected a file that no other option names
 // RUN: cmp %t.json %S/Inputs/measured.json
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.missing" 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -26,13 +26,13 @@
 // Times that are no durations: slots, and costs without a unit.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: error: 'chimera.pipeline' op expected times that are durations beside measured, got unit none: give costs=stages for stages whose time_unit is a duration, as it is on a chimera.machine with a profile (chimera-run --profile) or a speed, or give forward and unit
+// NONE: error: 'chimera.pipeline' op expected durations to compare with measured, got unit none: give costs=stages for stages whose time_unit is a duration (those on a chimera.machine have durations), or give forward and unit
 // RUN: sed 's/"1f1b"/"chimera"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=SLOT
-// SLOT: expected times that are durations beside measured, got unit slot: give
+// SLOT: expected durations to compare with measured, got unit slot: give
 // RUN: sed 's/time_unit(us)/time_unit(flop)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FLOP
-// FLOP: expected times that are durations beside measured, got unit flop: give
+// FLOP: expected durations to compare with measured, got unit flop: give
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1e9 unit=s measured=%t.json" 2>&1 | FileCheck %s --check-prefix=LONG
-// LONG: error: 'chimera.pipeline' op expected a step of less than 100 days beside measured, got a longer one
+// LONG: error: 'chimera.pipeline' op expected a step of less than 100 days to compare with measured, got a longer one
 // RUN: sed 's/"1f1b"/"pipedream"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FLUSH
 // FLUSH: {{.*}}.json: expected micro-batches of 3 steps or more, as a run of 3 steps has with --trace-steps 2, got those of 1
 

@@ -5,7 +5,7 @@
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json" -o /dev/null | FileCheck %s --check-prefix=TEXT --match-full-lines
 // TEXT: p: pipedream-2bw, 2 stages, 2 micro-batches
-// TEXT-NEXT: measured: what each worker repeats once a step, in steps 5 and 6
+// TEXT-NEXT: measured: the body that each worker repeats, in steps 5 and 6
 // TEXT-NEXT: worker  step: predicted  measured  busy: predicted  measured  idle: predicted  measured
 // TEXT-NEXT: P0               6.1 ms    6.6 ms           6.1 ms    6.1 ms             0 us    500 us
 // TEXT-NEXT: P1               6.1 ms    6.6 ms           6.1 ms    6.6 ms             0 us      0 us
@@ -20,8 +20,8 @@
 // Each worker's row starts when it has ended the previous body. Updates are
 // among the actions, and no sum overlaps with actions.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce under way"
-// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: what each worker repeats once a step, in<
-// SVG: >steps 5 and 6<
+// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: the body that each worker repeats, in steps 5<
+// SVG: >and 6<
 // SVG: >update</text>
 // SVG: <title>P0, measured: idle 500 us of 6.6 ms (7.6 %)</title><rect class="bubble" x="106.98"
 // SVG: <title>P1, measured: idle 0 us of 6.6 ms (0.0 %)</title><rect class="bubble" x="0"
@@ -45,7 +45,7 @@
 
 // Times must be durations, as with a flush.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=UNIT
-// UNIT: error: 'chimera.pipeline' op expected times that are durations beside measured, got unit none: give
+// UNIT: error: 'chimera.pipeline' op expected durations to compare with measured, got unit none: give
 
 // If steps overlap, other timelines also show updates and awaited all-reduces
 // among the actions, once per micro-batch or once per step.

@@ -21,15 +21,15 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages receive-per-mib=-2" 2>&1 | FileCheck %s --check-prefix=RECEIVE
 // RECEIVE: error: chimera-print-timeline: expected receive-per-mib of at least 0, got -2
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=send=4 2>&1 | FileCheck %s --check-prefix=SEND
-// SEND: error: chimera-print-timeline: expected forward or costs=stages beside send, got send=4 alone: give forward too
+// SEND: error: chimera-print-timeline: expected forward or costs=stages with send, got only send=4
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=backward=2 2>&1 | FileCheck %s --check-prefix=BACKWARD
-// BACKWARD: error: chimera-print-timeline: expected forward beside backward, got backward=2 alone: give forward too
+// BACKWARD: error: chimera-print-timeline: expected forward with backward, got only backward=2
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=weight-gradient=2 2>&1 | FileCheck %s --check-prefix=WEIGHTS
-// WEIGHTS: error: chimera-print-timeline: expected forward beside weight-gradient, got weight-gradient=2 alone: give forward too
+// WEIGHTS: error: chimera-print-timeline: expected forward with weight-gradient, got only weight-gradient=2
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=p2p=3 2>&1 | FileCheck %s --check-prefix=P2P
-// P2P: error: chimera-print-timeline: expected forward or costs=stages beside p2p, got p2p=3 alone: give forward too
+// P2P: error: chimera-print-timeline: expected forward or costs=stages with p2p, got only p2p=3
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=unit=ns 2>&1 | FileCheck %s --check-prefix=UNIT
-// UNIT: error: chimera-print-timeline: expected forward beside unit, got unit=ns alone: give forward too
+// UNIT: error: chimera-print-timeline: expected forward with unit, got only unit=ns
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 weight-gradient=2" 2>&1 | FileCheck %s --check-prefix=HALF
 // HALF: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2, got 2
@@ -38,9 +38,9 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1.25 weight-gradient=3" 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: chimera-print-timeline: expected weight-gradient below the whole backward, 2.5, got 3
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages backward=3" 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: error: chimera-print-timeline: expected no backward beside costs=stages, got backward=3
+// BOTH: error: chimera-print-timeline: expected no backward with costs=stages, got backward=3
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages unit=ns" 2>&1 | FileCheck %s --check-prefix=STATED
-// STATED: error: chimera-print-timeline: expected no unit beside costs=stages, whose unit is the pipeline's time_unit, got unit=ns
+// STATED: error: chimera-print-timeline: expected no unit with costs=stages, whose unit is the pipeline's time_unit, got unit=ns
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=-1 2>&1 | FileCheck %s --check-prefix=WIDTH
 // Reported before any schedule is read.

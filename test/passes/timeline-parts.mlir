@@ -34,7 +34,7 @@
 // WHOLE: forward 1, backward 2, p2p 3
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1000000000000000000 p2p=0.01" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LONG
-// LONG: error: chimera-print-timeline: expected times of fewer digits, got 1000000000000000000 beside one of 2 digits after the point
+// LONG: error: chimera-print-timeline: expected times of fewer digits, got 1000000000000000000 and one with 2 digits after the point
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 p2p=-0.5" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: chimera-print-timeline: expected p2p of at least 0, got -0.5
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

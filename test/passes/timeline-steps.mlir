@@ -16,7 +16,7 @@
 // TRACE: "name":"forward 3",{{.*}}"args":{"worker":0,"kind":"forward","pipeline":0,"stage":0,"micro_batch":3,"step":1}
 // SVG: 2 steps, which overlap; in the steady</text>
 // SVG-NEXT: >state one takes 9, bubble 0.0 %<
-// SVG: >what each step repeats<
+// SVG: >repeated in each step<
 // SVG: <rect class="body"
 chimera.pipeline @endless stages(2) micro_batches(3) schedule("pipedream-2bw")
 

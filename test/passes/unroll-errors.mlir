@@ -69,7 +69,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   // expected-note@below {{here first}}
   chimera.direction 0 down on [0] micro_batches [0]
-  // expected-error@below {{stands twice}}
+  // expected-error@below {{expected an index that no other op has, got }}
   chimera.direction 0 down on [0] micro_batches [1]
 }
 

@@ -72,7 +72,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
     // expected-error@below {{expected a buffer of '!chimera.tokens<1>', got buffer 1 of '!chimera.optimizer_state<1>'}}
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [1] : !chimera.tokens<1>
-    // expected-error@below {{expected its operand still in buffer 1, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 1, whose bytes a later value has overwritten}}
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -103,7 +103,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
     chimera.buffer 4 : !chimera.stash<1>
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [2] : !chimera.tokens<1>
     %u = chimera.load pipeline 0 stage 0 micro_batch 1 buffers [2] : !chimera.tokens<1>
-    // expected-error@below {{expected its operand still in buffer 2, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 2, whose bytes a later value has overwritten}}
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [3, 4] (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
@@ -125,7 +125,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 5 : !chimera.labels<4> at 131
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [2] : !chimera.tokens<4>
     %u = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.labels<4>
-    // expected-error@below {{expected its operand still in buffer 2, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 2, whose bytes a later value has overwritten}}
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [3, 4] (%t, %w) :
         (!chimera.tokens<4>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
@@ -144,10 +144,10 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 3 : !chimera.activation<1> at 192
     chimera.buffer 4 : !chimera.stash<1>
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [2] : !chimera.tokens<1>
-    // expected-error@below {{expected its operand still in buffer 0, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 0, whose bytes a later value has overwritten}}
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 buffers [3, 4] (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-error@below {{expected its operand still in buffer 0, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 0, whose bytes a later value has overwritten}}
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
 }
@@ -169,7 +169,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 : !chimera.activation<1>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.labels<1>
-    // expected-error@below {{expected its operand still in buffer 3, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 3, whose bytes a later value has overwritten}}
     chimera.wait %p : !chimera.sending
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -199,9 +199,9 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     } : !chimera.sending, !chimera.arriving<!chimera.gradient<1>>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [5] : !chimera.labels<1>
     %k = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [7] : !chimera.labels<1>
-    // expected-error@below {{expected its operand still in buffer 3, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 3, whose bytes a later value has overwritten}}
     chimera.wait %g#0 : !chimera.sending
-    // expected-error@below {{expected its operand still in buffer 6, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 6, whose bytes a later value has overwritten}}
     %d = chimera.wait %g#1 buffers [6] : !chimera.arriving<!chimera.gradient<1>> -> !chimera.gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -231,7 +231,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     %r = chimera.all_reduce_start stage 0 width 1 workers [0, 0] keys [0, 1] buffers [3] (%g, %g) :
         (!chimera.weight_gradient<1>, !chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 buffers [4] : !chimera.labels<1>
-    // expected-error@below {{expected its operand still in buffer 2, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 2, whose bytes a later value has overwritten}}
     %a = chimera.wait %r buffers [3] : !chimera.arriving<!chimera.weight_gradient<1>> -> !chimera.weight_gradient<1>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -248,8 +248,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
     chimera.buffer 1 : !chimera.optimizer_state<1> at 64
     chimera.buffer 2 : !chimera.weights<1> at 128
     chimera.buffer 3 : !chimera.optimizer_state<1> at 192
-    // expected-error@below {{expected value 0 in buffer 0 of its argument}}
-    // expected-error@below {{expected value 2 in buffer 2 of its argument}}
+    // expected-error@below {{expected value 0 in buffer 0, where the next section takes it}}
+    // expected-error@below {{expected value 2 in buffer 2, where the next section takes it}}
     chimera.yield %w1, %o, %w, %o1 : !chimera.weights<1>,
         !chimera.optimizer_state<1>, !chimera.weights<1>, !chimera.optimizer_state<1>
   }
@@ -277,14 +277,14 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 buffers [2] (%s, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<16>
-    // expected-error@below {{expected piece 0 at 128, in the place of the whole, got 136}}
-    // expected-error@below {{expected piece 1 at 136, in the place of the whole, got 128}}
+    // expected-error@below {{expected piece 0 at 128, in the memory of the whole, got 136}}
+    // expected-error@below {{expected piece 1 at 136, in the memory of the whole, got 128}}
     %b:2 = chimera.split pipeline 0 stage 0 buffers [4, 3] (%g) : (!chimera.weight_gradient<16>) ->
         (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)
-    // expected-error@below {{expected its operand still in buffer 2, whose place holds a later value}}
+    // expected-error@below {{expected its operand in buffer 2, whose bytes a later value has overwritten}}
     %c:2 = chimera.split pipeline 0 stage 0 buffers [3, 4] (%g) : (!chimera.weight_gradient<16>) ->
         (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>)
-    // expected-error@below {{expected piece 1 at 136, in the place of the whole, got 128}}
+    // expected-error@below {{expected piece 1 at 136, in the memory of the whole, got 128}}
     %j = chimera.join pipeline 0 stage 0 buffers [2] (%c#0, %c#0) :
         (!chimera.weight_gradient<8>, !chimera.weight_gradient<8>) -> !chimera.weight_gradient<16>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>

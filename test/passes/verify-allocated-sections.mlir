@@ -20,13 +20,13 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream-2bw")
 
 // The newest weights overwrite the weights that the next step reads.
 // RUN: sed '/worker 0 /,/worker 1 /{/} step {/,/epilogue {/s/buffers \[2, 1\]/buffers [0, 1]/}' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=OVERWRITTEN
-// OVERWRITTEN: 'chimera.yield' op expected its operand still in buffer 0, whose place holds a later value
+// OVERWRITTEN: 'chimera.yield' op expected its operand in buffer 0, whose bytes a later value has overwritten
 // OVERWRITTEN: 'chimera.yield' op expected value 1 in a buffer of its own, got buffer 0
 
 // A buffer that shares bytes with others must not exchange its value with
 // another.
 // RUN: sed '/worker 0 /,/worker 1 /s/buffer 2 : !chimera.weights<64> at 192/buffer 2 : !chimera.weights<64> at 256/' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=SHARED
-// SHARED: 'chimera.yield' op expected value 0 in buffer 2 of its argument
+// SHARED: 'chimera.yield' op expected value 0 in buffer 2, where the next section takes it
 
 // The update is missing.
 // RUN: sed '/worker 2 /,${/} step {/,/epilogue {/{/optimizer_step/d; s/yield [^:]*:/yield %%arg0, %%arg1, %%arg2, %%arg3 :/}}' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=MISSING

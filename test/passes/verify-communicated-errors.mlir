@@ -11,6 +11,6 @@
 //
 // A message is sent after the wait for it, so no run can reach the send.
 // RUN: sed -e "/post_send %%input_gradient_8 to 0/{h;d}" -e "/wait %%13 on 0/G" %t | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=LATE
-// LATE: error: 'chimera.post_send' op expected to stand before the wait of the receive that it meets
-// LATE: note: it meets this one on worker 0
+// LATE: error: 'chimera.post_send' op expected the send before the wait of its matching receive
+// LATE: note: the matching receive on worker 0
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

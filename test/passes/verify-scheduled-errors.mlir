@@ -190,7 +190,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
-    // expected-error@below {{expected a reduced gradient, got that of one replica}}
+    // expected-error@below {{expected an all-reduced gradient, got the gradient of one replica}}
     %a00, %b00 = chimera.optimizer_step pipeline 0 stage 0 on 0 (%w, %o, %g) :
         !chimera.weights<1>, !chimera.optimizer_state<1>, !chimera.weight_gradient<1>
     %losses = chimera.all_reduce stage 0 width 2 (%e) :

@@ -44,7 +44,7 @@
 // HALVES: error: 'chimera.weight_gradient' op expected the sum so far of pipeline 0, stage 1, got the sum so far of pipeline 0, stage 0
 // HALVES: error: 'chimera.weight_gradient' op expected the weight stash of pipeline 0, stage 0, micro-batch 1, got the weight stash of pipeline 0, stage 0, micro-batch 0
 // HALVES: error: 'chimera.weight_gradient' op expected a sum of its own to add to
-// HALVES: note: this one has it already
+// HALVES: note: the other one is here
 // HALVES: error: 'chimera.weight_gradient' op expected a use of its sum
 
 // Forwards of several micro-batches, and recomputes.
@@ -91,16 +91,16 @@
 // RUN: sed -e '/all_reduce .*loss/{p; s/%%4 =/%%again =/}' %t \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=TWICE --implicit-check-not=error:
 // TWICE: error: 'chimera.all_reduce' op expected one all-reduce of the losses
-// TWICE: note: this one has it already
+// TWICE: note: the other one is here
 // RUN: sed -e '/optimizer_step pipeline 0 stage 1 /{p; s/%%new_weights, %%new_state =/%%w, %%s =/}' %t \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATES --implicit-check-not=error:
 // UPDATES: error: 'chimera.optimizer_step' op expected one update of its stage
-// UPDATES: note: this one has it already
+// UPDATES: note: the other one is here
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe")' | chimera-opt --chimera-to-scheduled \
 // RUN:   | sed -e '/backward pipeline 0 stage 1 micro_batch 2 /s/%%new_sum_[0-9]*)/%%new_sum)/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHARED --implicit-check-not=error:
 // SHARED: error: 'chimera.backward' op expected a sum of its own to add to
-// SHARED: note: this one has it already
+// SHARED: note: the other one is here
 // SHARED: error: 'chimera.backward' op expected a use of its sum
 
 // An op that a pass made names its purpose, also if locations were printed.
@@ -108,7 +108,7 @@
 // RUN:   | sed -e '/forward pipeline 0 stage 0 micro_batch 1 /s/(%%1,/(%%0,/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MADE
 // MADE: error: 'chimera.forward' op expected the tokens of
-// MADE: note: this is made for pipeline 0 stage 0 micro_batch 1
+// MADE: note: made for pipeline 0 stage 0 micro_batch 1
 
 // Losses are summed in every step that ends, over all copies, after all actions.
 // RUN: echo 'chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")' | chimera-opt --chimera-to-scheduled -o %t
@@ -117,7 +117,7 @@
 // RUN: sed 's/all_reduce stage 2/all_reduce stage 1/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LAST
 // LAST: error: 'chimera.all_reduce' op expected the losses of stage 2, the last, got those of stage 1
 // RUN: sed 's/copy pipeline 0 stage 0/copy pipeline 0 stage 1/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
-// COPIES: error: 'chimera.prologue' op expected it to yield copies of the weights of stage 0 and then these weights
+// COPIES: error: 'chimera.prologue' op expected it to yield copies of the weights of stage 0, and these weights last
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: tac %t | sed -e '/all_reduce/{h;d}' -e '/backward pipeline 0 stage 0 micro_batch 1/G' | tac | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=BEHIND
-// BEHIND: error: 'chimera.all_reduce' op expected an all-reduce behind all actions of the step
+// BEHIND: error: 'chimera.all_reduce' op expected all-reduces after all actions of the step

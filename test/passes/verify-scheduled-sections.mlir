@@ -9,7 +9,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 
 // A backward reads older weights than its forward.
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1)/%%arg0)/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=OLDER
-// OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0, counted from the oldest that the section takes
+// OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0, counted from the oldest argument
 
 // If a step has one version, a backward reads newer weights than its forward.
 // RUN: sed '/epilogue {/,${/backward .* stage 0 micro_batch 1 /s/%%arg0,/%%arg1,/}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NEWER
@@ -21,7 +21,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 
 // A backward takes another micro-batch's stash.
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg5/%%arg4/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STASH
-// STASH: 'chimera.backward' op expected the stash that micro-batch 1 left on stage 0
+// STASH: 'chimera.backward' op expected the stash of micro-batch 1 on stage 0
 
 // The stashes in flight are exchanged.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=EXCHANGED
@@ -58,7 +58,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 
 // The prologue's versions are not all the first one.
 // RUN: sed 's/yield %%0, %%1, %%arg0/yield %%0, %%arg0, %%1/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
-// COPIES: 'chimera.prologue' op expected it to yield copies of the weights of stage 0 and then these weights
+// COPIES: 'chimera.prologue' op expected it to yield copies of the weights of stage 0, and these weights last
 
 // An update uses older weights than the newest, or an older state.
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/on 0\(%%[a-z_0-9]+/on 0(%%arg2/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
@@ -101,8 +101,8 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 
 // Sections of another schedule.
 // RUN: sed 's/each_micro_batch/each_step/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHAPE
-// SHAPE: 'chimera.prologue' op expected stage 0 to hand on 2 versions of its weights, 2 stashes and 0 activations
+// SHAPE: 'chimera.prologue' op expected stage 0 to carry over 2 versions of its weights, 2 stashes and 0 activations
 // RUN: sed 's/SCHEDULE/1f1b/' %s | chimera-opt --chimera-to-scheduled -o - | sed 's/schedule("1f1b")/& updates(each_micro_batch)/' | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: 'chimera.step' op expected a prologue and an epilogue around the step, as steps overlap: run chimera-unroll first
 // RUN: sed -E '/(prologue|step|epilogue) \{/,/yield/{/\{/!{/yield/!d}; s/yield.*/yield/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: 'chimera.prologue' op expected what 3 replicas hand on, got that of 0 taken and of 0 yielded
+// NONE: 'chimera.prologue' op expected the loop-carried values of 3 replicas, got those of 0 as arguments and of 0 yielded

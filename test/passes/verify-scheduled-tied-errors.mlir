@@ -10,7 +10,7 @@
 // OTHER: expected the gradient of pipeline 0, stage 0
 
 // RUN: sed '/chimera.join pipeline 0 stage 0/s/(%[0-9]*#0, \(%[0-9]*\)#1/(\1#0, \1#1/' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UNREDUCED
-// UNREDUCED: expected a reduced gradient, got that of one replica
+// UNREDUCED: expected an all-reduced gradient, got the gradient of one replica
 
 // RUN: sed 's/ tied$//' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UNTIED
 // UNTIED: expected the first and the last stage of a tied model, got stages 0 and 1

@@ -180,10 +180,10 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-note@below {{it meets this one on worker 1}}
+    // expected-note@below {{the matching receive on worker 1}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     %r = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1 on 1 : !chimera.arriving<!chimera.activation<1>>
-    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    // expected-error@below {{expected the matching receive to have the same type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 1 on 0 : !chimera.activation<1>
     %u = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
@@ -210,9 +210,9 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-note@below {{it meets this one on worker 1}}
+    // expected-note@below {{the matching receive on worker 1}}
     %q = chimera.post_receive from 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
-    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    // expected-error@below {{expected the matching receive to have the same type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
@@ -236,9 +236,9 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-note@below {{it meets this one on worker 1}}
+    // expected-note@below {{the matching receive on worker 1}}
     %q = chimera.post_receive from 0 pipeline 1 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
-    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    // expected-error@below {{expected the matching receive to have the same type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
@@ -262,9 +262,9 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-note@below {{it meets this one on worker 1}}
+    // expected-note@below {{the matching receive on worker 1}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<2>>
-    // expected-error@below {{expected the receive that it meets to have its type and label}}
+    // expected-error@below {{expected the matching receive to have the same type and label}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<2>> -> !chimera.activation<2>
     chimera.wait %p on 0 : !chimera.sending
@@ -287,7 +287,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %y, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w) :
         (!chimera.tokens<1>, !chimera.weights<1>) -> (!chimera.activation<1>, !chimera.stash<1>)
-    // expected-error@below {{expected a receive on worker 1 that it meets, found none}}
+    // expected-error@below {{expected a matching receive on worker 1, found none}}
     %p = chimera.post_send %y to 1 pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.activation<1>
     chimera.wait %p on 0 : !chimera.sending
     chimera.yield %w, %o, %v, %n : !chimera.weights<1>,
@@ -306,7 +306,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
        %v: !chimera.weights<1>, %n: !chimera.optimizer_state<1>):
-    // expected-error@below {{expected a send on worker 0 that it meets, found none}}
+    // expected-error@below {{expected a matching send on worker 0, found none}}
     %q = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : !chimera.arriving<!chimera.activation<1>>
     %x = chimera.wait %q on 1 : !chimera.arriving<!chimera.activation<1>> -> !chimera.activation<1>
     chimera.yield %w, %o, %v, %n : !chimera.weights<1>,

@@ -10,9 +10,9 @@
 // PLACED: error: 'chimera.forward' op expected an action without a worker before chimera-schedule
 // RUN: sed 's/forward pipeline 0 stage 0 micro_batch 1/forward pipeline 0 stage 0 micro_batch 0/' %t | not chimera-opt --chimera-verify-unrolled 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: 'chimera.forward' op expected the tokens of pipeline 0, stage 0, micro-batch 0, got the tokens of pipeline 0, stage 0, micro-batch 1
-// TWICE: error: 'chimera.forward' op expected an action of the step, and once
+// TWICE: error: 'chimera.forward' op expected each action of the step exactly once
 // RUN: sed 's/forward pipeline 0 stage 1 micro_batch 1/forward pipeline 0 stage 1 micro_batch 7/' %t | not chimera-opt --chimera-verify-unrolled 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: 'chimera.forward' op expected an action of the step, and once
+// OTHER: error: 'chimera.forward' op expected each action of the step exactly once
 //
 // If steps overlap and the order states the recomputes, the unrolled step has
 // none yet.

@@ -11,9 +11,9 @@
 //
 // No test, or nothing to reduce.
 // RUN: not chimera-reduce %s --chimera-reduce 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: error: chimera-reduce: expected test=SCRIPT, a program that takes a file and ends with a status other than 0 where that shows the fault, got none
+// NONE: error: chimera-reduce: expected test=SCRIPT, a program that takes a file and exits with a nonzero status if the file shows the error, got none
 // RUN: not chimera-reduce %t.small --chimera-reduce=test=%S/Inputs/fails-to-schedule.sh 2>&1 | FileCheck %s --check-prefix=SOUND
-// SOUND: error: chimera-reduce: expected a module for which the test ends with a status other than 0, got 0
+// SOUND: error: chimera-reduce: expected a module for which the test exits with a nonzero status, got 0
 // RUN: not chimera-reduce %s --chimera-reduce=test=%S/Inputs/nonesuch.sh 2>&1 | FileCheck %s --check-prefix=SCRIPT
 // SCRIPT: error: chimera-reduce: expected test=SCRIPT to be a program that can be run, got '{{.*}}nonesuch.sh'
 //

@@ -177,7 +177,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>
     %r = chimera.all_reduce_start stage 0 width 1 workers [0] keys [0] buffers [2] (%z) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
-    // expected-error@below {{expected the contributions that other starts of stage 0 list}}
+    // expected-error@below {{expected the same contributions as in other starts of stage 0}}
     %s = chimera.all_reduce_start stage 0 width 1 workers [0] keys [7] buffers [2] (%z) :
         (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
     chimera.yield %w, %o : !chimera.weights<1>, !chimera.optimizer_state<1>

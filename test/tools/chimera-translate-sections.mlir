@@ -51,7 +51,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 
 // Values in one buffer cannot be exchanged.
 // RUN: sed -E 's/(yield (%%[a-z_0-9]+), %%[a-z_0-9]+, (%%[a-z_0-9]+), %%)/yield \2, \2, \3, %%/' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=SHARED
-// SHARED: 'chimera.yield' op expected values in buffers of their own that can change places: run chimera-allocate first
+// SHARED: 'chimera.yield' op expected each loop-carried value in a buffer of its own: run chimera-allocate first
 
 // Without the buffers of the step's arguments.
 // RUN: sed 's/handed_on \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED

@@ -112,8 +112,8 @@ std::string possiblePipelines(int32_t workers) {
 std::string checkChimera(const Request &request) {
   int32_t workers = request.workers;
   if (workers < 2)
-    return "expected at least 2 workers, got 1: it has nobody to run in the "
-           "other direction; use gpipe or 1f1b";
+    return "expected at least 2 workers for two directions, got 1: use gpipe "
+           "or 1f1b";
   int32_t pipelines = pipelinesOf(request.options);
   if (workers % 2 != 0 && pipelines != 2)
     return "expected 2 pipelines for an odd number of workers (" +

@@ -28,8 +28,8 @@ namespace {
 
 std::string checkGems(const Request &request) {
   if (request.workers < 2)
-    return "expected at least 2 workers, got 1: it has nobody to run in the "
-           "other direction; use gpipe or 1f1b";
+    return "expected at least 2 workers for two directions, got 1: use gpipe "
+           "or 1f1b";
   return checkOneStageEach(request);
 }
 

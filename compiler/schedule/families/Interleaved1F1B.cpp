@@ -55,9 +55,9 @@ std::string checkInterleaved(const Request &request) {
     --fewer;
   while (!areEqual(more))
     ++more;
-  return "expected micro-batches that " +
-         std::to_string(groupCount(count, workers)) + " groups, one for each " +
-         std::to_string(workers) + " of them, share equally, got " +
+  return "expected micro-batches that divide into " +
+         std::to_string(groupCount(count, workers)) +
+         " equal groups (one for every " + std::to_string(workers) + "), got " +
          std::to_string(count) + ": use " + std::to_string(fewer) + " or " +
          std::to_string(more);
 }

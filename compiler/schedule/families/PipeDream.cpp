@@ -70,15 +70,16 @@ PlanOrError makeWithoutFlush(const Request &request) {
 std::string notePipeDream(const Problem &problem) {
   if (problem.workers == 1)
     return {};
-  return "a gradient is applied to newer weights than those it was computed "
-         "from: the first stage's are " +
+  return "gradients are applied to newer weights than those that they were "
+         "computed from: on the first stage to weights that are " +
          std::to_string(problem.workers - 1) +
-         (problem.workers == 2 ? " update" : " updates") + " older";
+         (problem.workers == 2 ? " update" : " updates") + " newer";
 }
 
 std::string note2BW(const Problem &) {
-  return "a gradient is applied to newer weights than those it was computed "
-         "from: all stages' are one update older";
+  return "gradients are applied to weights that are one update newer than "
+         "those "
+         "that they were computed from, on all stages";
 }
 
 constexpr BubbleFormula kBubbles[] = {{"0", "steady state, all N", kTable2,

@@ -142,7 +142,7 @@ constexpr PeakFormula kPeaks[] = {
 
 const Scheme kZBV = {
     "zb-v",
-    "split backwards on a V: no idle time within a step where all times are "
+    "split backwards on a V: no idle time within a step if all times are "
     "equal",
     "any D >= 1, S = 2D, any N >= 1",
     {},

@@ -84,11 +84,12 @@ static void describeWindow(const Windows &windows, int32_t given,
   report.receiveBytes = windows.bytes(window, widened);
   if (!widened && given < windows.needed())
     report.notes.push_back("a receive window of " + std::to_string(given) +
-                           " is too small: messages overtake each other, " +
-                           std::to_string(windows.needed()) + " are needed");
+                           " is too small, because messages overtake each "
+                           "other: at least " +
+                           std::to_string(windows.needed()) + " is needed");
   if (widened && window > 1 && !report.problem.memoryCaps.empty())
-    report.notes.push_back("a program whose workers would hold more than their "
-                           "caps has a smaller receive window");
+    report.notes.push_back("the compiler uses a smaller receive window if "
+                           "workers would exceed their caps");
   if (!report.problem.hasFlights())
     return;
   auto add = [&](int32_t size) {
@@ -128,8 +129,9 @@ static std::string betterOptions(const Report &report) {
     if (options[i] != report.options[i])
       text += (text.empty() ? "" : " and ") +
               std::string(options.table()[i].name) + " = " + options.print(i);
-  return text + " would take " + percent(best->time.total / report.step.total) +
-         " of the time for a step, and no worker hold more";
+  return "with " + text + " a step would take " +
+         percent(best->time.total / report.step.total) +
+         " of this time, and no worker would need more memory";
 }
 
 Report makeReport(std::string name, const Scheme *scheme,
@@ -169,12 +171,12 @@ Report makeReport(std::string name, const Scheme *scheme,
   }
 
   if (!problem.memoryCaps.empty())
-    report.notes.push_back(
-        "a program takes at least the peak bytes: caps are held against its "
-        "arena and stashes, which may take more");
+    report.notes.push_back("memory caps apply to the arena and the stashes of "
+                           "a program, which may "
+                           "need more than the peak bytes");
   if (!scheme) {
     report.notes.push_back(
-        "the order is of no known scheme, so no formula is compared");
+        "no formula is compared, because the order is given");
     return report;
   }
   if (scheme->note)
@@ -187,7 +189,7 @@ Report makeReport(std::string name, const Scheme *scheme,
       report.bubbleValue = report.bubbleFormula->value(*sizes);
     if (report.bubbleFormula && sizes->recomputed)
       report.notes.push_back(
-          "in the bubble's formula b is a recompute and a backward");
+          "in the formula of the bubble, b is a recompute plus a backward");
     if ((report.peakFormula = findPeakFormula(*scheme, *sizes)))
       report.peakValue = report.peakFormula->value(*sizes);
   }

@@ -231,7 +231,7 @@ constexpr ReportColumn kColumns[] = {
     {"memory_caps", "memory caps per worker",
      [](const Report &r) -> ordered_json { return r.problem.memoryCaps; },
      ReportForm::Bytes},
-    {"over_memory_cap", "  REFUSED, they are exceeded by",
+    {"over_memory_cap", "  REFUSED, exceeded by",
      [](const Report &r) -> ordered_json {
        return r.overCap.empty() ? ordered_json() : ordered_json(r.overCap);
      }},
@@ -248,12 +248,12 @@ constexpr ReportColumn kColumns[] = {
        return all;
      },
      ReportForm::Time},
-    {"device_order_makespan", "makespan with one order a device",
+    {"device_order_makespan", "makespan with stream-per-device",
      [](const Report &r) -> ordered_json {
        return timeOf(r, r.deviceOrderMakespan);
      },
      ReportForm::Time},
-    {"steps", "steps that overlap, shown",
+    {"steps", "overlapping steps, shown",
      [](const Report &r) {
        return r.steady ? ordered_json(r.problem.steps) : ordered_json();
      }},
@@ -289,7 +289,7 @@ constexpr ReportColumn kColumns[] = {
     {"idle", "idle per worker",
      [](const Report &r) -> ordered_json { return timesOf(r, r.timing.idle); },
      ReportForm::Time},
-    {"occupied", "  of it, occupied by messages",
+    {"occupied", "  part used by messages",
      [](const Report &r) {
        return std::ranges::count(r.timing.occupied, 0) ==
                       std::ssize(r.timing.occupied)
@@ -320,7 +320,7 @@ constexpr ReportColumn kColumns[] = {
        return r.problem.bucketBytes > 0 ? ordered_json(r.buckets)
                                         : ordered_json();
      }},
-    {"all_reduce_tied", "  of what first and last stage share, apart",
+    {"all_reduce_tied", "  of tied weights",
      [](const Report &r) {
        return r.tiedAllReduce ? timeOf(r, *r.tiedAllReduce) : ordered_json();
      },
@@ -333,7 +333,7 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"all_reduce_unoverlapped", "  un-overlapped at the step's end",
      unoverlappedOf, ReportForm::Time},
-    {"all_reduce_early_stages", "  early by eager_opt, stages",
+    {"all_reduce_early_stages", "  stages that eager_opt reduces early",
      [](const Report &r) -> ordered_json { return r.earlyStages; }},
     {"step_period_without_recomputes", "a step without recomputes",
      [](const Report &r) {
@@ -357,7 +357,7 @@ constexpr ReportColumn kColumns[] = {
        return r.bubbleFormula ? ordered_json(r.bubbleFormula->formula)
                               : ordered_json();
      }},
-    {"bubble_formula_conditions", "  where",
+    {"bubble_formula_conditions", "  conditions",
      [](const Report &r) -> ordered_json {
        return r.bubbleFormula ? ordered_json(r.bubbleFormula->conditions)
                               : ordered_json();

@@ -146,9 +146,8 @@ private:
       if (!overlaps() || starts.empty() || other.begin < starts.front())
         around.before = std::max(around.before, other.end);
       else if (other.begin < starts.back())
-        return "expected no " + describe(other.action) +
-               " of another step among what " + nameOf(worker) +
-               " repeats, got it there";
+        return "expected no action of another step within the step of " +
+               nameOf(worker) + ", got " + describe(other.action);
       else
         around.next = std::min(around.next, other.begin);
     if (overlaps() && !starts.empty() && around.before < 0)

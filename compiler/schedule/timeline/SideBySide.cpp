@@ -22,7 +22,7 @@ SideBySide::SideBySide(const Timeline &timeline, NanosecondStep prediction,
 std::string SideBySide::nameOfRun() const {
   std::string name = run.step ? "step " + std::to_string(*run.step) : "a step";
   if (run.overlaps()) {
-    name = "what each worker repeats once a step";
+    name = "the body that each worker repeats";
     if (run.step)
       name += (run.steps > 1 ? ", in steps " : ", in step ") +
               std::to_string(*run.step);

@@ -54,9 +54,9 @@ public:
     std::optional<SyncAndUpdate::Span> span = spanOf(event);
     if (!span || !event.process || !event.thread) {
       if (isKnown)
-        error = "expected ts, dur, pid and tid that are numbers, times of at "
-                "least 0 and less than 100 days, got others for " +
-                quoted(event.name);
+        error = "event " + quoted(event.name) +
+                ": expected numbers for ts, dur, pid and tid, and times from 0 "
+                "to 100 days";
       return;
     }
     if (*event.thread < 0 || *event.thread >= problem.workers) {
@@ -109,9 +109,9 @@ private:
   /// problem has no such action; then `error` is set.
   std::optional<Action> actionOf(const TraceEvent &event, Kind kind) {
     if (!event.pipeline || !event.stage || !event.microBatch) {
-      error = "expected the arguments pipeline, stage and micro_batch that are "
-              "whole numbers, got others for " +
-              quoted(event.name);
+      error = "event " + quoted(event.name) +
+              ": expected whole numbers for the arguments pipeline, stage and "
+              "micro_batch";
       return std::nullopt;
     }
     constexpr int64_t kMostSteps = int64_t{1} << 31;

@@ -36,7 +36,7 @@ std::vector<LegendEntry> legendOf(const Timeline &timeline) {
     entries.push_back({"message", "send or receive"});
   entries.push_back({"bubble", "bubble"});
   if (!timeline.schedule.bodies.empty())
-    entries.push_back({"body", "what each step repeats"});
+    entries.push_back({"body", "repeated in each step"});
   if (timeline.syncAndUpdate) {
     bool areSums = std::ranges::any_of(
         timeline.syncAndUpdate->allReduces,

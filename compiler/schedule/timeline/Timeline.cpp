@@ -50,8 +50,8 @@ std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
 std::string tooWide(int64_t columns) {
   return "(no grid: it would have " + std::to_string(columns) +
          " columns, more than " + std::to_string(kMostColumns) +
-         ": write a picture or a trace, or choose times that are smaller "
-         "multiples of one time)\n";
+         ": write a picture or a trace, or use times with a larger common "
+         "divisor)\n";
 }
 
 } // namespace
@@ -367,8 +367,8 @@ std::string renderSummary(const Problem &problem, const Timing &timing,
 }
 
 std::string nameOfAllReduce(std::optional<int32_t> stage) {
-  return "all-reduce of " + (stage ? "stage " + std::to_string(*stage)
-                                   : "what first and last stage share");
+  return "all-reduce of " +
+         (stage ? "stage " + std::to_string(*stage) : "tied weights");
 }
 
 std::string describeStep(const Timeline &timeline) {
@@ -376,9 +376,9 @@ std::string describeStep(const Timeline &timeline) {
     return {};
   const StepTime &step = timeline.step;
   auto time = [&](double ticks) { return shortTime(ticks, timeline.scale); };
-  return "step " + time(step.total) + ", of it actions " + time(step.actions) +
-         ", un-overlapped all-reduce " + time(step.allReduce) + ", updates " +
-         time(step.update) + ", on average of many";
+  return "step " + time(step.total) + " = actions " + time(step.actions) +
+         " + un-overlapped all-reduce " + time(step.allReduce) + " + updates " +
+         time(step.update) + " (mean of many steps)";
 }
 
 std::string describeOccupations(const Timeline &timeline) {

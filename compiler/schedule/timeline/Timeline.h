@@ -143,7 +143,7 @@ std::string describeStep(const Timeline &timeline);
 /// with a time for each worker. Empty if no message occupies a worker.
 std::string describeOccupations(const Timeline &timeline);
 
-/// "all-reduce of stage 1", "all-reduce of what first and last stage share".
+/// "all-reduce of stage 1", "all-reduce of tied weights".
 std::string nameOfAllReduce(std::optional<int32_t> stage);
 
 /// A title, a grid and a summary for each timeline. A line explains the signs

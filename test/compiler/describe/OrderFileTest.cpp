@@ -80,19 +80,19 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
   EXPECT_EQ(textOf("P0: F0 X0 B0"),
             "o.txt:1:8: error: expected a word such as 2F0 (forward of "
             "micro-batch 0 on stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . "
-            "(an idle slot), got X0: the row of a grid is no order");
+            "(an idle slot), got X0: a row of a grid is not an order");
   EXPECT_EQ(textOf("0F0 0B0\n1F0 B0"),
-            "o.txt:2:5: error: expected the stage in each word, such as 1B0, "
-            "as other words name theirs");
-  EXPECT_EQ(textOf("F0 0B0"),
-            "o.txt:1:4: error: expected no stage, as the words before name "
-            "none");
+            "o.txt:2:5: error: expected a stage in each word, such as 1B0, "
+            "because other words have one");
+  EXPECT_EQ(
+      textOf("F0 0B0"),
+      "o.txt:1:4: error: expected no stage, because earlier words have none");
   EXPECT_EQ(textOf("0F0 0B0\n1F0 0B0"),
-            "o.txt:2:5: error: expected stage 0 of micro-batch 0 on worker 0, "
-            "whose line has it too");
+            "o.txt:2:5: error: expected stage 0 of micro-batch 0 on worker 0 "
+            "only, because its line has it");
   EXPECT_EQ(textOf("0F0 0B0 0F1 0B1\n1F0 1B0"),
-            "o.txt:1:1: error: expected micro-batch 1 on stage 1 in some line, "
-            "got it in none");
+            "o.txt:1:1: error: expected micro-batch 1 on stage 1, found it in "
+            "no line");
   EXPECT_EQ(textOf("F0 B0.0 B0.2"),
             "o.txt:1:1: error: expected all parts of the backwards of "
             "micro-batch 0 up to 2, got only [0, 2]");

@@ -140,18 +140,18 @@ TEST(Profile, SaysWhatIsWrong) {
       {[](json &d) {
          d["stages"][1]["layers"] = {1, 3};
        },
-       "expected stages whose layers follow each other, got one of layer 1 for "
-       "2"},
+       "expected a stage that begins at layer 2, got one that begins at layer "
+       "1"},
       {[](json &d) { d["stages"][0].erase("forward"); },
-       "expected a forward and a backward of each stage"},
+       "expected times of a forward and a backward for each stage"},
       {[](json &d) { d["stages"][0].erase("weight_gradient"); },
-       "expected a forward and a backward of each stage"},
+       "expected times of a forward and a backward for each stage"},
       {[](json &d) { d["stages"][0]["forward"] = 1; },
        "expected \"forward\" of a stage to be an object"},
       {[](json &d) { d["stages"][0]["forward"].erase("count"); },
        "expected the number \"count\""},
       {[](json &d) { d["stages"][0]["forward"]["count"] = 0; },
-       "expected a forward and a backward of each stage"},
+       "expected times of a forward and a backward for each stage"},
       {[](json &d) { d["stages"][0]["forward"]["total"] = -1; },
        "expected \"total\" to be a whole number of at least 0 and below 2^60"},
       {[](json &d) { d["stages"][0]["forward"]["total"] = 1e300; },
@@ -179,10 +179,9 @@ TEST(Profile, RefusesProfilesOfTwoModels) {
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
   program::ModelT model = smallModel();
   model.layers = 2;
-  EXPECT_EQ(
-      checkProfile(profile, model, kFloats, "sgd"),
-      "p.json: expected a profile of a model whose layers, with embedding "
-      "and head, are 4, got 3");
+  EXPECT_EQ(checkProfile(profile, model, kFloats, "sgd"),
+            "p.json: expected a profile of a model with 4 layers (with "
+            "embedding and head), got 3");
   model = smallModel();
   model.width = 32;
   EXPECT_NE(checkProfile(profile, model, kFloats, "sgd")
@@ -247,8 +246,9 @@ TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
     return checkTogether(machine.profiles);
   };
   const std::string nothing =
-      "b.json: expected whole backwards, split ones or recomputes that no "
-      "profile before it of micro-batches of 2 has, got none";
+      "b.json: this profile adds nothing to the earlier ones of micro-batch "
+      "size 2: expected whole backwards, split backwards or recomputes that "
+      "they lack";
   EXPECT_EQ(read(whole, whole), nothing);
   EXPECT_EQ(read(split, split), nothing);
   EXPECT_EQ(read(smallProfile(), split),
@@ -358,7 +358,8 @@ TEST(Profile, IsOfNoBareModel) {
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), machine.profiles[0]),
             "");
   EXPECT_EQ(someModel(3, 1).check(1, 1, &machine),
-            "p.json: expected no profile of a bare model");
+            "p.json: a model of bare layers takes no profile, because its "
+            "layers state their costs");
 }
 
 } // namespace

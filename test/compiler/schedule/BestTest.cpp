@@ -150,7 +150,8 @@ TEST(Best, IsNamedInReports) {
           makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule);
       bool isNamed =
           std::ranges::any_of(report.notes, [](const std::string &n) {
-            return n.find(" of the time for a step, and no worker hold more") !=
+            return n.find(
+                       " of this time, and no worker would need more memory") !=
                    std::string::npos;
           });
       EXPECT_EQ(isNamed, isBetter) << nameOf(chimera(), d, n, c.choice);

@@ -59,7 +59,7 @@ const Broken kBroken[] = {
      },
      {"placement: expected orders for 2 workers, got 3",
       "placement: worker 2: F0.0 belongs on worker 0",
-      "duplicate: worker 2: F0.0 stands twice"}},
+      "duplicate: worker 2: F0.0 is in the order twice"}},
     {"OneMissing",
      [] {
        Case c = line();
@@ -80,7 +80,7 @@ const Broken kBroken[] = {
        c.schedule.workers[0].push_back({Kind::Forward, 0, 0, 1});
        return c;
      },
-     {"duplicate: worker 0: F0.1 stands twice"}},
+     {"duplicate: worker 0: F0.1 is in the order twice"}},
     {"TwiceOnTwoWorkers",
      [] {
        Case c = line();
@@ -88,14 +88,15 @@ const Broken kBroken[] = {
        return c;
      },
      {"placement: worker 1: F0.1 belongs on worker 0",
-      "duplicate: worker 1: F0.1 stands twice"}},
+      "duplicate: worker 1: F0.1 is in the order twice"}},
     {"OneForAnother",
      [] {
        Case c = line();
        c.schedule.workers[0][0].microBatch = 1;
        return c;
      },
-     {"duplicate: worker 0: F0.1 stands twice", "missing: F0.0 is missing"}},
+     {"duplicate: worker 0: F0.1 is in the order twice",
+      "missing: F0.0 is missing"}},
     {"UnknownStagesAndBatches",
      [] {
        Case c = line();
@@ -105,20 +106,20 @@ const Broken kBroken[] = {
          c.schedule.workers[1].push_back(action);
        return c;
      },
-     {"unknown-action: worker 1: F2.0 is no action of the problem",
-      "unknown-action: worker 1: B0.2 is no action of the problem",
-      "unknown-action: worker 1: F0.0 is no action of the problem",
-      "unknown-action: worker 1: B-1.-1 is no action of the problem"}},
+     {"unknown-action: worker 1: unknown action F2.0",
+      "unknown-action: worker 1: unknown action B0.2",
+      "unknown-action: worker 1: unknown action F0.0",
+      "unknown-action: worker 1: unknown action B-1.-1"}},
     {"SplitWhereWhole",
      [] {
        Case c = makeCase("gpipe", 1, 1);
        c.schedule = splitBackwards(c.schedule);
        return c;
      },
-     {"unknown-action: worker 0: I0.0 is no action of the problem, in which "
-      "this backward is whole: write B",
-      "unknown-action: worker 0: W0.0 is no action of the problem, in which "
-      "this backward is whole: write B",
+     {"unknown-action: worker 0: unknown action I0.0: this backward is whole, "
+      "so write B",
+      "unknown-action: worker 0: unknown action W0.0: this backward is whole, "
+      "so write B",
       "missing: B0.0 is missing"}},
     {"WholeWhereSplit",
      [] {
@@ -126,9 +127,9 @@ const Broken kBroken[] = {
        c.problem.splits = true;
        return c;
      },
-     {"unknown-action: worker 0: B0.0 is no action of the problem, in which "
-      "this backward is split: write I (its input gradient) in its place, and "
-      "W (its weight gradient) there or later",
+     {"unknown-action: worker 0: unknown action B0.0: this backward is split, "
+      "so write I (its input gradient) here, and W (its weight gradient) here "
+      "or later",
       "missing: I0.0 is missing", "missing: W0.0 is missing"}},
     {"WorkersSwapped",
      [] {
@@ -146,45 +147,48 @@ const Broken kBroken[] = {
        std::reverse(c.schedule.workers[1].begin(), c.schedule.workers[1].end());
        return c;
      },
-     {"order: worker 1: B1.1 stands before the forward it needs",
-      "order: worker 1: B1.0 stands before the forward it needs"}},
+     {"order: worker 1: B1.1 must come after the forward that it depends on",
+      "order: worker 1: B1.0 must come after the forward that it depends on"}},
     {"WeightGradientsFirst",
      [] {
        Case c = makeCase("gpipe", 1, 2, {}, true);
        std::reverse(c.schedule.workers[0].begin(), c.schedule.workers[0].end());
        return c;
      },
-     {"order: worker 0: W0.1 stands before the input_gradient it needs",
-      "order: worker 0: I0.1 stands before the forward it needs",
-      "order: worker 0: W0.0 stands before the input_gradient it needs",
-      "order: worker 0: I0.0 stands before the forward it needs"}},
+     {"order: worker 0: W0.1 must come after the input_gradient that it "
+      "depends on",
+      "order: worker 0: I0.1 must come after the forward that it depends on",
+      "order: worker 0: W0.0 must come after the input_gradient that it "
+      "depends on",
+      "order: worker 0: I0.0 must come after the forward that it depends on"}},
     {"StagesOfOneWorkerSwapped",
      [] {
        Case c = folded();
        std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
        return c;
      },
-     {"order: worker 1: F2.0 stands before the forward of stage 1 it needs"}},
+     {"order: worker 1: F2.0 must come after the forward of stage 1 that it "
+      "depends on"}},
     {"AWayRoundTheOtherWorker",
      [] {
        Case c = folded();
        std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
        return c;
      },
-     {"deadlock: worker 0 never gets to F3.0: it needs F2.0, which worker 1 "
-      "never gets to",
-      "deadlock: worker 1 never gets to F1.0: it needs F0.0, which worker 0 "
-      "never gets to"}},
+     {"deadlock: deadlock: worker 0 cannot run F3.0, because it waits for "
+      "F2.0, which worker 1 cannot run",
+      "deadlock: deadlock: worker 1 cannot run F1.0, because it waits for "
+      "F0.0, which worker 0 cannot run"}},
     {"TwoWait",
      [] {
        Case c = line();
        std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
        return c;
      },
-     {"deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
-      "never gets to",
-      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
-      "never gets to"}},
+     {"deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
+      "B1.0, which worker 1 cannot run",
+      "deadlock: deadlock: worker 1 cannot run F1.1, because it waits for "
+      "F0.1, which worker 0 cannot run"}},
     {"AllWaitAndOneIsMissing",
      [] {
        Case c = line();
@@ -192,10 +196,10 @@ const Broken kBroken[] = {
        c.schedule.workers[1].pop_back();
        return c;
      },
-     {"deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
-      "never gets to",
-      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
-      "never gets to",
+     {"deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
+      "B1.0, which worker 1 cannot run",
+      "deadlock: deadlock: worker 1 cannot run F1.1, because it waits for "
+      "F0.1, which worker 0 cannot run",
       "missing: B1.1 is missing"}},
     {"SlotsOutOfOrder",
      [] {
@@ -203,11 +207,13 @@ const Broken kBroken[] = {
        c.schedule.slots = {{0, 1, 1, 3}, {4, 5, 6, 6}};
        return c;
      },
-     {"slots: F1.1 in slot 1 needs F0.1 in slot 4",
-      "slots: worker 0: expected a slot after that of the action before, got "
+     {"slots: F1.1 in slot 1 depends on F0.1, which is not in an earlier slot, "
+      "but in slot 4",
+      "slots: worker 0: expected a slot after that of the previous action, got "
       "slot 1 for B1.1",
-      "slots: B0.0 in slot 3 needs B1.0 in slot 6",
-      "slots: worker 1: expected a slot after that of the action before, got "
+      "slots: B0.0 in slot 3 depends on B1.0, which is not in an earlier slot, "
+      "but in slot 6",
+      "slots: worker 1: expected a slot after that of the previous action, got "
       "slot 6 for B0.1"}},
     {"TooMuchMemoryAndTooLittleOrder",
      [] {
@@ -218,8 +224,8 @@ const Broken kBroken[] = {
        std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
        return c;
      },
-     {"order: worker 1: B1.0 stands before the forward it needs",
-      "memory: worker 0 holds 22 bytes at B0.0, more than its cap of 21"}},
+     {"order: worker 1: B1.0 must come after the forward that it depends on",
+      "memory: worker 0 needs 22 bytes at B0.0, more than its cap of 21"}},
     {"RepeatsAndUnknownOnesHoldNoMemory",
      [] {
        Case c = line();
@@ -231,10 +237,10 @@ const Broken kBroken[] = {
                                     {Kind::Forward, 0, 1, 7});
        return c;
      },
-     {"duplicate: worker 0: F0.0 stands twice",
-      "duplicate: worker 0: F0.0 stands twice",
-      "unknown-action: worker 1: F1.7 is no action of the problem",
-      "unknown-action: worker 1: F1.7 is no action of the problem"}}};
+     {"duplicate: worker 0: F0.0 is in the order twice",
+      "duplicate: worker 0: F0.0 is in the order twice",
+      "unknown-action: worker 1: unknown action F1.7",
+      "unknown-action: worker 1: unknown action F1.7"}}};
 
 } // namespace
 

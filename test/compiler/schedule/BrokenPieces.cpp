@@ -41,8 +41,8 @@ const Broken kBroken[] = {
              action.part = 2;
        return c;
      },
-     {"unknown-action: worker 0: B1.1, part 2 of 2 is no action of the problem",
-      "unknown-action: worker 1: B0.1, part 2 of 2 is no action of the problem",
+     {"unknown-action: worker 0: unknown action B1.1, part 2 of 2",
+      "unknown-action: worker 1: unknown action B0.1, part 2 of 2",
       "missing: B0.1b is missing", "missing: B1.1b is missing"}},
     {"HalvesMayComeInAnyOrder",
      [] {
@@ -62,7 +62,7 @@ const Broken kBroken[] = {
        pair.microBatches = 1;
        return c;
      },
-     {"unknown-action: worker 0: F0.0 is no action of the problem",
+     {"unknown-action: worker 0: unknown action F0.0",
       "missing: F0.0-1 is missing"}},
     {"APairMissingAndAPairTwice",
      [] {
@@ -72,7 +72,7 @@ const Broken kBroken[] = {
        return c;
      },
      {"placement: worker 1: F0.0-1 belongs on worker 0",
-      "duplicate: worker 1: F0.0-1 stands twice",
+      "duplicate: worker 1: F0.0-1 is in the order twice",
       "missing: F0.2-3 is missing"}},
     {"APairBehindItsBackwards",
      [] {
@@ -82,12 +82,12 @@ const Broken kBroken[] = {
        std::rotate(row.begin(), row.begin() + 1, row.end());
        return c;
      },
-     {"order: worker 0: B0.0 stands before the forward it needs",
-      "order: worker 0: B0.1 stands before the forward it needs",
-      "deadlock: worker 0 never gets to B0.0: it needs B1.0, which worker 1 "
-      "never gets to",
-      "deadlock: worker 1 never gets to F1.0-1: it needs F0.0-1, which worker "
-      "0 never gets to"}},
+     {"order: worker 0: B0.0 must come after the forward that it depends on",
+      "order: worker 0: B0.1 must come after the forward that it depends on",
+      "deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
+      "B1.0, which worker 1 cannot run",
+      "deadlock: deadlock: worker 1 cannot run F1.0-1, because it waits for "
+      "F0.0-1, which worker 0 cannot run"}},
     {"HalvesMixedUp",
      [] {
        Case c = halves();
@@ -97,7 +97,8 @@ const Broken kBroken[] = {
            action.part = 1;
        return c;
      },
-     {"duplicate: worker 0: B0.0b stands twice", "missing: B0.0a is missing"}},
+     {"duplicate: worker 0: B0.0b is in the order twice",
+      "missing: B0.0a is missing"}},
     {"AWholeForItsHalves",
      [] {
        Case c = halves();
@@ -107,7 +108,7 @@ const Broken kBroken[] = {
        half.parts = 1;
        return c;
      },
-     {"unknown-action: worker 0: B0.0 is no action of the problem",
+     {"unknown-action: worker 0: unknown action B0.0",
       "missing: B0.0b is missing"}},
     {"ARecomputeThatNobodyAskedFor",
      [] {
@@ -116,8 +117,8 @@ const Broken kBroken[] = {
                                     {Kind::Recompute, 0, 0, 0});
        return c;
      },
-     {"unknown-action: worker 0: R0.0 is no action of the problem, which "
-      "does not recompute this stage"}},
+     {"unknown-action: worker 0: unknown action R0.0: this stage is not "
+      "recomputed"}},
     {"AFusedRecomputeMissing",
      [] {
        Case c = again(Recompute::Fused);
@@ -146,24 +147,25 @@ const Broken kBroken[] = {
        c.problem.recompute[0] = Recompute::None;
        return c;
      },
-     {"unknown-action: worker 0: R0.0 is no action of the problem, which "
-      "does not recompute this stage",
-      "unknown-action: worker 0: R0.1 is no action of the problem, which "
-      "does not recompute this stage"}},
+     {"unknown-action: worker 0: unknown action R0.0: this stage is not "
+      "recomputed",
+      "unknown-action: worker 0: unknown action R0.1: this stage is not "
+      "recomputed"}},
     {"ARecomputeTwice",
      [] {
        Case c = again(Recompute::Early);
        c.schedule.workers[0].push_back({Kind::Recompute, 0, 0, 0});
        return c;
      },
-     {"duplicate: worker 0: R0.0 stands twice"}},
+     {"duplicate: worker 0: R0.0 is in the order twice"}},
     {"ARecomputeBehindItsBackward",
      [] {
        Case c = again(Recompute::Early);
        std::swap(c.schedule.workers[1][2], c.schedule.workers[1][3]);
        return c;
      },
-     {"order: worker 1: B1.0 stands before the recompute it needs"}},
+     {"order: worker 1: B1.0 must come after the recompute that it depends "
+      "on"}},
     {"ARecomputeBeforeItsForward",
      [] {
        Case c = again(Recompute::Early);
@@ -171,7 +173,7 @@ const Broken kBroken[] = {
        std::rotate(row.begin(), row.begin() + 2, row.begin() + 3);
        return c;
      },
-     {"order: worker 1: R1.0 stands before the forward it needs"}},
+     {"order: worker 1: R1.0 must come after the forward that it depends on"}},
     {"AFusedRecomputeThatWaitsForItsGradient",
      [] {
        Case c = again(Recompute::Fused);
@@ -179,10 +181,10 @@ const Broken kBroken[] = {
        std::rotate(row.begin() + 1, row.begin() + 2, row.begin() + 3);
        return c;
      },
-     {"deadlock: worker 0 never gets to R0.0: it needs B1.0, which worker 1 "
-      "never gets to",
-      "deadlock: worker 1 never gets to F1.1: it needs F0.1, which worker 0 "
-      "never gets to"}},
+     {"deadlock: deadlock: worker 0 cannot run R0.0, because it waits for "
+      "B1.0, which worker 1 cannot run",
+      "deadlock: deadlock: worker 1 cannot run F1.1, because it waits for "
+      "F0.1, which worker 0 cannot run"}},
     {"NoBodies",
      [] {
        Case c = endless();
@@ -196,10 +198,9 @@ const Broken kBroken[] = {
        --c.schedule.bodies[1].end;
        return c;
      },
-     {"period: expected the body to run B1.1 or that of the second step, got "
-      "neither",
-      "period: worker 0: B0.1 stands in a section before that of B1.1, which "
-      "it needs"}},
+     {"period: expected the body to run B1.1, either of the first or of the "
+      "second step, got neither",
+      "period: worker 0: B0.1 depends on B1.1, which is in a later section"}},
     {"AForwardTooEarlyForItsWeights",
      [] {
        Case c = endless();
@@ -207,7 +208,7 @@ const Broken kBroken[] = {
        return c;
      },
      {"versions: worker 1: F1.1 reads the weights after 1 updates, but only 0 "
-      "stand before it"}},
+      "come before it"}},
     {"UpdatesOutOfOrder",
      [] {
        Case c = endless();
@@ -216,8 +217,8 @@ const Broken kBroken[] = {
      },
      {"versions: worker 0: expected the update of micro-batch 2 on stage 0 "
       "next, got that of 3",
-      "versions: worker 0: expected at most 2 versions of stage 0, got 3 "
-      "behind B0.1 of the second step"}}};
+      "versions: worker 0: expected at most 2 versions of stage 0, got 3 after "
+      "B0.1 of the second step"}}};
 
 } // namespace
 

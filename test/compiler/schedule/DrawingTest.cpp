@@ -146,12 +146,13 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
   };
   EXPECT_NE(textOf(999).find("P0   F0"), std::string::npos);
   EXPECT_EQ(textOf(1000).find("P0   F0"), std::string::npos);
-  EXPECT_EQ(textOf(2999).find(
-                "title\n(no grid: it would have 3000 columns, more than 1000: "
-                "write a picture or a trace, or choose times that are smaller "
-                "multiples of one time)\n"
-                "makespan 3000 ("),
-            0u);
+  EXPECT_EQ(
+      textOf(2999).find(
+          "title\n"
+          "(no grid: it would have 3000 columns, more than 1000: write a "
+          "picture or a trace, or use times with a larger common divisor)\n"
+          "makespan 3000 ("),
+      0u);
 }
 
 /// Four digits stay as they are. Longer numbers are shortened to three or four

@@ -107,9 +107,8 @@ TEST(Chimera, SaysWhichSizesItCanDo) {
                   d >= 2 && (count == 2 || (d % 2 == 0 && count >= 2 &&
                                             count % 2 == 0 && d % count == 0)))
             << nameOfSizes(d, n) << " " << count;
-  EXPECT_EQ(planError(*scheme, 1, 3),
-            "expected at least 2 workers, got 1: it has nobody to run in the "
-            "other direction; use gpipe or 1f1b");
+  EXPECT_EQ(planError(*scheme, 1, 3), "expected at least 2 workers for two "
+                                      "directions, got 1: use gpipe or 1f1b");
   EXPECT_EQ(planError(*scheme, 5, 3, choose(4)),
             "expected 2 pipelines for an odd number of workers (5), got 4");
   EXPECT_EQ(planError(*scheme, 2, 3, choose(4)),

@@ -117,7 +117,7 @@ TEST(Memory, NamesWorkersAboveTheirCap) {
   excess = *capExcess(c.problem, c.schedule);
   EXPECT_EQ(describe(excess, c.schedule),
             "at least 1225 bytes on worker 0 at backward of pipeline 0, stage "
-            "0, micro-batch 0, and 1 other worker above it");
+            "0, micro-batch 0, and 1 other worker above the cap");
 }
 
 TEST(Memory, IsNothingWithoutSizes) {

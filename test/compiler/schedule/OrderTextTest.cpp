@@ -119,28 +119,30 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   refuse(c, 0, "F0 1F1", 3,
          "expected a stage that worker 0 has of pipeline 0 (0), got 1");
   refuse(c, 0, "F0 .2147483647 .2", 3, "expected less than 2^31 slots");
-  refuse(c, 0, "F0-2147483647", 0, "expected F0 alone");
+  refuse(c, 0, "F0-2147483647", 0, "expected F0, because each forward");
   refuse(c, 0, std::string(100, 'F'), 0, "got " + std::string(40, 'F'));
-  refuse(c, 0, "F0-1", 0, "expected F0 alone");
-  refuse(c, 0, "F0 B0.0", 3, "expected B0 alone");
-  refuse(c, 0, "F0 B0-1", 3, "expected B0 alone");
+  refuse(c, 0, "F0-1", 0, "expected F0, because each forward");
+  refuse(c, 0, "F0 B0.0", 3, "expected B0, because each backward");
+  refuse(c, 0, "F0 B0-1", 3, "expected B0, because each backward");
   refuse(c, 0, "F0 | B0", 3, "expected no |");
 
   c = makeCase("interleaved-1f1b", 2, 2, {}, false, {{}, 2});
   refuse(c, 1, "1F0 F1", 4,
-         "expected the stage before F1, one of 1, 3, as worker 1 has several "
-         "of pipeline 0");
+         "expected a stage before F1, one of 1, 3, because worker 1 has "
+         "several of pipeline 0");
 
   c = makeCase("pipedream", 2, 2);
   refuse(c, 0, "F0 F1 B0 B1", 11,
          "expected a prologue, a step and an epilogue");
-  refuse(c, 0, "F0 | B0 | B1 | B0", 13, "expected nothing behind the epilogue");
+  refuse(c, 0, "F0 | B0 | B1 | B0", 13, "expected at most two |, got a third");
   refuse(c, 0, "F0 .2 |", 3, "expected no idle slots");
   refuse(c, 0, "F0 | F3 | F2", 10, "expected a micro-batch below 2, got 2");
 
   c = makeCase("chimera", 2, 8, {2, 4, 2, 2}, false,
                choose(2, Concatenation::Doubling));
-  refuse(c, 0, "F0", 0, "expected F0-1, as the direction's forward covers");
+  refuse(c, 0, "F0", 0,
+         "expected F0-1, because this forward of the direction has these "
+         "micro-batches");
   refuse(c, 0, "F0-1 F1", 5,
          "expected no forward that begins with micro-batch");
 

@@ -179,8 +179,9 @@ TEST(Pieces, AreNamedInViolations) {
   std::swap(c.schedule.workers[0].front(), c.schedule.workers[0].back());
   c.schedule.slots.clear();
   std::string text = messages(verify(c.problem, c.schedule));
-  EXPECT_NE(text.find("micro-batch 1 stands before the forward it needs"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("micro-batch 1 must come after the forward that it depends on"),
+      std::string::npos)
       << text;
   c = halving(2, 2);
   c.schedule.workers[0].pop_back();
@@ -212,8 +213,8 @@ TEST(Pieces, HaveToFit) {
                               "consecutive micro-batches, got 0 and 2");
   c = halving(2, 2, {1, 2, 1, 1});
   c.problem.stages[1].backward = 1;
-  EXPECT_EQ(check(c.problem), "expected costs of at least 2 on stage 1 for "
-                              "what runs in 2 parts, got 1");
+  EXPECT_EQ(check(c.problem), "expected costs of at least 2 on stage 1, "
+                              "because its backwards have 2 parts, got 1");
   c.problem.pipelines[0].backwardParts = 0;
   EXPECT_EQ(check(c.problem),
             "expected backwards of pipeline 0 in 1 to 255 parts, got 0");
@@ -231,8 +232,8 @@ TEST(Pieces, HaveToFit) {
     if (again)
       c.problem.recompute = {Recompute::None, Recompute::Early};
     c.problem.stages = {{1, 2, 2, 2, again ? 1 : 2}, cost};
-    EXPECT_EQ(check(c.problem), "expected costs of at least 2 on stage 1 for "
-                                "what runs in 2 parts, got 1");
+    EXPECT_EQ(check(c.problem), "expected costs of at least 2 on stage 1, "
+                                "because its backwards have 2 parts, got 1");
   }
   c = halving(2, 2);
   c.problem.recompute = {Recompute::Early};

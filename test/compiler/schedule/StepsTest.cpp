@@ -233,10 +233,10 @@ TEST(Steps, NeedAsManyMicroBatchesAsWorkers) {
 TEST(Steps, AreChecked) {
   Problem problem = makeCase("pipedream", 2, 2).problem;
   EXPECT_EQ(check(of(problem, 1)),
-            "expected at least 2 steps where they overlap, got 1");
+            "expected at least 2 steps if they overlap, got 1");
   EXPECT_NE(check(of(problem, INT32_MAX)), "");
   EXPECT_EQ(check(of(makeCase("gpipe", 2, 2).problem, 2)),
-            "expected one step where a flush ends it, got 2");
+            "expected one step if a flush ends it, got 2");
   problem.stages.assign(2, {2, 2, 2, 2, 2});
   for (bool pairs : {false, true}) {
     Problem covered = problem;
@@ -244,22 +244,24 @@ TEST(Steps, AreChecked) {
       covered.pipelines[0].forwards = {2};
     else
       covered.pipelines[0].backwardParts = 2;
-    EXPECT_EQ(check(covered), "expected forwards and backwards of one "
-                              "micro-batch where steps overlap");
+    EXPECT_EQ(
+        check(covered),
+        "expected forwards and backwards of one micro-batch if steps overlap");
   }
   problem = makeCase("pipedream", 4, 4).problem;
   problem.pipelines[0].microBatches = {0, 1};
   EXPECT_EQ(check(problem),
-            "expected at least 3 micro-batches a step where steps overlap, "
-            "which the first stage is ahead, got 2");
+            "expected at least 3 micro-batches in a step, because the first "
+            "stage runs that many forwards ahead, got 2");
   problem = makeCase("pipedream", 2, 2).problem;
   problem.pipelines[0].workers = {1, 1};
-  EXPECT_EQ(check(problem), "expected a stage on each worker where steps "
-                            "overlap, got none on worker 0");
+  EXPECT_EQ(
+      check(problem),
+      "expected a stage on each worker if steps overlap, got none on worker 0");
   problem = makeCase("chimera", 2, 2).problem;
   problem.updates = Updates::EachStep;
   problem.steps = 2;
-  EXPECT_EQ(check(problem), "expected one pipeline where steps overlap, got 2");
+  EXPECT_EQ(check(problem), "expected one pipeline if steps overlap, got 2");
 }
 
 std::string violations(const Case &c, Violation::Constraint constraint) {
@@ -287,15 +289,17 @@ TEST(VerifySteps, Period) {
   // One forward too few.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[0].begin += 1;
-  EXPECT_EQ(violations(c, Period),
-            "expected the body to run forward of pipeline 0, stage 0, "
-            "micro-batch 1 or that of the second step, got neither\n");
+  EXPECT_EQ(
+      violations(c, Period),
+      "expected the body to run forward of pipeline 0, stage 0, micro-batch 1, "
+      "either of the first or of the second step, got neither\n");
   // One too many.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[1].end += 1;
-  EXPECT_EQ(violations(c, Period),
-            "expected the body to run forward of pipeline 0, stage 1, "
-            "micro-batch 0 or that of the second step, got both\n");
+  EXPECT_EQ(
+      violations(c, Period),
+      "expected the body to run forward of pipeline 0, stage 1, micro-batch 0, "
+      "either of the first or of the second step, got both\n");
   // A forward of the second step is before the body.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
@@ -304,8 +308,9 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 1}};
   c.schedule.bodies = {{1, 3}};
   EXPECT_EQ(violations(c, Period),
-            "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
-            "body or in it, got that of the second step there\n");
+            "expected forward of pipeline 0, stage 0, micro-batch 0 of the "
+            "first step in an earlier section than that of the second step, "
+            "got it in a later one\n");
   // All of the first step is after the body.
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Backward, 0, 0, 1},
@@ -313,10 +318,12 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 0}};
   c.schedule.bodies = {{0, 2}};
   EXPECT_EQ(violations(c, Period),
-            "expected forward of pipeline 0, stage 0, micro-batch 0 before the "
-            "body or in it, got that of the second step there\n"
-            "expected backward of pipeline 0, stage 0, micro-batch 0 before "
-            "the body or in it, got that of the second step there\n");
+            "expected forward of pipeline 0, stage 0, micro-batch 0 of the "
+            "first step in an earlier section than that of the second step, "
+            "got it in a later one\n"
+            "expected backward of pipeline 0, stage 0, micro-batch 0 of the "
+            "first step in an earlier section than that of the second step, "
+            "got it in a later one\n");
   // One forward more than the stage may be ahead.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
@@ -325,13 +332,13 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 1}};
   c.schedule.bodies = {{1, 3}};
   EXPECT_EQ(violations(c, Period),
-            "worker 0: expected 0 forwards of stage 0 before the body, one for "
-            "each stage behind it, got forward of pipeline 0, stage 0, "
-            "micro-batch 0 there\n");
+            "worker 0: expected exactly 0 forwards of stage 0 before the body, "
+            "one for each later stage, got forward of pipeline 0, stage 0, "
+            "micro-batch 0 before it\n");
   c = makeCase("pipedream", 2, 2);
   c.problem.steps = 3;
-  EXPECT_EQ(violations(c, Period), "expected no bodies for 3 steps: two have "
-                                   "them\n");
+  EXPECT_EQ(violations(c, Period), "expected no bodies in an order of 3 steps: "
+                                   "only an order of two steps has them\n");
 }
 
 /// Worker 1 runs all of a step before its body. F1 would have to come from a
@@ -342,13 +349,12 @@ TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
   // whose body now begins at F2.
   c.schedule.bodies[1] = {4, 8};
   EXPECT_EQ(violations(c, Violation::Constraint::Period),
-            "worker 1: forward of pipeline 0, stage 1, micro-batch 1 stands in "
-            "a section before that of forward of pipeline 0, stage 0, "
-            "micro-batch 1, which it needs\n"
+            "worker 1: forward of pipeline 0, stage 1, micro-batch 1 depends "
+            "on forward of pipeline 0, stage 0, micro-batch 1, which is in a "
+            "later section\n"
             "worker 1: forward of pipeline 0, stage 1, micro-batch 1 of the "
-            "second step stands in "
-            "a section before that of forward of pipeline 0, stage 0, "
-            "micro-batch 1 of the second step, which it needs\n");
+            "second step depends on forward of pipeline 0, stage 0, "
+            "micro-batch 1 of the second step, which is in a later section\n");
 }
 
 TEST(VerifySteps, VersionsOfForwards) {
@@ -357,7 +363,7 @@ TEST(VerifySteps, VersionsOfForwards) {
   std::swap(c.schedule.workers[0][2], c.schedule.workers[0][3]);
   EXPECT_EQ(violations(c, Violation::Constraint::Versions),
             "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
-            "weights after 1 updates, but only 0 stand before it\n");
+            "weights after 1 updates, but only 0 come before it\n");
   // A step's forward is before the last gradient of the step before the
   // previous one.
   c = makeCase("pipedream-2bw", 1, 1);
@@ -371,7 +377,7 @@ TEST(VerifySteps, VersionsOfForwards) {
                          {Kind::Backward, 0, 0, 2}}};
   EXPECT_EQ(violations(c, Violation::Constraint::Versions),
             "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
-            "weights after 1 updates, but only 0 stand before it\n");
+            "weights after 1 updates, but only 0 come before it\n");
 }
 
 TEST(VerifySteps, VersionsInTheOrderOfUpdates) {
@@ -393,7 +399,7 @@ TEST(VerifySteps, VersionsNoMoreThanKept) {
     row.push_back({Kind::Backward, 0, 0, m});
   EXPECT_NE(violations(c, Violation::Constraint::Versions)
                 .find("worker 0: expected at most 2 versions of stage 0, got 3 "
-                      "behind backward of pipeline 0, stage 0, micro-batch 2"),
+                      "after backward of pipeline 0, stage 0, micro-batch 2"),
             std::string::npos)
       << violations(c, Violation::Constraint::Versions);
 }

@@ -35,21 +35,17 @@ TEST(Verify, UnknownAction) {
         Action{Kind::Backward, 0, 0, 0, 1, 1, 1}}) {
     Case c = makeCase("chimera", 4, 4);
     c.schedule.workers[0][0] = action;
-    EXPECT_TRUE(
-        has(c, Constraint::UnknownAction,
-            "worker 0: " + describe(action) + " is no action of the problem"));
+    EXPECT_TRUE(has(c, Constraint::UnknownAction,
+                    "worker 0: unknown action " + describe(action)));
   }
   for (auto [kind, why] :
-       {std::pair(Kind::InputGradient,
-                  ", in which this backward is whole: write B"),
-        std::pair(Kind::WeightGradient,
-                  ", in which this backward is whole: write B"),
-        std::pair(Kind::Recompute, ", which does not recompute this stage")}) {
+       {std::pair(Kind::InputGradient, ": this backward is whole, so write B"),
+        std::pair(Kind::WeightGradient, ": this backward is whole, so write B"),
+        std::pair(Kind::Recompute, ": this stage is not recomputed")}) {
     Case c = makeCase("chimera", 4, 4);
     Action &action = c.schedule.workers[0][0] = {kind, 0, 0, 0};
     EXPECT_TRUE(has(c, Constraint::UnknownAction,
-                    "worker 0: " + describe(action) +
-                        " is no action of the problem" + why));
+                    "worker 0: unknown action " + describe(action) + why));
   }
 }
 
@@ -64,10 +60,9 @@ TEST(Verify, Missing) {
 TEST(Verify, Duplicate) {
   Case c = makeCase("gpipe", 2, 2);
   c.schedule.workers[1].push_back(c.schedule.workers[1].back());
-  EXPECT_TRUE(
-      has(c, Constraint::Duplicate,
-          "worker 1: backward of pipeline 0, stage 1, micro-batch 1 stands "
-          "twice"));
+  EXPECT_TRUE(has(c, Constraint::Duplicate,
+                  "worker 1: backward of pipeline 0, stage 1, micro-batch 1 is "
+                  "in the order twice"));
   EXPECT_EQ(verify(c.problem, c.schedule).size(), 1u);
 }
 
@@ -92,15 +87,16 @@ TEST(Verify, OrderOfABackward) {
   std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
   EXPECT_TRUE(has(c, Constraint::Order,
                   "worker 0: backward of pipeline 0, stage 0, micro-batch 0 "
-                  "stands before the forward it needs"));
+                  "must come after the forward that it depends on"));
 }
 
 TEST(Verify, OrderOfAWeightGradient) {
   Case c = makeCase("gpipe", 1, 1, {}, true);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
-  EXPECT_TRUE(has(c, Constraint::Order,
-                  "worker 0: weight_gradient of pipeline 0, stage 0, "
-                  "micro-batch 0 stands before the input_gradient it needs"));
+  EXPECT_TRUE(
+      has(c, Constraint::Order,
+          "worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 "
+          "must come after the input_gradient that it depends on"));
 }
 
 /// Stages 0 and 1 are on one worker. The second's forward needs the first's;
@@ -114,10 +110,10 @@ TEST(Verify, OrderOfStagesOnOneWorker) {
                          {Kind::Backward, 0, 0, 0},
                          {Kind::Backward, 0, 1, 0}}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0: forward of pipeline 0, stage 1, micro-batch 0 stands "
-            "before the forward of stage 0 it needs\n"
-            "worker 0: backward of pipeline 0, stage 0, micro-batch 0 stands "
-            "before the backward of stage 1 it needs\n");
+            "worker 0: forward of pipeline 0, stage 1, micro-batch 0 must come "
+            "after the forward of stage 0 that it depends on\n"
+            "worker 0: backward of pipeline 0, stage 0, micro-batch 0 must "
+            "come after the backward of stage 1 that it depends on\n");
 }
 
 TEST(Verify, Memory) {
@@ -127,14 +123,14 @@ TEST(Verify, Memory) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   c.problem.memoryCaps = {21, 1};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0 holds 22 bytes at backward of pipeline 0, stage 0, "
+            "worker 0 needs 22 bytes at backward of pipeline 0, stage 0, "
             "micro-batch 0, more than its cap of 21\n"
-            "worker 1 holds 12 bytes at backward of pipeline 0, stage 1, "
+            "worker 1 needs 12 bytes at backward of pipeline 0, stage 1, "
             "micro-batch 0, more than its cap of 1\n");
   c.problem.bytes[1].weights = 2;
   c.schedule.workers[1].clear();
   EXPECT_TRUE(has(c, Constraint::Memory,
-                  "worker 1 holds 2 bytes before its first action, more than "
+                  "worker 1 needs 2 bytes before its first action, more than "
                   "its cap of 1"));
 }
 
@@ -145,13 +141,13 @@ TEST(Verify, Deadlock) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   EXPECT_TRUE(has(c, Constraint::Deadlock,
-                  "worker 0 never gets to backward of pipeline 0, stage 0, "
-                  "micro-batch 0: it needs backward of pipeline 0, stage 1, "
-                  "micro-batch 0, which worker 1 never gets to"));
+                  "deadlock: worker 0 cannot run backward of pipeline 0, stage "
+                  "0, micro-batch 0, because it waits for backward of pipeline "
+                  "0, stage 1, micro-batch 0, which worker 1 cannot run"));
   EXPECT_TRUE(has(c, Constraint::Deadlock,
-                  "worker 1 never gets to forward of pipeline 0, stage 1, "
-                  "micro-batch 1: it needs forward of pipeline 0, stage 0, "
-                  "micro-batch 1, which worker 0 never gets to"));
+                  "deadlock: worker 1 cannot run forward of pipeline 0, stage "
+                  "1, micro-batch 1, because it waits for forward of pipeline "
+                  "0, stage 0, micro-batch 1, which worker 0 cannot run"));
 }
 
 /// In a pipeline of 64 workers two neighbours wait for each other, and all
@@ -170,12 +166,11 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
     EXPECT_EQ(all[k].constraint, Constraint::Deadlock);
     EXPECT_EQ(all[k].worker, 40 + k);
     EXPECT_NE(all[k].message.find("which worker " + std::to_string(41 - k) +
-                                  " never gets to"),
+                                  " cannot run"),
               std::string::npos)
         << all[k].message;
   }
-  EXPECT_EQ(all[2].message, "expected every worker to get to its end, got 62 "
-                            "more that wait for these");
+  EXPECT_EQ(all[2].message, "deadlock: 62 more workers wait for these workers");
   EXPECT_EQ(all[3].constraint, Constraint::Missing);
 }
 
@@ -217,17 +212,17 @@ TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
 TEST(Verify, SlotsAscendOnAWorker) {
   Case c = makeCase("chimera", 2, 2);
   c.schedule.slots[0][1] = c.schedule.slots[0][0];
-  EXPECT_TRUE(has(c, Constraint::Slots,
-                  "worker 0: expected a slot after that of the action before, "
-                  "got slot 0 for forward of pipeline 1, stage 1, "
-                  "micro-batch 1"));
+  EXPECT_TRUE(
+      has(c, Constraint::Slots,
+          "worker 0: expected a slot after that of the previous action, got "
+          "slot 0 for forward of pipeline 1, stage 1, micro-batch 1"));
 }
 
 TEST(Verify, SlotsBeginAtZero) {
   Case c = makeCase("gpipe", 1, 1);
   c.schedule.slots = {{-1, 0}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0: expected a slot after that of the action before, got "
+            "worker 0: expected a slot after that of the previous action, got "
             "slot -1 for forward of pipeline 0, stage 0, micro-batch 0\n");
 }
 
@@ -238,8 +233,9 @@ TEST(Verify, AnActionIsInALaterSlotThanItsOperands) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   c.schedule.slots = {{0, 3}, {0, 2}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "forward of pipeline 0, stage 1, micro-batch 0 in slot 0 needs "
-            "forward of pipeline 0, stage 0, micro-batch 0 in slot 0\n");
+            "forward of pipeline 0, stage 1, micro-batch 0 in slot 0 depends "
+            "on forward of pipeline 0, stage 0, micro-batch 0, which is not in "
+            "an earlier slot, but in slot 0\n");
 }
 
 TEST(Verify, SlotsRespectDependencies) {
@@ -248,8 +244,8 @@ TEST(Verify, SlotsRespectDependencies) {
     slot += 10;
   EXPECT_TRUE(has(c, Constraint::Slots,
                   "forward of pipeline 1, stage 1, micro-batch 1 in slot 1 "
-                  "needs forward of pipeline 1, stage 0, micro-batch 1 in slot "
-                  "10"));
+                  "depends on forward of pipeline 1, stage 0, micro-batch 1, "
+                  "which is not in an earlier slot, but in slot 10"));
 }
 
 TEST(Verify, SlotsHaveTheShapeOfTheOrder) {

@@ -21,8 +21,8 @@ namespace chimera::schedule {
 namespace {
 
 constexpr const char *kCapNote =
-    "a program takes at least the peak bytes: caps are held against its arena "
-    "and stashes, which may take more";
+    "memory caps apply to the arena and the stashes of a program, which may "
+    "need more than the peak bytes";
 
 Report report(const Case &c) {
   return makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule);
@@ -237,11 +237,10 @@ TEST(Report, HasTheReceiveWindow) {
   // The memory of a program is not known here.
   EXPECT_TRUE(chosen.notes.empty());
   c.problem.memoryCaps = {1000, 1000};
-  EXPECT_EQ(report(c).notes,
-            (std::vector<std::string>{
-                "a program whose workers would hold more than their caps has a "
-                "smaller receive window",
-                kCapNote}));
+  EXPECT_EQ(report(c).notes, (std::vector<std::string>{
+                                 "the compiler uses a smaller receive window "
+                                 "if workers would exceed their caps",
+                                 kCapNote}));
   EXPECT_EQ(
       makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule, {}, 1)
           .notes,
@@ -253,8 +252,9 @@ TEST(Report, HasTheReceiveWindow) {
   one =
       makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule, {}, 1);
   EXPECT_TRUE(one.windowMakespans.empty());
-  EXPECT_EQ(one.notes.front(), "a receive window of 1 is too small: messages "
-                               "overtake each other, 3 are needed");
+  EXPECT_EQ(one.notes.front(),
+            "a receive window of 1 is too small, because messages overtake "
+            "each other: at least 3 is needed");
 }
 
 /// Each bucket of a gradient has its own latency.
@@ -339,7 +339,7 @@ TEST(Report, MarksWorkersAboveTheirCap) {
   EXPECT_FALSE(object["bounds"].contains("LB4"));
   std::string table = render("table", refused);
   EXPECT_EQ(table.find("a title\npipeline "), 0u);
-  EXPECT_NE(table.find("  REFUSED, they are exceeded by"), std::string::npos);
+  EXPECT_NE(table.find("  REFUSED, exceeded by"), std::string::npos);
 }
 
 /// Steps that overlap: the time of a step, and the number of weight versions.
@@ -461,8 +461,7 @@ TEST(Report, AcceptsAHandWrittenOrder) {
   EXPECT_TRUE(object["bubble_formula"].is_null());
   EXPECT_TRUE(object["peak_activations_formula"].is_null());
   EXPECT_EQ(r.notes, std::vector<std::string>{
-                         "the order is of no known scheme, so no formula is "
-                         "compared"});
+                         "no formula is compared, because the order is given"});
 }
 
 TEST(Report, QuotesInCsv) {

@@ -281,8 +281,8 @@ TEST(MeasuredError, Numbers) {
   json changed = document;
   find(changed, "forward 0").erase("dur");
   EXPECT_EQ(drawn.errorOf(changed),
-            "expected ts, dur, pid and tid that are numbers, times of at least "
-            "0 and less than 100 days, got others for \"forward 0\"");
+            "event \"forward 0\": expected numbers for ts, dur, pid and tid, "
+            "and times from 0 to 100 days");
 }
 
 TEST(MeasuredError, Arguments) {
@@ -300,10 +300,10 @@ TEST(MeasuredError, Arguments) {
   json changed = document;
   find(changed, "forward 0")["args"]["stage"] = "0";
   EXPECT_EQ(drawn.errorOf(changed),
-            "expected the arguments pipeline, stage and micro_batch that are "
-            "whole numbers, got others for \"forward 0\"");
+            "event \"forward 0\": expected whole numbers for the arguments "
+            "pipeline, stage and micro_batch");
   find(changed, "forward 0")["args"] = 3;
-  EXPECT_NE(drawn.errorOf(changed).find("expected the arguments"),
+  EXPECT_NE(drawn.errorOf(changed).find("for the arguments"),
             std::string::npos);
   // A long name does not make a long message.
   find(changed, "forward 0")["name"] = std::string(100000, 'x');

@@ -203,11 +203,11 @@ TEST(MeasuredBody, HasTheStepNumber) {
   EXPECT_EQ(run.steps, 2);
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   EXPECT_EQ(SideBySide(timeline, endless.predicted(), run).nameOfRun(),
-            "what each worker repeats once a step, in steps 15 and 16");
+            "the body that each worker repeats, in steps 15 and 16");
   EXPECT_EQ(run.length(), endless.predicted().length());
   run.step.reset();
   EXPECT_EQ(SideBySide(timeline, endless.predicted(), run).nameOfRun(),
-            "what each worker repeats once a step");
+            "the body that each worker repeats");
   // With one worker, the body has no micro-batch of the next step.
   Endless alone(makeCase("pipedream", 1, 3), 6);
   alone.trace["otherData"]["first_step"] = 1;
@@ -215,7 +215,7 @@ TEST(MeasuredBody, HasTheStepNumber) {
   EXPECT_EQ(run.steps, 1);
   Timeline one = timelineOf(alone.timeline, alone.step);
   EXPECT_EQ(SideBySide(one, alone.predicted(), run).nameOfRun(),
-            "what each worker repeats once a step, in step 5");
+            "the body that each worker repeats, in step 5");
 }
 
 /// An update between two actions is distinguished from a wait, and counts as
@@ -322,8 +322,8 @@ TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
   double inside = endless.find("backward 4", 0)["ts"];
   endless.find("backward 8", 0)["ts"] = inside + 1;
   EXPECT_EQ(endless.error(),
-            "expected no backward of pipeline 0, stage 0, micro-batch 2 of "
-            "another step among what P0 repeats, got it there");
+            "expected no action of another step within the step of P0, got "
+            "backward of pipeline 0, stage 0, micro-batch 2");
 }
 
 } // namespace

@@ -149,7 +149,7 @@ TEST(Svg, ShowsStepsThatOverlap) {
                 .find("2 steps, which overlap; in the steady state one takes "
                       "18, bubble 0.0 %"),
             std::string::npos);
-  EXPECT_EQ(count(d.svg, ">what each step repeats<"), 1u);
+  EXPECT_EQ(count(d.svg, ">repeated in each step<"), 1u);
   // 3 workers and the legend.
   EXPECT_EQ(count(d.svg, "<rect class=\"body\""), 4u);
 }
