@@ -182,7 +182,8 @@ public:
         {reads(incoming), reads(weights), writes(gradient), writes(outgoing)},
         [=, this](const AddressMap &at) {
           stage.backward(microBatch, std::move(stash), at(incoming),
-                         at(weights), at(gradient), at(outgoing), Sum::Begin);
+                         at(weights), at(gradient), at(outgoing),
+                         WgradMode::Overwrite);
         });
   }
 

@@ -15,13 +15,14 @@ using program::Instruction;
 using program::Opcode;
 using program::ValueKind;
 
-static Sum sumOf(const Instruction &instruction) {
-  return program::beginsSum(instruction) ? Sum::Begin : Sum::Continue;
+static WgradMode wgradModeOf(const Instruction &instruction) {
+  return program::beginsSum(instruction) ? WgradMode::Overwrite
+                                         : WgradMode::Add;
 }
 
 /// How a backward uses the memory of its gradient sum.
-static Access usesSum(Sum sum, Bytes bytes) {
-  return sum == Sum::Begin ? writes(bytes) : updates(bytes);
+static Access usesGradientSum(WgradMode mode, Bytes bytes) {
+  return mode == WgradMode::Overwrite ? writes(bytes) : updates(bytes);
 }
 
 /// Slice k of `count` equal slices.
@@ -54,14 +55,14 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     auto *stash = &stashOf(in[0]);
     ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
     Bytes weightGradient = bytesOf(out[0]), inputGradient = optional(out, 1);
-    Sum sum = sumOf(instruction);
+    WgradMode mode = wgradModeOf(instruction);
     return compute->launch(
-        {reads(outputGradient), reads(weights), usesSum(sum, weightGradient),
-         writes(inputGradient)},
+        {reads(outputGradient), reads(weights),
+         usesGradientSum(mode, weightGradient), writes(inputGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->backward(microBatch, std::move(*stash), at(outputGradient),
                           at(weights), at(weightGradient), at(inputGradient),
-                          sum);
+                          mode);
         });
   }
   case Opcode::InputGradient: {
@@ -80,12 +81,12 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     auto *stash = &stashOf(in[0]);
     ConstBytes weights = bytesOf(in[1]);
     Bytes weightGradient = bytesOf(out[0]);
-    Sum sum = sumOf(instruction);
+    WgradMode mode = wgradModeOf(instruction);
     return compute->launch(
-        {reads(weights), usesSum(sum, weightGradient)},
+        {reads(weights), usesGradientSum(mode, weightGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->weightGradient(microBatch, std::move(*stash), at(weights),
-                                at(weightGradient), sum);
+                                at(weightGradient), mode);
         });
   }
   case Opcode::PostSend:
@@ -169,14 +170,14 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
       bool again = recomputed[instruction.stage() * pieces.count() +
                               pieces.numberOf(m, part)];
       auto *stash = again || pass ? nullptr : &stashOf(out[nextStash++]);
-      const Wanted wanted = pass    ? Wanted::Evaluation
-                            : stash ? Wanted::Both
-                                    : Wanted::Output;
+      const ForwardMode mode = pass    ? ForwardMode::Evaluation
+                               : stash ? ForwardMode::Both
+                                       : ForwardMode::Output;
       compute->launch(
           {reads(input), reads(labels), reads(weights), writes(output)},
           [=, piece = pieceOf(step, m, part, parts)](const AddressMap &at) {
             auto made = stage->forward(piece, at(input), at(labels),
-                                       at(weights), at(output), wanted);
+                                       at(weights), at(output), mode);
             if (stash)
               *stash = std::move(made);
           });
@@ -206,8 +207,9 @@ void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
   MicroBatch piece = pieceOf(step, m, instruction.part(), instruction.parts());
   compute->launch({reads(input), reads(labels), reads(weights)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {
-                    *stash = stage->forward(piece, at(input), at(labels),
-                                            at(weights), {}, Wanted::Stash);
+                    *stash =
+                        stage->forward(piece, at(input), at(labels),
+                                       at(weights), {}, ForwardMode::Stash);
                   });
 }
 

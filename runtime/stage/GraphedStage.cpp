@@ -69,18 +69,18 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
-    if (wanted == Wanted::Evaluation) // rare
-      return stage->forward(microBatch, input, labels, weights, output, wanted);
+                                 Bytes output, ForwardMode mode) override {
+    if (mode == ForwardMode::Evaluation) // rare
+      return stage->forward(microBatch, input, labels, weights, output, mode);
     Shape &shape = shapes[microBatch.parts];
     // A forward without a stash frees its slot when it returns, so all of them
     // share one slot.
     auto taken = std::make_unique<SlotStash>(
-        shape.ports, slotFor(shape.slots[{wanted, weights.data()}]));
+        shape.ports, slotFor(shape.slots[{mode, weights.data()}]));
     Slot &slot = taken->slot;
     if (slot.runs()) {
       taken->own =
-          stage->forward(microBatch, input, labels, weights, output, wanted);
+          stage->forward(microBatch, input, labels, weights, output, mode);
     } else {
       Ports &ports = shape.ports;
       copyIn(input, ports.input);
@@ -91,13 +91,13 @@ public:
         capture(slot, Forward, [&] {
           taken->own =
               stage->forward(microBatch, ports.input, ports.labels, weights,
-                             ports.output.first(output.size()), wanted);
+                             ports.output.first(output.size()), mode);
         });
       }
       launch(slot, Forward);
       copyOut(ports.output, output);
     }
-    if (wanted != Wanted::Output)
+    if (mode != ForwardMode::Output)
       return taken;
     ++slot.uses;
     return nullptr;
@@ -105,22 +105,23 @@ public:
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     SlotStash &taken = open(stash, weights);
     Slot &slot = taken.slot;
     if (slot.runs()) {
       stage->backward(microBatch, std::move(taken.own), outputGradient, weights,
-                      weightGradient, inputGradient, sum);
+                      weightGradient, inputGradient, mode);
     } else {
       Ports &ports = taken.ports;
       copyIn(outputGradient, ports.outputGradient);
       expectSize(inputGradient.size(), ports.inputGradient);
-      beginSum(slot, weightGradient, sum);
+      beginSum(slot, weightGradient, mode);
       if (slot.captures())
         capture(slot, Backward, [&] {
           stage->backward(microBatch, std::move(taken.own),
                           ports.outputGradient, weights, weightGradient,
-                          ports.inputGradient, Sum::Continue);
+                          ports.inputGradient, WgradMode::Add);
         });
       launch(slot, Backward);
       copyOut(ports.inputGradient, inputGradient);
@@ -156,18 +157,18 @@ public:
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     SlotStash &taken = open(stash, weights);
     Slot &slot = taken.slot;
     if (slot.runs()) {
       stage->weightGradient(microBatch, std::move(taken.own), weights,
-                            weightGradient, sum);
+                            weightGradient, mode);
     } else {
-      beginSum(slot, weightGradient, sum);
+      beginSum(slot, weightGradient, mode);
       if (slot.captures())
         capture(slot, WeightGradient, [&] {
           stage->weightGradient(microBatch, std::move(taken.own), weights,
-                                weightGradient, Sum::Continue);
+                                weightGradient, WgradMode::Add);
         });
       launch(slot, WeightGradient);
     }
@@ -180,7 +181,7 @@ private:
     Ports ports;
     /// For each forward mode and weight address: as many slots as stashes may
     /// be alive at the same time.
-    std::map<std::pair<Wanted, const std::byte *>,
+    std::map<std::pair<ForwardMode, const std::byte *>,
              std::vector<std::unique_ptr<Slot>>>
         slots;
   };
@@ -219,12 +220,12 @@ private:
       graphs->copy(port.first(to.size()), to);
   }
 
-  void beginSum(Slot &slot, Bytes weightGradient, Sum sum) {
+  void beginSum(Slot &slot, Bytes weightGradient, WgradMode mode) {
     if (slot.captures())
       slot.sum = weightGradient.data();
     else if (slot.sum != weightGradient.data())
       throw std::logic_error("expected the memory of gradients to stay");
-    if (sum == Sum::Begin)
+    if (mode == WgradMode::Overwrite)
       graphs->zero(weightGradient);
   }
 

@@ -182,7 +182,7 @@ SequentialResult chimera::runtime::trainSequentially(
   // The weights that are read, by stage.
   std::vector<const Memory *> weights(count);
 
-  auto train = [&](uint64_t step, uint64_t copy, uint32_t m, Sum sum) {
+  auto train = [&](uint64_t step, uint64_t copy, uint32_t m, WgradMode mode) {
     uint64_t index = copy * program.micro_batches + m;
     uint32_t parts = pieces.partsOf(m);
     for (uint32_t part = 0; part < parts; ++part) {
@@ -217,7 +217,7 @@ SequentialResult chimera::runtime::trainSequentially(
                            : slice(memory[s].outputGradient, part, parts),
             *weights[s], memory[s].gradient,
             s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes(),
-            part == 0 ? sum : Sum::Continue);
+            part == 0 ? mode : WgradMode::Add);
   };
   auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
     scale = gradientScale(program, data, step, first, perUpdate);
@@ -254,7 +254,7 @@ SequentialResult chimera::runtime::trainSequentially(
               last ? Bytes(labels) : Bytes(), memory[s].weights,
               last ? Bytes(losses).subspan(index * loss.size(), loss.size())
                    : Bytes(memory[s].output),
-              Wanted::Evaluation);
+              ForwardMode::Evaluation);
         }
       }
       sum += readLoss(sumOf(), stages.back()->lossType(), /*weight=*/1).mean;
@@ -282,7 +282,7 @@ SequentialResult chimera::runtime::trainSequentially(
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
         for (uint32_t k = 0; k < perUpdate; ++k)
           train(step, copy, static_cast<uint32_t>(u * perUpdate) + k,
-                copy == 0 && k == 0 ? Sum::Begin : Sum::Continue);
+                copy == 0 && k == 0 ? WgradMode::Overwrite : WgradMode::Add);
       update(step * updates + u, step, static_cast<uint32_t>(u * perUpdate));
     }
 

@@ -86,7 +86,7 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> layers = layersFor(microBatch);
@@ -97,12 +97,12 @@ public:
                 isLast() ? program::bytesOf(end.labels) : 0);
     expectBytes("weights", weights.size(), parameters.bytes());
     expectBytes("output", output.size(),
-                wanted == Wanted::Stash ? 0
-                : isLast()              ? sizeof(double)
-                                        : program::bytesOf(end.outputs));
+                mode == ForwardMode::Stash ? 0
+                : isLast()                 ? sizeof(double)
+                                           : program::bytesOf(end.outputs));
 
     std::unique_ptr<ForwardStash> stash;
-    if (keepsStash(wanted)) {
+    if (keepsStash(mode)) {
       stash = std::make_unique<ForwardStash>();
       stash->weights = weights.data();
     }
@@ -115,18 +115,18 @@ public:
       Layer::ForBackward stashed;
       values = inLayer(k, [&] {
         return layers[k]->forward(
-            contextOf(k, wanted == Wanted::Evaluation
+            contextOf(k, mode == ForwardMode::Evaluation
                              ? std::nullopt
                              : std::optional(microBatch)),
             boundOf(k, bound), std::move(values),
             ends ? targets : std::vector<Tensor>(),
-            /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
+            /*wantsOutputs=*/!(ends && mode == ForwardMode::Stash),
             stash ? &stashed : nullptr);
       });
       if (stash)
         stash->layers.push_back(std::move(stashed));
     }
-    if (wanted != Wanted::Stash) {
+    if (mode != ForwardMode::Stash) {
       if (isLast())
         writeLoss(values[0], microBatch, output);
       else
@@ -162,11 +162,12 @@ public:
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     std::vector<Tensor> gradients =
@@ -209,11 +210,11 @@ public:
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
-    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
@@ -307,12 +308,12 @@ private:
       result.push_back(&sums[slot]);
     return result;
   }
-  std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
+  std::vector<GradientSum> sumsOf(Bytes weightGradient, WgradMode mode) const {
     expectBytes("weight gradient", weightGradient.size(),
                 parameters.parameterBytes());
     std::vector<GradientSum> sums;
     for (Tensor &gradient : parameters.bind(weightGradient.data()))
-      sums.push_back({std::move(gradient), sum == Sum::Continue});
+      sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
   /// A sum that has not begun is of a parameter without gradient. It is set to

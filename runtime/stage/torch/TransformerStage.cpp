@@ -72,7 +72,7 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     expectParts(microBatch);
     const int64_t parts = microBatch.parts;
     const int64_t outputBytes =
@@ -83,10 +83,10 @@ public:
                 layers.hasHead() ? tokenBytes / parts : 0);
     expectBytes("weights", weights.size(), layers.weights().bytes());
     expectBytes("output", output.size(),
-                wanted == Wanted::Stash ? 0 : outputBytes);
-    if (!keepsStash(wanted)) {
+                mode == ForwardMode::Stash ? 0 : outputBytes);
+    if (!keepsStash(mode)) {
       forwardOnly(microBatch, input, labels, weights, output,
-                  /*drops=*/wanted == Wanted::Output);
+                  /*drops=*/mode == ForwardMode::Output);
       return nullptr;
     }
 
@@ -108,20 +108,21 @@ public:
     Tensor result =
         layers.run(std::move(x), targets, stash->parameters, microBatch);
     stash->root = torch::autograd::impl::gradient_edge(result);
-    if (wanted == Wanted::Both)
+    if (mode == ForwardMode::Both)
       write(result.detach(), microBatch, output);
     return stash;
   }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     expectOutputGradient(microBatch, outputGradient);
     expectBytes("weight gradient", weightGradient.size(),
                 layers.weights().parameterBytes());
     expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    stash.parameters.sums = sumsOf(weightGradient, sum);
+    stash.parameters.sums = sumsOf(weightGradient, mode);
     differentiate(stash, microBatch, outputGradient, inputGradient);
   }
 
@@ -143,13 +144,13 @@ public:
 
   void weightGradient(MicroBatch, std::unique_ptr<Stash> saved,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     expectBytes("weight gradient", weightGradient.size(),
                 layers.weights().parameterBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     const std::vector<Tensor> parameters =
         layers.weights().bindComputed(stash.weights);
-    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
       use = {}; // frees it
@@ -164,10 +165,10 @@ public:
   }
 
 private:
-  std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
+  std::vector<GradientSum> sumsOf(Bytes weightGradient, WgradMode mode) const {
     std::vector<GradientSum> sums;
     for (Tensor &gradient : layers.weights().bind(weightGradient.data()))
-      sums.push_back({std::move(gradient), sum == Sum::Continue});
+      sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
 

@@ -72,16 +72,17 @@ public:
   }
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     look();
-    return stage->forward(microBatch, input, labels, weights, output, wanted);
+    return stage->forward(microBatch, input, labels, weights, output, mode);
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     look();
     stage->backward(microBatch, std::move(stash), outputGradient, weights,
-                    weightGradient, inputGradient, sum);
+                    weightGradient, inputGradient, mode);
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                        std::unique_ptr<Stash> stash,
@@ -94,10 +95,10 @@ public:
   }
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     look();
     stage->weightGradient(microBatch, std::move(stash), weights, weightGradient,
-                          sum);
+                          mode);
   }
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,

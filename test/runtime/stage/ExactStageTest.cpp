@@ -113,10 +113,10 @@ TEST(ExactStage, ARecomputedStashIsTheSame) {
   Operands::Results results{Words(3), Words(3), Words{100, 200}};
   EXPECT_EQ(stage->forward(operands.microBatch, in(operands.input), {},
                            in(operands.weights), out(results.output),
-                           Wanted::Output),
+                           ForwardMode::Output),
             nullptr);
   auto stash = stage->forward(operands.microBatch, in(operands.input), {},
-                              in(operands.weights), {}, Wanted::Stash);
+                              in(operands.weights), {}, ForwardMode::Stash);
   stage->backward(operands.microBatch, std::move(stash),
                   in(operands.outputGradient), in(operands.weights),
                   out(results.weightGradient), out(results.inputGradient));
@@ -162,7 +162,7 @@ TEST(ExactStage, SumsBeginWhateverWasThere) {
                                    in(operands.weights), out(output)),
                     in(operands.outputGradient), in(operands.weights),
                     out(*each), out(gradient),
-                    each == &begun ? Sum::Begin : Sum::Continue);
+                    each == &begun ? WgradMode::Overwrite : WgradMode::Add);
   EXPECT_EQ(begun, sum);
 }
 

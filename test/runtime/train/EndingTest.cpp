@@ -58,21 +58,21 @@ public:
   }
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes, ConstBytes,
                                  ConstBytes, Bytes output,
-                                 Wanted wanted) override {
+                                 ForwardMode mode) override {
     std::ranges::fill(output, std::byte());
     if (isLast && !output.empty()) {
       const double loss =
           fault.loss && microBatch.step >= fault.step ? *fault.loss : 1;
       std::memcpy(output.data(), &loss, sizeof loss);
     }
-    return keepsStash(wanted) ? std::make_unique<Stash>() : nullptr;
+    return keepsStash(mode) ? std::make_unique<Stash>() : nullptr;
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
                 ConstBytes, Bytes weightGradient, Bytes inputGradient,
-                Sum sum) override {
+                WgradMode mode) override {
     std::ranges::fill(inputGradient, std::byte());
     for (float &each : floats(weightGradient))
-      each = (sum == Sum::Begin ? 0 : each) + 1;
+      each = (mode == WgradMode::Overwrite ? 0 : each) + 1;
     // In one element, of one micro-batch.
     if (isBad && microBatch.step >= fault.step && microBatch.index == 1)
       floats(weightGradient).back() = kNaN;
@@ -82,7 +82,7 @@ public:
     throw std::logic_error("no split backward here");
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
-                      Sum) override {
+                      WgradMode) override {
     throw std::logic_error("no split backward here");
   }
   void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes weights,

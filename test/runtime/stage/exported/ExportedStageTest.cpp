@@ -122,7 +122,7 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
   double loss = 0;
   for (uint32_t part = 0; part < parts; ++part) {
     const MicroBatch piece{.step = 0, .index = 0, .part = part, .parts = parts};
-    const Sum sum = part == 0 ? Sum::Begin : Sum::Continue;
+    const WgradMode mode = part == 0 ? WgradMode::Overwrite : WgradMode::Add;
     const size_t rows = tokens.size() / parts;
     std::vector<int64_t> in(tokens.begin() + part * rows,
                             tokens.begin() + (part + 1) * rows);
@@ -138,12 +138,12 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
       stashes[s] = stages[s]->forward(
           piece, inputOf(s), last ? bytesOf(target) : Bytes(),
           bytesOf(weight[s]), bytesOf(out[s]),
-          way == Way::Recomputed ? Wanted::Output : Wanted::Both);
+          way == Way::Recomputed ? ForwardMode::Output : ForwardMode::Both);
       if (way == Way::Recomputed) {
         EXPECT_EQ(stashes[s], nullptr);
-        stashes[s] = stages[s]->forward(piece, inputOf(s),
-                                        last ? bytesOf(target) : Bytes(),
-                                        bytesOf(weight[s]), {}, Wanted::Stash);
+        stashes[s] = stages[s]->forward(
+            piece, inputOf(s), last ? bytesOf(target) : Bytes(),
+            bytesOf(weight[s]), {}, ForwardMode::Stash);
       }
     }
     loss += out.back()[0];
@@ -156,11 +156,11 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
                                              bytesOf(back), bytesOf(weight[s]),
                                              bytesOf(to));
         stages[s]->weightGradient(piece, std::move(rest), bytesOf(weight[s]),
-                                  bytesOf(gradient[s]), sum);
+                                  bytesOf(gradient[s]), mode);
       } else {
         stages[s]->backward(piece, std::move(stashes[s]), bytesOf(back),
                             bytesOf(weight[s]), bytesOf(gradient[s]),
-                            bytesOf(to), sum);
+                            bytesOf(to), mode);
       }
       back = to;
     }
@@ -203,7 +203,7 @@ TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
                                 bytesOf(all), bytes);
     stage->backward(piece, std::move(stash), bytes, bytesOf(all),
                     bytesOf(gradient), {},
-                    part == 0 ? Sum::Begin : Sum::Continue);
+                    part == 0 ? WgradMode::Overwrite : WgradMode::Add);
     sum += loss;
   }
   EXPECT_DOUBLE_EQ(sum, expectedLoss());

@@ -86,7 +86,8 @@ static void train(std::unique_ptr<program::PackageT> package) {
   auto forward = [&] {
     return stage->forward({}, input, label, weights, lossBytes);
   };
-  stage->backward({}, forward(), lossBytes, weights, gradient, {}, Sum::Begin);
+  stage->backward({}, forward(), lossBytes, weights, gradient, {},
+                  WgradMode::Overwrite);
   auto rest = stage->inputGradient({}, forward(), lossBytes, weights, {});
   stage->weightGradient({}, std::move(rest), weights, gradient);
   stage->optimizerStep(0, 1, gradient, weights, state);

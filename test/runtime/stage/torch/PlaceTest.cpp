@@ -70,7 +70,7 @@ template <typename T> void expectTheHostsTraining(program::DataType type) {
   for (uint64_t step = 0; step < 3; ++step)
     for (Line<T> *line : {&host, &device}) {
       line->forward({step, 0});
-      line->backward({step, 0}, Sum::Begin);
+      line->backward({step, 0}, WgradMode::Overwrite);
       line->step(step, 0.5);
     }
   EXPECT_EQ(device.loss, host.loss);

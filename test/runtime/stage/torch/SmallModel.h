@@ -155,12 +155,12 @@ template <typename T, typename A = T> struct Line {
     return loss;
   }
 
-  void backward(MicroBatch microBatch, Sum sum = Sum::Continue) {
+  void backward(MicroBatch microBatch, WgradMode mode = WgradMode::Add) {
     for (size_t s = parts.size(); s-- > 0;)
       parts[s].stage->backward(microBatch, std::move(parts[s].stash),
                                gradientOfOutput(s), bytesOf(parts[s].weights),
                                bytesOf(parts[s].gradient), gradientOfInput(s),
-                               sum);
+                               mode);
   }
 
   /// The halves of `backward`. The first leaves in `stash` what the second
@@ -175,11 +175,11 @@ template <typename T, typename A = T> struct Line {
                 static_cast<A>(std::nan("")));
     }
   }
-  void weightGradient(MicroBatch microBatch, Sum sum = Sum::Continue) {
+  void weightGradient(MicroBatch microBatch, WgradMode mode = WgradMode::Add) {
     for (Part &part : parts)
       part.stage->weightGradient(microBatch, std::move(part.stash),
                                  bytesOf(part.weights), bytesOf(part.gradient),
-                                 sum);
+                                 mode);
   }
   /// Fills all gradients with NaN, because they must not be read.
   void spoilGradients() {

@@ -96,8 +96,8 @@ TEST(SplitBackwardTest, sumsBeginWhateverWasThere) {
           line->forward({0, index});
           line->inputGradient({0, index});
           line->weightGradient({0, index}, line == &begun && index == 0
-                                               ? Sum::Begin
-                                               : Sum::Continue);
+                                               ? WgradMode::Overwrite
+                                               : WgradMode::Add);
         }
       EXPECT_LE(relativeDifference(program,
                                    begun.once(&Line<double>::Part::gradient),

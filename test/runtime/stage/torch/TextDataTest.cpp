@@ -156,7 +156,7 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
     of.parts[0].stage->forward(microBatch, bytesOf(of.tokens),
                                bytesOf(of.labels), bytesOf(of.parts[0].weights),
                                std::as_writable_bytes(std::span(&loss, 1)),
-                               Wanted::Evaluation);
+                               ForwardMode::Evaluation);
     return loss;
   };
   // The second micro-batch of the second pass: the last two windows.

@@ -135,7 +135,8 @@ TEST(TransformerStageTest, sumsBeginWhateverWasThere) {
         added.forward({0, index});
         added.backward({0, index});
         begun.forward({0, index});
-        begun.backward({0, index}, index == 0 ? Sum::Begin : Sum::Continue);
+        begun.backward({0, index},
+                       index == 0 ? WgradMode::Overwrite : WgradMode::Add);
       }
       EXPECT_EQ(begun.whole(&Line<double>::Part::gradient),
                 added.whole(&Line<double>::Part::gradient));
