@@ -18,9 +18,9 @@
 #define CHIMERA_RUNTIME_CHANNEL_HUB_H
 
 #include "runtime/channel/Channels.h"
-#include "runtime/system/Bell.h"
 #include "runtime/system/Cores.h"
 #include "runtime/system/Deadline.h"
+#include "runtime/system/FutexEvent.h"
 
 #include <atomic>
 #include <map>

@@ -7,7 +7,7 @@
 
 #include "runtime/train/Capacity.h"
 
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 #include "runtime/program/Layers.h"
 #include "runtime/system/ControlGroups.h"
 

@@ -10,7 +10,7 @@
 #include "runtime/control/Messages.h"
 #include "runtime/train/Ending.h"
 #include "runtime/train/Gather.h"
-#include "runtime/train/SignsOfLife.h"
+#include "runtime/train/Heartbeat.h"
 #include "runtime/train/WeightsDigest.h"
 
 #include <algorithm>
@@ -20,17 +20,17 @@ using namespace chimera::runtime;
 
 /// At the root: calls `work` on another thread while heartbeats are sent.
 /// `work` may be empty.
-static void workAsRoot(const TrainingRun &run, SignsOfLife &signs,
+static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
                        const std::function<void()> &work, const Fail &fail) {
   if (work)
-    signs.during(
+    heartbeat.during(
         [&] {
           if (run.onThread)
             run.onThread();
           work();
         },
         fail);
-  signs.sendLast();
+  heartbeat.sendLast();
 }
 
 bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
@@ -48,12 +48,12 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   std::vector<ClockOffset> clocks;
   if (run.traceSteps > 0)
     clocks = gatherClocks(control, root, run.timeout);
-  std::optional<SignsOfLife> signs;
+  std::optional<Heartbeat> heartbeat;
   if (isRoot)
-    signs.emplace(control, run.timeout);
+    heartbeat.emplace(control, run.timeout);
   auto sign = [&] {
-    if (signs)
-      signs->sendIfDue();
+    if (heartbeat)
+      heartbeat->sendIfDue();
   };
   RunResult result;
   result.seconds = seconds;
@@ -96,12 +96,12 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                     interpreter.gradients(), run.timeout, sign);
   if (isRoot) {
     status.enter(Status::Saving);
-    workAsRoot(run, *signs,
+    workAsRoot(run, *heartbeat,
                run.onResult ? [&] { run.onResult(result); }
                             : std::function<void()>(),
                fail);
   } else {
-    awaitLastSign(control, root, run.timeout);
+    awaitLastHeartbeat(control, root, run.timeout);
   }
   if (ending.stoppedBy != 0 && !ending.isWhole && run.onStopped)
     run.onStopped(ending.stoppedBy);
@@ -113,11 +113,11 @@ void chimera::runtime::endRank(const TrainingRun &run, Control &control,
   const uint32_t root = rootOf(run.program);
   if (control.rank() == root) {
     status.enter(Status::Saving);
-    SignsOfLife signs(control, run.timeout);
-    workAsRoot(run, signs, run.onEnd, fail);
+    Heartbeat heartbeat(control, run.timeout);
+    workAsRoot(run, heartbeat, run.onEnd, fail);
   } else {
     status.enter(Status::Finishing);
-    awaitLastSign(control, root, run.timeout);
+    awaitLastHeartbeat(control, root, run.timeout);
   }
   status.enter(Status::Done);
 }

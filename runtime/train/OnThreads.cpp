@@ -8,8 +8,8 @@
 #include "runtime/train/OnThreads.h"
 
 #include "runtime/watch/EndProcess.h"
+#include "runtime/watch/HangDetector.h"
 #include "runtime/watch/Report.h"
-#include "runtime/watch/Standstill.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -44,7 +44,7 @@ void chimera::runtime::runOnThreads(
   const uint32_t ranks = page.ranks();
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
-  Standstill standstill(page, run.timeout);
+  HangDetector hangDetector(page, run.timeout);
   Failure failure;
   failure.running = ranks;
 
@@ -109,7 +109,7 @@ void chimera::runtime::runOnThreads(
     while (!failure.ended.wait_for(lock, kLook, [&] {
       return failure.running == 0 || !failure.report.empty();
     }))
-      if (std::optional<uint32_t> rank = standstill.find())
+      if (std::optional<uint32_t> rank = hangDetector.find())
         runOrEnd("reporting a rank that does not move", [&] {
           failLocked(*rank,
                      timedOut(run.timeout,

@@ -21,7 +21,7 @@ void expectThreads(uint32_t ranks);
 /// all threads have ended. Meanwhile it handles signals.
 ///
 /// A rank fails if `work` throws, if it calls `fail`, or if it makes no
-/// progress for longer than the timeout (Standstill.h). Then all waits of
+/// progress for longer than the timeout (HangDetector.h). Then all waits of
 /// `controls` are aborted, and this throws RunFailure with the report on all
 /// ranks. If another rank does not end within a few seconds, this writes the
 /// report and calls endProcess.

@@ -10,8 +10,8 @@
 #include "runtime/control/InProcess.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/train/Ending.h"
+#include "runtime/train/Heartbeat.h"
 #include "runtime/train/Sequential.h"
-#include "runtime/train/SignsOfLife.h"
 #include "runtime/train/WeightsDigest.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
@@ -57,9 +57,9 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
   // hangs is reported.
   auto work = [&](const std::function<void()> &action) {
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
-    SignsOfLife signs(*alone[0], run.timeout);
+    Heartbeat heartbeat(*alone[0], run.timeout);
     phase.store(Saving);
-    signs.during(
+    heartbeat.during(
         [&] {
           if (run.onThread)
             run.onThread();

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_CHANNEL_MPI_PROGRESSTHREAD_H
 #define CHIMERA_RUNTIME_CHANNEL_MPI_PROGRESSTHREAD_H
 
-#include "runtime/system/Bell.h"
+#include "runtime/system/FutexEvent.h"
 
 #include <functional>
 #include <thread>

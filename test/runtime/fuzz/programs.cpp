@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 #include "runtime/program/File.h"
 #include "runtime/proof/Verify.h"
 #include "test/runtime/fuzz/Effort.h"

@@ -1,4 +1,4 @@
-//===- HandOver.h - Messages that are passed without a copy -----*- C++ -*-===//
+//===- ZeroCopy.h - Messages that are passed without a copy -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_INTERPRETER_HANDOVER_H
-#define CHIMERA_RUNTIME_INTERPRETER_HANDOVER_H
+#ifndef CHIMERA_RUNTIME_INTERPRETER_ZEROCOPY_H
+#define CHIMERA_RUNTIME_INTERPRETER_ZEROCOPY_H
 
 #include "runtime/program/Program.h"
 
@@ -44,4 +44,4 @@ std::vector<bool> findHandOvers(const program::ProgramT &program,
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_INTERPRETER_HANDOVER_H
+#endif // CHIMERA_RUNTIME_INTERPRETER_ZEROCOPY_H

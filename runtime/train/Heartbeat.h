@@ -1,4 +1,4 @@
-//===- SignsOfLife.h - Heartbeats while the root works ----------*- C++ -*-===//
+//===- Heartbeat.h - Heartbeats while the root works ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
-#define CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
+#ifndef CHIMERA_RUNTIME_TRAIN_HEARTBEAT_H
+#define CHIMERA_RUNTIME_TRAIN_HEARTBEAT_H
 
 #include "runtime/control/Control.h"
 
@@ -30,10 +30,10 @@
 namespace chimera::runtime {
 
 /// For the root. No other message from the root may follow the first heartbeat.
-class SignsOfLife {
+class Heartbeat {
 public:
   /// `control` must outlive this object.
-  SignsOfLife(Control &control, std::chrono::milliseconds timeout);
+  Heartbeat(Control &control, std::chrono::milliseconds timeout);
 
   /// Sends a heartbeat if it is time for one, without waiting until it is
   /// received. Errors are kept and thrown by sendLast.
@@ -64,9 +64,9 @@ private:
 /// For all other ranks: returns when `root` has sent its last heartbeat. Throws
 /// what waits throw: WaitError after `timeout` without a heartbeat. The first
 /// heartbeat may be half a second later.
-void awaitLastSign(Control &control, uint32_t root,
-                   std::chrono::milliseconds timeout);
+void awaitLastHeartbeat(Control &control, uint32_t root,
+                        std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_TRAIN_SIGNSOFLIFE_H
+#endif // CHIMERA_RUNTIME_TRAIN_HEARTBEAT_H

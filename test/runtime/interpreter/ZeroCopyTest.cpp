@@ -1,11 +1,11 @@
-//===- HandOverTest.cpp - Messages that can take their memory along -------===//
+//===- ZeroCopyTest.cpp - Messages that can take their memory along -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 
 #include "test/runtime/interpreter/WriteByHand.h"
 #include "test/runtime/program/SamplePrograms.h"

@@ -1,11 +1,11 @@
-//===- SignsOfLife.cpp - Heartbeats while the root works ------------------===//
+//===- Heartbeat.cpp - Heartbeats while the root works --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/SignsOfLife.h"
+#include "runtime/train/Heartbeat.h"
 
 #include "runtime/control/Messages.h"
 #include "runtime/system/Deadline.h"
@@ -100,12 +100,12 @@ private:
 };
 } // namespace
 
-SignsOfLife::SignsOfLife(Control &control, milliseconds timeout)
+Heartbeat::Heartbeat(Control &control, milliseconds timeout)
     : control(control), timeout(std::min<milliseconds>(timeout, kForever)),
       period(std::max(this->timeout / kSigns, milliseconds(1))),
       next(Clock::now() + period) {}
 
-void SignsOfLife::sendIfDue() {
+void Heartbeat::sendIfDue() {
   if (failure || Clock::now() < next)
     return;
   next = Clock::now() + period;
@@ -116,9 +116,8 @@ void SignsOfLife::sendIfDue() {
   }
 }
 
-void SignsOfLife::during(
-    const std::function<void()> &work,
-    const std::function<void(const std::string &)> &onHang) {
+void Heartbeat::during(const std::function<void()> &work,
+                       const std::function<void(const std::string &)> &onHang) {
   std::optional<Worker> worker;
   try {
     worker.emplace(work);
@@ -143,7 +142,7 @@ void SignsOfLife::during(
   worker->finish();
 }
 
-void SignsOfLife::sendLast() {
+void Heartbeat::sendLast() {
   if (failure)
     std::rethrow_exception(failure);
   tell(control, Sign::IsDone, timeout);
@@ -152,8 +151,8 @@ void SignsOfLife::sendLast() {
       receiveValue<Sign>(control, rank, timeout);
 }
 
-void chimera::runtime::awaitLastSign(Control &control, uint32_t root,
-                                     milliseconds timeout) try {
+void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
+                                          milliseconds timeout) try {
   // Waits longer for the first heartbeat. If the root itself waits in vain
   // while it gathers, its error should come first, since it says more.
   milliseconds patience = afterWaits(timeout);

@@ -1,12 +1,12 @@
-//===- Bell.h - Wakes one sleeping thread -----------------------*- C++ -*-===//
+//===- FutexEvent.h - Wakes one sleeping thread -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_SYSTEM_BELL_H
-#define CHIMERA_RUNTIME_SYSTEM_BELL_H
+#ifndef CHIMERA_RUNTIME_SYSTEM_FUTEXEVENT_H
+#define CHIMERA_RUNTIME_SYSTEM_FUTEXEVENT_H
 
 #include <atomic>
 #include <chrono>
@@ -51,4 +51,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_SYSTEM_BELL_H
+#endif // CHIMERA_RUNTIME_SYSTEM_FUTEXEVENT_H

@@ -1,11 +1,11 @@
-//===- HandOver.cpp - Messages that are passed without a copy -------------===//
+//===- ZeroCopy.cpp - Messages that are passed without a copy -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 
 #include "runtime/interpreter/Uses.h"
 

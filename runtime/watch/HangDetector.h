@@ -1,4 +1,4 @@
-//===- Standstill.h - Detects ranks that hang -------------------*- C++ -*-===//
+//===- HangDetector.h - Detects ranks that hang -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_WATCH_STANDSTILL_H
-#define CHIMERA_RUNTIME_WATCH_STANDSTILL_H
+#ifndef CHIMERA_RUNTIME_WATCH_HANGDETECTOR_H
+#define CHIMERA_RUNTIME_WATCH_HANGDETECTOR_H
 
 #include "runtime/system/Deadline.h"
 #include "runtime/watch/StatusPage.h"
@@ -21,10 +21,10 @@
 
 namespace chimera::runtime {
 
-class Standstill {
+class HangDetector {
 public:
   /// Observes the ranks of `page`, which must outlive this object.
-  Standstill(const StatusPage &page, std::chrono::milliseconds timeout);
+  HangDetector(const StatusPage &page, std::chrono::milliseconds timeout);
 
   /// Returns a rank that has been starting, or at one instruction, for longer
   /// than the timeout and half a second. The half second lets a wait time out
@@ -43,4 +43,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_WATCH_STANDSTILL_H
+#endif // CHIMERA_RUNTIME_WATCH_HANGDETECTOR_H

@@ -1,20 +1,20 @@
-//===- Standstill.cpp - Detects ranks that hang ---------------------------===//
+//===- HangDetector.cpp - Detects ranks that hang -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/watch/Standstill.h"
+#include "runtime/watch/HangDetector.h"
 
 using namespace chimera::runtime;
 
-Standstill::Standstill(const StatusPage &page,
-                       std::chrono::milliseconds timeout)
+HangDetector::HangDetector(const StatusPage &page,
+                           std::chrono::milliseconds timeout)
     : page(page), limit(afterWaits(timeout)),
       seen(page.ranks(), {0, Deadline(limit)}) {}
 
-std::optional<uint32_t> Standstill::find() {
+std::optional<uint32_t> HangDetector::find() {
   for (uint32_t rank = 0; rank < seen.size(); ++rank) {
     const Status &status = page.of(rank);
     auto state = status.state.load();

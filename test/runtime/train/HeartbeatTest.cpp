@@ -1,11 +1,11 @@
-//===- SignsOfLifeTest.cpp - Heartbeats while the root works --------------===//
+//===- HeartbeatTest.cpp - Heartbeats while the root works ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/SignsOfLife.h"
+#include "runtime/train/Heartbeat.h"
 
 #include "runtime/control/InProcess.h"
 #include "runtime/control/Messages.h"
@@ -33,14 +33,14 @@ void compute(std::chrono::milliseconds time) {
 std::string awaitRoot(Control &control,
                       std::chrono::milliseconds timeout = kTimeout) {
   try {
-    awaitLastSign(control, 0, timeout);
+    awaitLastHeartbeat(control, 0, timeout);
   } catch (const WaitError &error) {
     return error.what();
   }
   return "";
 }
 
-TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
+TEST(Heartbeats, KeepTheOthersWaitingForLongerThanTheTimeout) {
   test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
     auto controls = makeInProcessControls(3);
     std::vector<std::string> told(3, "nothing");
@@ -48,11 +48,11 @@ TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
     for (uint32_t rank : {1, 2})
       threads.emplace_back(
           [&, rank] { told[rank] = awaitRoot(*controls[rank], timeout); });
-    SignsOfLife signs(*controls[0], timeout);
+    Heartbeat heartbeat(*controls[0], timeout);
     std::string wrong;
     try {
-      signs.during([&] { compute(3 * timeout); }, expectNoHang);
-      signs.sendLast();
+      heartbeat.during([&] { compute(3 * timeout); }, expectNoHang);
+      heartbeat.sendLast();
     } catch (const WaitError &error) {
       wrong = error.what(); // a rank had given up
     }
@@ -62,15 +62,15 @@ TEST(SignsOfLife, KeepTheOthersWaitingForLongerThanTheTimeout) {
   });
 }
 
-TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
+TEST(Heartbeats, AreMissedWhereTheRootIsStopped) {
   auto controls = makeInProcessControls(2);
   std::string told;
   auto begin = std::chrono::steady_clock::now();
   std::thread other([&] { told = awaitRoot(*controls[1]); });
   // Some heartbeats, then none, as if the process got a SIGSTOP.
-  SignsOfLife signs(*controls[0], kTimeout);
+  Heartbeat heartbeat(*controls[0], kTimeout);
   while (std::chrono::steady_clock::now() - begin < kTimeout) {
-    signs.sendIfDue();
+    heartbeat.sendIfDue();
     std::this_thread::sleep_for(5ms);
   }
   other.join();
@@ -78,7 +78,7 @@ TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
                   "0, which gathers, saves and evaluates");
 }
 
-TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
+TEST(Heartbeats, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
   test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
     auto controls = makeInProcessControls(3);
     std::string told, ofRoot;
@@ -97,50 +97,50 @@ TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
   });
 }
 
-TEST(SignsOfLife, WaitForNobodyWhoDoesNotListenYet) {
+TEST(Heartbeats, WaitForNobodyWhoDoesNotListenYet) {
   auto controls = makeInProcessControls(2);
-  SignsOfLife signs(*controls[0], kTimeout);
-  signs.during([] { compute(2 * kTimeout); }, expectNoHang);
+  Heartbeat heartbeat(*controls[0], kTimeout);
+  heartbeat.during([] { compute(2 * kTimeout); }, expectNoHang);
   std::string told = "nothing";
   std::thread late([&] { told = awaitRoot(*controls[1]); });
-  signs.sendLast();
+  heartbeat.sendLast();
   late.join();
   EXPECT_EQ(told, "");
 }
 
-TEST(SignsOfLife, TheLastOneMustBeHeard) {
+TEST(Heartbeats, TheLastOneMustBeHeard) {
   auto controls = makeInProcessControls(2);
-  SignsOfLife signs(*controls[0], 50ms);
+  Heartbeat heartbeat(*controls[0], 50ms);
   bool done = false;
-  signs.during([&] { done = true; }, expectNoHang);
+  heartbeat.during([&] { done = true; }, expectNoHang);
   EXPECT_TRUE(done);
-  EXPECT_THROW(signs.sendLast(), WaitError);
+  EXPECT_THROW(heartbeat.sendLast(), WaitError);
 }
 
-TEST(SignsOfLife, WhatTheWorkThrowsIsThrown) {
+TEST(Heartbeats, WhatTheWorkThrowsIsThrown) {
   auto controls = makeInProcessControls(1);
-  SignsOfLife signs(*controls[0], kTimeout);
+  Heartbeat heartbeat(*controls[0], kTimeout);
   EXPECT_THROW(
-      signs.during([] { throw std::runtime_error("full"); }, expectNoHang),
+      heartbeat.during([] { throw std::runtime_error("full"); }, expectNoHang),
       std::runtime_error);
 }
 
-TEST(SignsOfLife, WorkThatHangsIsToldOnce) {
+TEST(Heartbeats, WorkThatHangsIsToldOnce) {
   auto controls = makeInProcessControls(1);
-  SignsOfLife signs(*controls[0], 100ms);
+  Heartbeat heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;
   // As if it wrote to a pipe that nobody reads.
-  signs.during([] { std::this_thread::sleep_for(400ms); },
-               [&](const std::string &reason) { told.push_back(reason); });
+  heartbeat.during([] { std::this_thread::sleep_for(400ms); },
+                   [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
             std::vector<std::string>{"timed out after 0.1 s waiting for its "
                                      "saving to go on"});
 }
 
-TEST(SignsOfLife, ASlowDeviceIsNoHang) {
+TEST(Heartbeats, ASlowDeviceIsNoHang) {
   auto controls = makeInProcessControls(1);
-  SignsOfLife signs(*controls[0], 100ms);
-  signs.during(
+  Heartbeat heartbeat(*controls[0], 100ms);
+  heartbeat.during(
       [] {
         // The kernel counts this wait like one for a disk.
         if (pid_t child = vfork(); child == 0) {
