@@ -144,7 +144,7 @@ void chimera::runtime::measureMessages(
     if (isSender) {
       sleepUntil(send);
       const Moment made = queue.behindWork();
-      auto request = channels.handOver(peer, buffer, of.bytes, made.event);
+      auto request = channels.postSendBlock(peer, buffer, of.bytes, made.event);
       // On a device that executes later, a post puts nothing on the queue.
       const int64_t own =
           queue.executesAtOnce() ? steadyNanoseconds() - made.byHost : 0;
@@ -155,7 +155,7 @@ void chimera::runtime::measureMessages(
       }));
       continue;
     }
-    auto request = channels.takeOver(peer, buffer, of.bytes);
+    auto request = channels.postReceiveBlock(peer, buffer, of.bytes);
     auto wait = [&] {
       channels.wait(queue.get(), std::move(request), of.timeout);
     };

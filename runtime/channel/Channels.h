@@ -87,15 +87,17 @@ public:
 
   /// Posts a message of the whole block `memory` of `size` bytes. After its
   /// wait, the sender's block has undefined contents. If the sender uses
-  /// handOver and the receiver uses takeOver, channels of host memory may
-  /// exchange the two blocks instead of copying. So the object `memory` must
-  /// not be used until the wait.
-  virtual std::unique_ptr<Request> handOver(uint32_t to, Block &memory,
-                                            uint64_t size, Event after = {}) {
+  /// postSendBlock and the receiver uses postReceiveBlock, channels of host
+  /// memory may exchange the two blocks instead of copying. So the object
+  /// `memory` must not be used until the wait.
+  virtual std::unique_ptr<Request>
+  postSendBlock(uint32_t to, Block &memory, uint64_t size, Event after = {}) {
     return postSend(to, {memory.get(), size}, after);
   }
-  virtual std::unique_ptr<Request> takeOver(uint32_t from, Block &memory,
-                                            uint64_t size, Event after = {}) {
+  virtual std::unique_ptr<Request> postReceiveBlock(uint32_t from,
+                                                    Block &memory,
+                                                    uint64_t size,
+                                                    Event after = {}) {
     return postReceive(from, {memory.get(), size}, after);
   }
 

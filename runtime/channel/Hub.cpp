@@ -86,7 +86,7 @@ void Hub::end(Message &mine, Message &other, Message::State outcome) {
   mine.state.store(outcome, std::memory_order_relaxed);
   // The other rank may destroy its end as soon as the state is stored.
   other.state.store(outcome, std::memory_order_release);
-  ring(mine.other);
+  notify(mine.other);
 }
 
 void Hub::begin(Reduction &reduction, const ReduceGroup &group,
@@ -124,12 +124,12 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
 /// Also records the core on which `self` runs.
 bool Hub::mayPoll(uint32_t self) {
   int here = sched_getcpu();
-  bells[self].core.store(here, std::memory_order_relaxed);
+  events[self].core.store(here, std::memory_order_relaxed);
   if (ranks > cores)
     return false;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     if (rank != self &&
-        bells[rank].core.load(std::memory_order_relaxed) == here)
+        events[rank].core.load(std::memory_order_relaxed) == here)
       return false;
   return true;
 }
@@ -149,6 +149,6 @@ void Hub::abort(const std::string &given) {
     reason = given;
     aborted.store(true);
   }
-  for (RankBell &bell : bells)
-    bell.ring();
+  for (RankEvent &event : events)
+    event.notify();
 }

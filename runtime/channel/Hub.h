@@ -57,9 +57,9 @@ private:
 };
 
 /// The futex on which a rank waits. The thread that completes an operation of
-/// the rank rings it. The rank sleeps for at most 50 ms at a time and then
+/// the rank notifies it. The rank sleeps for at most 50 ms at a time and then
 /// checks its deadline.
-struct RankBell : Bell {
+struct RankEvent : FutexEvent {
   static constexpr std::chrono::milliseconds kLimit{50};
   std::atomic<int> core{-1}; ///< on which the rank ran when it last waited
 };
@@ -131,7 +131,8 @@ struct Reduction {
 class Hub {
 public:
   explicit Hub(uint32_t ranks)
-      : ranks(ranks), bells(ranks), pairs(static_cast<size_t>(ranks) * ranks) {}
+      : ranks(ranks), events(ranks), pairs(static_cast<size_t>(ranks) * ranks) {
+  }
 
   const uint32_t ranks;
 
@@ -187,11 +188,11 @@ public:
     return reduction;
   }
 
-  void ring(uint32_t rank) { bells[rank].ring(); }
-  void ringOthers(const std::vector<uint32_t> &members, uint32_t self) {
+  void notify(uint32_t rank) { events[rank].notify(); }
+  void notifyOthers(const std::vector<uint32_t> &members, uint32_t self) {
     for (uint32_t member : members)
       if (member != self)
-        ring(member);
+        notify(member);
   }
 
   /// Polls, then yields, then sleeps, until `done()`. If polling takes no core
@@ -215,9 +216,9 @@ public:
         begin = Clock::now();
     } while (mayPoll(self) && Clock::now() - *begin < kWaking);
     Deadline deadline(timeout);
-    RankBell &bell = bells[self];
+    RankEvent &event = events[self];
     for (int i = 0;; ++i) {
-      uint32_t seen = bell.count();
+      uint32_t seen = event.count();
       if (done())
         return;
       throwIfAborted();
@@ -226,7 +227,7 @@ public:
       if (i < kYields)
         sched_yield();
       else
-        bell.sleep(seen, RankBell::kLimit);
+        event.sleep(seen, RankEvent::kLimit);
     }
   }
 
@@ -248,7 +249,7 @@ private:
   bool mayPoll(uint32_t self);
 
   const uint32_t cores = findCores().usable;
-  std::vector<RankBell> bells;
+  std::vector<RankEvent> events;
   std::vector<Pair> pairs;
   /// The all-reduces that some member has not started, by group and number of
   /// the all-reduce within the group. Guarded by `mutex`.

@@ -111,12 +111,12 @@ public:
                                        Event) override {
     return post(from, bytes, nullptr, false);
   }
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
-                                    Event) override {
+  std::unique_ptr<Request> postSendBlock(uint32_t to, Block &memory,
+                                         uint64_t size, Event) override {
     return post(to, {memory.get(), size}, &memory, true);
   }
-  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory, uint64_t size,
-                                    Event) override {
+  std::unique_ptr<Request> postReceiveBlock(uint32_t from, Block &memory,
+                                            uint64_t size, Event) override {
     return post(from, {memory.get(), size}, &memory, false);
   }
 
@@ -161,7 +161,7 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
         joined.ready.store(true, std::memory_order_release);
       });
   if (isComplete)
-    hub->ringOthers(reduction->members, self);
+    hub->notifyOthers(reduction->members, self);
   auto request = std::make_unique<ReductionRequest>();
   request->reduction = std::move(reduction);
   request->group = group.id;
@@ -187,7 +187,7 @@ void InProcess::wait(Queue &, std::unique_ptr<Request> request,
         bool found = true;
         while (found)
           if (reduction.foldOne(found))
-            hub->ringOthers(reduction.members, self);
+            hub->notifyOthers(reduction.members, self);
         return reduction.done();
       },
       timeout,

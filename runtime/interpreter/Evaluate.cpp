@@ -70,7 +70,7 @@ void Interpreter::beginEvaluation() {
   for (const program::State &state : worker.states)
     evaluatedWeights[{state.pipeline(), state.stage()}] =
         bytesOf(state.weights());
-  placesBefore = places;
+  memoryBeforePass = memoryOf;
   enterPass();
 }
 
@@ -103,7 +103,7 @@ bool Interpreter::leavePass() {
     return false;
   }
   endStep();
-  places = placesBefore;
+  memoryOf = memoryBeforePass;
   if (++*pass < options.evaluation.passes) {
     enterPass();
     return false;

@@ -112,9 +112,9 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
   case Opcode::Rename: {
     std::vector<uint32_t> from;
     for (uint32_t buffer : in)
-      from.push_back(places[buffer]);
+      from.push_back(memoryOf[buffer]);
     for (size_t i = 0; i < out.size(); ++i)
-      places[out[i]] = from[i];
+      memoryOf[out[i]] = from[i];
     return;
   }
   }
@@ -219,16 +219,18 @@ void Interpreter::post(const Instruction &instruction, uint32_t index) {
   uint32_t buffer = (isSend ? program::operandsOf(worker, instruction)
                             : program::resultsOf(worker, instruction))[0];
   Bytes bytes = bytesOf(buffer);
-  if (handsOver[index]) {
-    Block &memory = arena[blocks.places[buffer].block];
-    requests[index] = isSend ? channels.handOver(peer, memory, bytes.size())
-                             : channels.takeOver(peer, memory, bytes.size());
+  if (isZeroCopy[index]) {
+    Block &memory = arena[blocks.locations[buffer].block];
+    requests[index] =
+        isSend ? channels.postSendBlock(peer, memory, bytes.size())
+               : channels.postReceiveBlock(peer, memory, bytes.size());
     return;
   }
   requests[index] =
       isSend
-          ? channels.postSend(peer, bytes, lastUses.lastWrite(places[buffer]))
-          : channels.postReceive(peer, bytes, lastUses.lastUse(places[buffer]));
+          ? channels.postSend(peer, bytes, lastUses.lastWrite(memoryOf[buffer]))
+          : channels.postReceive(peer, bytes,
+                                 lastUses.lastUse(memoryOf[buffer]));
 }
 
 void Interpreter::update(const Instruction &instruction, uint64_t step) {
@@ -261,10 +263,10 @@ void Interpreter::startAllReduce(const Instruction &instruction,
                                  uint32_t index) {
   std::vector<ConstBytes> contributions;
   uint32_t result = program::resultsOf(worker, instruction)[0];
-  Event after = lastUses.lastUse(places[result]);
+  Event after = lastUses.lastUse(memoryOf[result]);
   for (uint32_t buffer : program::operandsOf(worker, instruction)) {
     contributions.push_back(bytesOf(buffer));
-    after = later(after, lastUses.lastWrite(places[buffer]));
+    after = later(after, lastUses.lastWrite(memoryOf[buffer]));
   }
   requests[index] = channels.startAllReduce(
       groups[instruction.target()], reduceTypes[instruction.target()],

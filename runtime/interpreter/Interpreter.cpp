@@ -78,12 +78,12 @@ Interpreter::Interpreter(const program::ProgramT &program,
   }
   // The exchange takes effect immediately, so an asynchronous device could
   // still be using the block.
-  handsOver = device.executesAtOnce()
-                  ? findHandOvers(program, worker, blocks)
-                  : std::vector<bool>(worker.instructions.size());
+  isZeroCopy = device.executesAtOnce()
+                   ? findZeroCopyMessages(program, worker, blocks)
+                   : std::vector<bool>(worker.instructions.size());
   stashes.resize(worker.buffers.size());
-  places.resize(worker.buffers.size());
-  std::iota(places.begin(), places.end(), 0);
+  memoryOf.resize(worker.buffers.size());
+  std::iota(memoryOf.begin(), memoryOf.end(), 0);
   requests.resize(worker.instructions.size());
   for (size_t i = 0; i < kMostAhead + 2; ++i)
     losses.push_back(device.allocateHost(kLossBytes));
@@ -171,13 +171,13 @@ uint64_t Interpreter::stashBytes() const {
 }
 
 Bytes Interpreter::bytesOf(uint32_t buffer) const {
-  Blocks::Place place = blocks.places[places[buffer]];
-  return {arena[place.block].get() + place.offset,
-          worker.buffers[places[buffer]].bytes()};
+  Blocks::Location location = blocks.locations[memoryOf[buffer]];
+  return {arena[location.block].get() + location.offset,
+          worker.buffers[memoryOf[buffer]].bytes()};
 }
 
 std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
-  return stashes[places[buffer]];
+  return stashes[memoryOf[buffer]];
 }
 
 Stage *Interpreter::stageOf(const Instruction &instruction) {
@@ -389,7 +389,7 @@ void Interpreter::noteUses(const Instruction &instruction) {
   Event event = compute->record();
   forEachUse(worker, instruction, [&](uint32_t buffer, Use use) {
     bool reads = use == Use::Read || use == Use::EndOfRead;
-    lastUses.note(places[buffer], !reads, event);
+    lastUses.note(memoryOf[buffer], !reads, event);
   });
 }
 

@@ -234,22 +234,22 @@ private:
   // memory that they use, even after an error.
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
-  std::vector<Block> arena; // by block; a handed-over message replaces one
+  std::vector<Block> arena; // by block; a zero-copy message replaces one
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, Kept> kept;             // gradient sums
   std::map<Key, Block> flags;           // halted or not, on the device
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer, the buffer in whose memory its value is. A rename permutes
   // them.
-  std::vector<uint32_t> places;
-  std::vector<std::unique_ptr<Stash>> stashes;    // by place
+  std::vector<uint32_t> memoryOf;
+  std::vector<std::unique_ptr<Stash>> stashes;    // by entry of `memoryOf`
   std::vector<std::unique_ptr<Request>> requests; // by post's index
-  std::vector<bool> handsOver;                    // by post's index
+  std::vector<bool> isZeroCopy;                   // by post's index
   // Whether a recompute makes the stash of a piece. Indexed by stage, then
   // piece.
   std::vector<bool> recomputed;
   Block shares;      // parts of a loss
-  LastUses lastUses; // by entry of `places`
+  LastUses lastUses; // by entry of `memoryOf`
   uint32_t groupEnd = 0;
 
   // A step that was put on the queues completely.
@@ -295,7 +295,7 @@ private:
   // During an evaluation: the current pass, and the weights that it uses.
   std::optional<uint64_t> pass;
   std::map<Key, Bytes> evaluatedWeights;
-  std::vector<uint32_t> placesBefore;
+  std::vector<uint32_t> memoryBeforePass;
   std::vector<bool> evaluated; // by instruction, whether a pass runs it
   double sumOfPasses = 0;
 

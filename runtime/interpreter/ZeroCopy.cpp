@@ -60,7 +60,9 @@ public:
   }
 
 private:
-  uint32_t blockOf(size_t buffer) const { return blocks.places[buffer].block; }
+  uint32_t blockOf(size_t buffer) const {
+    return blocks.locations[buffer].block;
+  }
 
   void visit(uint32_t i) {
     const Instruction &instruction = worker.instructions[i];
@@ -118,7 +120,7 @@ private:
 Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
                                   const program::WorkerT &worker) {
   Blocks blocks;
-  blocks.places.resize(worker.buffers.size());
+  blocks.locations.resize(worker.buffers.size());
   std::vector<uint32_t> order;
   for (uint32_t b = 0; b < worker.buffers.size(); ++b)
     if (isInArena(worker.buffers[b]))
@@ -137,15 +139,15 @@ Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
     }
     end = std::max(end, buffer.offset() + buffer.bytes());
     blocks.bytes.back() = end - begin;
-    blocks.places[b] = {static_cast<uint32_t>(blocks.bytes.size() - 1),
-                        buffer.offset() - begin};
+    blocks.locations[b] = {static_cast<uint32_t>(blocks.bytes.size() - 1),
+                           buffer.offset() - begin};
   }
   return blocks;
 }
 
 std::vector<bool>
-chimera::runtime::findHandOvers(const program::ProgramT &program,
-                                const program::WorkerT &worker,
-                                const Blocks &blocks) {
+chimera::runtime::findZeroCopyMessages(const program::ProgramT &program,
+                                       const program::WorkerT &worker,
+                                       const Blocks &blocks) {
   return Finder(program, worker, blocks).find();
 }

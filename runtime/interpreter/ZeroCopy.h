@@ -22,12 +22,12 @@ namespace chimera::runtime {
 /// A worker's arena, divided into blocks at every place where no buffer is.
 /// Each block can be allocated separately, with the alignment of buffers.
 struct Blocks {
-  struct Place {
+  struct Location {
     uint32_t block;
     uint64_t offset; ///< in the block
   };
-  std::vector<uint64_t> bytes; ///< by block
-  std::vector<Place> places;   ///< by buffer; meaningless for a stash
+  std::vector<uint64_t> bytes;     ///< by block
+  std::vector<Location> locations; ///< by buffer; meaningless for a stash
 };
 
 Blocks blocksOf(const program::ProgramT &program,
@@ -38,9 +38,9 @@ Blocks blocksOf(const program::ProgramT &program,
 /// no state and nothing that a rename moves. If the post is a send, no
 /// instruction uses the block before its wait, and the next one that uses it
 /// overwrites it. Requires a verified program.
-std::vector<bool> findHandOvers(const program::ProgramT &program,
-                                const program::WorkerT &worker,
-                                const Blocks &blocks);
+std::vector<bool> findZeroCopyMessages(const program::ProgramT &program,
+                                       const program::WorkerT &worker,
+                                       const Blocks &blocks);
 
 } // namespace chimera::runtime
 

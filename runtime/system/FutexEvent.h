@@ -20,18 +20,19 @@ namespace chimera::runtime {
 
 /// A futex on which one thread sleeps until others have work for it.
 ///
-/// A producer publishes its data and then calls ring(). The consumer reads
+/// A producer publishes its data and then calls notify(). The consumer reads
 /// count(), looks for data, and calls sleep() with that count if it found none.
-/// sleep() returns at once if the count has changed in between, so no ring is
-/// lost. A ring makes no system call if nobody sleeps.
-class alignas(64) Bell {
+/// sleep() returns at once if the count has changed in between, so no
+/// notification is lost. notify() makes no system call if nobody sleeps.
+class alignas(64) FutexEvent {
 public:
-  uint32_t count() const { return rings.load(); }
+  uint32_t count() const { return notifications.load(); }
 
-  void ring() {
-    rings.fetch_add(1);
+  void notify() {
+    notifications.fetch_add(1);
     if (sleeping.load())
-      syscall(SYS_futex, &rings, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+      syscall(SYS_futex, &notifications, FUTEX_WAKE_PRIVATE, 1, nullptr,
+              nullptr, 0);
   }
 
   /// Sleeps until the count differs from `seen`, for at most `limit`. Requires
@@ -39,13 +40,14 @@ public:
   void sleep(uint32_t seen, std::chrono::nanoseconds limit) {
     timespec time{0, limit.count()};
     sleeping.store(1);
-    if (rings.load() == seen)
-      syscall(SYS_futex, &rings, FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
+    if (notifications.load() == seen)
+      syscall(SYS_futex, &notifications, FUTEX_WAIT_PRIVATE, seen, &time,
+              nullptr, 0);
     sleeping.store(0);
   }
 
 private:
-  std::atomic<uint32_t> rings{0};
+  std::atomic<uint32_t> notifications{0};
   std::atomic<uint32_t> sleeping{0};
 };
 

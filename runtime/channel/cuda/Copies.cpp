@@ -201,7 +201,7 @@ public:
         throw;
       }
       sum->state.store(Sum::Done, std::memory_order_release);
-      hub->ringOthers(sum->members, self);
+      hub->notifyOthers(sum->members, self);
     }
     return std::make_unique<SumRequest>(hub, std::move(sum), device, lane);
   }

@@ -21,7 +21,7 @@ ProgressThread::ProgressThread(std::function<bool()> drive)
 
 ProgressThread::~ProgressThread() {
   stopping.store(true);
-  bell.ring();
+  event.notify();
   thread.join();
 }
 
@@ -36,7 +36,7 @@ void ProgressThread::run() {
   bool rested = true;
   bool inFlight = false;
   while (!stopping.load()) {
-    uint32_t seen = bell.count();
+    uint32_t seen = event.count();
     if (fresh.exchange(false)) {
       // If the rank and this thread share a core, let the rank start to compute
       // (or sleep) first: a single call may copy a whole large message and keep
@@ -51,7 +51,7 @@ void ProgressThread::run() {
         rest = std::min(2 * rest, kLongestRest);
         continue;
       }
-      bell.sleep(seen, 900ms);
+      event.sleep(seen, 900ms);
       rested = false;
       continue;
     }
@@ -60,6 +60,6 @@ void ProgressThread::run() {
     inFlight = pace.during(drive);
     std::chrono::nanoseconds nap = pace.next();
     if (nap.count() > 0)
-      bell.sleep(seen, nap);
+      event.sleep(seen, nap);
   }
 }

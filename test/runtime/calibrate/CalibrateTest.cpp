@@ -29,10 +29,10 @@ class SlowBetweenHosts : public ForwardingChannels {
 public:
   SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
       : ForwardingChannels(channels), hosts(hosts) {}
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
-                                    Event after) override {
+  std::unique_ptr<Request> postSendBlock(uint32_t to, Block &memory,
+                                         uint64_t size, Event after) override {
     sleepOnWayTo(to);
-    return ForwardingChannels::handOver(to, memory, size, after);
+    return ForwardingChannels::postSendBlock(to, memory, size, after);
   }
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
                                           ElementType type,

@@ -66,9 +66,9 @@ uint64_t allocatedBy(const ProgramT &program, const program::WorkerT &worker) {
   Blocks blocks = blocksOf(program, worker);
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
     const program::Buffer &buffer = worker.buffers[b];
-    Blocks::Place place = blocks.places[b];
+    Blocks::Location location = blocks.locations[b];
     if (!program::isStash(buffer.kind()) &&
-        place.offset + buffer.bytes() > blocks.bytes[place.block])
+        location.offset + buffer.bytes() > blocks.bytes[location.block])
       fail("buffer " + std::to_string(b) + " is not in its block");
   }
   uint64_t bytes = 0;

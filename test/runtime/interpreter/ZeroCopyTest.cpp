@@ -43,7 +43,7 @@ struct Stream {
                        Updates updates = Updates::Flush) const {
     ProgramT program;
     program.updates = updates;
-    std::vector<bool> all = runtime::findHandOvers(
+    std::vector<bool> all = runtime::findZeroCopyMessages(
         program, worker, runtime::blocksOf(program, worker));
     std::vector<bool> asked;
     for (uint32_t post : posts)
@@ -58,7 +58,7 @@ using Verdicts = std::vector<bool>;
 const Buffer kFirst(ValueKind::Activation, 0, 64);
 const Buffer kSecond(ValueKind::Gradient, 64, 64);
 
-TEST(HandOver, CutsTheArenaWhereNoBufferIs) {
+TEST(ZeroCopy, CutsTheArenaWhereNoBufferIs) {
   WorkerT worker;
   worker.buffers = {{ValueKind::Activation, 128, 64},
                     {ValueKind::Stash, 0, 1000},
@@ -68,8 +68,8 @@ TEST(HandOver, CutsTheArenaWhereNoBufferIs) {
   Blocks blocks = runtime::blocksOf(ProgramT(), worker);
   EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{100, 96, 32}));
   auto expectPlace = [&](uint32_t buffer, uint32_t block, uint64_t offset) {
-    EXPECT_EQ(blocks.places[buffer].block, block) << buffer;
-    EXPECT_EQ(blocks.places[buffer].offset, offset) << buffer;
+    EXPECT_EQ(blocks.locations[buffer].block, block) << buffer;
+    EXPECT_EQ(blocks.locations[buffer].offset, offset) << buffer;
   };
   expectPlace(0, 1, 0);
   expectPlace(2, 0, 0);
@@ -77,28 +77,28 @@ TEST(HandOver, CutsTheArenaWhereNoBufferIs) {
   expectPlace(4, 2, 0);
 }
 
-TEST(HandOver, CutsTheArenaWhereAnyValueCanLie) {
+TEST(ZeroCopy, CutsTheArenaWhereAnyValueCanLie) {
   WorkerT worker;
   // A gradient may start anywhere. The activation, which overlaps it, may not.
   worker.buffers = {{ValueKind::WeightGradient, 68, 100},
                     {ValueKind::Activation, 128, 64}};
   Blocks blocks = runtime::blocksOf(ProgramT(), worker);
   EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{128}));
-  EXPECT_EQ(blocks.places[0].offset, 4u);
-  EXPECT_EQ(blocks.places[1].offset, 64u);
+  EXPECT_EQ(blocks.locations[0].offset, 4u);
+  EXPECT_EQ(blocks.locations[1].offset, 64u);
 }
 
-TEST(HandOver, BlocksBeginWhereTheFileSays) {
+TEST(ZeroCopy, BlocksBeginWhereTheFileSays) {
   ProgramT program;
   program.buffer_alignment = 32;
   WorkerT worker;
   worker.buffers = {{ValueKind::WeightGradient, 100, 20}};
   Blocks blocks = runtime::blocksOf(program, worker);
   EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{24}));
-  EXPECT_EQ(blocks.places[0].offset, 4u);
+  EXPECT_EQ(blocks.locations[0].offset, 4u);
 }
 
-TEST(HandOver, WhatIsOverwrittenNextMayGo) {
+TEST(ZeroCopy, ABlockThatIsOverwrittenNextCanBeMoved) {
   Stream stream({kFirst, kSecond});
   stream.write(0);
   uint32_t send = stream.send(0);
@@ -109,7 +109,7 @@ TEST(HandOver, WhatIsOverwrittenNextMayGo) {
   EXPECT_EQ(stream.of({send, receive}), (Verdicts{true, true}));
 }
 
-TEST(HandOver, TheNextStepComesAfterALast) {
+TEST(ZeroCopy, TheNextStepFollowsTheLastInstruction) {
   Stream stream({kFirst});
   stream.write(0);
   uint32_t send = stream.send(0);
@@ -119,7 +119,7 @@ TEST(HandOver, TheNextStepComesAfterALast) {
   EXPECT_EQ(stream.of({send}, Updates::EachStep), Verdicts{false});
 }
 
-TEST(HandOver, WhatIsStillReadStays) {
+TEST(ZeroCopy, ABlockThatIsStillReadIsNotMoved) {
   Stream after({kFirst});
   after.write(0);
   uint32_t send = after.send(0);
@@ -142,7 +142,7 @@ TEST(HandOver, WhatIsStillReadStays) {
   EXPECT_EQ(next.of({send}), Verdicts{false});
 }
 
-TEST(HandOver, OfTwoSendsOfAValueNoneMayGo) {
+TEST(ZeroCopy, OfTwoSendsOfAValueNoneMovesItsBlock) {
   Stream nested({kFirst});
   nested.write(0);
   uint32_t outer = nested.send(0), inner = nested.send(0);
@@ -167,7 +167,7 @@ TEST(HandOver, OfTwoSendsOfAValueNoneMayGo) {
   EXPECT_EQ(after.of({first, second}), (Verdicts{false, true}));
 }
 
-TEST(HandOver, ABlockIsOneMessage) {
+TEST(ZeroCopy, ABlockIsOneMessage) {
   // Another buffer extends beyond its end, or uses a part of it.
   for (Buffer other : {Buffer(ValueKind::Activation, 32, 64),
                        Buffer(ValueKind::Tokens, 0, 8)}) {
@@ -189,7 +189,7 @@ TEST(HandOver, ABlockIsOneMessage) {
   EXPECT_EQ(same.of({send, receive}), (Verdicts{true, true}));
 }
 
-TEST(HandOver, StatesAndWhatIsRenamedStay) {
+TEST(ZeroCopy, StatesAndRenamedValuesAreNotMoved) {
   Stream renamed({kFirst, kSecond});
   renamed.write(0);
   uint32_t send = renamed.send(0);
@@ -210,11 +210,11 @@ TEST(HandOver, StatesAndWhatIsRenamedStay) {
 
 // In samples every buffer holds one value, so all messages may take their
 // memory along.
-TEST(HandOver, AllMessagesOfSamplesMayGo) {
+TEST(ZeroCopy, AllMessagesOfSamplesMoveTheirBlocks) {
   ProgramT program =
       samplePipeline({.bidirectional = true, .splitBackward = true});
   for (const auto &worker : program.workers) {
-    std::vector<bool> found = runtime::findHandOvers(
+    std::vector<bool> found = runtime::findZeroCopyMessages(
         program, *worker, runtime::blocksOf(program, *worker));
     for (size_t i = 0; i < found.size(); ++i) {
       Opcode opcode = worker->instructions[i].opcode();
