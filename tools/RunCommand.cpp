@@ -98,7 +98,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
-  run.rehearsals = load.rehearsals;
+  run.warmUpRuns = load.warmUpRuns;
   run.ownAllReduce = settings.allReduce == kTransport;
   return run;
 }

@@ -251,7 +251,7 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     if (settings.cudaGraphs)
       load.noGraphs = whyNoGraphs(program);
     if (settings.cudaGraphs && load.noGraphs.empty()) {
-      load.rehearsals = kRehearsalsOfGraphs;
+      load.warmUpRuns = kGraphWarmUpRuns;
       load.stages = [inner = load.stages, gpus = load.accelerator.get()](
                         const program::ProgramT &whole, uint32_t stage) {
         return withGraphs(inner(whole, stage), gpus->makeGraphs());

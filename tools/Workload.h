@@ -43,7 +43,7 @@ struct Workload {
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< for tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
-  int rehearsals = 1; ///< warm-up runs of a step on the accelerator
+  int warmUpRuns = 1; ///< warm-up runs of a step on the accelerator
   /// Why there are no CUDA graphs although the user asked for them, or empty.
   std::string noGraphs;
 };

@@ -27,7 +27,7 @@ using namespace chimera::runtime;
 
 namespace {
 /// How many calls of work the host enqueues before it waits for the first.
-constexpr size_t kMostAhead = 2;
+constexpr size_t kMaxStepsAhead = 2;
 
 /// Fills memory with values of the type. Zeros might be faster to compute with,
 /// so most values are not zero.
@@ -65,7 +65,7 @@ double rateOf(Control &control, Device &device, Queue &queue,
     work();
     ++count;
     ends.push_back(queue.record());
-    if (ends.size() > kMostAhead) {
+    if (ends.size() > kMaxStepsAhead) {
       device.waitFor(ends.front(), timeout);
       ends.pop_front();
     }

@@ -284,8 +284,10 @@ void Interpreter::finishWait(const Instruction &waited) {
 }
 
 /// The memory for the gradient sum of an update.
-Interpreter::Kept &Interpreter::keptOf(const Instruction &instruction) {
-  Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
+Interpreter::GradientCopy &
+Interpreter::gradientCopyOf(const Instruction &instruction) {
+  GradientCopy &copy =
+      gradientCopies[{instruction.pipeline(), instruction.stage()}];
   if (!copy.block) {
     uint32_t sum = program::operandsOf(worker, instruction)[2];
     copy.block = allocate(worker.buffers[sum].bytes());
@@ -296,7 +298,7 @@ Interpreter::Kept &Interpreter::keptOf(const Instruction &instruction) {
 
 void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
                                double scale) {
-  Kept &copy = keptOf(instruction);
+  GradientCopy &copy = gradientCopyOf(instruction);
   copy.isThere = true;
   compute->copy(sum, copy.bytes);
   compute->scale(stageOf(instruction)->weightType(), copy.bytes, scale);

@@ -85,7 +85,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   memoryOf.resize(worker.buffers.size());
   std::iota(memoryOf.begin(), memoryOf.end(), 0);
   requests.resize(worker.instructions.size());
-  for (size_t i = 0; i < kMostAhead + 2; ++i)
+  for (size_t i = 0; i < kMaxStepsAhead + 2; ++i)
     losses.push_back(device.allocateHost(kLossBytes));
   uint32_t parts = 1;
   for (const auto &pipeline : program.pipelines)
@@ -120,7 +120,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   if (options.keepGradients)
     for (const Instruction &instruction : worker.instructions)
       if (instruction.opcode() == Opcode::OptimizerStep)
-        keptOf(instruction);
+        gradientCopyOf(instruction);
   arenaInUse = arenaBytesInUse(worker);
   if (options.meter)
     meterStart = options.meter->currentBytes();
@@ -151,7 +151,8 @@ void Interpreter::expectLoads() {
       bytes +=
           worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
     }
-  compute->expectLoads((kMostAhead + 2) * count, (kMostAhead + 2) * bytes);
+  compute->expectLoads((kMaxStepsAhead + 2) * count,
+                       (kMaxStepsAhead + 2) * bytes);
 }
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
@@ -184,7 +185,7 @@ Stage *Interpreter::stageOf(const Instruction &instruction) {
   return stages.at({instruction.pipeline(), instruction.stage()}).get();
 }
 
-void Interpreter::rehearse() {
+void Interpreter::warmUp() {
   std::vector<bool> isState(worker.buffers.size());
   for (const program::State &state : worker.states)
     isState[state.weights()] = isState[state.optimizer_state()] = true;
@@ -212,9 +213,9 @@ void Interpreter::rehearse() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
-  // After the first rehearsal no stash is left, so the remaining bytes belong
-  // to libraries. In later rehearsals they belong to stashes.
-  if (options.meter && !std::exchange(hasRehearsed, true)) {
+  // After the first warm-up run no stash is left, so the remaining bytes belong
+  // to libraries. In later warm-up runs they belong to stashes.
+  if (options.meter && !std::exchange(hasWarmedUp, true)) {
     peakStash -= std::min(peakStash, stashBytes());
     meterStart = options.meter->currentBytes();
   }
@@ -239,8 +240,8 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
     stepBegin = steadyNanoseconds();
   else if (options.profile)
     stepBeginOnDevice = compute->recordTime();
-  enter(0, worker.body_begin);
-  leaveSections();
+  enterSection(0, worker.body_begin);
+  enterNextSection();
 }
 
 std::optional<Interpreter::Position> Interpreter::next() const {
@@ -249,7 +250,7 @@ std::optional<Interpreter::Position> Interpreter::next() const {
   return Position{step, index};
 }
 
-void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
+void Interpreter::enterSection(uint32_t sectionBegin, uint32_t sectionEnd) {
   index = sectionBegin;
   end = sectionEnd;
   stashBefore = stashBytes();
@@ -257,11 +258,11 @@ void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
 
 /// If this section has no more instructions, continues with the next section
 /// that has any.
-void Interpreter::leaveSections() {
+void Interpreter::enterNextSection() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
     if (pass) {
-      if (!leavePass())
+      if (!endPass())
         continue;
       if (step == steps)
         return;
@@ -273,7 +274,7 @@ void Interpreter::leaveSections() {
       }
       endStep();
       ++step;
-      if (step < steps && options.mayBegin && !options.mayBegin(step))
+      if (step < steps && options.mayBeginStep && !options.mayBeginStep(step))
         steps = flushes ? step : step + 1;
       if (step == steps)
         return;
@@ -287,37 +288,40 @@ void Interpreter::leaveSections() {
     inPrologue = false;
     lossOfStep.reset();
     if (flushes || step + 1 < steps)
-      enter(worker.body_begin, worker.body_end);
+      enterSection(worker.body_begin, worker.body_end);
     else
-      enter(worker.body_end, static_cast<uint32_t>(worker.instructions.size()));
+      enterSection(worker.body_end,
+                   static_cast<uint32_t>(worker.instructions.size()));
   }
 }
 
 bool Interpreter::isTooFarAhead() const {
-  return ended.size() > kMostAhead && !device.isDone(ended.front().end);
+  return queuedSteps.size() > kMaxStepsAhead &&
+         !device.isDone(queuedSteps.front().end);
 }
 
 void Interpreter::endStep() {
   readFlags();
-  ended.push_back({step, pass, nextLoss++, lossOfStep,
-                   options.profile ? compute->recordTime() : compute->record(),
-                   std::exchange(timed, {})});
+  queuedSteps.push_back(
+      {step, pass, nextLoss++, lossOfStep,
+       options.profile ? compute->recordTime() : compute->record(),
+       std::exchange(timed, {})});
   // Reports steps that have ended, without a wait.
-  tellOfSteps(SIZE_MAX);
+  reportSteps(SIZE_MAX);
 }
 
 /// Reports steps that have ended. Waits until at most `mostAhead` steps have
 /// not.
-void Interpreter::tellOfSteps(size_t mostAhead) {
-  while (!ended.empty() &&
-         (ended.size() > mostAhead || device.isDone(ended.front().end))) {
-    device.waitFor(ended.front().end, options.timeout);
-    Ended first = std::move(ended.front());
-    ended.pop_front();
+void Interpreter::reportSteps(size_t mostAhead) {
+  while (!queuedSteps.empty() && (queuedSteps.size() > mostAhead ||
+                                  device.isDone(queuedSteps.front().end))) {
+    device.waitFor(queuedSteps.front().end, options.timeout);
+    QueuedStep first = std::move(queuedSteps.front());
+    queuedSteps.pop_front();
     if (first.pass) {
       if (options.profile)
         stepBeginOnDevice = first.end;
-      tellOfPass(first);
+      reportPass(first);
       continue;
     }
     if (options.profile && !device.executesAtOnce())
@@ -336,13 +340,13 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
 }
 
 void Interpreter::finish() {
-  tellOfSteps(0);
+  reportSteps(0);
   if (!tracedOnDevice.empty())
     traceDevice();
 }
 
 void Interpreter::advance() {
-  tellOfSteps(kMostAhead);
+  reportSteps(kMaxStepsAhead);
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
   device.enter(step, index);
@@ -369,7 +373,7 @@ void Interpreter::advance() {
   ++index;
   if (pass)
     skipToEvaluated();
-  leaveSections();
+  enterNextSection();
 }
 
 /// Records which memory the compute queue has used for an instruction.
@@ -405,7 +409,7 @@ Replicas Interpreter::weights() const {
 Replicas Interpreter::gradients() const {
   Replicas replicas;
   Event now = compute->record();
-  for (const auto &[key, copy] : kept)
+  for (const auto &[key, copy] : gradientCopies)
     if (copy.isThere)
       replicas[key] = device.readBack(copy.bytes, now, options.timeout);
   return replicas;

@@ -56,8 +56,8 @@ ordered_json toJson(const Durations &durations) {
   return {{"count", durations.count()},
           {"total", durations.total()},
           {"median", durations.median()},
-          {"min", durations.least()},
-          {"max", durations.most()}};
+          {"min", durations.min()},
+          {"max", durations.max()}};
 }
 
 /// For example "receive_activation".

@@ -46,7 +46,7 @@ void chimera::runtime::addShares(ElementType type, ConstBytes shares,
   fold(type, each, loss.data(), loss.size());
 }
 
-double chimera::runtime::meanOf(double sum, double weight) {
+double chimera::runtime::evaluationLoss(double sum, double weight) {
   if (!(weight > 0))
     throw std::runtime_error(
         "expected held-out data with labels that count, got none: give more "
@@ -75,6 +75,6 @@ Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
     break;
   }
   if (weight == 0)
-    return {bits, 0, /*counts=*/false};
+    return {bits, 0, /*hasWeight=*/false};
   return {bits, total / weight};
 }

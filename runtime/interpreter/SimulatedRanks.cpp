@@ -20,7 +20,8 @@ SimulatedRanks::SimulatedRanks(const program::ProgramT &program,
         all.model = options.model.value_or(all.model);
         return all;
       }()),
-      hostsWait(options.hostsWait), simulation(optionsOf(options)),
+      synchronousHosts(options.synchronousHosts),
+      simulation(optionsOf(options)),
       channels(makeSimulatedChannels(simulation, program::rankCount(program))) {
   for (running = 0; running < channels.size(); ++running) {
     channels[running]->prepare(communication);
@@ -74,7 +75,7 @@ void SimulatedRanks::runAll() {
     hosts.push_back({[this, rank] {
                        return ranks[rank]->next() &&
                               !ranks[rank]->isTooFarAhead() &&
-                              (!hostsWait || simulation.isIdle(rank));
+                              (!synchronousHosts || simulation.isIdle(rank));
                      },
                      [this, rank] {
                        running = rank;

@@ -28,7 +28,7 @@ public:
     std::optional<program::MessageModel> model = {};
     /// Whether each host advances only when its queues are empty, as on a
     /// synchronous device.
-    bool hostsWait = false;
+    bool synchronousHosts = false;
     Interpreter::Options interpreter = {};
     /// Called for evaluations with the rank, the step and the loss, in place of
     /// the interpreters' own callbacks.
@@ -66,7 +66,7 @@ private:
 
   const program::ProgramT &program;
   const Communication communication;
-  const bool hostsWait;
+  const bool synchronousHosts;
   simulated::Simulation simulation;
   std::vector<std::unique_ptr<Channels>> channels;
   std::vector<std::unique_ptr<Interpreter>> ranks;

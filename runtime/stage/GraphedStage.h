@@ -41,7 +41,7 @@ std::unique_ptr<Stage> withGraphs(std::unique_ptr<Stage> stage,
 
 /// The number of warm-up runs of a program's step until every graph is
 /// captured.
-inline constexpr int kRehearsalsOfGraphs = 2;
+inline constexpr int kGraphWarmUpRuns = 2;
 
 } // namespace chimera::runtime
 

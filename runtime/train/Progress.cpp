@@ -30,7 +30,7 @@ void Progress::step(const StepEvent &event) {
   double took = event.seconds - lastSeconds;
   lastSeconds = event.seconds;
   bool last = event.step + 1 == options.steps;
-  if (event.loss && !event.loss->counts && !options.quiet &&
+  if (event.loss && !event.loss->hasWeight && !options.quiet &&
       !std::exchange(hasToldOfNothing, true)) {
     endLine();
     std::printf("no label of step %llu counts: its loss is 0, and it changes "

@@ -97,13 +97,13 @@ private:
   Device &device;
 };
 
-/// Runs one rank from start to end. Calls `mayBegin` before each step except
-/// the first, `askToStop` if all ranks have to stop, and `afterSteps`, unless
-/// empty, after the last step. Calls `fail` with the reason, from any thread,
-/// if the run fails and this thread cannot report it.
+/// Runs one rank from start to end. Calls `mayBeginStep` before each step
+/// except the first, `askToStop` if all ranks have to stop, and `afterSteps`,
+/// unless empty, after the last step. Calls `fail` with the reason, from any
+/// thread, if the run fails and this thread cannot report it.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
-             Status &status, const std::function<bool(uint64_t)> &mayBegin,
+             Status &status, const std::function<bool(uint64_t)> &mayBeginStep,
              const std::function<void()> &askToStop,
              const std::function<void()> &afterSteps, const Fail &fail) {
   if (run.onThread)
@@ -113,7 +113,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   Interpreter::Options options;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
-  options.mayBegin = mayBegin;
+  options.mayBeginStep = mayBeginStep;
   options.keepFinite = run.keepFinite;
   options.onHalt = askToStop;
   options.meter = run.meter;
@@ -133,8 +133,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
                           run.data, device, channels, status, options);
 
   if (run.accelerator)
-    for (int i = 0; i < run.rehearsals; ++i)
-      interpreter.rehearse();
+    for (int i = 0; i < run.warmUpRuns; ++i)
+      interpreter.warmUp();
   Listens listens(device, {.timeout = run.timeout,
                            .isAt =
                                [&](uint64_t step, uint32_t instruction) {
@@ -228,7 +228,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
       try {
         runRank(
             run, communication, *controls[rank], device, channels,
-            page.of(rank), [&](uint64_t step) { return page.mayBegin(step); },
+            page.of(rank),
+            [&](uint64_t step) { return page.mayBeginStep(step); },
             [&] { page.askToStop(); }, {}, fail);
       } catch (const std::exception &error) {
         // Must be before the device frees memory, which may wait for other
@@ -273,7 +274,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
     runRank(
         run, communication, control, device, channels, page.of(control.rank()),
         [&](uint64_t step) {
-          return oneHost ? page.mayBegin(step) : vote.mayBegin();
+          return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
         },
         [&] { page.askToStop(); },
         // Must be before any other message.

@@ -111,8 +111,8 @@ struct TrainingRun {
   /// host. Ranks may share a device (see deviceOf).
   Accelerator *accelerator = nullptr;
   /// The number of warm-up runs of a step on each rank with an accelerator,
-  /// before the first step (see Interpreter::rehearse).
-  int rehearsals = 1;
+  /// before the first step (see Interpreter::warmUp).
+  int warmUpRuns = 1;
   /// Whether all-reduces use the transport's own implementation, which may sum
   /// in another order than the program's. Only over MPI and on accelerators.
   /// Must be equal at all ranks.

@@ -65,8 +65,8 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     SimulatedRanks::Options options;
     options.seed = seed;
     options.interpreter.keepGradients = run.gatherGradients;
-    options.interpreter.mayBegin = [&](uint64_t step) {
-      return page.mayBegin(step);
+    options.interpreter.mayBeginStep = [&](uint64_t step) {
+      return page.mayBeginStep(step);
     };
     options.interpreter.keepFinite = run.keepFinite;
     options.interpreter.onHalt = [&] { page.askToStop(); };

@@ -261,7 +261,7 @@ SequentialResult chimera::runtime::trainSequentially(
       weight += totalWeight(program, *evaluation.data, pass, 0,
                             program.micro_batches);
     }
-    evaluation.onLoss(step, meanOf(sum, weight));
+    evaluation.onLoss(step, evaluationLoss(sum, weight));
   };
 
   SequentialResult result;

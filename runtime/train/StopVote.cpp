@@ -17,7 +17,7 @@ StopVote::StopVote(Control &control, std::function<bool()> wants,
                    std::chrono::milliseconds timeout)
     : control(control), wants(std::move(wants)), timeout(timeout) {}
 
-bool StopVote::mayBegin() {
+bool StopVote::mayBeginStep() {
   if (std::exchange(isDecided, false) && hearDecision())
     return false;
   if (hasVoted) {

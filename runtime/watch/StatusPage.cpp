@@ -96,7 +96,7 @@ Status *StatusPage::entries() const {
   return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
 }
 
-bool StatusPage::mayBegin(uint64_t step) {
+bool StatusPage::mayBeginStep(uint64_t step) {
   uint64_t seen = head().begun.load();
   while ((seen & ~kStop) < step) {
     if (seen & kStop)

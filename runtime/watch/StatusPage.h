@@ -54,7 +54,7 @@ public:
   /// Whether `step`, which is not the first, may begin. Every rank calls this
   /// before each step, in order. After askToStop, no rank begins a step that no
   /// rank has begun yet, so all ranks stop after the same step.
-  bool mayBegin(uint64_t step);
+  bool mayBeginStep(uint64_t step);
   /// Any thread may call it, any number of times.
   void askToStop();
   bool askedToStop() const;

@@ -73,8 +73,8 @@ int main(int argc, char **argv) {
     if (durations.count())
       result[name] = {{"count", durations.count()},
                       {"median", durations.median()},
-                      {"min", durations.least()},
-                      {"max", durations.most()}};
+                      {"min", durations.min()},
+                      {"max", durations.max()}};
   }
   if (session.rank() == 0)
     std::printf("%s\n", result.dump().c_str());

@@ -108,9 +108,9 @@ bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
       found = difference(mutant, outcome, runSequentially(mutant, kSteps));
     if (!found.empty()) {
       found = "seed " + std::to_string(seed) +
-              (options.model       ? " buffered: "
-               : options.hostsWait ? ": "
-                                   : " without waiting: ") +
+              (options.model              ? " buffered: "
+               : options.synchronousHosts ? ": "
+                                          : " without waiting: ") +
               found;
       return false;
     }

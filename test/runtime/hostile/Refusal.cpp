@@ -22,7 +22,7 @@ Refusal hostile::runRefused(const program::ProgramT &program, uint64_t seed,
     refusal.wrong =
         waiting.failure.empty() ? "runs to its end" : waiting.failure;
   refusal.withoutWaiting =
-      run(program, {.seed = seed, .steps = steps, .hostsWait = false});
+      run(program, {.seed = seed, .steps = steps, .synchronousHosts = false});
   if (!refusal.withoutWaiting.failure.empty() &&
       !hasStopped(refusal.withoutWaiting))
     refusal.wrong = refusal.withoutWaiting.failure;

@@ -114,7 +114,7 @@ private:
 };
 
 // Otherwise nothing would move messages over MPI during the computation.
-TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
+TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
   for (bool splitBackward : {false, true}) {
     program::ProgramT program = program::samplePipeline(
         {.workers = 2,
@@ -153,7 +153,7 @@ struct Growing final : MemoryMeter {
 
 // When a stage first computes, a library allocates memory and keeps it. Only
 // later growth counts as stashes.
-TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
+TEST(Interpreter, DoesNotCountLibraryMemoryAsStashes) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   std::vector<ReduceGroup> groups = communicationOf(program).groups;
   std::unique_ptr<Device> device = makeHostDevice();
@@ -171,10 +171,10 @@ TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
         });
       },
       data, *device, channels, status, options);
-  interpreter.rehearse();
+  interpreter.warmUp();
   EXPECT_EQ(meter.bytes, 1000 + 15 * 10); // both directions of 8 micro-batches
   EXPECT_EQ(interpreter.peakStashBytes(), 0u);
-  interpreter.rehearse();
+  interpreter.warmUp();
   EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);
 }
 

@@ -265,7 +265,7 @@ TEST(GraphedStage, CapturesInTwoStepsAndThenLaunchesAlone) {
                 both.plain.backward(0, gradient, WgradMode::Add, false));
     EXPECT_EQ(both.graphed.sum, both.plain.sum);
   };
-  for (int i = 0; i < kRehearsalsOfGraphs; ++i)
+  for (int i = 0; i < kGraphWarmUpRuns; ++i)
     step();
   const uint64_t calls = both.calls, captures = both.graphs->captures;
   const size_t memory = both.graphs->memory.size();

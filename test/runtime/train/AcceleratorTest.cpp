@@ -339,7 +339,7 @@ TEST_F(OnGpus, MemoryOfASharedGpuIsNotCounted) {
   }
 }
 
-TEST_F(OnGpus, ARehearsalThatFailsNamesTheInstruction) {
+TEST_F(OnGpus, AWarmUpRunThatFailsNamesTheInstruction) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
   Data data([](MicroBatch microBatch) {

@@ -27,12 +27,12 @@ using namespace std::chrono_literals;
 
 namespace {
 /// The number of steps that each of `ranks` threads starts. The threads pause
-/// at random and call `mayBegin(rank, step)`. In step `when`, rank `asking`
+/// at random and call `mayBeginStep(rank, step)`. In step `when`, rank `asking`
 /// calls `ask`.
-template <typename MayBegin>
-std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed, MayBegin mayBegin,
-                              uint32_t asking, uint64_t when,
-                              const std::function<void()> &ask) {
+template <typename MayBeginStep>
+std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed,
+                              MayBeginStep mayBeginStep, uint32_t asking,
+                              uint64_t when, const std::function<void()> &ask) {
   std::vector<uint64_t> steps(ranks);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -45,7 +45,7 @@ std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed, MayBegin mayBegin,
         if (rank == asking && step == when)
           ask();
         ++step;
-      } while (step < 1000 && mayBegin(rank, step));
+      } while (step < 1000 && mayBeginStep(rank, step));
       steps[rank] = step;
     });
   for (std::thread &thread : threads)
@@ -57,7 +57,8 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     StatusPage page(4);
     std::vector<uint64_t> steps = stepsOf(
-        4, seed, [&](uint32_t, uint64_t step) { return page.mayBegin(step); },
+        4, seed,
+        [&](uint32_t, uint64_t step) { return page.mayBeginStep(step); },
         seed % 4, 20, [&] { page.askToStop(); });
     EXPECT_EQ(steps, std::vector<uint64_t>(4, steps[0])) << "seed " << seed;
     EXPECT_GT(steps[0], 20u) << "the one that asks had begun it";
@@ -68,12 +69,12 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
 TEST(StatusPage, StopsNobodyUnasked) {
   StatusPage page(2);
   for (uint64_t step : {1, 2, 3})
-    EXPECT_TRUE(page.mayBegin(step));
+    EXPECT_TRUE(page.mayBeginStep(step));
   EXPECT_FALSE(page.askedToStop());
   page.askToStop();
   EXPECT_TRUE(page.askedToStop());
-  EXPECT_TRUE(page.mayBegin(3)) << "somebody has begun it";
-  EXPECT_FALSE(page.mayBegin(4));
+  EXPECT_TRUE(page.mayBeginStep(3)) << "somebody has begun it";
+  EXPECT_FALSE(page.mayBeginStep(4));
 }
 
 TEST(StopVote, StopsAllRanksTwoStepsLater) {
@@ -88,8 +89,8 @@ TEST(StopVote, StopsAllRanksTwoStepsLater) {
           [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
-        [&](uint32_t rank, uint64_t) { return votes[rank]->mayBegin(); }, 2, 20,
-        [&] { asked.store(true); });
+        [&](uint32_t rank, uint64_t) { return votes[rank]->mayBeginStep(); }, 2,
+        20, [&] { asked.store(true); });
     for (auto &vote : votes)
       vote->finish();
     EXPECT_EQ(steps, std::vector<uint64_t>(4, 23)) << "seed " << seed;
@@ -102,8 +103,8 @@ TEST(StopVote, EndsTheVoteUnderWay) {
       *controls[0], [] { return false; }, 100ms);
   StopVote second(
       *controls[1], [] { return true; }, 100ms);
-  EXPECT_TRUE(first.mayBegin());
-  EXPECT_THROW(first.mayBegin(), WaitError) << "the other has not voted";
+  EXPECT_TRUE(first.mayBeginStep());
+  EXPECT_THROW(first.mayBeginStep(), WaitError) << "the other has not voted";
 }
 
 /// Waits until `signals` has reported everything that was sent so far.
