@@ -110,16 +110,16 @@ void Executable::findSums() {
   }
 }
 
-Selection Executable::select(const std::vector<uint32_t> &given,
-                             const std::vector<uint32_t> &wanted,
-                             bool adds) const {
+Subgraph Executable::select(const std::vector<uint32_t> &given,
+                            const std::vector<uint32_t> &wanted,
+                            bool adds) const {
   std::vector<bool> isGiven(graph.values), isNeeded(graph.values);
   for (uint32_t value : given)
     isGiven[value] = true;
   for (uint32_t value : wanted)
     isNeeded[value] = true;
-  Selection selection;
-  selection.adds = adds;
+  Subgraph subgraph;
+  subgraph.adds = adds;
   std::vector<bool> runs(graph.calls.size());
   auto need = [&](uint32_t call) {
     runs[call] = true;
@@ -141,7 +141,7 @@ Selection Executable::select(const std::vector<uint32_t> &given,
       continue;
     isNeeded[value] = true;
     if (isGiven[value] || maker[value] < 0)
-      selection.addedFirst.push_back(value);
+      subgraph.addedFirst.push_back(value);
   }
   for (auto call = static_cast<uint32_t>(graph.calls.size()); call-- > 0;) {
     const bool makes =
@@ -163,28 +163,28 @@ Selection Executable::select(const std::vector<uint32_t> &given,
     isKept[value] = true;
   for (uint32_t call = 0; call < graph.calls.size(); ++call)
     if (runs[call])
-      selection.calls.push_back(call);
+      subgraph.calls.push_back(call);
   // This loop starts at the last call, so the first use that it sees is the
   // last use in the execution.
-  selection.dead.resize(selection.calls.size());
+  subgraph.dead.resize(subgraph.calls.size());
   std::vector<bool> isSeen(graph.values);
-  for (size_t i = selection.calls.size(); i-- > 0;) {
+  for (size_t i = subgraph.calls.size(); i-- > 0;) {
     auto see = [&](int32_t number) {
       const auto value = static_cast<uint32_t>(number);
       if (number < 0 || isSeen[value])
         return;
       isSeen[value] = true;
       if (!isKept[value])
-        selection.dead[i].push_back(value);
+        subgraph.dead[i].push_back(value);
     };
-    const uint32_t call = selection.calls[i];
+    const uint32_t call = subgraph.calls[i];
     for (int32_t value : graph.calls[call]->results)
       see(value);
     for (const Argument &argument : operations[call].arguments)
       for (int32_t value : argument.values)
         see(value);
   }
-  return selection;
+  return subgraph;
 }
 
 Tensor Executable::tensorOf(const Argument &argument,
@@ -305,17 +305,17 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
   set(1, std::move(kept));
 }
 
-void Executable::run(const Selection &selection, Values &values,
+void Executable::run(const Subgraph &subgraph, Values &values,
                      const Context &context) const {
   std::vector<IValue> stack;
-  for (uint32_t value : selection.addedFirst)
+  for (uint32_t value : subgraph.addedFirst)
     addSums(value, values, context);
-  for (size_t i = 0; i < selection.calls.size(); ++i) {
-    const uint32_t number = selection.calls[i];
+  for (size_t i = 0; i < subgraph.calls.size(); ++i) {
+    const uint32_t number = subgraph.calls[i];
     const program::CallT &call = *graph.calls[number];
     try {
-      execute(number, selection.adds, values, context, stack);
-      if (selection.adds)
+      execute(number, subgraph.adds, values, context, stack);
+      if (subgraph.adds)
         for (int32_t value : call.results)
           if (value >= 0 && values[static_cast<uint32_t>(value)].defined())
             addSums(static_cast<uint32_t>(value), values, context);
@@ -327,7 +327,7 @@ void Executable::run(const Selection &selection, Values &values,
       throw std::runtime_error("call " + std::to_string(number) + ", " +
                                nameOf(call) + ": " + error.what());
     }
-    for (uint32_t value : selection.dead[i])
+    for (uint32_t value : subgraph.dead[i])
       values[value].reset();
   }
 }

@@ -51,7 +51,7 @@ public:
     results.resize(graphs.weight->outputs.size());
     for (const program::Port &port : graphs.weight->outputs)
       results[port.index()] = port.value();
-    selection = executable.select(given, results, /*adds=*/false);
+    subgraph = executable.select(given, results, /*adds=*/false);
   }
 
   /// The weight of each term of the loss.
@@ -67,7 +67,7 @@ public:
       values[port.value()] = port.role() == program::Role::Constant
                                  ? constants[port.index()]
                                  : tensors[port.index()];
-    executable.run(selection, values, {});
+    executable.run(subgraph, values, {});
     std::vector<double> weights;
     for (uint32_t result : results) {
       const Tensor &weight = values[result];
@@ -84,7 +84,7 @@ private:
   const program::LayerGraphsT &graphs;
   Executable executable;
   std::vector<Tensor> constants;
-  Selection selection;
+  Subgraph subgraph;
   std::vector<uint32_t> results; ///< value numbers, by term
 };
 
