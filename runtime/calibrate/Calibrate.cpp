@@ -128,7 +128,7 @@ private:
     Watchdog limit(options.timeout, "all ranks to make their groups",
                    options.fail);
     channels.prepare(communication);
-    meet(control, options.timeout, "all ranks to have made their groups");
+    barrier(control, options.timeout, "all ranks to have made their groups");
   }
 
   static ReduceGroup groupOf(uint32_t id, uint32_t first, uint32_t count) {
@@ -158,7 +158,7 @@ private:
     const uint32_t self = control.rank();
     const uint32_t peer = ((self - first) ^ 1) + first;
     int64_t took = 0;
-    meet(control, options.timeout, "all ranks to measure");
+    barrier(control, options.timeout, "all ranks to measure");
     if (self >= first && peer < control.ranks()) {
       const Block memory = queue.zeros(bytes);
       const Bytes buffer(memory.get(), bytes);

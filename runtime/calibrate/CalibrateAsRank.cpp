@@ -53,8 +53,8 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     endProcess(1);
   };
   try {
-    joined->meet(use.timeout,
-                 [](const std::string &what) { writeReport(what + "\n"); });
+    joined->connect(use.timeout,
+                    [](const std::string &what) { writeReport(what + "\n"); });
     canTell = true;
     Control &control = joined->control();
     const std::vector<uint32_t> hostRanks = joined->hostRanks();
@@ -99,7 +99,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                      .device = device.get()});
       if (joined->rank() == 0)
         use.onFound(found, share);
-      meet(control, use.timeout, "all ranks to end");
+      barrier(control, use.timeout, "all ranks to end");
     }
   } catch (const WaitError &error) {
     fail(error.what(), error.reason == WaitError::Reason::Aborted);

@@ -86,7 +86,7 @@ void chimera::runtime::sleepUntil(int64_t nanoseconds) {
 int64_t chimera::runtime::agreeOnBegin(Control &control,
                                        std::chrono::milliseconds later,
                                        std::chrono::milliseconds timeout) {
-  meet(control, timeout, "all ranks to measure");
+  barrier(control, timeout, "all ranks to measure");
   if (control.rank() != 0)
     return receiveValue<int64_t>(control, 0, timeout);
   const int64_t begin = steadyNanoseconds() + later.count() * kMillisecond;

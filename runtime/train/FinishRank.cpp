@@ -41,7 +41,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                   Status &status, const Fail &fail) {
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
-  meet(control, run.timeout, "all ranks to end their last step");
+  barrier(control, run.timeout, "all ranks to end their last step");
 
   // Clocks are compared here, since the last step has just ended and the root
   // sends no heartbeats yet.

@@ -143,14 +143,14 @@ void runRank(const TrainingRun &run, const Communication &communication,
                            .hasNothing = [&] { status.deviceHasNothing(); },
                            .failed = fail});
 
-  meet(control, run.timeout, "all ranks to start");
+  barrier(control, run.timeout, "all ranks to start");
   {
     Watchdog limit(run.timeout, "all ranks to make their groups", fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
     // A rank that frees memory of a GPU waits for running operations there. At
     // this point all ranks have freed temporary memory, and no step has begun.
-    meet(control, run.timeout, "all ranks to have made their groups");
+    barrier(control, run.timeout, "all ranks to have made their groups");
   }
   if (std::optional<uint64_t> taken = device.takenBytes()) {
     std::string fault = faultOfDeviceMemory(

@@ -161,8 +161,8 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   try {
-    joined->meet(run.timeout,
-                 [](const std::string &what) { writeReport(what + "\n"); });
+    joined->connect(run.timeout,
+                    [](const std::string &what) { writeReport(what + "\n"); });
     // From here on, this rank knows the processes of the others.
     limit.emplace(starting, "all ranks to start",
                   [&](const std::string &reason) { end(reason, 0); });

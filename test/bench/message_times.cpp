@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   Listener listener;
   Meeting meeting(session.rank(),
                   session.exchange(Entry::own(listener.port, "").text()));
-  TcpControl control(meeting.book, std::move(listener), kForever);
+  TcpControl control(meeting.peerTable, std::move(listener), kForever);
   MessageTimes own;
   const std::unique_ptr<Device> host = makeHostDevice();
   MeasuredQueue queue(*host, kForever);

@@ -20,9 +20,9 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 
-Mesh::Mesh(const Book &known, Listener own, milliseconds silence,
+Mesh::Mesh(const PeerTable &known, Listener own, milliseconds silence,
            std::function<void(uint32_t, const std::string &)> onLost)
-    : book(known), listener(std::move(own)), silence(silence),
+    : peerTable(known), listener(std::move(own)), silence(silence),
       onLost(std::move(onLost)), wakeUp(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       resume(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       nextSign(std::chrono::steady_clock::now()) {
@@ -49,7 +49,7 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
   operation->bytes = {const_cast<std::byte *>(bytes.data()), bytes.size()};
   operation->onDone = std::move(onDone);
   Done done;
-  if (to == book.rank) {
+  if (to == peerTable.rank) {
     std::lock_guard lock(mutex);
     auto inbox = inboxes.try_emplace({to, stream}).first;
     if (inbox->second.asked.empty()) {
@@ -232,7 +232,7 @@ void Mesh::abandon(const SharedOperation &operation) {
     return;
   }
   uint32_t to = operation->peer;
-  if (to == book.rank) {
+  if (to == peerTable.rank) {
     for (auto &[key, inbox] : inboxes)
       std::erase(inbox.offered, operation);
     return;

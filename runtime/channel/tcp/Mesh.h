@@ -64,7 +64,7 @@ struct Address {
 };
 
 /// The peer table: how the ranks of a run find each other.
-struct Book {
+struct PeerTable {
   uint32_t rank = 0;
   std::vector<Address> addresses; ///< by rank
   /// By rank: a random number that identifies the process of the rank. A
@@ -108,7 +108,8 @@ public:
   /// Starts to accept connections. `onLost` is called by the thread of the
   /// mesh, once for a rank, if that rank ends without a goodbye, or if it is
   /// watched and silent for longer than `silence`.
-  Mesh(const Book &book, Listener listener, std::chrono::milliseconds silence,
+  Mesh(const PeerTable &peerTable, Listener listener,
+       std::chrono::milliseconds silence,
        std::function<void(uint32_t rank, const std::string &how)> onLost);
   /// Sends everything that is on its way, then tells all ranks that this rank
   /// leaves.
@@ -116,9 +117,9 @@ public:
   Mesh(const Mesh &) = delete;
   Mesh &operator=(const Mesh &) = delete;
 
-  uint32_t rank() const { return book.rank; }
+  uint32_t rank() const { return peerTable.rank; }
   uint32_t ranks() const {
-    return static_cast<uint32_t>(book.addresses.size());
+    return static_cast<uint32_t>(peerTable.addresses.size());
   }
 
   /// Posts a message. When the operation is done, the bytes of a send may be
@@ -308,7 +309,7 @@ private:
   void throwIfAborted() const;
   void wake();
 
-  const Book book;
+  const PeerTable peerTable;
   const Listener listener;
   const std::chrono::milliseconds silence;
   const std::function<void(uint32_t, const std::string &)> onLost;

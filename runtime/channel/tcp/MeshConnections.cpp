@@ -57,7 +57,7 @@ bool Mesh::answers(const Socket &socket, milliseconds patience) const {
 /// with its own network.
 Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                   milliseconds answering) const {
-  const Address &address = book.addresses[peer];
+  const Address &address = peerTable.addresses[peer];
   std::string reasons;
   bool isSilent = false;
   // Returns whether the other end is the expected rank.
@@ -66,7 +66,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
     // it is the most likely to be the rank's.
     milliseconds patience = std::exchange(answering, connecting);
     sendBytes(socket,
-              bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
+              bytesOf(Greeting{kMagic, peerTable.secrets[peerTable.rank],
+                               peerTable.rank}),
               connecting);
     Greeting answer{};
     isSilent = !answers(socket, patience);
@@ -75,7 +76,7 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                                std::to_string(patience.count()) + " ms");
     receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
                  connecting);
-    return answer.magic == kMagic && answer.secret == book.secrets[peer] &&
+    return answer.magic == kMagic && answer.secret == peerTable.secrets[peer] &&
            answer.rank == peer;
   };
   auto tryOne = [&](const std::string &host, auto connect) -> Socket {
@@ -91,7 +92,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
       return {};
     }
   };
-  if (book.leaders.empty() || book.leaders[peer] == book.leaders[book.rank])
+  if (peerTable.leaders.empty() ||
+      peerTable.leaders[peer] == peerTable.leaders[peerTable.rank])
     if (Socket socket =
             tryOne("this host's", [&] { return connectLocally(address.port); }))
       return socket;
@@ -197,11 +199,11 @@ bool Mesh::greet(Incoming &connection) {
   Greeting greeting{};
   std::memcpy(&greeting, connection.greeting.data(), sizeof(greeting));
   if (greeting.magic != kMagic || greeting.rank >= ranks() ||
-      greeting.rank == book.rank ||
-      greeting.secret != book.secrets[greeting.rank])
+      greeting.rank == peerTable.rank ||
+      greeting.secret != peerTable.secrets[greeting.rank])
     return false;
   connection.from = static_cast<uint32_t>(greeting.rank);
-  Greeting answer{kMagic, book.secrets[book.rank], book.rank};
+  Greeting answer{kMagic, peerTable.secrets[peerTable.rank], peerTable.rank};
   // The buffer of a new connection always has room for a few bytes.
   return ::send(connection.socket.number(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);

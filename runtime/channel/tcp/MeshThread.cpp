@@ -229,7 +229,8 @@ void Mesh::run() {
       ;
   } catch (const std::exception &error) {
     // Only the mesh's thread can tell the other ranks.
-    onLost(book.rank, std::string("cannot move messages: ") + error.what());
+    onLost(peerTable.rank,
+           std::string("cannot move messages: ") + error.what());
   }
 }
 

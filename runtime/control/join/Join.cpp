@@ -68,8 +68,8 @@ bool JoinedJob::allowsProgress() const {
   return true;
 }
 
-void JoinedJob::meet(std::chrono::milliseconds timeout,
-                     const OnLongWait &onLongWait) {
+void JoinedJob::connect(std::chrono::milliseconds timeout,
+                        const OnLongWait &onLongWait) {
   Listener listener;
   const StoreAddress &store = state->options.store;
   Entry own = Entry::own(listener.port, store.host);
@@ -83,7 +83,7 @@ void JoinedJob::meet(std::chrono::milliseconds timeout,
         std::to_string(entries.size()) +
         ": was WORLD_SIZE the same for all, or does another run meet there?");
   state->meeting.emplace(rank(), entries);
-  state->control.emplace(state->meeting->book, std::move(listener),
+  state->control.emplace(state->meeting->peerTable, std::move(listener),
                          afterWaits(timeout));
 }
 
@@ -99,7 +99,7 @@ std::string JoinedJob::claimName() const {
   // it ends.
   const uint32_t lowest = state->meeting->hostRanks().front();
   return "ranks of port " +
-         std::to_string(state->meeting->book.addresses[lowest].port);
+         std::to_string(state->meeting->peerTable.addresses[lowest].port);
 }
 
 std::vector<uint32_t> JoinedJob::hostRanks() const {

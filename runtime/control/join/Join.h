@@ -48,16 +48,16 @@ public:
   /// Finds the other ranks. Throws std::runtime_error if some do not come
   /// before `timeout` or cannot be reached. The exchange over MPI has no
   /// timeout, so the caller needs a Watchdog. Call it once.
-  void meet(std::chrono::milliseconds timeout,
-            const OnLongWait &onLongWait = {});
+  void connect(std::chrono::milliseconds timeout,
+               const OnLongWait &onLongWait = {});
 
   /// The processes of the other known ranks of this host, and a name for
   /// claimLocally that only the ranks of this host share. Both are empty before
-  /// `meet` has exchanged the addresses.
+  /// `connect` has exchanged the addresses.
   std::vector<Meeting::Process> hostProcesses() const;
   std::string claimName() const;
 
-  /// The following functions require a successful `meet`.
+  /// The following functions require a successful `connect`.
   std::vector<uint32_t> hostRanks() const;
   Control &control();
   /// Makes the channels. Over MPI, `progressThread` moves messages on a

@@ -27,8 +27,9 @@ constexpr milliseconds kLook(20);
 constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 } // namespace
 
-Accounts::Accounts(Mesh &mesh, const Book &book)
-    : mesh(mesh), leaders(book.leaders), incoming(book.addresses.size()) {
+Accounts::Accounts(Mesh &mesh, const PeerTable &peerTable)
+    : mesh(mesh), leaders(peerTable.leaders),
+      incoming(peerTable.addresses.size()) {
   for (uint32_t rank = 0; rank < leaders.size() && writers.size() < 2; ++rank)
     if (leaders[rank] == rank)
       writers.push_back(rank);

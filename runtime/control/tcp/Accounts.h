@@ -28,7 +28,7 @@ public:
   /// Stores `mesh` but does not use it yet: the mesh is constructed later and
   /// destroyed earlier than this object. Use this object only between `listen`
   /// and `close`.
-  Accounts(Mesh &mesh, const Book &book);
+  Accounts(Mesh &mesh, const PeerTable &peerTable);
   void listen();
   void close();
 
@@ -52,7 +52,7 @@ private:
   void write();
 
   Mesh &mesh;
-  const std::vector<uint32_t> leaders; ///< by rank, see Book::leaders
+  const std::vector<uint32_t> leaders; ///< by rank, see PeerTable::leaders
   /// The ranks that may write: the lowest ranks of the first two hosts.
   std::vector<uint32_t> writers;
   std::vector<Incoming> incoming; ///< by rank

@@ -32,10 +32,11 @@ struct Unread {
 } // namespace
 
 struct TcpControl::State {
-  State(const Book &book, Listener listener, std::chrono::milliseconds silence)
-      : leaders(book.leaders), unread(book.addresses.size()),
-        news(book.addresses.size()), accounts(mesh, book),
-        mesh(book, std::move(listener), silence,
+  State(const PeerTable &peerTable, Listener listener,
+        std::chrono::milliseconds silence)
+      : leaders(peerTable.leaders), unread(peerTable.addresses.size()),
+        news(peerTable.addresses.size()), accounts(mesh, peerTable),
+        mesh(peerTable, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
                // Only rank 0's loss is noticed by all ranks.
                tell("rank " + std::to_string(rank) + " " + how);
@@ -90,7 +91,7 @@ struct TcpControl::State {
     mesh.send(to, stream, *held, [held] {});
   }
 
-  const std::vector<uint32_t> leaders; ///< by rank, see Book::leaders
+  const std::vector<uint32_t> leaders; ///< by rank, see PeerTable::leaders
   AbortNews aborted;
   std::atomic<bool> hasTold{false};
   std::vector<Unread> unread;                     ///< by rank
@@ -99,9 +100,9 @@ struct TcpControl::State {
   Mesh mesh; // last: its thread uses the other members
 };
 
-TcpControl::TcpControl(const Book &book, Listener listener,
+TcpControl::TcpControl(const PeerTable &peerTable, Listener listener,
                        std::chrono::milliseconds silence)
-    : state(std::make_unique<State>(book, std::move(listener), silence)) {
+    : state(std::make_unique<State>(peerTable, std::move(listener), silence)) {
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     state->listenTo(rank);
   state->accounts.listen();

@@ -27,7 +27,7 @@ namespace chimera::runtime {
 /// leave before all have met.
 class TcpControl final : public Control {
 public:
-  TcpControl(const tcp::Book &book, Listener listener,
+  TcpControl(const tcp::PeerTable &peerTable, Listener listener,
              std::chrono::milliseconds silence);
   ~TcpControl() override;
 

@@ -61,17 +61,18 @@ Entry Entry::parse(const std::string &text) {
 }
 
 Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
-  book.rank = rank;
+  peerTable.rank = rank;
   std::map<std::string, uint32_t> leaders;
   const uint64_t here = pidNamespace();
   for (const std::string &text : entries) {
     Entry entry = Entry::parse(text);
     const bool isKnown = here != 0 && entry.pidNamespace == here;
     pids.push_back(isKnown ? entry.pid : 0);
-    book.secrets.push_back(entry.secret);
-    book.addresses.push_back(std::move(entry.address));
+    peerTable.secrets.push_back(entry.secret);
+    peerTable.addresses.push_back(std::move(entry.address));
     auto rankHere = static_cast<uint32_t>(hosts.size());
-    book.leaders.push_back(leaders.emplace(entry.host, rankHere).first->second);
+    peerTable.leaders.push_back(
+        leaders.emplace(entry.host, rankHere).first->second);
     hosts.push_back(std::move(entry.host));
   }
 }
@@ -79,7 +80,7 @@ Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
 std::vector<uint32_t> Meeting::hostRanks() const {
   std::vector<uint32_t> ranks;
   for (uint32_t rank = 0; rank < hosts.size(); ++rank)
-    if (hosts[rank] == hosts[book.rank])
+    if (hosts[rank] == hosts[peerTable.rank])
       ranks.push_back(rank);
   return ranks;
 }
@@ -87,7 +88,7 @@ std::vector<uint32_t> Meeting::hostRanks() const {
 std::vector<Meeting::Process> Meeting::hostProcesses() const {
   std::vector<Process> processes;
   for (uint32_t rank : hostRanks())
-    if (rank != book.rank && pids[rank] != 0)
+    if (rank != peerTable.rank && pids[rank] != 0)
       processes.push_back({rank, pids[rank]});
   return processes;
 }

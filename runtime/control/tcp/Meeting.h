@@ -23,7 +23,7 @@ namespace chimera::runtime {
 struct Entry {
   std::string host; ///< equal for the ranks of one host or one container
   tcp::Address address;
-  uint64_t secret = 0; ///< identifies the process, see tcp::Book
+  uint64_t secret = 0; ///< identifies the process, see tcp::PeerTable
   int32_t pid = 0;     ///< of its process, valid in `pidNamespace`
   uint64_t pidNamespace = 0;
 
@@ -50,7 +50,7 @@ struct Meeting {
   };
   std::vector<Process> hostProcesses() const;
 
-  tcp::Book book;
+  tcp::PeerTable peerTable;
   std::vector<std::string> hosts; ///< by rank
   std::vector<int32_t> pids; ///< by rank, 0 if not valid in this PID namespace
 };

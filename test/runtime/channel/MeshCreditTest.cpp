@@ -8,7 +8,7 @@
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
 #include "runtime/system/WaitError.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
 #include <deque>
@@ -27,10 +27,10 @@ constexpr Mesh::Stream kData = Mesh::kFirstOfData, kOther = kData + 1,
 
 class MeshCredit : public testing::TestWithParam<Hosts> {
 protected:
-  MeshCredit() : books(2, GetParam()) {
+  MeshCredit() : peerTables(2, GetParam()) {
     for (uint32_t rank : {0, 1})
       meshes.push_back(std::make_unique<Mesh>(
-          books.of(rank), std::move(books.listeners[rank]), 1h,
+          peerTables.of(rank), std::move(peerTables.listeners[rank]), 1h,
           [this](uint32_t, const std::string &) { ++losses; }));
   }
   ~MeshCredit() override {
@@ -79,7 +79,7 @@ protected:
       EXPECT_EQ(mesh->countStreams(), 0u) << "rank " << mesh->rank();
   }
 
-  LocalBooks books;
+  LocalPeerTables peerTables;
   std::atomic<int> losses = 0;
   std::deque<std::vector<std::byte>> sent;
   std::vector<std::unique_ptr<Mesh>> meshes;

@@ -12,7 +12,7 @@
 #include "runtime/system/Deadline.h"
 #include "runtime/system/WaitError.h"
 #include "test/runtime/Patience.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
 #include <functional>
@@ -34,11 +34,11 @@ namespace {
 /// Two ranks whose ports also get connections from strangers.
 class MeshOfTwo : public testing::TestWithParam<Hosts> {
 protected:
-  MeshOfTwo() : books(2, GetParam()) {
+  MeshOfTwo() : peerTables(2, GetParam()) {
     for (uint32_t rank : {0, 1}) {
-      ports[rank] = books.listeners[rank].port;
+      ports[rank] = peerTables.listeners[rank].port;
       meshes[rank] = std::make_unique<Mesh>(
-          books.of(rank), std::move(books.listeners[rank]), 1h,
+          peerTables.of(rank), std::move(peerTables.listeners[rank]), 1h,
           [this](uint32_t, const std::string &how) {
             std::lock_guard lock(mutex);
             losses.push_back(how);
@@ -81,7 +81,7 @@ protected:
     EXPECT_EQ(heard, 42u);
   }
 
-  LocalBooks books;
+  LocalPeerTables peerTables;
   uint16_t ports[2];
   std::mutex mutex;
   std::vector<std::string> losses; // told to onLost
@@ -148,9 +148,9 @@ TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
 
 // By its Unix socket. A rank on another host needs an address.
 TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
-  tcp::Book book = books.of(0);
-  book.addresses[1].hosts.clear();
-  Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
+  tcp::PeerTable peerTable = peerTables.of(0);
+  peerTable.addresses[1].hosts.clear();
+  Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
   if (GetParam() == Hosts::One)
     other.reach(1, kPatience);
   else
@@ -174,9 +174,9 @@ TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
 
 // It has failed and ends before its report is read.
 TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
-  tcp::Book book = books.of(0);
-  book.addresses[1] = {}; // it cannot be reached
-  Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
+  tcp::PeerTable peerTable = peerTables.of(0);
+  peerTable.addresses[1] = {}; // it cannot be reached
+  Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
   EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
   std::jthread late([&] {
     std::this_thread::sleep_for(50ms);
@@ -250,7 +250,8 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   });
   meshes[0]->send(1, 5, {&word, 1});
   isHeldUp.get_future().wait();
-  Mesh other(books.of(0), Listener(), 1h, [](uint32_t, const std::string &) {});
+  Mesh other(peerTables.of(0), Listener(), 1h,
+             [](uint32_t, const std::string &) {});
   std::thread late([&] { EXPECT_NO_THROW(other.reach(1, kPatience)); });
   std::this_thread::sleep_for(100ms);
   std::vector<Socket> strangers;

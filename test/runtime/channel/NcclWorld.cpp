@@ -33,7 +33,7 @@ JoinedJob *joined() {
                               job->place->isServed, job->place->run},
                     .rank = job->rank,
                     .ranks = job->ranks});
-    made->meet(std::chrono::seconds(60));
+    made->connect(std::chrono::seconds(60));
     return made;
   }();
   return own.get();
@@ -75,9 +75,9 @@ static void runOne(Control &control, int gpu, const test::World &world,
   // No rank ends while another still uses something of both, and each rank sees
   // its own failure first.
   constexpr std::chrono::seconds kPatience(60);
-  meet(control, kPatience, "the ranks of a test");
+  barrier(control, kPatience, "the ranks of a test");
   body(own);
-  meet(control, kPatience, "the end of a test");
+  barrier(control, kPatience, "the end of a test");
 }
 
 void test::onEachRank(const World &world,

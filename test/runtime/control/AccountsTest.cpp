@@ -8,7 +8,7 @@
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
 #include "test/runtime/Patience.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
 #include <barrier>
@@ -28,15 +28,16 @@ protected:
 
   void onEachRank(const std::function<void(TcpControl &)> &body,
                   const std::vector<uint32_t> &leaders = {0, 0, 2, 2}) {
-    LocalBooks books(kRanks);
+    LocalPeerTables peerTables(kRanks);
     std::barrier met(kRanks);
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
-        tcp::Book book = books.of(rank);
-        book.leaders = leaders;
-        TcpControl control(book, std::move(books.listeners[rank]), 1h);
-        meet(control, 1min, "all ranks");
+        tcp::PeerTable peerTable = peerTables.of(rank);
+        peerTable.leaders = leaders;
+        TcpControl control(peerTable, std::move(peerTables.listeners[rank]),
+                           1h);
+        barrier(control, 1min, "all ranks");
         met.arrive_and_wait(); // nobody aborts before all have left it
         control.onAccounts([&, rank](const auto &accounts) {
           std::lock_guard lock(mutex);

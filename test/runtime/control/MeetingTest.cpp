@@ -51,8 +51,8 @@ TEST(Meeting, TellsTheRanksOfAHost) {
     entries.push_back(Entry{host, {{"::1"}, 1}, 9}.text());
   EXPECT_EQ(Meeting(2, entries).hostRanks(), (std::vector<uint32_t>{0, 2}));
   EXPECT_EQ(Meeting(4, entries).hostRanks(), (std::vector<uint32_t>{1, 4}));
-  EXPECT_EQ(Meeting(4, entries).book.addresses.size(), 5u);
-  EXPECT_EQ(Meeting(4, entries).book.leaders,
+  EXPECT_EQ(Meeting(4, entries).peerTable.addresses.size(), 5u);
+  EXPECT_EQ(Meeting(4, entries).peerTable.leaders,
             (std::vector<uint32_t>{0, 1, 0, 3, 1}));
 }
 
@@ -211,21 +211,21 @@ TEST(Store, AHostThatNobodyKnowsIsTold) {
 /// secrets, both by rank. Returns the error at rank 0.
 std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
   std::vector<Listener> listeners(2);
-  tcp::Book book{0, {}, {1, 2}};
+  tcp::PeerTable peerTable{0, {}, {1, 2}};
   for (const Listener &listener : listeners)
-    book.addresses.push_back({{"127.0.0.1"}, listener.port});
-  tcp::Book ofOther{1, book.addresses, {ofRank0, ofRank1}};
+    peerTable.addresses.push_back({{"127.0.0.1"}, listener.port});
+  tcp::PeerTable ofOther{1, peerTable.addresses, {ofRank0, ofRank1}};
   std::string fault;
   std::thread other([&] {
     try {
       TcpControl control(ofOther, std::move(listeners[1]), 1s);
-      meet(control, 10s, "the other rank");
+      barrier(control, 10s, "the other rank");
     } catch (const std::exception &) {
     }
   });
   try {
-    TcpControl control(book, std::move(listeners[0]), 1s);
-    meet(control, 10s, "the other rank");
+    TcpControl control(peerTable, std::move(listeners[0]), 1s);
+    barrier(control, 10s, "the other rank");
   } catch (const std::exception &error) {
     fault = error.what();
   }

@@ -59,7 +59,7 @@ TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
       if (control.rank() == last)
         std::this_thread::sleep_for(20ms);
       ++arrived[last];
-      meet(control, kTimeout, "all ranks");
+      barrier(control, kTimeout, "all ranks");
       EXPECT_EQ(arrived[last], GetParam().ranks);
     }
   });
@@ -72,7 +72,7 @@ TEST_P(Messages, AMeetingThatTimesOutSaysWhatFor) {
     if (control.rank() == 0)
       return;
     try {
-      meet(control, 200ms, "all ranks to start");
+      barrier(control, 200ms, "all ranks to start");
       FAIL() << "met without rank 0";
     } catch (const WaitError &error) {
       EXPECT_STREQ(error.what(),
