@@ -74,11 +74,11 @@ void chimera::calibrateMachine(const RunSettings &settings,
                       .computing);
   const bool isSynthetic = settings.stages == kSynthetic;
   std::unique_ptr<Accelerator> accelerator;
-  Place place;
+  DevicePlacement placement;
   if (settings.device == kCuda) {
     accelerator = loadCuda({.stagesOnHost = isSynthetic,
                             .ownAllReduce = settings.allReduce == kTransport});
-    place = {.isCuda = true, .kernels = &accelerator->kernels()};
+    placement = {.isCuda = true, .kernels = &accelerator->kernels()};
   }
   CalibrationUse use;
   use.accelerator = accelerator.get();
@@ -86,8 +86,8 @@ void chimera::calibrateMachine(const RunSettings &settings,
   if (isSynthetic)
     use.stages = makeSyntheticStages(settings.unitNanoseconds);
   else
-    use.stages = [place](const program::ProgramT &program, uint32_t stage) {
-      return makeTransformerStage(program, stage, place);
+    use.stages = [placement](const program::ProgramT &program, uint32_t stage) {
+      return makeTransformerStage(program, stage, placement);
     };
   use.threads = settings.threads;
   use.setThreads = [](uint32_t threads) {

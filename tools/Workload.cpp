@@ -151,9 +151,9 @@ static void addModel(Workload &load, const RunSettings &settings,
     load.valuesDigest = values->digest();
     load.conversion = values->conversion();
   }
-  Place place;
+  DevicePlacement placement;
   if (load.accelerator)
-    place = {.isCuda = true, .kernels = &load.accelerator->kernels()};
+    placement = {.isCuda = true, .kernels = &load.accelerator->kernels()};
   if (load.kind == kExported) {
     if (!settings.allowNativeCode.empty())
       load.native =
@@ -170,9 +170,9 @@ static void addModel(Workload &load, const RunSettings &settings,
     };
     return;
   }
-  load.stages = [place, values](const program::ProgramT &whole,
-                                uint32_t stage) {
-    return makeTransformerStage(whole, stage, place, values);
+  load.stages = [placement, values](const program::ProgramT &whole,
+                                    uint32_t stage) {
+    return makeTransformerStage(whole, stage, placement, values);
   };
   load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
     return makeWholeModel(whole, values);

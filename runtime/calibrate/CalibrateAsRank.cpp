@@ -23,9 +23,9 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                                        const JobUse &jobUse,
                                        const std::vector<Shared> &shared) {
   const bool overMpi = jobUse.transport == JobTransport::Mpi;
-  auto shareAmong = [&](uint32_t ranks, ProgressWish wish) -> HostShare {
+  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostShare {
     return {ranks, shareCores(findCores(), ranks, use.threads,
-                              overMpi ? wish : ProgressWish::Off)};
+                              overMpi ? mode : ProgressMode::Off)};
   };
   // The launcher's number of ranks on this host, until it is known exactly.
   HostShare share =
@@ -48,7 +48,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
     else
-      giveWay(hasHeard ? UINT32_MAX : 0);
+      backOff(hasHeard ? UINT32_MAX : 0);
     jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
     endProcess(1);
   };
@@ -59,20 +59,21 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     Control &control = joined->control();
     const std::vector<uint32_t> hostRanks = joined->hostRanks();
     const bool mayProgress =
-        jobUse.progress != ProgressWish::Auto || joined->allowsProgress();
+        jobUse.progress != ProgressMode::Auto || joined->allowsProgress();
     share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                       mayProgress ? jobUse.progress : ProgressWish::Off);
+                       mayProgress ? jobUse.progress : ProgressMode::Off);
     limit.reset();
     checkAgreement(control, shared, use.timeout);
     use.setThreads(share.threads.computing);
     if (use.accelerator) {
       // If ranks fail, most fail in the same way, so the first one reports.
       canTell = false;
-      const auto place =
+      const auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
-      device = use.accelerator->makeDevice(
-          deviceOf(static_cast<uint32_t>(place), use.accelerator->devices()),
-          joined->rank());
+      device =
+          use.accelerator->makeDevice(deviceOf(static_cast<uint32_t>(localRank),
+                                               use.accelerator->devices()),
+                                      joined->rank());
       channels = use.accelerator->makeChannels(*device, control, use.timeout);
       canTell = true;
     } else {

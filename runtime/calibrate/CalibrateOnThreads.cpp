@@ -22,7 +22,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
                                           const CalibrationUse &use) {
   const Cores cores = findCores();
   const HostShare share{
-      ranks, shareCores(cores, ranks, use.threads, ProgressWish::Off)};
+      ranks, shareCores(cores, ranks, use.threads, ProgressMode::Off)};
   // All ranks belong to this process.
   const HostOfRank host{.host = 0,
                         .cores = cores.usable,

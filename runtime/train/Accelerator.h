@@ -62,10 +62,10 @@ public:
 /// threads read the environment.
 std::unique_ptr<Accelerator> loadCuda(const AcceleratorOptions &options);
 
-/// The device of the rank with number `place` on its host. If there are more
-/// ranks than devices, ranks share devices.
-inline uint32_t deviceOf(uint32_t place, uint32_t devices) {
-  return place % devices;
+/// The device of the rank with number `localRank` on its host. If there are
+/// more ranks than devices, ranks share devices.
+inline uint32_t deviceOf(uint32_t localRank, uint32_t devices) {
+  return localRank % devices;
 }
 
 } // namespace chimera::runtime

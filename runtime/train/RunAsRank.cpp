@@ -35,8 +35,8 @@ std::string environmentOf(std::initializer_list<const char *> names) {
   return all;
 }
 
-StoreAddress storeOf(const MeetingPlace &place) {
-  return {place.host, place.port, place.isServed, place.run};
+StoreAddress storeOf(const MasterAddress &master) {
+  return {master.host, master.port, master.isServed, master.run};
 }
 
 /// `source` says where the number comes from.
@@ -60,13 +60,13 @@ JoinOptions chimera::runtime::joinOptions(const JobUse &use, bool mayProgress) {
   JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
   if (use.transport == JobTransport::Mpi)
     return options;
-  if (!use.job || !use.job->place)
+  if (!use.job || !use.job->master)
     throw std::invalid_argument(
         "--transport tcp needs to know of the other ranks: start it by "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
         "number from 1 to 65535; got " +
         environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
-  options.store = storeOf(*use.job->place);
+  options.store = storeOf(*use.job->master);
   options.rank = use.job->rank;
   options.ranks = use.job->ranks;
   return options;
@@ -81,12 +81,12 @@ JobTransport chimera::runtime::transportOf(const Job &job) {
 void chimera::runtime::decline(const std::string &reason) noexcept {
   try {
     std::optional<Job> job = findJob();
-    if (job && job->place && transportOf(*job) == JobTransport::Tcp)
-      declineAtStore(storeOf(*job->place), job->rank, reason);
+    if (job && job->master && transportOf(*job) == JobTransport::Tcp)
+      declineAtStore(storeOf(*job->master), job->rank, reason);
   } catch (const std::exception &) {
     // No rank can be reached, or the job itself is the error.
   }
-  giveWay();
+  backOff();
 }
 
 void chimera::runtime::checkJob(const program::ProgramT &program,
@@ -99,9 +99,9 @@ void chimera::runtime::checkJob(const program::ProgramT &program,
 void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                                  const JobUse &jobUse) {
   bool overMpi = jobUse.transport == JobTransport::Mpi;
-  auto shareAmong = [&](uint32_t ranks, ProgressWish wish) -> HostShare {
+  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostShare {
     return {ranks, shareCores(findCores(), ranks, hostUse.threads,
-                              overMpi ? wish : ProgressWish::Off)};
+                              overMpi ? mode : ProgressMode::Off)};
   };
   // Based on the launcher's numbers. Each rank can decide alone.
   HostShare share = shareAmong(jobUse.job ? jobUse.job->ranksOnHost
@@ -147,7 +147,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
       if (canTell && first != kNobody)
         abort(reason);
       else
-        giveWay(first);
+        backOff(first);
       say(reason);
     });
     endProcess(1);
@@ -169,19 +169,20 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     // The ranks of a host share its memory and its cores.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
     bool mayProgress =
-        jobUse.progress != ProgressWish::Auto || joined->allowsProgress();
+        jobUse.progress != ProgressMode::Auto || joined->allowsProgress();
     share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                       mayProgress ? jobUse.progress : ProgressWish::Off);
+                       mayProgress ? jobUse.progress : ProgressMode::Off);
     firstToTell = hostRanks.front();
     if (!run.accelerator)
       checkCapacity(run.program, hostRanks);
     firstToTell = 0;
     if (run.accelerator) {
-      auto place =
+      auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
-      device = run.accelerator->makeDevice(
-          deviceOf(static_cast<uint32_t>(place), run.accelerator->devices()),
-          joined->rank());
+      device =
+          run.accelerator->makeDevice(deviceOf(static_cast<uint32_t>(localRank),
+                                               run.accelerator->devices()),
+                                      joined->rank());
       channels = run.accelerator->makeChannels(*device, joined->control(),
                                                run.timeout);
     } else {

@@ -29,10 +29,10 @@ JobTransport transportOf(const Job &job);
 struct JobUse {
   JobTransport transport = JobTransport::Tcp;
   /// The job according to the launcher (findJob), if there is one. MPI does not
-  /// need it. TCP needs it, with a MeetingPlace.
+  /// need it. TCP needs it, with a MasterAddress.
   std::optional<Job> job = {};
   /// Whether a rank has a thread that moves messages. Only over MPI.
-  ProgressWish progress = ProgressWish::Auto;
+  ProgressMode progress = ProgressMode::Auto;
   /// Called with the reason if this rank fails and no report says why, before
   /// the process ends. If it is not set, the reason is written to standard
   /// error.
@@ -50,7 +50,7 @@ void checkJob(const program::ProgramT &program, const JobUse &use);
 
 /// Tells the other ranks of the job that this process fails before it has
 /// called runAsRank, since they wait for it. Ranks that connect over TCP get
-/// the reason. Then calls giveWay. Takes a few seconds at most.
+/// the reason. Then calls backOff. Takes a few seconds at most.
 void decline(const std::string &reason) noexcept;
 
 /// Runs this process's rank of a job: connects to the other ranks, divides the

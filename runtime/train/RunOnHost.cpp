@@ -18,7 +18,7 @@ void chimera::runtime::runOnHost(TrainingRun run, const HostUse &use,
                                  std::optional<uint64_t> seed) {
   uint32_t ranks = program::rankCount(run.program);
   const HostShare share{
-      ranks, shareCores(findCores(), ranks, use.threads, ProgressWish::Off)};
+      ranks, shareCores(findCores(), ranks, use.threads, ProgressMode::Off)};
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   checkRun(run);

@@ -22,7 +22,7 @@ using namespace chimera::runtime;
 void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
                                      uint32_t stages) {
   const HostShare share{
-      1, shareCores(findCores(), 1, use.threads, ProgressWish::Off)};
+      1, shareCores(findCores(), 1, use.threads, ProgressMode::Off)};
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   std::atomic<uint64_t> stepsDone = 0;

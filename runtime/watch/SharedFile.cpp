@@ -79,28 +79,28 @@ SharedFile SharedFile::make(uint64_t bytes) {
   return file;
 }
 
-std::optional<SharedFile> SharedFile::open(const Place &place) {
+std::optional<SharedFile> SharedFile::open(const Location &location) {
   uint64_t here = pidNamespace();
-  if (here == 0 || here != place.pidNamespace)
+  if (here == 0 || here != location.pidNamespace)
     return std::nullopt;
   // First look at the path without opening the file: opening a device or a pipe
   // may have side effects.
   int path =
-      ::open(pathOf(place.pid, place.number).c_str(), O_PATH | O_CLOEXEC);
+      ::open(pathOf(location.pid, location.number).c_str(), O_PATH | O_CLOEXEC);
   if (path < 0)
     return noneOrThrow();
-  SharedFile seen({getpid(), path, here, place.bytes, place.nonce});
-  if (!isRegular(path, place.bytes))
+  SharedFile seen({getpid(), path, here, location.bytes, location.nonce});
+  if (!isRegular(path, location.bytes))
     return std::nullopt;
   int number = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(),
                       O_RDWR | O_CLOEXEC);
   if (number < 0)
     return noneOrThrow();
-  SharedFile file({getpid(), number, here, place.bytes, place.nonce});
+  SharedFile file({getpid(), number, here, location.bytes, location.nonce});
   uint64_t nonce = 0;
   int seals = fcntl(number, F_GET_SEALS);
   bool isIt = seals >= 0 && (seals & kSeals) == kSeals &&
               pread(number, &nonce, sizeof(nonce), 0) == sizeof(nonce) &&
-              nonce == place.nonce;
+              nonce == location.nonce;
   return isIt ? std::optional(std::move(file)) : std::nullopt;
 }

@@ -47,11 +47,12 @@ class ExportedStage : public Stage {
 public:
   ExportedStage(const program::ProgramT &program, uint32_t first,
                 uint32_t count, std::shared_ptr<const InitialValues> values,
-                const Place &place, std::shared_ptr<const NativeCode> native)
-      : place(place), package(*program.model->package), seed(program.seed),
-        samples(program.micro_batch_size), first(first), count(count),
-        parameters(program, first, count, place), values(std::move(values)),
-        native(std::move(native)) {
+                const DevicePlacement &placement,
+                std::shared_ptr<const NativeCode> native)
+      : placement(placement), package(*program.model->package),
+        seed(program.seed), samples(program.micro_batch_size), first(first),
+        count(count), parameters(program, first, count, placement),
+        values(std::move(values)), native(std::move(native)) {
     // The index of each layer's parameters within the stage's parameters.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
     for (uint32_t i = 0; i < parameters.slots().size(); ++i)
@@ -107,9 +108,10 @@ public:
       stash->weights = weights.data();
     }
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
-    std::vector<Tensor> values = unpack(input, begin.inputs, place);
+    std::vector<Tensor> values = unpack(input, begin.inputs, placement);
     const std::vector<Tensor> targets =
-        isLast() ? unpack(labels, end.labels, place) : std::vector<Tensor>();
+        isLast() ? unpack(labels, end.labels, placement)
+                 : std::vector<Tensor>();
     for (uint32_t k = 0; k < count; ++k) {
       const bool ends = k + 1 == count;
       Layer::ForBackward stashed;
@@ -130,7 +132,7 @@ public:
       if (isLast())
         writeLoss(values[0], microBatch, output);
       else
-        pack(values, end.outputs, output, place);
+        pack(values, end.outputs, output, placement);
     }
     return stash;
   }
@@ -143,7 +145,7 @@ public:
     const std::vector<const Layer *> &layers = bySamples.begin()->second;
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     std::vector<Tensor> values =
-        unpack(input, layers.front()->definition().inputs, place);
+        unpack(input, layers.front()->definition().inputs, placement);
     for (uint32_t k = 0; k + 1 < count; ++k)
       values = inLayer(k, [&] {
         return layers[k]->forward(contextOf(k, std::nullopt), boundOf(k, bound),
@@ -241,7 +243,7 @@ private:
       const LayerGraphsT &graphs = *graphsOf(package, layer, samples);
       std::unique_ptr<Layer> &shared = byGraphs[&graphs];
       if (!shared)
-        shared = std::make_unique<Layer>(kind, graphs, place, native.get());
+        shared = std::make_unique<Layer>(kind, graphs, placement, native.get());
       made.push_back(shared.get());
       const int64_t largest =
           largestBytes(kind, graphs, at::elementSize(parameters.type()));
@@ -289,7 +291,7 @@ private:
     return {.seed = seed,
             .layer = first + k,
             .dropped = dropped,
-            .kernels = place.kernels,
+            .kernels = placement.kernels,
             .sums = {}};
   }
 
@@ -326,7 +328,7 @@ private:
 
   void writeLoss(const Tensor &loss, MicroBatch microBatch,
                  Bytes output) const {
-    tensorOver(output.data(), {}, at::kDouble, place)
+    tensorOver(output.data(), {}, at::kDouble, placement)
         .copy_(loss.to(at::kDouble).mul_(shareOf(microBatch)));
   }
 
@@ -343,12 +345,12 @@ private:
     const Shapes &outputs = layer.definition().outputs;
     if (!isLast()) {
       expectBytes("output gradient", bytes.size(), program::bytesOf(outputs));
-      return unpack(bytes, outputs, place);
+      return unpack(bytes, outputs, placement);
     }
     expectBytes("output gradient", bytes.size(), sizeof(double));
     return {at::full(
         {}, shareOf(microBatch),
-        at::dtype(torchTypeOf(outputs[0]->type)).device(deviceOf(place)))};
+        at::dtype(torchTypeOf(outputs[0]->type)).device(deviceOf(placement)))};
   }
 
   void writeInputGradient(const Layer &layer,
@@ -358,7 +360,7 @@ private:
     expectBytes("input gradient", inputGradient.size(),
                 first == 0 ? 0 : program::bytesOf(inputs));
     if (first > 0)
-      pack(gradients, inputs, inputGradient, place);
+      pack(gradients, inputs, inputGradient, placement);
   }
 
   template <typename S>
@@ -374,7 +376,7 @@ private:
     return *stash;
   }
 
-  Place place;
+  DevicePlacement placement;
   const program::PackageT &package; ///< the program's
   uint64_t seed;
   uint32_t samples; ///< in a whole micro-batch
@@ -398,7 +400,8 @@ private:
 
 std::unique_ptr<ExportedStage>
 makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
-          std::shared_ptr<const InitialValues> values, const Place &place,
+          std::shared_ptr<const InitialValues> values,
+          const DevicePlacement &placement,
           std::shared_ptr<const NativeCode> native) {
   if (!program.model || !program.model->package)
     throw std::invalid_argument(
@@ -414,14 +417,14 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
   countTensorBytes(); // for TensorLimit
   return std::make_unique<ExportedStage>(
       program, first, count > 0 ? count : program::layerCount(*program.model),
-      std::move(values), place, std::move(native));
+      std::move(values), placement, std::move(native));
 }
 
 class ExportedPredictor : public Predictor {
 public:
   ExportedPredictor(const program::ProgramT &program,
                     const std::shared_ptr<const InitialValues> &values)
-      : model(makeStage(program, 0, 0, values, Place(), nullptr)),
+      : model(makeStage(program, 0, 0, values, DevicePlacement(), nullptr)),
         graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,
                          program.micro_batch_size)) {
@@ -447,14 +450,14 @@ public:
     // other samples, are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());
     std::ranges::copy(tokens, rows.begin());
-    const auto place = static_cast<int64_t>(tokens.size()) - 1;
+    const auto position = static_cast<int64_t>(tokens.size()) - 1;
     const Tensor all = model->logits(std::as_bytes(std::span(rows)), weights);
-    if (all.dim() != 3 || all.size(1) <= place ||
+    if (all.dim() != 3 || all.size(1) <= position ||
         all.size(2) != int64_t{graphs.vocabulary})
       throw std::runtime_error("expected logits of each token, and as many as "
                                "the package says");
     const Tensor last =
-        all.select(0, 0).select(0, place).to(at::kDouble).contiguous();
+        all.select(0, 0).select(0, position).to(at::kDouble).contiguous();
     const auto *first = last.const_data_ptr<double>();
     return {first, first + last.numel()};
   }
@@ -474,17 +477,19 @@ std::unique_ptr<Predictor> chimera::runtime::makeExportedPredictor(
   return std::make_unique<ExportedPredictor>(program, values);
 }
 
-std::unique_ptr<Stage> chimera::runtime::makeExportedStage(
-    const program::ProgramT &program, uint32_t number,
-    std::shared_ptr<const InitialValues> values, const Place &place,
-    std::shared_ptr<const NativeCode> native) {
+std::unique_ptr<Stage>
+chimera::runtime::makeExportedStage(const program::ProgramT &program,
+                                    uint32_t number,
+                                    std::shared_ptr<const InitialValues> values,
+                                    const DevicePlacement &placement,
+                                    std::shared_ptr<const NativeCode> native) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = makeStage(program, declared.first_layer(), declared.layers(),
-                         std::move(values), place, std::move(native));
+                         std::move(values), placement, std::move(native));
   if (std::string problem = program::checkStages(program); !problem.empty())
     throw std::invalid_argument(problem);
   return stage;
@@ -494,6 +499,6 @@ std::unique_ptr<Stage> chimera::runtime::makeWholeExportedModel(
     const program::ProgramT &program,
     std::shared_ptr<const InitialValues> values,
     std::shared_ptr<const NativeCode> native) {
-  return makeStage(program, 0, 0, std::move(values), Place(),
+  return makeStage(program, 0, 0, std::move(values), DevicePlacement(),
                    std::move(native));
 }

@@ -25,8 +25,8 @@
 #include "runtime/stage/Predictor.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/exported/NativeCode.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 #include "runtime/stage/torch/InitialValues.h"
-#include "runtime/stage/torch/Place.h"
 
 #include <memory>
 
@@ -42,7 +42,7 @@ namespace chimera::runtime {
 std::unique_ptr<Stage>
 makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   std::shared_ptr<const InitialValues> values,
-                  const Place &place = {},
+                  const DevicePlacement &placement = {},
                   std::shared_ptr<const NativeCode> native = nullptr);
 
 /// Makes one stage with all layers, which is both the first and the last stage.

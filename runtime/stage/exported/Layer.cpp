@@ -47,9 +47,9 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
 }
 
 Layer::Layer(const program::LayerKindT &kind,
-             const program::LayerGraphsT &graphs, const Place &place,
-             const NativeCode *native)
-    : graphs(graphs), device(deviceOf(place)),
+             const program::LayerGraphsT &graphs,
+             const DevicePlacement &placement, const NativeCode *native)
+    : graphs(graphs), device(deviceOf(placement)),
       forwards(*graphs.forward, device), backwards(*graphs.backward, device) {
   for (const auto &constant : kind.constants)
     constants.push_back(tensorOf(*constant, device));

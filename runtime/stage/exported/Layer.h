@@ -20,7 +20,7 @@
 
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/exported/NativeCode.h"
-#include "runtime/stage/torch/Place.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 
 #include <optional>
 
@@ -34,7 +34,7 @@ public:
   /// and `native` must outlive this object. If `native` is null, all graphs are
   /// interpreted. Throws like Executable and NativeFunction.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
-        const Place &place, const NativeCode *native = nullptr);
+        const DevicePlacement &placement, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
 

@@ -69,16 +69,16 @@ program::ModelT ownModelOf(const program::ProgramT &program) {
 } // namespace
 
 Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
-           const Place &place)
-    : model(ownModelOf(program)), held(program, first, count, place),
-      seed(program.seed), first(first), count(count), place(place) {}
+           const DevicePlacement &placement)
+    : model(ownModelOf(program)), held(program, first, count, placement),
+      seed(program.seed), first(first), count(count), placement(placement) {}
 
 Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const {
   const std::vector<StageWeights::Slot> &slots = held.slots();
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
-    Dropout dropout(model.dropout, seed, layer, dropped, place.kernels);
+    Dropout dropout(model.dropout, seed, layer, dropped, placement.kernels);
     if (layer == 0)
       x = dropout(embed(parameters, x, next), kEmbedding);
     else if (layer == model.layers + 1)

@@ -43,9 +43,9 @@ struct WeightStash : Stash {
 class TransformerStage : public Stage {
 public:
   TransformerStage(const program::ProgramT &program, uint32_t first,
-                   uint32_t count, const Place &place,
+                   uint32_t count, const DevicePlacement &placement,
                    std::shared_ptr<const InitialValues> values)
-      : place(place), layers(program, first, count, place),
+      : placement(placement), layers(program, first, count, placement),
         values(std::move(values)), rows(program.micro_batch_size),
         context(program.model->context), width(program.model->width),
         tokenBytes(
@@ -53,7 +53,7 @@ public:
         boundaryBytes(program::boundaryBytes(
             *program.model, program::typesOf(program), program.micro_batch_size,
             /*layer=*/0)) {
-    if (place.isCuda && !place.kernels)
+    if (placement.isCuda && !placement.kernels)
       throw std::invalid_argument("expected kernels for a stage on a GPU");
     if (program.micro_batch_size == 0)
       throw std::invalid_argument("expected a micro-batch size of at least 1, "
@@ -223,7 +223,7 @@ private:
   void write(const Tensor &result, MicroBatch microBatch, Bytes output) const {
     if (!layers.hasHead()) {
       activation(output, microBatch).copy_(result);
-    } else if (place.isCuda) {
+    } else if (placement.isCuda) {
       // result.item() would wait for the GPU.
       view(output, {}, at::kDouble)
           .copy_(result.to(at::kDouble).div_(int64_t{microBatch.parts}));
@@ -252,8 +252,9 @@ private:
   // share of it.
   Tensor gradientOfOutput(MicroBatch microBatch, ConstBytes bytes) const {
     return layers.hasHead()
-               ? at::full({}, 1. / microBatch.parts,
-                          at::dtype(layers.lossType()).device(deviceOf(place)))
+               ? at::full(
+                     {}, 1. / microBatch.parts,
+                     at::dtype(layers.lossType()).device(deviceOf(placement)))
                : activation(bytes, microBatch);
   }
 
@@ -268,10 +269,10 @@ private:
   // A tensor over the caller's bytes.
   Tensor view(ConstBytes bytes, at::IntArrayRef shape,
               at::ScalarType type) const {
-    return tensorOver(bytes.data(), shape, type, place);
+    return tensorOver(bytes.data(), shape, type, placement);
   }
 
-  Place place;
+  DevicePlacement placement;
   Gpt2 layers;
   std::shared_ptr<const InitialValues> values; ///< if null, they are drawn
   int64_t rows; ///< samples in a whole micro-batch
@@ -287,17 +288,17 @@ makeWholeModel(const program::ProgramT &program,
   // The number of layers is needed before the constructor checks the model.
   return std::make_unique<TransformerStage>(
       program, 0, program.model ? program::layerCount(*program.model) : 0,
-      Place(), std::move(values));
+      DevicePlacement(), std::move(values));
 }
 
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t number) {
-  return makeTransformerStage(program, number, Place());
+  return makeTransformerStage(program, number, DevicePlacement());
 }
 
 std::unique_ptr<Stage>
 makeTransformerStage(const program::ProgramT &program, uint32_t number,
-                     const Place &place,
+                     const DevicePlacement &placement,
                      std::shared_ptr<const InitialValues> values) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
@@ -305,7 +306,7 @@ makeTransformerStage(const program::ProgramT &program, uint32_t number,
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<TransformerStage>(
-      program, declared.first_layer(), declared.layers(), place,
+      program, declared.first_layer(), declared.layers(), placement,
       std::move(values));
 
   if (std::string problem = program::checkStages(program); !problem.empty())

@@ -56,12 +56,12 @@ public:
   makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
-    Seating seating = seatRanks(own, control, timeout);
-    own.share(seating.ranksOnGpu);
-    if (seating.isShared)
-      return makeCopyChannels(hubOf(seating.run, control.ranks()),
+    GpuAssignment assignment = findGpuAssignment(own, control, timeout);
+    own.share(assignment.ranksOnGpu);
+    if (assignment.isShared)
+      return makeCopyChannels(hubOf(assignment.run, control.ranks()),
                               control.rank(), own,
-                              {.gpus = std::move(seating.gpus)});
+                              {.gpus = std::move(assignment.gpus)});
     return makeNcclChannels(
         own, control,
         {.ownAllReduce = options.ownAllReduce, .timeout = timeout});

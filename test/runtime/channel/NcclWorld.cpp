@@ -26,11 +26,11 @@ namespace {
 JoinedJob *joined() {
   static const std::unique_ptr<JoinedJob> own = [] {
     std::optional<Job> job = findJob();
-    if (!job || !job->place)
+    if (!job || !job->master)
       return std::unique_ptr<JoinedJob>();
     auto made = std::make_unique<JoinedJob>(
-        JoinOptions{.store = {job->place->host, job->place->port,
-                              job->place->isServed, job->place->run},
+        JoinOptions{.store = {job->master->host, job->master->port,
+                              job->master->isServed, job->master->run},
                     .rank = job->rank,
                     .ranks = job->ranks});
     made->connect(std::chrono::seconds(60));
@@ -63,7 +63,7 @@ static void runOne(Control &control, int gpu, const test::World &world,
   cuda::CudaDevice device(
       {.ordinal = gpu, .user = "rank " + std::to_string(control.rank())});
 #ifdef CHIMERA_TEST_ON_GPUS
-  seatRanks(device, control, std::chrono::seconds(30));
+  findGpuAssignment(device, control, std::chrono::seconds(30));
 #endif
   std::unique_ptr<Channels> channels = makeNcclChannels(
       device, control,

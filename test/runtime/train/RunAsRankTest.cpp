@@ -25,7 +25,7 @@ namespace {
 JobUse rankOfTwo(uint32_t rank, uint16_t port) {
   JobUse use;
   use.job = Job{"torchrun", rank, 2, 2,
-                MeetingPlace{"127.0.0.1", port, false, "test/"}};
+                MasterAddress{"127.0.0.1", port, false, "test/"}};
   return use;
 }
 
@@ -57,7 +57,7 @@ TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
 TEST(CheckJob, WantsAPlaceToMeetWithoutMpi) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   JobUse use = rankOfTwo(0, 4711);
-  use.job->place.reset();
+  use.job->master.reset();
   std::string fault = faultOf(program, use);
   for (const char *part :
        {"--transport tcp needs to know of the other ranks: start it by "

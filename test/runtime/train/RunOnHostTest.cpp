@@ -55,7 +55,7 @@ struct Told {
 TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
   for (uint32_t asked : {0u, 3u}) {
     Told told(asked, {});
-    RankThreads share = shareCores(findCores(), 2, asked, ProgressWish::Off);
+    RankThreads share = shareCores(findCores(), 2, asked, ProgressMode::Off);
     ASSERT_EQ(told.shares.size(), 1u);
     EXPECT_EQ(told.shares[0].ranks, 2u);
     EXPECT_EQ(told.shares[0].threads.computing, share.computing);

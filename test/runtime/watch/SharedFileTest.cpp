@@ -17,7 +17,7 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr uint64_t kBytes = 8192;
-using Place = SharedFile::Place;
+using Location = SharedFile::Location;
 
 /// A file like that of the status page, but of another owner.
 class Victim {
@@ -43,7 +43,7 @@ private:
 
 TEST(SharedFile, IsTheSameForWhoOpensIt) {
   SharedFile made = SharedFile::make(kBytes);
-  std::optional<SharedFile> opened = SharedFile::open(made.place());
+  std::optional<SharedFile> opened = SharedFile::open(made.location());
   ASSERT_TRUE(opened);
   EXPECT_NE(opened->number(), made.number());
   ASSERT_EQ(pwrite(made.number(), "page", 4, 100), 4);
@@ -57,33 +57,33 @@ TEST(SharedFile, IsNotAnotherFileAtItsPlace) {
   SharedFile made = SharedFile::make(kBytes);
   for (unsigned flags : {0u, unsigned(MFD_ALLOW_SEALING)}) {
     Victim victim(flags);
-    Place place = made.place();
-    place.number = victim.number;
-    EXPECT_FALSE(SharedFile::open(place));
+    Location location = made.location();
+    location.number = victim.number;
+    EXPECT_FALSE(SharedFile::open(location));
   }
 }
 
 TEST(SharedFile, IsNotAnotherPage) {
   SharedFile made = SharedFile::make(kBytes), other = SharedFile::make(kBytes);
-  Place place = made.place();
-  place.number = other.number();
-  EXPECT_FALSE(SharedFile::open(place)) << "another run's";
-  place.nonce = other.place().nonce;
-  EXPECT_TRUE(SharedFile::open(place));
-  place.bytes = kBytes * 2;
-  EXPECT_FALSE(SharedFile::open(place));
+  Location location = made.location();
+  location.number = other.number();
+  EXPECT_FALSE(SharedFile::open(location)) << "another run's";
+  location.nonce = other.location().nonce;
+  EXPECT_TRUE(SharedFile::open(location));
+  location.bytes = kBytes * 2;
+  EXPECT_FALSE(SharedFile::open(location));
 }
 
 TEST(SharedFile, IsNotAPipeOrNothing) {
   SharedFile made = SharedFile::make(kBytes);
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
-  Place place = made.place();
-  place.number = pipes[0];
-  EXPECT_FALSE(SharedFile::open(place));
+  Location location = made.location();
+  location.number = pipes[0];
+  EXPECT_FALSE(SharedFile::open(location));
   close(pipes[0]);
   close(pipes[1]);
-  EXPECT_FALSE(SharedFile::open(place));
+  EXPECT_FALSE(SharedFile::open(location));
 }
 
 /// This is not reported as if the file were in another container.
@@ -98,7 +98,7 @@ TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
   setrlimit(RLIMIT_NOFILE, &none);
   std::string error;
   try {
-    SharedFile::open(made.place());
+    SharedFile::open(made.location());
   } catch (const std::runtime_error &thrown) {
     error = thrown.what();
   }
@@ -110,8 +110,8 @@ TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
 
 TEST(SharedFile, IsNotFoundFromAnotherPidNamespace) {
   SharedFile made = SharedFile::make(kBytes);
-  Place place = made.place();
-  ++place.pidNamespace;
-  EXPECT_FALSE(SharedFile::open(place));
+  Location location = made.location();
+  ++location.pidNamespace;
+  EXPECT_FALSE(SharedFile::open(location));
 }
 } // namespace

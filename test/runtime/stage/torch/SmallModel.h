@@ -113,7 +113,8 @@ template <typename T, typename A = T> struct Line {
   double loss = 0;
   std::optional<program::Tied> tied;
 
-  explicit Line(const program::ProgramT &program, const Place &place = {})
+  explicit Line(const program::ProgramT &program,
+                const DevicePlacement &placement = {})
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
     // With several threads such small work takes longer, and seconds if other
     // processes use the cores.
@@ -125,7 +126,7 @@ template <typename T, typename A = T> struct Line {
                                program.micro_batch_size, 0));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
       Part part;
-      part.stage = makeTransformerStage(program, s, place);
+      part.stage = makeTransformerStage(program, s, placement);
       part.weights.resize(program.stages[s].weights_bytes() / sizeof(T));
       part.gradient.resize(program::gradientBytes(program.stages[s]) /
                            sizeof(T));

@@ -35,7 +35,7 @@ double relativeDifference(const program::ProgramT &program,
                           const std::vector<T> &ours,
                           const std::vector<T> &theirs) {
   const StageWeights layers(program, 0, program::layerCount(*program.model),
-                            Place());
+                            DevicePlacement());
   if (ours.size() != static_cast<size_t>(layers.elements()) ||
       theirs.size() != ours.size())
     return INFINITY;

@@ -99,7 +99,7 @@ TEST_P(TiedTest, gradientIsTheLossesDerivative) {
   const MicroBatch microBatch{3, 5};
   line.forward(microBatch);
   line.backward(microBatch);
-  const StageWeights model(program, 0, 4, Place());
+  const StageWeights model(program, 0, 4, DevicePlacement());
   for (const StageWeights::Slot &slot : model.slots())
     for (int64_t k = 0; k < slot.parameter.elements(); k += 7) {
       const auto i = static_cast<size_t>(slot.offset + k);

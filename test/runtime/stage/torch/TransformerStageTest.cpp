@@ -91,7 +91,7 @@ TEST_P(SplitTest, gradientIsTheLossesDerivative) {
   line.backward(microBatch);
   uint32_t first = 0;
   for (size_t s = 0; s < 2; ++s) {
-    StageWeights layers(program, first, 2, Place());
+    StageWeights layers(program, first, 2, DevicePlacement());
     first += 2;
     auto &part = line.parts[s];
     for (const StageWeights::Slot &slot : layers.slots())
@@ -268,7 +268,7 @@ protected:
     Line<double> line(program);
     auto &part = line.parts[layer];
     std::fill(part.weights.begin(), part.weights.end(), 0);
-    const StageWeights block(program, layer, 1, Place());
+    const StageWeights block(program, layer, 1, DevicePlacement());
     for (const StageWeights::Slot &slot : block.slots())
       if (std::count(ones.begin(), ones.end(), slot.parameter.name))
         for (int64_t i = 0; i < slot.parameter.elements(); ++i)
@@ -329,7 +329,7 @@ TEST(TransformerStageTest, decaysMatricesOnly) {
   auto &part = line.parts[0];
   std::fill(part.weights.begin(), part.weights.end(), 1);
   line.step(0, 1); // the gradient is zero
-  const StageWeights model(program, 0, 4, Place());
+  const StageWeights model(program, 0, 4, DevicePlacement());
   for (const StageWeights::Slot &slot : model.slots())
     EXPECT_DOUBLE_EQ(part.weights[static_cast<size_t>(slot.offset)],
                      slot.parameter.shape.size() == 2 ? 1 - 1e-3 * 0.1 : 1)
@@ -341,7 +341,7 @@ TEST(TransformerStageTest, startsAsLayoutSays) {
       smallProgram({.width = 64, .vocabulary = 256}, {4});
   Line<double> line(program);
   const auto &part = line.parts[0];
-  const StageWeights model(program, 0, 4, Place());
+  const StageWeights model(program, 0, 4, DevicePlacement());
   for (const StageWeights::Slot &slot : model.slots()) {
     const double *p = &part.weights[static_cast<size_t>(slot.offset)];
     const int64_t n = slot.parameter.elements();

@@ -1,12 +1,12 @@
-//===- Place.h - The device of a stage's tensors ----------------*- C++ -*-===//
+//===- DevicePlacement.h - The device of a stage's tensors ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_PLACE_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_PLACE_H
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_DEVICEPLACEMENT_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_DEVICEPLACEMENT_H
 
 #include "runtime/stage/StageKernels.h"
 
@@ -16,7 +16,7 @@ namespace chimera::runtime {
 /// thread that calls the stage. All buffers that the stage gets are on that
 /// device. On a GPU, all functions except `initialize` put kernels on
 /// LibTorch's current stream and return without waiting for the GPU.
-struct Place {
+struct DevicePlacement {
   bool isCuda = false;
   /// The device's kernels. Required on a GPU; null on the host, which uses
   /// functions.
@@ -25,4 +25,4 @@ struct Place {
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_PLACE_H
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_DEVICEPLACEMENT_H

@@ -1,4 +1,4 @@
-//===- PlaceTest.cpp - Stages that use a device's kernels -----------------===//
+//===- DevicePlacementTest.cpp - Stages that use a device's kernels -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
