@@ -67,7 +67,7 @@ public:
     found.ranks = control.ranks();
     HostOfRank own = options.host;
     if (const auto capacity = device.capacity()) {
-      own.memory = capacity->bytes;
+      own.memory = capacity->freeBytes;
       own.ranksOnDevice = capacity->ranks;
     }
     found.hosts = hostsOf(gatherHosts(control, own, options.timeout));
@@ -114,7 +114,7 @@ private:
   void prepare() {
     Communication communication;
     // The model under which programs for GPUs are proven.
-    if (!device.executesAtOnce())
+    if (!device.isSynchronous())
       communication.model = program::MessageModel::StreamPerDevice;
     for (uint32_t rank = 0; rank < control.ranks(); ++rank)
       for (uint32_t other : {rank - 1, rank + 1})
@@ -226,7 +226,7 @@ private:
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
     // A device that executes later runs sums concurrently with computation.
-    if (device.executesAtOnce())
+    if (device.isSynchronous())
       found.hiddenSum =
           hiddenPart(control, channels, groupOf(0, 0, control.ranks()),
                      std::min(mostOfAll, kOverlapBytes),
@@ -259,13 +259,13 @@ private:
   }
 
   std::span<const uint64_t> sizesOf(std::span<const uint64_t> onHosts) const {
-    return device.executesAtOnce() ? onHosts : kBytesOnDevices;
+    return device.isSynchronous() ? onHosts : kBytesOnDevices;
   }
 
   /// The largest model that fits into the memory of every rank.
   program::ProgramT chooseModel() {
     const uint64_t room = found.hosts.memory / kPartOfMemory;
-    if (!device.executesAtOnce())
+    if (!device.isSynchronous())
       for (const BlockSizes &sizes : kSizesOnDevices) {
         found.sizes = sizes;
         if (bytesToMeasure(1, sizes) <= room)

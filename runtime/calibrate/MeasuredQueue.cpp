@@ -23,7 +23,7 @@ constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;
 } // namespace
 
 MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
-    : device(device), atOnce(device.executesAtOnce()), timeout(timeout),
+    : device(device), atOnce(device.isSynchronous()), timeout(timeout),
       queue(device.makeQueue("measured")) {
   if (atOnce)
     return;

@@ -37,7 +37,7 @@ public:
   MeasuredQueue(Device &device, std::chrono::milliseconds timeout);
 
   Queue &get() { return *queue; }
-  bool executesAtOnce() const { return atOnce; }
+  bool isSynchronous() const { return atOnce; }
   /// Memory of the device, filled with zeros.
   Block zeros(uint64_t bytes);
 

@@ -147,7 +147,7 @@ void chimera::runtime::measureMessages(
       auto request = channels.postSendBlock(peer, buffer, of.bytes, made.event);
       // On a device that executes later, a post puts nothing on the queue.
       const int64_t own =
-          queue.executesAtOnce() ? steadyNanoseconds() - made.byHost : 0;
+          queue.isSynchronous() ? steadyNanoseconds() - made.byHost : 0;
       passed.begins.push_back(queue.timeOf(made) - of.ahead);
       sleepUntil(begin + of.scale * kLook);
       timesWith(peer).send.push_back(own + queue.occupiedBy([&] {

@@ -78,7 +78,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   }
   // The exchange takes effect immediately, so an asynchronous device could
   // still be using the block.
-  isZeroCopy = device.executesAtOnce()
+  isZeroCopy = device.isSynchronous()
                    ? findZeroCopyMessages(program, worker, blocks)
                    : std::vector<bool>(worker.instructions.size());
   stashes.resize(worker.buffers.size());
@@ -236,7 +236,7 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   if (steps == 0)
     return;
   inPrologue = true;
-  if (options.profile && device.executesAtOnce())
+  if (options.profile && device.isSynchronous())
     stepBegin = steadyNanoseconds();
   else if (options.profile)
     stepBeginOnDevice = compute->recordTime();
@@ -268,7 +268,7 @@ void Interpreter::enterNextSection() {
         return;
       status.enter(Status::Running);
     } else if (!inPrologue) {
-      if (options.profile && device.executesAtOnce()) {
+      if (options.profile && device.isSynchronous()) {
         int64_t stepEnd = steadyNanoseconds();
         options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
       }
@@ -324,9 +324,9 @@ void Interpreter::reportSteps(size_t mostAhead) {
       reportPass(first);
       continue;
     }
-    if (options.profile && !device.executesAtOnce())
+    if (options.profile && !device.isSynchronous())
       profileStep(first);
-    if (options.trace && !device.executesAtOnce())
+    if (options.trace && !device.isSynchronous())
       keepForTrace(first);
     noteHalts(first);
     std::optional<Loss> loss;
@@ -349,7 +349,7 @@ void Interpreter::advance() {
   reportSteps(kMaxStepsAhead);
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
-  device.enter(step, index);
+  device.setInstruction(step, index);
   uint64_t blocksBefore = device.hostBlocks();
   if (computes(instruction.opcode()))
     channels.computing();
@@ -361,7 +361,7 @@ void Interpreter::advance() {
     channels.endGroup();
     groupEnd = 0;
   }
-  if (!device.executesAtOnce())
+  if (!device.isSynchronous())
     noteUses(instruction);
   blocksInSteps += device.hostBlocks() - blocksBefore;
   uint64_t stashAfter = stashBytes();

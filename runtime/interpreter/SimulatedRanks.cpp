@@ -50,7 +50,7 @@ simulated::Options SimulatedRanks::optionsOf(const Options &options) const {
                        program::describe(program, worker, label.instruction) +
                        ")";
               },
-          .isLeftOut = options.isLeftOut};
+          .ignores = options.ignores};
 }
 
 void SimulatedRanks::run(uint64_t steps, const OnStep &onStep) {

@@ -35,8 +35,8 @@ public:
     std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
     std::function<Status &(uint32_t)> statusOf; ///< by rank; required
     /// For tests: orderings that the simulation leaves out.
-    std::function<bool(const simulated::Label &, simulated::Ordering)>
-        isLeftOut = {};
+    std::function<bool(const simulated::Label &, simulated::Ordering)> ignores =
+        {};
   };
 
   /// Creates the interpreters. Requires a verified program. Throws the

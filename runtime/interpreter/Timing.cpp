@@ -21,7 +21,7 @@ using program::Opcode;
 
 void Interpreter::executeTimed(const Instruction &instruction) {
   const uint64_t section = inPrologue ? 0 : step + 1;
-  if (!device.executesAtOnce()) {
+  if (!device.isSynchronous()) {
     Event begin = compute->recordTime();
     executeOne(instruction, index, step);
     timed.push_back({section, index, std::move(begin), compute->recordTime()});

@@ -86,12 +86,12 @@ std::vector<Shared> sharedOf(const TrainingRun &run) {
 }
 
 /// Registers a listener at a device for the lifetime of this object.
-class Listens {
+class ListenerScope {
 public:
-  Listens(Device &device, Device::Listener listener) : device(device) {
-    device.listen(std::move(listener));
+  ListenerScope(Device &device, Device::Listener listener) : device(device) {
+    device.setListener(std::move(listener));
   }
-  ~Listens() { device.listen(std::nullopt); }
+  ~ListenerScope() { device.setListener(std::nullopt); }
 
 private:
   Device &device;
@@ -135,13 +135,13 @@ void runRank(const TrainingRun &run, const Communication &communication,
   if (run.accelerator)
     for (int i = 0; i < run.warmUpRuns; ++i)
       interpreter.warmUp();
-  Listens listens(device, {.timeout = run.timeout,
-                           .isAt =
-                               [&](uint64_t step, uint32_t instruction) {
-                                 status.deviceAt(step, instruction);
-                               },
-                           .hasNothing = [&] { status.deviceHasNothing(); },
-                           .failed = fail});
+  ListenerScope listens(device, {.timeout = run.timeout,
+                                 .onInstruction =
+                                     [&](uint64_t step, uint32_t instruction) {
+                                       status.deviceAt(step, instruction);
+                                     },
+                                 .onIdle = [&] { status.deviceIsIdle(); },
+                                 .onFailure = fail});
 
   barrier(control, run.timeout, "all ranks to start");
   {
@@ -152,7 +152,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
     // this point all ranks have freed temporary memory, and no step has begun.
     barrier(control, run.timeout, "all ranks to have made their groups");
   }
-  if (std::optional<uint64_t> taken = device.takenBytes()) {
+  if (std::optional<uint64_t> taken = device.allocatedBytes()) {
     std::string fault = faultOfDeviceMemory(
         *run.program.workers[control.rank() % run.program.workers.size()],
         interpreter.arenaBytes(), interpreter.peakStashBytes(), *taken);
@@ -175,9 +175,9 @@ void runRank(const TrainingRun &run, const Communication &communication,
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  const bool goesOn =
-      saveResult(run, control, interpreter, badLoss, ofSteps,
-                 device.takenBytes().value_or(0), profile, trace, status, fail);
+  const bool goesOn = saveResult(run, control, interpreter, badLoss, ofSteps,
+                                 device.allocatedBytes().value_or(0), profile,
+                                 trace, status, fail);
   if (run.evaluation.data && goesOn)
     interpreter.evaluate();
   endRank(run, control, status, fail);

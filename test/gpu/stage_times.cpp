@@ -94,7 +94,7 @@ public:
         const int64_t begin = steadyNanoseconds();
         own.push_back(queue.recordTime());
         calls[i]();
-        if (device.executesAtOnce() && round >= kUntimed)
+        if (device.isSynchronous() && round >= kUntimed)
           all[i].push_back(static_cast<double>(steadyNanoseconds() - begin) /
                            1e6);
       }
@@ -104,7 +104,7 @@ public:
         device.waitFor(points[static_cast<size_t>(round - 1)].back(), kTimeout);
     }
     device.waitFor(points.back().back(), kTimeout);
-    if (!device.executesAtOnce())
+    if (!device.isSynchronous())
       for (size_t round = kUntimed; round < points.size(); ++round)
         for (size_t i = 0; i < calls.size(); ++i)
           all[i].push_back(static_cast<double>(device.nanosecondsBetween(

@@ -47,7 +47,7 @@ public:
       : local::Message(pair, bytes, isSend, peer), device(device), lane(lane),
         after(std::move(after)) {}
   ~Message() override {
-    if (withdraw() && done.kept)
+    if (withdraw() && done.handle)
       lane.giveUp(device, done);
   }
 

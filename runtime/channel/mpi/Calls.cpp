@@ -87,11 +87,11 @@ void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
   // If blocks are already kept, waiting has no benefit.
   Pace pace;
   for (Deadline deadline(kMoment);
-       !requests.empty() && !blocksAreKept() && !deadline.passed();) {
+       !requests.empty() && !blocksAreNeverFreed() && !deadline.passed();) {
     pace.pause();
     dropEnded();
   }
   if (!requests.empty())
-    keepBlocks();
+    stopFreeingBlocks();
   requests.clear();
 }

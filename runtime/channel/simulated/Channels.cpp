@@ -254,7 +254,7 @@ private:
       auto transfer = std::make_shared<Transfer>();
       transfer->parties = {{send.end.operation, false, !send.leaving},
                            {receive.operation, true, true}};
-      transfer->behind = send.leaving;
+      transfer->after = send.leaving;
       transfer->move = [net = net.get(), from = send.end, left = send.left,
                         to = receive] {
         if (to.bytes.empty())

@@ -49,7 +49,7 @@ public:
         cuda::DeviceOptions{.ordinal = static_cast<int>(number),
                             .user = "rank " + std::to_string(rank),
                             .worksOnHost = options.stagesOnHost,
-                            .aroundWork = library.aroundWork});
+                            .streamGuard = library.streamGuard});
   }
 
   std::unique_ptr<Channels>

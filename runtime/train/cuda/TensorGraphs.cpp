@@ -98,13 +98,13 @@ public:
   void copy(ConstBytes from, Bytes to) override {
     cuda::expect(cudaMemcpyAsync(to.data(), from.data(), from.size(),
                                  cudaMemcpyDeviceToDevice,
-                                 cuda::working().stream),
+                                 cuda::launchContext().stream),
                  "cudaMemcpyAsync");
   }
   void zero(Bytes bytes) override {
-    cuda::expect(
-        cudaMemsetAsync(bytes.data(), 0, bytes.size(), cuda::working().stream),
-        "cudaMemsetAsync");
+    cuda::expect(cudaMemsetAsync(bytes.data(), 0, bytes.size(),
+                                 cuda::launchContext().stream),
+                 "cudaMemsetAsync");
   }
 
 private:

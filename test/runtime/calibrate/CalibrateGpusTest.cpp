@@ -133,7 +133,7 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
       makeCudaAccelerator({.stagesOnHost = true}, {});
   const std::unique_ptr<Device> device = accelerator->makeDevice(0, 0);
   MeasuredQueue queue(*device, 30s);
-  EXPECT_FALSE(queue.executesAtOnce());
+  EXPECT_FALSE(queue.isSynchronous());
   // Long compared with any delay of the host.
   static constexpr int64_t kLong = 1'000'000'000;
   auto sleep = [](const AddressMap &) {

@@ -85,7 +85,7 @@ void test::onEachRank(const World &world,
 #ifdef CHIMERA_TEST_ON_GPUS
   // Freeing memory waits for the GPUs of all ranks of the process, and so for
   // messages that this rank has not sent yet.
-  keepBlocks();
+  stopFreeingBlocks();
   if (JoinedJob *job = joined())
     return runOne(job->control(),
                   static_cast<int>(job->rank()) % cuda::deviceCount(), world,

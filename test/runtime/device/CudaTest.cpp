@@ -197,12 +197,12 @@ struct Heard {
   }
   Device::Listener listener(std::chrono::milliseconds timeout) {
     return {.timeout = timeout,
-            .isAt =
+            .onInstruction =
                 [this](uint64_t step, uint32_t instruction) {
                   add(std::to_string(step) + ":" + std::to_string(instruction));
                 },
-            .hasNothing = [this] { add("nothing"); },
-            .failed = [this](const std::string &why) { add(why); }};
+            .onIdle = [this] { add("nothing"); },
+            .onFailure = [this](const std::string &why) { add(why); }};
   }
 };
 
@@ -210,10 +210,10 @@ TEST_F(Cuda, AListenerHearsWhatTheGpuIsAt) {
   Heard heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
-  device.listen(heard.listener(kTimeout));
+  device.setListener(heard.listener(kTimeout));
   hold(true);
   for (uint32_t instruction : {3, 4, 7}) {
-    device.enter(2, instruction);
+    device.setInstruction(2, instruction);
     queue->record();
   }
   EXPECT_TRUE(heard.comes("2:3"));
@@ -221,19 +221,19 @@ TEST_F(Cuda, AListenerHearsWhatTheGpuIsAt) {
   EXPECT_TRUE(heard.comes("nothing"));
   EXPECT_EQ(heard.all,
             (std::vector<std::string>{"2:3", "2:4", "2:7", "nothing"}));
-  device.listen(std::nullopt);
+  device.setListener(std::nullopt);
 }
 
 TEST_F(Cuda, AListenerHearsOfWhatDoesNotEnd) {
   Heard heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
-  device.listen(heard.listener(50ms));
+  device.setListener(heard.listener(50ms));
   hold(true);
-  device.enter(0, 1);
+  device.setInstruction(0, 1);
   queue->record();
   EXPECT_TRUE(heard.comes("timed out after 0.05 s waiting for the GPU to end"));
   hold(false);
-  device.listen(std::nullopt);
+  device.setListener(std::nullopt);
 }
 } // namespace

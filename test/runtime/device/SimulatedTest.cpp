@@ -190,11 +190,11 @@ TEST(Simulated, NothingIsKeptOfAnEventThatNobodyNames) {
   Device &device = simulation.device(0);
   Block block = device.allocate(64);
   auto queue = device.makeQueue("q");
-  std::weak_ptr<const void> idle = queue->record().kept;
+  std::weak_ptr<const void> idle = queue->record().handle;
   queue->zero({block.get(), 64});
   Event zeroed = queue->record();
-  std::weak_ptr<const void> waited = zeroed.kept;
-  EXPECT_EQ(zeroed.kept, queue->record().kept);
+  std::weak_ptr<const void> waited = zeroed.handle;
+  EXPECT_EQ(zeroed.handle, queue->record().handle);
   device.waitFor(zeroed, kTimeout);
   EXPECT_FALSE(waited.expired());
   zeroed = {};

@@ -360,7 +360,7 @@ std::string failureWithout(const program::ProgramT &program,
   SimulatedRanks ranks(
       program, makeExactStage, data,
       {.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); },
-       .isLeftOut =
+       .ignores =
            [leftOut](const simulated::Label &label, Ordering ordering) {
              return leftOut && *leftOut == LeftOut{label.rank,
                                                    label.instruction, ordering};

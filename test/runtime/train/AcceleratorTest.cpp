@@ -279,7 +279,7 @@ TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
 /// Stages that work in device memory, after the earlier operations of their
 /// stream.
 std::unique_ptr<Accelerator> workingOnDevice() {
-  return makeCudaAccelerator({}, {.aroundWork = [](cudaStream_t stream) {
+  return makeCudaAccelerator({}, {.streamGuard = [](cudaStream_t stream) {
                                (void)cudaStreamSynchronize(stream);
                                return nullptr;
                              }});
