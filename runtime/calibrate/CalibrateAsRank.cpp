@@ -30,7 +30,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
   // The launcher's number of ranks on this host, until it is known exactly.
   HostShare share =
       shareAmong(jobUse.job ? jobUse.job->ranksOnHost : 1, jobUse.progress);
-  std::optional<Watchdog> limit(std::in_place, afterWaits(use.timeout),
+  std::optional<Watchdog> limit(std::in_place, watcherTimeout(use.timeout),
                                 "all ranks to start");
   std::optional<JoinedJob> joined(std::in_place,
                                   joinOptions(jobUse, share.threads.progress));
@@ -85,7 +85,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
       // Ends the process, because this thread is inside MPI and cannot be told
       // anything.
       auto failForThis = [&](const std::string &why) { fail(why); };
-      CallWatch calls([&] { return channels->callsUnderWay(); }, use.timeout,
+      CallWatch calls([&] { return channels->callsInFlight(); }, use.timeout,
                       failForThis);
       const Calibration found =
           calibrate(control, *channels,

@@ -8,7 +8,6 @@
 #include "runtime/calibrate/MeasuredQueue.h"
 
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 
 #include <algorithm>
 #include <thread>
@@ -70,7 +69,7 @@ int64_t MeasuredQueue::waitFor(const Event &event) {
   while (!device.isDone(event)) {
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, "the rank's device"));
+                      timeoutMessage(timeout, "the rank's device"));
     std::this_thread::yield();
   }
   return steadyNanoseconds();

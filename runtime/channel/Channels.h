@@ -17,7 +17,7 @@
 // all operations of its rank.
 //
 // One object serves one rank. Only one thread at a time may call it, except for
-// abort and callsUnderWay. Implementations are InProcess.h, cuda/, mpi/, nccl/,
+// abort and callsInFlight. Implementations are InProcess.h, cuda/, mpi/, nccl/,
 // simulated/ and tcp/. One conformance suite (test/runtime/channel) runs on all
 // of them.
 //
@@ -30,7 +30,7 @@
 #include "runtime/device/Device.h"
 #include "runtime/program/Program.h"
 #include "runtime/system/CallMark.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <chrono>
 #include <cstdint>
@@ -136,7 +136,7 @@ public:
   /// The library call that each thread of this rank is in, for threads that
   /// call a library without timeouts. Empty if no post or wait can hang in a
   /// library. Any thread may call it.
-  virtual std::vector<CallMark::Seen> callsUnderWay() const { return {}; }
+  virtual std::vector<CallMark::Call> callsInFlight() const { return {}; }
 
   /// Makes every wait of this rank throw, and perhaps the waits of other ranks.
   /// Any thread may call it, any number of times. The first reason counts.

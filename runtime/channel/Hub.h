@@ -223,7 +223,8 @@ public:
         return;
       throwIfAborted();
       if (deadline.passed())
-        throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
+        throw WaitError(WaitError::Reason::TimedOut,
+                        timeoutMessage(timeout, what()));
       if (i < kYields)
         sched_yield();
       else

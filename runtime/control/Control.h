@@ -20,7 +20,7 @@
 #define CHIMERA_RUNTIME_CONTROL_CONTROL_H
 
 #include "runtime/device/Bytes.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <chrono>
 #include <cstdint>

@@ -112,7 +112,8 @@ private:
     while (!hub->changed.wait_for(lock, kLook,
                                   [&] { return hub->aborted || done(); }))
       if (deadline.passed())
-        throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
+        throw WaitError(WaitError::Reason::TimedOut,
+                        timeoutMessage(timeout, what()));
     if (hub->aborted)
       throw WaitError(WaitError::Reason::Aborted, "aborted: " + hub->reason);
   }

@@ -51,5 +51,5 @@ void chimera::runtime::barrier(Control &control,
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
   // Name what the user knows, not the message of a round.
-  throw WaitError(error.reason, timedOut(timeout, what));
+  throw WaitError(error.reason, timeoutMessage(timeout, what));
 }

@@ -136,7 +136,7 @@ void Heartbeat::during(const std::function<void()> &work,
     } else if (!hangs && patience.passed()) {
       hangs = true;
       runOrEnd("telling that saving hangs",
-               [&] { onHang(timedOut(timeout, "its saving to go on")); });
+               [&] { onHang(timeoutMessage(timeout, "its saving to go on")); });
     }
   }
   worker->finish();
@@ -155,7 +155,7 @@ void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
                                           milliseconds timeout) try {
   // Waits longer for the first heartbeat. If the root itself waits in vain
   // while it gathers, its error should come first, since it says more.
-  milliseconds patience = afterWaits(timeout);
+  milliseconds patience = watcherTimeout(timeout);
   while (receiveValue<Sign>(control, root, patience) != Sign::IsDone)
     patience = timeout;
   sendValue(control, root, Sign::IsDone, timeout);
@@ -163,8 +163,8 @@ void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
   throw WaitError(error.reason,
-                  timedOut(timeout, "a sign of life from rank " +
-                                        std::to_string(root) +
-                                        ", which gathers, saves and "
-                                        "evaluates"));
+                  timeoutMessage(timeout, "a sign of life from rank " +
+                                              std::to_string(root) +
+                                              ", which gathers, saves and "
+                                              "evaluates"));
 }

@@ -111,9 +111,9 @@ void chimera::runtime::runOnThreads(
     }))
       if (std::optional<uint32_t> rank = hangDetector.find())
         runOrEnd("reporting a rank that does not move", [&] {
-          failLocked(*rank,
-                     timedOut(run.timeout,
-                              "rank " + std::to_string(*rank) + " to go on"));
+          failLocked(*rank, timeoutMessage(run.timeout,
+                                           "rank " + std::to_string(*rank) +
+                                               " to go on"));
         });
     // A rank may compute for a long time, or forever. The process ends without
     // waiting for it.

@@ -263,7 +263,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
     signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
   });
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
-  CallWatch calls([&] { return channels.callsUnderWay(); }, run.timeout, fail);
+  CallWatch calls([&] { return channels.callsInFlight(); }, run.timeout, fail);
   StopVote vote(
       control, [&] { return page.askedToStop(); }, run.timeout);
   const Communication communication = communicationOf(run.program);

@@ -9,7 +9,6 @@
 
 #include "runtime/device/Host.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/watch/EarlyReport.h"
 #include "runtime/watch/EndProcess.h"
@@ -114,7 +113,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   // knows which ranks are missing.
   constexpr std::chrono::seconds kLastResort(5);
   const std::chrono::milliseconds starting =
-      overMpi ? run.timeout : 2 * afterWaits(run.timeout) + kLastResort;
+      overMpi ? run.timeout : 2 * watcherTimeout(run.timeout) + kLastResort;
   std::optional<Watchdog> limit(std::in_place, starting, "all ranks to start");
   std::optional<JoinedJob> joined(std::in_place,
                                   joinOptions(jobUse, share.threads.progress));

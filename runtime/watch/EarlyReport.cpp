@@ -22,7 +22,7 @@ bool chimera::runtime::tellOfStopped(
   constexpr std::chrono::milliseconds kNoticing(500);
   if (claim.empty())
     return false;
-  if (isClaimedLocally(claim))
+  if (isSocketNameClaimed(claim))
     return true;
   std::vector<Meeting::Process> stopped;
   std::string names;
@@ -35,8 +35,8 @@ bool chimera::runtime::tellOfStopped(
     }
   if (stopped.empty())
     return false;
-  const Socket mine = claimLocally(claim);
-  if (!mine && isClaimedLocally(claim))
+  const Socket mine = claimSocketName(claim);
+  if (!mine && isSocketNameClaimed(claim))
     return true; // another rank was faster
   tell(names + ": " + reason);
   for (const Meeting::Process &each : stopped)

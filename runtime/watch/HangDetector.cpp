@@ -11,7 +11,7 @@ using namespace chimera::runtime;
 
 HangDetector::HangDetector(const StatusPage &page,
                            std::chrono::milliseconds timeout)
-    : page(page), limit(afterWaits(timeout)),
+    : page(page), limit(watcherTimeout(timeout)),
       seen(page.ranks(), {0, Deadline(limit)}) {}
 
 std::optional<uint32_t> HangDetector::find() {

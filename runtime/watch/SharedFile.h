@@ -27,7 +27,7 @@ public:
   /// Where the file is open, and how to recognise it. Trivially copyable.
   struct Location {
     int32_t pid;
-    int32_t number;
+    int32_t fd;
     uint64_t pidNamespace; ///< in which `pid` is valid
     uint64_t bytes;
     uint64_t nonce; ///< the first 8 bytes of the file
@@ -50,11 +50,11 @@ public:
 
   const Location &location() const { return where; }
   /// The file descriptor, for mmap.
-  int number() const { return where.number; }
+  int fd() const { return where.fd; }
 
 private:
   explicit SharedFile(const Location &where) : where(where) {}
-  Location where; ///< in this process; number is -1 after a move
+  Location where; ///< in this process; fd is -1 after a move
 };
 
 } // namespace chimera::runtime

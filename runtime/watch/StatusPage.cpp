@@ -53,7 +53,7 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
   if (self == lowest) {
     // Keep the file open until all other ranks have opened it or failed to.
     SharedFile file = SharedFile::make(bytes);
-    publish(file.number(), self);
+    publish(file.fd(), self);
     for (uint32_t rank : others)
       sendValue(control, rank, file.location(), timeout);
     for (size_t i = 1; i < hostRanks.size(); ++i)
@@ -63,7 +63,7 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
   } else {
     std::optional<SharedFile> file = SharedFile::open(
         receiveValue<SharedFile::Location>(control, lowest, timeout));
-    publish(file ? file->number() : -1, self);
+    publish(file ? file->fd() : -1, self);
     sendValue(control, lowest, uint8_t(file.has_value()), timeout);
     receiveAll(control, lowest, std::as_writable_bytes(std::span(has)),
                timeout);

@@ -87,7 +87,7 @@ bool Watcher::anyFailed() const {
 
 void Watcher::watch() {
   // Starts again whenever the next rank is seen running.
-  Deadline patience(afterWaits(timeout));
+  Deadline patience(watcherTimeout(timeout));
   constexpr unsigned kTurnsToEnd = 8;
   unsigned turnsSinceHeard = 0;
   std::unique_lock lock(mutex);
@@ -96,10 +96,10 @@ void Watcher::watch() {
        ++turn) {
     if (next != self && turn % kStoppedEvery == 0) {
       if (!isStopped(page.of(next).pid.load()))
-        patience = Deadline(afterWaits(timeout));
+        patience = Deadline(watcherTimeout(timeout));
       else if (patience.passed())
-        page.of(self).fail(timedOut(timeout, "the stopped process of rank " +
-                                                 std::to_string(next)));
+        page.of(self).fail(timeoutMessage(
+            timeout, "the stopped process of rank " + std::to_string(next)));
     }
     std::vector<uint32_t> dead = findDead();
     bool hasCause = !dead.empty() || anyFailed();

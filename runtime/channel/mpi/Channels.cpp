@@ -155,8 +155,8 @@ public:
   void wait(Queue &, std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override;
 
-  std::vector<CallMark::Seen> callsUnderWay() const override {
-    return mpi::callsUnderWay();
+  std::vector<CallMark::Call> callsInFlight() const override {
+    return mpi::callsInFlight();
   }
 
   void abort(const std::string &reason) override;
@@ -417,7 +417,7 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
     throwIfAborted();
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, operation->awaited()));
+                      timeoutMessage(timeout, operation->awaited()));
   }
 }
 

@@ -49,6 +49,6 @@ std::optional<MarkedCall> chimera::runtime::mpi::tryToEnter(const char *call) {
   return MarkedCall(Turn(library, std::adopt_lock), ofGuest, call);
 }
 
-std::vector<CallMark::Seen> chimera::runtime::mpi::callsUnderWay() {
-  return {ofRank.look(), ofGuest.look()};
+std::vector<CallMark::Call> chimera::runtime::mpi::callsInFlight() {
+  return {ofRank.read(), ofGuest.read()};
 }

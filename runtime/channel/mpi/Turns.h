@@ -48,7 +48,7 @@ using Turn = std::unique_lock<RankFirst>;
 /// process. Set it before a second thread starts.
 void takeTurns(bool wanted);
 
-/// While this object lives, its thread may call MPI, and callsUnderWay reports
+/// While this object lives, its thread may call MPI, and callsInFlight reports
 /// the call.
 class [[nodiscard]] MarkedCall {
 public:
@@ -79,7 +79,7 @@ MarkedCall enter(const char *call);
 std::optional<MarkedCall> tryToEnter(const char *call);
 
 /// The calls that the rank's thread and the progress thread are in.
-std::vector<CallMark::Seen> callsUnderWay();
+std::vector<CallMark::Call> callsInFlight();
 
 } // namespace chimera::runtime::mpi
 

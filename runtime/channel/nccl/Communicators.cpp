@@ -164,7 +164,7 @@ void Communicators::settle(ncclComm_t communicator, const char *call) {
       return;
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, std::string(call) + " of NCCL"));
+                      timeoutMessage(timeout, std::string(call) + " of NCCL"));
     // A non-blocking NCCL call runs on a thread of NCCL.
     if (looks < kLooksWithoutNap)
       std::this_thread::yield();

@@ -28,7 +28,7 @@ Mesh::Mesh(const PeerTable &known, Listener own, milliseconds silence,
       nextSign(std::chrono::steady_clock::now()) {
   if (!wakeUp || !resume)
     throw std::runtime_error("cannot make an event: " + errorText(errno));
-  makeImmediate(listener.socket);
+  makeNonBlocking(listener.socket);
   thread = std::thread([this] { run(); });
 }
 

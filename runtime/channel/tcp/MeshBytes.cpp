@@ -42,8 +42,7 @@ void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
       msghdr message{};
       message.msg_iov = parts;
       message.msg_iovlen = static_cast<size_t>(count);
-      ssize_t sent =
-          sendmsg(connection.socket.number(), &message, MSG_NOSIGNAL);
+      ssize_t sent = sendmsg(connection.socket.fd(), &message, MSG_NOSIGNAL);
       if (sent < 0) {
         if (errno == EAGAIN || errno == EINTR)
           return;
@@ -68,7 +67,7 @@ void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
     return;
   std::byte bytes[64 * sizeof(Credit)];
   for (;;) {
-    ssize_t got = recv(connection.socket.number(), bytes, sizeof(bytes), 0);
+    ssize_t got = recv(connection.socket.fd(), bytes, sizeof(bytes), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
       return;
     if (got <= 0)
@@ -96,8 +95,8 @@ void Mesh::sendCredits(Incoming &connection) {
   auto all = std::as_bytes(std::span(connection.credits));
   while (connection.creditBytesSent < all.size()) {
     ConstBytes left = all.subspan(connection.creditBytesSent);
-    ssize_t sent = ::send(connection.socket.number(), left.data(), left.size(),
-                          MSG_NOSIGNAL);
+    ssize_t sent =
+        ::send(connection.socket.fd(), left.data(), left.size(), MSG_NOSIGNAL);
     // If the other end is gone, the next read from it reports that.
     if (sent < 0)
       return;
@@ -208,8 +207,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
     Bytes room = roomOf(connection);
     if (!room.empty()) {
       room = room.first(std::min(room.size(), kTurn));
-      ssize_t got =
-          recv(connection.socket.number(), room.data(), room.size(), 0);
+      ssize_t got = recv(connection.socket.fd(), room.data(), room.size(), 0);
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {

@@ -7,8 +7,8 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
+#include "runtime/system/Deadline.h"
 #include "runtime/system/ErrorText.h"
-#include "runtime/system/WaitError.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,7 +42,7 @@ uint32_t Mesh::checked(uint32_t peer) const {
 /// before `patience` passes. Throws WaitError if the run is aborted first.
 bool Mesh::answers(const Socket &socket, milliseconds patience) const {
   constexpr int kLook = 50; // milliseconds
-  pollfd answer{.fd = socket.number(), .events = POLLIN, .revents = 0};
+  pollfd answer{.fd = socket.fd(), .events = POLLIN, .revents = 0};
   for (Deadline deadline(patience); poll(&answer, 1, kLook) <= 0;) {
     std::lock_guard lock(mutex);
     throwIfAborted();
@@ -205,7 +205,7 @@ bool Mesh::greet(Incoming &connection) {
   connection.from = static_cast<uint32_t>(greeting.rank);
   Greeting answer{kMagic, peerTable.secrets[peerTable.rank], peerTable.rank};
   // The buffer of a new connection always has room for a few bytes.
-  return ::send(connection.socket.number(), &answer, sizeof(answer),
+  return ::send(connection.socket.fd(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);
 }
 
@@ -263,8 +263,8 @@ void Mesh::accept() {
   };
   for (const Socket *each : {&listener.local, &listener.socket})
     while (*each && (strangers < kMostStrangers || showOut())) {
-      Socket accepted(accept4(each->number(), nullptr, nullptr,
-                              SOCK_NONBLOCK | SOCK_CLOEXEC));
+      Socket accepted(
+          accept4(each->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
         const int error = errno;
         if (error == EMFILE || error == ENFILE || error == ENOBUFS ||
@@ -277,7 +277,7 @@ void Mesh::accept() {
         break;
       }
       fullUntil.reset();
-      makeImmediate(accepted);
+      makeNonBlocking(accepted);
       incoming.emplace_back().socket = std::move(accepted);
       isStale = true;
       ++strangers;

@@ -7,7 +7,7 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -24,12 +24,12 @@ static constexpr milliseconds kLook(50);
 
 static void signal(const Socket &event) {
   uint64_t one = 1;
-  (void)!write(event.number(), &one, sizeof(one));
+  (void)!write(event.fd(), &one, sizeof(one));
 }
 
 static void clear(const Socket &event) {
   uint64_t count = 0;
-  (void)!read(event.number(), &count, sizeof(count));
+  (void)!read(event.fd(), &count, sizeof(count));
 }
 
 /// The right to move bytes. One thread at a time has it. Requires the lock.
@@ -125,7 +125,8 @@ void Mesh::waitUntil(const std::function<bool()> &condition,
     if (condition())
       return;
     if (deadline.passed())
-      throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
+      throw WaitError(WaitError::Reason::TimedOut,
+                      timeoutMessage(timeout, what()));
     if (!turn.take(/*waits=*/true)) {
       changed.wait_for(lock, kLook);
       continue;
@@ -157,11 +158,11 @@ bool Mesh::wantsCredits(const Outgoing &connection) const {
 
 /// The file descriptors on which the thread that moves bytes sleeps.
 std::vector<pollfd> Mesh::polled() const {
-  std::vector<pollfd> all = {{wakeUp.number(), POLLIN, 0}};
+  std::vector<pollfd> all = {{wakeUp.fd(), POLLIN, 0}};
   if (std::chrono::steady_clock::now() >= nextAccept)
     for (const Socket *each : {&listener.local, &listener.socket})
       if (*each)
-        all.push_back({each->number(), POLLIN, 0});
+        all.push_back({each->fd(), POLLIN, 0});
   for (const auto &[peer, connection] : outgoing) {
     short events = 0;
     if (!connection.frames.empty())
@@ -169,12 +170,12 @@ std::vector<pollfd> Mesh::polled() const {
     if (wantsCredits(connection))
       events |= POLLIN;
     if (events && !connection.isBroken)
-      all.push_back({connection.socket.number(), events, 0});
+      all.push_back({connection.socket.fd(), events, 0});
   }
   for (const Incoming &connection : incoming) {
     short credits = connection.credits.empty() ? 0 : POLLOUT;
     all.push_back(
-        {connection.socket.number(), static_cast<short>(POLLIN | credits), 0});
+        {connection.socket.fd(), static_cast<short>(POLLIN | credits), 0});
   }
   return all;
 }
@@ -185,7 +186,7 @@ std::vector<pollfd> Mesh::polled() const {
 void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   auto isReady = [&](const Socket &socket) {
     return std::ranges::any_of(found, [&](const pollfd &each) {
-      return each.fd == socket.number() && each.revents != 0;
+      return each.fd == socket.fd() && each.revents != 0;
     });
   };
   Done done;
@@ -248,7 +249,7 @@ bool Mesh::turn(std::optional<Deadline> &flushing) {
     std::vector<pollfd> found;
     if (!isAside)
       found = polled();
-    found.push_back({resume.number(), POLLIN, 0});
+    found.push_back({resume.fd(), POLLIN, 0});
     lock.unlock();
     poll(found.data(), found.size(), kLook.count());
     lock.lock();
@@ -288,7 +289,7 @@ bool Mesh::mayLeave(std::optional<Deadline> &flushing) {
     Done none; // nobody waits for these operations any more
     flush(connection, peer, none);
     if (connection.frames.empty())
-      shutdown(connection.socket.number(), SHUT_WR);
+      shutdown(connection.socket.fd(), SHUT_WR);
   }
   return isOver;
 }

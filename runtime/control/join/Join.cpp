@@ -84,7 +84,7 @@ void JoinedJob::connect(std::chrono::milliseconds timeout,
         ": was WORLD_SIZE the same for all, or does another run meet there?");
   state->meeting.emplace(rank(), entries);
   state->control.emplace(state->meeting->peerTable, std::move(listener),
-                         afterWaits(timeout));
+                         watcherTimeout(timeout));
 }
 
 std::vector<Meeting::Process> JoinedJob::hostProcesses() const {

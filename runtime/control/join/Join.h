@@ -52,8 +52,8 @@ public:
                const OnLongWait &onLongWait = {});
 
   /// The processes of the other known ranks of this host, and a name for
-  /// claimLocally that only the ranks of this host share. Both are empty before
-  /// `connect` has exchanged the addresses.
+  /// claimSocketName that only the ranks of this host share. Both are empty
+  /// before `connect` has exchanged the addresses.
   std::vector<Meeting::Process> hostProcesses() const;
   std::string claimName() const;
 

@@ -72,7 +72,7 @@ struct TcpControl::State {
     if (hasTold.exchange(true))
       return;
     std::vector<std::byte> text(kNews);
-    size_t size = beginningWithin(reason, kNews - 1);
+    size_t size = utf8PrefixSize(reason, kNews - 1);
     std::memcpy(text.data(), reason.data(), size);
     for (uint32_t rank = 0; rank < (isRoot() ? mesh.ranks() : 1); ++rank)
       try {

@@ -84,7 +84,7 @@ void awaitHost(const StoreAddress &address, bool isServer,
   for (;;)
     try {
       if (isServer)
-        lookUp(address.host);
+        expectKnownHost(address.host);
       else
         connectTo(address.host, address.port, std::min(timeout, kTry));
       return;
@@ -232,10 +232,10 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
       if (!store->await({store->all()}, timeout, notice, [&] {
             return "still waits at " + where + " for all ranks to come";
           }))
-        throw std::runtime_error(
-            timedOut(timeout, "rank 0 to say at " + where +
-                                  " where the other ranks are: some may not "
-                                  "have come"));
+        throw std::runtime_error(timeoutMessage(
+            timeout, "rank 0 to say at " + where +
+                         " where the other ranks are: some may not "
+                         "have come"));
       return linesOf(store->get(store->all()));
     }
     if (!store->await(keys, timeout, notice, [&] {

@@ -219,8 +219,9 @@ void CudaDevice::waitFor(Event event, std::chrono::milliseconds timeout) {
     return;
   ++blocks;
   if (!becomesTrueWithin(timeout, [&] { return isDone(event); }))
-    fail(std::make_exception_ptr(WaitError(
-        WaitError::Reason::TimedOut, timedOut(timeout, nameOf(options)))));
+    fail(std::make_exception_ptr(
+        WaitError(WaitError::Reason::TimedOut,
+                  timeoutMessage(timeout, nameOf(options)))));
   expectNoFailure();
 }
 

@@ -23,7 +23,7 @@
 #include "runtime/device/cuda/Kernels.h"
 #include "runtime/device/cuda/LoadRing.h"
 #include "runtime/device/cuda/Progress.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <atomic>
 #include <exception>

@@ -64,7 +64,8 @@ bool Progress::lookAt(Point point, std::unique_lock<std::mutex> &lock) {
         return false;
       lock.unlock();
       if (deadline.passed()) {
-        fault = timedOut(listener.timeout, "the GPU to end an instruction");
+        fault =
+            timeoutMessage(listener.timeout, "the GPU to end an instruction");
         break;
       }
     }

@@ -8,7 +8,6 @@
 #include "runtime/device/simulated/State.h"
 
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 
 #include <algorithm>
 #include <cstring>
@@ -331,7 +330,7 @@ void Simulation::waitFor(Event event, std::chrono::milliseconds timeout) {
     changed.wait_for(lock, kLook);
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, "the device:\n" + unfinished()));
+                      timeoutMessage(timeout, "the device:\n" + unfinished()));
   }
 }
 

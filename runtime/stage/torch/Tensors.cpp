@@ -8,7 +8,7 @@
 #include "runtime/stage/torch/Tensors.h"
 
 #include "runtime/stage/torch/KeptMemory.h"
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
@@ -102,7 +102,8 @@ private:
   }
 };
 
-void runOnTheseThreads(int64_t count, int64_t grain, const OnRange &work) {
+void runOnTheseThreads(int64_t count, int64_t grain,
+                       const RangeFunction &work) {
   at::parallel_for(0, count, grain, work);
 }
 
@@ -113,7 +114,7 @@ void setThreads(int threads) {
   // which would override ours. This call makes it do so now.
   at::get_num_threads();
   at::set_num_threads(threads < 1 ? 1 : threads);
-  runRangesBy(threads > 1 ? runOnTheseThreads : nullptr);
+  setParallelFor(threads > 1 ? runOnTheseThreads : nullptr);
 }
 
 void countTensorBytes() {

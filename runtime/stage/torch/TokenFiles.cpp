@@ -109,19 +109,22 @@ Header headerOf(const OpenFile &file) {
   return header;
 }
 
-CHIMERA_VECTOR_WIDTHS uint8_t largest(const uint8_t *tokens, size_t count) {
+CHIMERA_FOR_EACH_SIMD_WIDTH uint8_t largest(const uint8_t *tokens,
+                                            size_t count) {
   uint8_t most = 0;
   for (size_t i = 0; i < count; ++i)
     most = std::max(most, tokens[i]);
   return most;
 }
-CHIMERA_VECTOR_WIDTHS uint16_t largest(const uint16_t *tokens, size_t count) {
+CHIMERA_FOR_EACH_SIMD_WIDTH uint16_t largest(const uint16_t *tokens,
+                                             size_t count) {
   uint16_t most = 0;
   for (size_t i = 0; i < count; ++i)
     most = std::max(most, tokens[i]);
   return most;
 }
-CHIMERA_VECTOR_WIDTHS uint32_t largest(const uint32_t *tokens, size_t count) {
+CHIMERA_FOR_EACH_SIMD_WIDTH uint32_t largest(const uint32_t *tokens,
+                                             size_t count) {
   uint32_t most = 0;
   for (size_t i = 0; i < count; ++i)
     most = std::max(most, tokens[i]);

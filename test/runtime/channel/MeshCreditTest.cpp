@@ -7,7 +7,7 @@
 
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 #include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>

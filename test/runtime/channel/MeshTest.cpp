@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 #include "test/runtime/Patience.h"
 #include "test/runtime/channel/LocalPeerTables.h"
 
@@ -60,10 +59,10 @@ protected:
   /// Whether the mesh closes a connection before `timeout`.
   static bool isClosed(const Socket &socket,
                        std::chrono::milliseconds timeout) {
-    pollfd entry{.fd = socket.number(), .events = POLLIN, .revents = 0};
+    pollfd entry{.fd = socket.fd(), .events = POLLIN, .revents = 0};
     std::byte byte;
     return poll(&entry, 1, static_cast<int>(timeout.count())) == 1 &&
-           recv(socket.number(), &byte, 1, 0) <= 0;
+           recv(socket.fd(), &byte, 1, 0) <= 0;
   }
 
   size_t countLosses() {
@@ -299,7 +298,7 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
   // more of them than the strangers.
   Socket probe = knock(0);
   few = before;
-  few.rlim_cur = static_cast<rlim_t>(probe.number()) + 60;
+  few.rlim_cur = static_cast<rlim_t>(probe.fd()) + 60;
   setrlimit(RLIMIT_NOFILE, &few);
   std::vector<Socket> strangers;
   try {
@@ -324,8 +323,8 @@ TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
   {
-    Socket lowest(dup(knocker.number()));
-    none.rlim_cur = static_cast<rlim_t>(lowest.number());
+    Socket lowest(dup(knocker.fd()));
+    none.rlim_cur = static_cast<rlim_t>(lowest.fd());
   }
   setrlimit(RLIMIT_NOFILE, &none);
   sockaddr_in to{};
@@ -333,8 +332,7 @@ TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
   to.sin_port = htons(ports[1]);
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(
-      connect(knocker.number(), reinterpret_cast<sockaddr *>(&to), sizeof(to)),
-      0);
+      connect(knocker.fd(), reinterpret_cast<sockaddr *>(&to), sizeof(to)), 0);
   for (Deadline deadline(kPatience); countLosses() == 0 && !deadline.passed();)
     std::this_thread::sleep_for(10ms);
   setrlimit(RLIMIT_NOFILE, &before);

@@ -7,7 +7,7 @@
 
 #include "runtime/stage/Philox.h"
 
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::vector<bool> kept(double dropped, uint64_t first, int64_t count) {
   return std::vector<bool>(all.get(), all.get() + count);
 }
 
-void inSevenths(int64_t count, int64_t, const OnRange &work) {
+void inSevenths(int64_t count, int64_t, const RangeFunction &work) {
   for (int64_t k = 0; k < 7; ++k)
     work(count * k / 7, count * (k + 1) / 7);
 }
@@ -58,9 +58,9 @@ TEST(Philox, KeepsByTheNumberOfAnElement) {
                 numbers[element % 4] >= keptFrom(0.3))
           << element;
     }
-    runRangesBy(inSevenths);
+    setParallelFor(inSevenths);
     EXPECT_EQ(kept(0.3, first, count), all);
-    runRangesBy(nullptr);
+    setParallelFor(nullptr);
   }
 }
 

@@ -23,19 +23,17 @@ using Location = SharedFile::Location;
 class Victim {
 public:
   explicit Victim(unsigned flags)
-      : number(memfd_create("victim", flags)), before(kBytes, 'v') {
-    if (pwrite(number, before.data(), kBytes, 0) !=
-        static_cast<ssize_t>(kBytes))
+      : fd(memfd_create("victim", flags)), before(kBytes, 'v') {
+    if (pwrite(fd, before.data(), kBytes, 0) != static_cast<ssize_t>(kBytes))
       ADD_FAILURE() << "cannot write it";
   }
   ~Victim() {
     std::vector<char> now(kBytes);
-    EXPECT_EQ(pread(number, now.data(), kBytes, 0),
-              static_cast<ssize_t>(kBytes));
+    EXPECT_EQ(pread(fd, now.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
     EXPECT_EQ(now, before) << "it was written";
-    close(number);
+    close(fd);
   }
-  const int number;
+  const int fd;
 
 private:
   const std::vector<char> before;
@@ -45,12 +43,12 @@ TEST(SharedFile, IsTheSameForWhoOpensIt) {
   SharedFile made = SharedFile::make(kBytes);
   std::optional<SharedFile> opened = SharedFile::open(made.location());
   ASSERT_TRUE(opened);
-  EXPECT_NE(opened->number(), made.number());
-  ASSERT_EQ(pwrite(made.number(), "page", 4, 100), 4);
+  EXPECT_NE(opened->fd(), made.fd());
+  ASSERT_EQ(pwrite(made.fd(), "page", 4, 100), 4);
   char text[4] = {};
-  ASSERT_EQ(pread(opened->number(), text, 4, 100), 4);
+  ASSERT_EQ(pread(opened->fd(), text, 4, 100), 4);
   EXPECT_EQ(std::string(text, 4), "page");
-  EXPECT_NE(ftruncate(opened->number(), 0), 0) << "its size is sealed";
+  EXPECT_NE(ftruncate(opened->fd(), 0), 0) << "its size is sealed";
 }
 
 TEST(SharedFile, IsNotAnotherFileAtItsPlace) {
@@ -58,7 +56,7 @@ TEST(SharedFile, IsNotAnotherFileAtItsPlace) {
   for (unsigned flags : {0u, unsigned(MFD_ALLOW_SEALING)}) {
     Victim victim(flags);
     Location location = made.location();
-    location.number = victim.number;
+    location.fd = victim.fd;
     EXPECT_FALSE(SharedFile::open(location));
   }
 }
@@ -66,7 +64,7 @@ TEST(SharedFile, IsNotAnotherFileAtItsPlace) {
 TEST(SharedFile, IsNotAnotherPage) {
   SharedFile made = SharedFile::make(kBytes), other = SharedFile::make(kBytes);
   Location location = made.location();
-  location.number = other.number();
+  location.fd = other.fd();
   EXPECT_FALSE(SharedFile::open(location)) << "another run's";
   location.nonce = other.location().nonce;
   EXPECT_TRUE(SharedFile::open(location));
@@ -79,7 +77,7 @@ TEST(SharedFile, IsNotAPipeOrNothing) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
   Location location = made.location();
-  location.number = pipes[0];
+  location.fd = pipes[0];
   EXPECT_FALSE(SharedFile::open(location));
   close(pipes[0]);
   close(pipes[1]);
@@ -92,7 +90,7 @@ TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
-  const int lowest = dup(made.number());
+  const int lowest = dup(made.fd());
   close(lowest);
   none.rlim_cur = static_cast<rlim_t>(lowest);
   setrlimit(RLIMIT_NOFILE, &none);

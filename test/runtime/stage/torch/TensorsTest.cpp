@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/Tensors.h"
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <ATen/ATen.h>
@@ -50,7 +50,7 @@ TEST(TensorsTest, threadsAreLentToOtherLoops) {
     std::mutex mutex;
     std::set<std::thread::id> threads;
     int64_t all = 0;
-    inRanges(count, 100, [&](int64_t begin, int64_t end) {
+    parallelFor(count, 100, [&](int64_t begin, int64_t end) {
       std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());
       all += end - begin;
