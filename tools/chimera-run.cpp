@@ -291,7 +291,7 @@ static int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)
-      runtime::decline(error.what());
+      runtime::reportFailureToJob(error.what());
     // CLI11's own exit statuses only say which of its rules was broken.
     app.exit(error);
     return isWrong ? 1 : statusOfOutput(0, hasOutput);
@@ -302,12 +302,12 @@ static int run(int argc, char **argv) {
                                "be lost: give it > /dev/null at least");
     return statusOfOutput(runCommand(settings), hasOutput);
   } catch (const std::bad_alloc &) {
-    runtime::decline("out of memory");
+    runtime::reportFailureToJob("out of memory");
     std::fprintf(stderr, "chimera-run: out of memory\n");
     return 1;
   } catch (const std::exception &error) {
     std::fflush(stdout);
-    runtime::decline(error.what());
+    runtime::reportFailureToJob(error.what());
     std::fprintf(stderr, "chimera-run: %s\n", error.what());
     return 1;
   }

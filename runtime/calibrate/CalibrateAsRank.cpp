@@ -58,10 +58,11 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     canTell = true;
     Control &control = joined->control();
     const std::vector<uint32_t> hostRanks = joined->hostRanks();
-    const bool mayProgress =
-        jobUse.progress != ProgressMode::Auto || joined->allowsProgress();
-    share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                       mayProgress ? jobUse.progress : ProgressMode::Off);
+    const bool allowProgressThread =
+        jobUse.progress != ProgressMode::Auto || joined->allowsProgressThread();
+    share =
+        shareAmong(static_cast<uint32_t>(hostRanks.size()),
+                   allowProgressThread ? jobUse.progress : ProgressMode::Off);
     limit.reset();
     checkAgreement(control, shared, use.timeout);
     use.setThreads(share.threads.computing);

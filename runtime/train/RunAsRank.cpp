@@ -55,8 +55,10 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
 }
 } // namespace
 
-JoinOptions chimera::runtime::joinOptions(const JobUse &use, bool mayProgress) {
-  JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
+JoinOptions chimera::runtime::joinOptions(const JobUse &use,
+                                          bool allowProgressThread) {
+  JoinOptions options{.transport = use.transport,
+                      .allowProgressThread = allowProgressThread};
   if (use.transport == JobTransport::Mpi)
     return options;
   if (!use.job || !use.job->master)
@@ -77,11 +79,11 @@ JobTransport chimera::runtime::transportOf(const Job &job) {
                                                     : JobTransport::Tcp;
 }
 
-void chimera::runtime::decline(const std::string &reason) noexcept {
+void chimera::runtime::reportFailureToJob(const std::string &reason) noexcept {
   try {
     std::optional<Job> job = findJob();
     if (job && job->master && transportOf(*job) == JobTransport::Tcp)
-      declineAtStore(storeOf(*job->master), job->rank, reason);
+      reportFailureAtStore(storeOf(*job->master), job->rank, reason);
   } catch (const std::exception &) {
     // No rank can be reached, or the job itself is the error.
   }
@@ -167,10 +169,11 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                   [&](const std::string &reason) { end(reason, 0); });
     // The ranks of a host share its memory and its cores.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
-    bool mayProgress =
-        jobUse.progress != ProgressMode::Auto || joined->allowsProgress();
-    share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                       mayProgress ? jobUse.progress : ProgressMode::Off);
+    bool allowProgressThread =
+        jobUse.progress != ProgressMode::Auto || joined->allowsProgressThread();
+    share =
+        shareAmong(static_cast<uint32_t>(hostRanks.size()),
+                   allowProgressThread ? jobUse.progress : ProgressMode::Off);
     firstToTell = hostRanks.front();
     if (!run.accelerator)
       checkCapacity(run.program, hostRanks);

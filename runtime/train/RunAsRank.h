@@ -41,7 +41,7 @@ struct JobUse {
 
 /// The options for joining the other ranks. Throws std::invalid_argument if the
 /// environment does not say how to find them.
-JoinOptions joinOptions(const JobUse &use, bool mayProgress);
+JoinOptions joinOptions(const JobUse &use, bool allowProgressThread);
 
 /// Checks that can fail before the ranks connect. Throws std::invalid_argument
 /// if the job has another number of ranks than the program, or if the
@@ -51,7 +51,7 @@ void checkJob(const program::ProgramT &program, const JobUse &use);
 /// Tells the other ranks of the job that this process fails before it has
 /// called runAsRank, since they wait for it. Ranks that connect over TCP get
 /// the reason. Then calls backOff. Takes a few seconds at most.
-void decline(const std::string &reason) noexcept;
+void reportFailureToJob(const std::string &reason) noexcept;
 
 /// Runs this process's rank of a job: connects to the other ranks, divides the
 /// host among the ranks on it, runs (runInJob) and leaves the job. May be

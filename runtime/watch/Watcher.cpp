@@ -42,7 +42,8 @@ Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
       thread([this] {
         runOrEnd("watching the other ranks", [this] { watch(); });
       }) {
-  control.onAccounts([this](const auto &accounts) { writeForAll(accounts); });
+  control.setReportWriter(
+      [this](const auto &accounts) { writeForAll(accounts); });
   control.onAbort([this, onAbort](const std::string &reason) {
     onAbort(reason);
     hear(reason);
@@ -51,7 +52,7 @@ Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
 
 Watcher::~Watcher() {
   control.onAbort({});
-  control.onAccounts({});
+  control.setReportWriter({});
   {
     std::lock_guard lock(mutex);
     stopping = true;
@@ -142,11 +143,11 @@ void Watcher::end(int signal) {
                       std::to_string(self) + " received"));
 }
 
-bool Watcher::handIn(const std::vector<uint32_t> &dead,
-                     const std::string &headline) noexcept {
+bool Watcher::submitAccount(const std::vector<uint32_t> &dead,
+                            const std::string &headline) noexcept {
   try {
-    return control.handIn(accountOf(page, ranks, dead, headline).bytes(),
-                          static_cast<uint32_t>(ranks.size()));
+    return control.submitAccount(accountOf(page, ranks, dead, headline).bytes(),
+                                 static_cast<uint32_t>(ranks.size()));
   } catch (const std::exception &) {
     return false; // no memory, or no connection
   }
@@ -173,7 +174,7 @@ int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
                       ? "rank " + std::to_string(dead.front()) + " died"
                   : headline.empty() ? "a rank failed"
                                      : headline);
-    if (!handIn(dead, headline))
+    if (!submitAccount(dead, headline))
       writeReport(program, page, ranks, dead, headline);
     page.setReported();
     // Let stopped processes continue, so that they see the end of the run and

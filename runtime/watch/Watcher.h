@@ -11,7 +11,7 @@
 // dead or has failed, the first watcher that sees it makes a report, and every
 // process of the host ends at once (EndProcess.h): there is nothing to save,
 // and MPI's own ways to end take seconds. With several hosts, one host writes
-// the report for all that can reach it (Control::handIn).
+// the report for all that can reach it (Control::submitAccount).
 //
 // Two states need more. A stopped process (SIGSTOP) cannot report itself, and
 // not every wait for it times out. A dead process looks alive until its parent
@@ -70,8 +70,8 @@ private:
   bool anyFailed() const;
   bool isDead(uint32_t rank) const;
   std::vector<uint32_t> findDead() const;
-  bool handIn(const std::vector<uint32_t> &dead,
-              const std::string &headline) noexcept;
+  bool submitAccount(const std::vector<uint32_t> &dead,
+                     const std::string &headline) noexcept;
   void
   writeForAll(const std::vector<std::vector<std::byte>> &handedIn) noexcept;
   int tell(int exitStatus, const std::vector<uint32_t> &dead,

@@ -423,7 +423,7 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
 
 std::unique_ptr<Channels>
 MpiSession::makeChannels(const MpiOptions &options) const {
-  if (options.progressThread && !allowsProgress())
+  if (options.progressThread && !allowsProgressThread())
     throw std::runtime_error("expected an MPI that several threads may call "
                              "(MPI_THREAD_MULTIPLE, or in turn "
                              "MPI_THREAD_SERIALIZED) for a progress thread: "

@@ -18,7 +18,7 @@ namespace chimera::runtime {
 
 struct MpiOptions {
   /// Moves messages and drives all-reduces on a thread of its own while the
-  /// rank computes. Requires allowsProgress.
+  /// rank computes. Requires allowsProgressThread.
   bool progressThread = false;
   /// Uses MPI_Iallreduce for the prepared groups. Integer sums are the same.
   /// Floating-point sums differ from the declared fold by rounding.
@@ -48,7 +48,7 @@ public:
 
   /// Whether several threads were requested from MPI and are allowed to call
   /// it.
-  bool allowsProgress() const { return severalThreads; }
+  bool allowsProgressThread() const { return severalThreads; }
 
   /// The ranks on this host, ascending, including this rank.
   std::vector<uint32_t> hostRanks() const;

@@ -32,8 +32,8 @@ public:
   void listen();
   void close();
 
-  bool handIn(ConstBytes account, uint32_t ranks);
-  void setWriter(Control::WriteAccounts next);
+  bool submitAccount(ConstBytes account, uint32_t ranks);
+  void setWriter(Control::ReportWriter next);
 
 private:
   /// An account that another rank sends.
@@ -54,11 +54,11 @@ private:
   Mesh &mesh;
   const std::vector<uint32_t> leaders; ///< by rank, see PeerTable::leaders
   /// The ranks that may write: the lowest ranks of the first two hosts.
-  std::vector<uint32_t> writers;
+  std::vector<uint32_t> writingRanks;
   std::vector<Incoming> incoming; ///< by rank
 
   std::mutex writing; ///< held while `writer` runs, so setWriter waits for it
-  Control::WriteAccounts writer;
+  Control::ReportWriter writer;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -67,8 +67,9 @@ private:
   uint64_t known = 0;         ///< how many ranks the accounts cover
   bool isClosed = false;
   Answer answered = Answer::None;
-  std::array<uint64_t, 2> words{}; ///< buffers for the answers of `writers`
-  std::thread clerk;               ///< writes; started by the first account
+  std::array<uint64_t, 2>
+      words{};              ///< buffers for the answers of `writingRanks`
+  std::thread writerThread; ///< writes; started by the first account
 };
 
 } // namespace chimera::runtime::tcp

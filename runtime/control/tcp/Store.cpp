@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 
 #include "runtime/system/Deadline.h"
 #include "runtime/system/Socket.h"
@@ -59,7 +59,7 @@ std::string nameOf(const StoreAddress &address) {
 /// Calls the user's function once if a wait is long.
 class Notice {
 public:
-  explicit Notice(const OnLongWait &tell) : tell(tell) {}
+  explicit Notice(const LongWaitHandler &tell) : tell(tell) {}
   /// `what` returns the text about the wait.
   template <typename What> void tellIfDue(const What &what) {
     constexpr std::chrono::seconds kLong(5);
@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  OnLongWait tell;
+  LongWaitHandler tell;
   std::chrono::steady_clock::time_point begin =
       std::chrono::steady_clock::now();
 };
@@ -102,7 +102,7 @@ void awaitHost(const StoreAddress &address, bool isServer,
 }
 
 /// Another rank has said that it does not come.
-class Declined : public std::runtime_error {
+class PeerFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -151,7 +151,7 @@ public:
 
   /// Tells the reason to all ranks that wait here, now or later. Does nothing
   /// if there is a reason already.
-  void decline(const std::string &reason) {
+  void reportFailure(const std::string &reason) {
     constexpr std::chrono::seconds kHeard(2);
     setFirst(declined(), reason);
     // The store ends with this process. The other ranks read it several times a
@@ -161,7 +161,7 @@ public:
   }
 
   /// Waits until all keys are set. Returns false if `timeout` passes first.
-  /// Throws Declined if a rank has declined.
+  /// Throws PeerFailed if a rank has reported a failure.
   template <typename What>
   bool await(const std::vector<std::string> &keys,
              std::chrono::milliseconds timeout, Notice &notice,
@@ -172,7 +172,7 @@ public:
     while (!has(keys)) {
       if (has({declined()})) {
         std::vector<uint8_t> reason = get(declined());
-        throw Declined(std::string(reason.begin(), reason.end()));
+        throw PeerFailed(std::string(reason.begin(), reason.end()));
       }
       if (deadline.passed())
         return false;
@@ -198,7 +198,7 @@ std::vector<std::string>
 chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
                                   uint32_t ranks, const std::string &own,
                                   std::chrono::milliseconds timeout,
-                                  const OnLongWait &onLongWait) {
+                                  const LongWaitHandler &onLongWait) {
   const std::string where = nameOf(address);
   Notice notice(onLongWait);
   std::optional<Store> store;
@@ -246,7 +246,7 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
           (mayOpenMore() ? ""
                          : ", or could not be heard: rank 0 has too many "
                            "open files, raise ulimit -n");
-      store->decline(reason);
+      store->reportFailure(reason);
       throw std::runtime_error(reason);
     }
     std::string joined;
@@ -256,8 +256,8 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     }
     store->set(store->all(), joined);
     return linesOf(bytesOf(joined));
-  } catch (const Declined &declined) {
-    store->decline(declined.what()); // for ranks that come later
+  } catch (const PeerFailed &failed) {
+    store->reportFailure(failed.what()); // for ranks that come later
     throw;
   } catch (const c10::Error &error) {
     throw std::runtime_error("the place where ranks meet, " + where +
@@ -266,11 +266,11 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   }
 }
 
-void chimera::runtime::declineAtStore(const StoreAddress &address,
-                                      uint32_t rank,
-                                      const std::string &reason) {
+void chimera::runtime::reportFailureAtStore(const StoreAddress &address,
+                                            uint32_t rank,
+                                            const std::string &reason) {
   constexpr std::chrono::seconds kPatience(5);
   Notice nothing({});
   Store(address, rank, kPatience, nothing)
-      .decline("rank " + std::to_string(rank) + " failed: " + reason);
+      .reportFailure("rank " + std::to_string(rank) + " failed: " + reason);
 }

@@ -1,11 +1,11 @@
-//===- Meeting.cpp - How ranks find each other ----------------------------===//
+//===- PeerExchange.cpp - How ranks find each other -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 
 #include "runtime/system/PidNamespace.h"
 
@@ -18,8 +18,8 @@
 
 using namespace chimera::runtime;
 
-Entry Entry::own(uint16_t port, const std::string &reachable) {
-  Entry entry;
+PeerEntry PeerEntry::own(uint16_t port, const std::string &reachable) {
+  PeerEntry entry;
   // The host name tells containers of one machine apart. The boot ID tells
   // machines with the same name apart, and changes with every reboot.
   char name[256] = {};
@@ -35,7 +35,7 @@ Entry Entry::own(uint16_t port, const std::string &reachable) {
   return entry;
 }
 
-std::string Entry::text() const {
+std::string PeerEntry::text() const {
   std::ostringstream stream;
   stream << "2 " << host << ' ' << secret << ' ' << pid << ' ' << pidNamespace
          << ' ' << address.port;
@@ -45,9 +45,9 @@ std::string Entry::text() const {
   return stream.str();
 }
 
-Entry Entry::parse(const std::string &text) {
+PeerEntry PeerEntry::parse(const std::string &text) {
   std::istringstream stream(text);
-  Entry entry;
+  PeerEntry entry;
   int version = 0;
   if (!(stream >> version >> entry.host >> entry.secret >> entry.pid >>
         entry.pidNamespace >> entry.address.port) ||
@@ -60,12 +60,12 @@ Entry Entry::parse(const std::string &text) {
   return entry;
 }
 
-Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
+PeerInfo::PeerInfo(uint32_t rank, const std::vector<std::string> &entries) {
   peerTable.rank = rank;
   std::map<std::string, uint32_t> leaders;
   const uint64_t here = pidNamespace();
   for (const std::string &text : entries) {
-    Entry entry = Entry::parse(text);
+    PeerEntry entry = PeerEntry::parse(text);
     const bool isKnown = here != 0 && entry.pidNamespace == here;
     pids.push_back(isKnown ? entry.pid : 0);
     peerTable.secrets.push_back(entry.secret);
@@ -77,7 +77,7 @@ Meeting::Meeting(uint32_t rank, const std::vector<std::string> &entries) {
   }
 }
 
-std::vector<uint32_t> Meeting::hostRanks() const {
+std::vector<uint32_t> PeerInfo::hostRanks() const {
   std::vector<uint32_t> ranks;
   for (uint32_t rank = 0; rank < hosts.size(); ++rank)
     if (hosts[rank] == hosts[peerTable.rank])
@@ -85,7 +85,7 @@ std::vector<uint32_t> Meeting::hostRanks() const {
   return ranks;
 }
 
-std::vector<Meeting::Process> Meeting::hostProcesses() const {
+std::vector<PeerInfo::Process> PeerInfo::hostProcesses() const {
   std::vector<Process> processes;
   for (uint32_t rank : hostRanks())
     if (rank != peerTable.rank && pids[rank] != 0)

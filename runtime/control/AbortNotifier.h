@@ -1,12 +1,12 @@
-//===- AbortNews.h - Reports an abort to a handler --------------*- C++ -*-===//
+//===- AbortNotifier.h - Reports an abort to a handler ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CONTROL_ABORTNEWS_H
-#define CHIMERA_RUNTIME_CONTROL_ABORTNEWS_H
+#ifndef CHIMERA_RUNTIME_CONTROL_ABORTNOTIFIER_H
+#define CHIMERA_RUNTIME_CONTROL_ABORTNOTIFIER_H
 
 #include <functional>
 #include <mutex>
@@ -17,15 +17,15 @@ namespace chimera::runtime {
 
 /// The first abort reason and the handler that is called with it. The reason
 /// and the handler may come in either order.
-class AbortNews {
+class AbortNotifier {
 public:
   using Handler = std::function<void(const std::string &)>;
 
-  void tell(const std::string &reason) {
+  void notify(const std::string &reason) {
     std::lock_guard lock(mutex);
-    if (news)
+    if (abortReason)
       return;
-    news = reason;
+    abortReason = reason;
     if (handler)
       handler(reason);
   }
@@ -33,16 +33,16 @@ public:
   void setHandler(Handler next) {
     std::lock_guard lock(mutex);
     handler = std::move(next);
-    if (handler && news)
-      handler(*news);
+    if (handler && abortReason)
+      handler(*abortReason);
   }
 
 private:
   std::mutex mutex; ///< held during calls, so setHandler waits for them
   Handler handler;
-  std::optional<std::string> news;
+  std::optional<std::string> abortReason;
 };
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_CONTROL_ABORTNEWS_H
+#endif // CHIMERA_RUNTIME_CONTROL_ABORTNOTIFIER_H

@@ -1,11 +1,11 @@
-//===- MeetingTest.cpp - How ranks find each other ------------------------===//
+//===- PeerExchangeTest.cpp - How ranks find each other -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
@@ -19,13 +19,13 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-TEST(Entry, IsReadAsItWasWritten) {
-  Entry entry{"host/7",
-              {{"10.0.0.1", "fe80::1"}, 4711},
-              12345678901234567890u,
-              17,
-              4026531836u};
-  Entry read = Entry::parse(entry.text());
+TEST(PeerEntry, IsReadAsItWasWritten) {
+  PeerEntry entry{"host/7",
+                  {{"10.0.0.1", "fe80::1"}, 4711},
+                  12345678901234567890u,
+                  17,
+                  4026531836u};
+  PeerEntry read = PeerEntry::parse(entry.text());
   EXPECT_EQ(read.host, entry.host);
   EXPECT_EQ(read.address.hosts, entry.address.hosts);
   EXPECT_EQ(read.address.port, 4711);
@@ -34,36 +34,37 @@ TEST(Entry, IsReadAsItWasWritten) {
   EXPECT_EQ(read.pidNamespace, entry.pidNamespace);
 }
 
-TEST(Entry, OfAnotherVersionIsRefused) {
+TEST(PeerEntry, OfAnotherVersionIsRefused) {
   for (const char *text : {"", "1 host 1 1\n", "2 host x\n"})
-    EXPECT_THROW(Entry::parse(text), std::runtime_error) << text;
+    EXPECT_THROW(PeerEntry::parse(text), std::runtime_error) << text;
 }
 
-TEST(Entry, OfThisHostHasAnAddress) {
-  EXPECT_FALSE(Entry::own(1, "").address.hosts.empty());
+TEST(PeerEntry, OfThisHostHasAnAddress) {
+  EXPECT_FALSE(PeerEntry::own(1, "").address.hosts.empty());
   // It reaches itself by this address.
-  EXPECT_EQ(Entry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
+  EXPECT_EQ(PeerEntry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
 }
 
-TEST(Meeting, TellsTheRanksOfAHost) {
+TEST(PeerInfo, TellsTheRanksOfAHost) {
   std::vector<std::string> entries;
   for (const char *host : {"a", "b", "a", "c", "b"})
-    entries.push_back(Entry{host, {{"::1"}, 1}, 9}.text());
-  EXPECT_EQ(Meeting(2, entries).hostRanks(), (std::vector<uint32_t>{0, 2}));
-  EXPECT_EQ(Meeting(4, entries).hostRanks(), (std::vector<uint32_t>{1, 4}));
-  EXPECT_EQ(Meeting(4, entries).peerTable.addresses.size(), 5u);
-  EXPECT_EQ(Meeting(4, entries).peerTable.leaders,
+    entries.push_back(PeerEntry{host, {{"::1"}, 1}, 9}.text());
+  EXPECT_EQ(PeerInfo(2, entries).hostRanks(), (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(PeerInfo(4, entries).hostRanks(), (std::vector<uint32_t>{1, 4}));
+  EXPECT_EQ(PeerInfo(4, entries).peerTable.addresses.size(), 5u);
+  EXPECT_EQ(PeerInfo(4, entries).peerTable.leaders,
             (std::vector<uint32_t>{0, 1, 0, 3, 1}));
 }
 
-TEST(Meeting, KnowsTheProcessesOfItsOwnContainerAlone) {
-  Entry near = Entry::own(1, ""), far = near, away = near;
+TEST(PeerInfo, KnowsTheProcessesOfItsOwnContainerAlone) {
+  PeerEntry near = PeerEntry::own(1, ""), far = near, away = near;
   far.host = "elsewhere";
   away.pidNamespace = near.pidNamespace + 1;
-  const Meeting meeting(0, {near.text(), far.text(), away.text(), near.text()});
-  ASSERT_EQ(meeting.hostProcesses().size(), 1u);
-  EXPECT_EQ(meeting.hostProcesses().front().rank, 3u);
-  EXPECT_EQ(meeting.hostProcesses().front().pid, getpid());
+  const PeerInfo peerInfo(0,
+                          {near.text(), far.text(), away.text(), near.text()});
+  ASSERT_EQ(peerInfo.hostProcesses().size(), 1u);
+  EXPECT_EQ(peerInfo.hostProcesses().front().rank, 3u);
+  EXPECT_EQ(peerInfo.hostProcesses().front().pid, getpid());
 }
 
 StoreAddress anyStore() {
@@ -177,14 +178,14 @@ faultWhile(uint32_t rank,
 TEST(Store, WhoDoesNotComeSaysWhy) {
   EXPECT_EQ(faultWhile(0,
                        [](const StoreAddress &address) {
-                         declineAtStore(address, 2, "it has no text");
-                         declineAtStore(address, 1, "it has none either");
+                         reportFailureAtStore(address, 2, "it has no text");
+                         reportFailureAtStore(address, 1, "it has none either");
                        }),
             "rank 2 failed: it has no text");
   // Then nobody serves the store except the rank that declines.
   EXPECT_EQ(faultWhile(1,
                        [](const StoreAddress &address) {
-                         declineAtStore(address, 0, "it has no text");
+                         reportFailureAtStore(address, 0, "it has no text");
                        }),
             "rank 0 failed: it has no text");
 }

@@ -1,4 +1,4 @@
-//===- Meeting.h - How ranks find each other --------------------*- C++ -*-===//
+//===- PeerExchange.h - How ranks find each other ---------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CONTROL_TCP_MEETING_H
-#define CHIMERA_RUNTIME_CONTROL_TCP_MEETING_H
+#ifndef CHIMERA_RUNTIME_CONTROL_TCP_PEEREXCHANGE_H
+#define CHIMERA_RUNTIME_CONTROL_TCP_PEEREXCHANGE_H
 
 #include "runtime/channel/tcp/Mesh.h"
 
@@ -20,7 +20,7 @@
 namespace chimera::runtime {
 
 /// What a rank tells the others. Its text form is one line.
-struct Entry {
+struct PeerEntry {
   std::string host; ///< equal for the ranks of one host or one container
   tcp::Address address;
   uint64_t secret = 0; ///< identifies the process, see tcp::PeerTable
@@ -29,16 +29,16 @@ struct Entry {
 
   /// The entry of this process, which listens on `port`. `reachable` is a host
   /// that all ranks reach, or empty.
-  static Entry own(uint16_t port, const std::string &reachable);
+  static PeerEntry own(uint16_t port, const std::string &reachable);
 
   std::string text() const;
   /// The inverse of `text`. Throws std::runtime_error for any other text.
-  static Entry parse(const std::string &text);
+  static PeerEntry parse(const std::string &text);
 };
 
 /// What a rank knows about all ranks after the exchange.
-struct Meeting {
-  Meeting(uint32_t rank, const std::vector<std::string> &entries);
+struct PeerInfo {
+  PeerInfo(uint32_t rank, const std::vector<std::string> &entries);
 
   /// The ranks on the host of this rank, ascending, including this rank.
   std::vector<uint32_t> hostRanks() const;
@@ -65,26 +65,25 @@ struct StoreAddress {
 
 /// Called once, if a wait is long, with a text that says what the rank waits
 /// for.
-using OnLongWait = std::function<void(const std::string &what)>;
+using LongWaitHandler = std::function<void(const std::string &what)>;
 
 /// Publishes `own` in the store and returns the entries of all ranks, in rank
 /// order. Rank 0 serves the store until its process ends. Throws
 /// std::runtime_error if
 /// - some ranks do not come before `timeout` (rank 0 names them),
-/// - a rank says that it does not come (declineAtStore), or
+/// - a rank says that it does not come (reportFailureAtStore), or
 /// - another process already is this rank.
-std::vector<std::string> exchangeAtStore(const StoreAddress &store,
-                                         uint32_t rank, uint32_t ranks,
-                                         const std::string &own,
-                                         std::chrono::milliseconds timeout,
-                                         const OnLongWait &onLongWait = {});
+std::vector<std::string>
+exchangeAtStore(const StoreAddress &store, uint32_t rank, uint32_t ranks,
+                const std::string &own, std::chrono::milliseconds timeout,
+                const LongWaitHandler &onLongWait = {});
 
 /// Tells the ranks that wait at the store, now or later, that this rank does
 /// not come, and why. Takes a few seconds at most. Throws std::exception if
 /// nobody serves the store.
-void declineAtStore(const StoreAddress &store, uint32_t rank,
-                    const std::string &reason);
+void reportFailureAtStore(const StoreAddress &store, uint32_t rank,
+                          const std::string &reason);
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_CONTROL_TCP_MEETING_H
+#endif // CHIMERA_RUNTIME_CONTROL_TCP_PEEREXCHANGE_H
