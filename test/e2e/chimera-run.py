@@ -63,7 +63,7 @@ class Test(Runs):
             self.assertEqual(last["summary"]["weights_digest"],
                              alone["weights_digest"])
 
-    def test_tcp_tells_what_is_missing(self):
+    def test_tcp_reports_missing_settings(self):
         program = self.sample("--workers", "2")
         self.expect_error("--transport tcp needs to know of the other ranks",
                           program, "--transport", "tcp")
@@ -80,7 +80,7 @@ class Test(Runs):
         self.assertRegex(output, r"cannot meet the other ranks at 127.0.0.1|"
                                  r"timed out .* all ranks to start")
 
-    def test_what_simulated_devices_do_not_have(self):
+    def test_options_that_simulated_devices_refuse(self):
         for options, needle in (
                 (["--sequential"], "leave out --sequential"),
                 (["--transport", "mpi"], "leave out --transport mpi"),
@@ -148,7 +148,7 @@ class Test(Runs):
         self.expect_error("--cuda-graphs is for --device cuda", self.sample(),
                           "--cuda-graphs")
 
-    def test_what_does_not_go_with_gpus(self):
+    def test_options_that_gpus_refuse(self):
         program = self.sample()
         for text, *options in (
                 ("--device cuda is for pipelines", "--sequential"),
@@ -157,7 +157,7 @@ class Test(Runs):
             self.expect_error(text, program, "--device", "cuda", *options)
 
     @unittest.skipIf(shutil.which("nvidia-smi"), "there may be a GPU")
-    def test_a_gpu_that_is_not_there(self):
+    def test_a_missing_gpu(self):
         result = self.run_it(self.sample(), "--device", "cuda")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr,
@@ -198,7 +198,7 @@ class Test(Runs):
             self.assertNotIn("model", profile)
             os.remove(file)
 
-    def test_profile_says_what_it_is_of(self):
+    def test_profile_describes_its_run(self):
         file = self.path("profile")
         result = self.run_it(*self.training("--profile", file))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -278,7 +278,7 @@ class Test(Runs):
         self.expect_error("--transport in-process needs one process, got 4",
                           self.sample(), "--transport", "in-process", ranks=4)
 
-    def test_a_launcher_of_one_process_leaves_all_ranks_to_it(self):
+    def test_a_launcher_of_one_process_runs_all_ranks(self):
         """As in a shell that `srun --pty bash` started."""
         slurm = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0",
                  "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1",

@@ -81,7 +81,7 @@ class Test(Runs):
         self.expect_error("expected the 1200 tokens that its index", program,
                           *steps)
 
-    def test_tokens_are_looked_at_before_the_first_step(self):
+    def test_tokens_are_checked_before_the_first_step(self):
         program = self.sample("--model")
         numbers = [7, 9] * 50_000
         numbers[60_001] = 999
@@ -112,7 +112,7 @@ class Test(Runs):
         self.assertNotIn("token 60001 of", result.stdout)
         self.assertIn("step ", result.stdout + result.stderr)
 
-    def test_says_that_it_looks_at_many_tokens(self):
+    def test_reports_a_long_token_check(self):
         tokens = 2**29 + 3
         data = self.path("tokens")
         with open(data, "wb") as file:

@@ -23,7 +23,7 @@ class Test(Runs):
         self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
                           "/nowhere/log.jsonl")
 
-    def test_outputs_that_fail_cost_no_other(self):
+    def test_a_failed_output_does_not_affect_others(self):
         arguments = self.training()
         result = self.run_it(*arguments, "--save", "weights",
                              "--save-gradients", "gradients")
@@ -232,7 +232,7 @@ class Test(Runs):
         self.assertRegex(text, rb"\nchimera-run: cannot write the log")
         self.assertRegex(text, rb"\n200 steps in")
 
-    def test_nobody_who_reads_keeps_ranks_waiting(self):
+    def test_a_slow_reader_does_not_delay_ranks(self):
         reader, writer = os.pipe()
         log = self.path("log")
         run = subprocess.Popen(

@@ -139,7 +139,7 @@ class Test(unittest.TestCase):
         for text in texts[1:]:
             self.assertIn(f"chimera-run: rank 0 failed: {file}", text)
 
-    def test_a_rank_that_never_comes(self):
+    def test_a_rank_that_never_starts(self):
         errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")
         # mpirun ends the other ranks when the first one times out.
         self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
@@ -188,7 +188,7 @@ class Test(unittest.TestCase):
             "cannot watch these ranks of the host of rank 0: 2 "), 1,
             result.stderr)
 
-    def test_a_dead_rank_that_nobody_asks_for(self):
+    def test_a_dead_rank_that_no_rank_waits_for(self):
         with Job(CHIMERA_RUN, self.program, 4, "--stages", "synthetic",
                  "--unit-ns", "2e6", "--steps", "1000000") as job:
             job.wait_for_steps()

@@ -58,7 +58,7 @@ void expectSpeedsAndTimes(const Calibration &found) {
   EXPECT_FALSE(found.hostLinks);
 }
 
-TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
+TEST(ModelsOfGpus, NeedTheStatedMemory) {
   uint64_t last = UINT64_MAX;
   for (const BlockSizes &sizes : kSizesOnDevices) {
     const program::ProgramT program = programToMeasure(4, sizes);

@@ -85,7 +85,7 @@ Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
   return found;
 }
 
-TEST(Calibrate, FindsWhatIsThere) {
+TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
   // Two hosts with different numbers of ranks have one kind of link.
   for (uint32_t hosts : {1u, 2u}) {
     const uint32_t ranks = 1 + hosts;
@@ -135,7 +135,7 @@ TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
   });
 }
 
-TEST(Calibrate, MeasuresAProgramThatIsOne) {
+TEST(Calibrate, MeasuresAValidProgram) {
   program::ProgramT program = programToMeasure(2);
   for (const program::Stage &stage : program.stages)
     EXPECT_EQ(program::checkBytes(*program.model, program::typesOf(program),
@@ -318,7 +318,7 @@ TEST(SlownessOfType, IsBesideFloat32) {
   EXPECT_LT(slowness, 4);
 }
 
-TEST(SlownessOfType, IsToldIfItIsLarge) {
+TEST(SlownessOfType, IsReportedIfLarge) {
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 0.6), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 1.9), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 7.94)

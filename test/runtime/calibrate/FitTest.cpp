@@ -15,7 +15,7 @@
 using namespace chimera::runtime;
 
 namespace {
-TEST(Fit, FindsALineThatIsOne) {
+TEST(Fit, FindsAnExactLine) {
   std::vector<Sized> points;
   for (uint64_t bytes : {8, 4096, 65536, 1 << 20, 4 << 20})
     points.push_back({bytes, 5000 + 0.25 * double(bytes)});
@@ -47,7 +47,7 @@ TEST(Fit, HasNoNegativeParts) {
   EXPECT_GT(line.perByte, 0);
 }
 
-TEST(Fit, HasABaseOfAtLeastSoMuch) {
+TEST(Fit, HasAtLeastTheGivenBase) {
   std::vector<Sized> points;
   for (uint64_t bytes : {64 << 10, 1 << 20, 4 << 20})
     points.push_back({bytes, 5000 + 0.25 * double(bytes)});
@@ -62,7 +62,7 @@ TEST(Fit, HasABaseOfAtLeastSoMuch) {
   EXPECT_EQ(line.perByte, 0);
 }
 
-TEST(Fit, OfTimesThatAreNothingIsNothing) {
+TEST(Fit, OfZeroTimesIsZero) {
   std::vector<Sized> points = {{8, 0}, {4096, 0}, {1 << 20, 0}};
   Line line = fitLine(points);
   EXPECT_EQ(line.base, 0);
@@ -82,7 +82,7 @@ TEST(Fit, MeasuresPartsByTheWhole) {
   EXPECT_GT(fitLine(parts).residual, 0.3);
 }
 
-TEST(Fit, MediansIgnoreOneThatIsLate) {
+TEST(Fit, MediansIgnoreAnOutlier) {
   EXPECT_EQ(medianOf({3, 1'000'000, 1, 2, 4}), 3);
   EXPECT_EQ(medianOf({}), 0);
 }

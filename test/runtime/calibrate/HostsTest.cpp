@@ -54,7 +54,7 @@ TEST(Hosts, ThatHaveNoCommonNumberOfRanks) {
   EXPECT_EQ(hosts.speedup(), 1);
 }
 
-TEST(Hosts, ThatTakeTurns) {
+TEST(Hosts, WithAlternatingRanks) {
   EXPECT_EQ(hostsOf(ranksOn({0, 1, 0, 1}, 2)).ranksOnEach, 0u);
   EXPECT_EQ(hostsOf(ranksOn({0, 1, 1, 0}, 2)).ranksOnEach, 0u);
 }

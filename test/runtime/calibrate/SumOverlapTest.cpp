@@ -80,7 +80,9 @@ void expectHidden(bool doBlock) {
   });
 }
 
-TEST(HiddenPart, IsNoneOfASumThatBlocks) { expectHidden(/*doBlock=*/true); }
+TEST(HiddenPart, IsZeroForABlockingSum) { expectHidden(/*doBlock=*/true); }
 
-TEST(HiddenPart, IsAllOfASumThatGoesOn) { expectHidden(/*doBlock=*/false); }
+TEST(HiddenPart, IsOneForASumThatProgresses) {
+  expectHidden(/*doBlock=*/false);
+}
 } // namespace

@@ -45,7 +45,7 @@ TEST(InProcess, BlocksAreExchangedAndNotCopied) {
   }
 }
 
-TEST(InProcess, WhereOneEndStaysTheBytesAreCopied) {
+TEST(InProcess, CopiesIfOneEndKeepsItsBlock) {
   for (bool movesSender : {false, true}) {
     Pair pair;
     const std::byte *sent = pair.out.get(), *old = pair.in.get();
@@ -63,7 +63,7 @@ TEST(InProcess, WhereOneEndStaysTheBytesAreCopied) {
   }
 }
 
-TEST(InProcess, AnEndThatIsGivenUpKeepsItsBlock) {
+TEST(InProcess, ACancelledEndKeepsItsBlock) {
   Pair pair;
   const std::byte *sent = pair.out.get();
   pair.channels[0]->postSendBlock(1, pair.out, 64).reset();

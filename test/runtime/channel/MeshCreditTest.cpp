@@ -169,7 +169,7 @@ TEST_P(MeshCredit, MessagesToItselfWaitToo) {
 }
 
 // Both ends forget a completed stream, whichever was first.
-TEST_P(MeshCredit, StreamsThatAreDoneLeaveNothing) {
+TEST_P(MeshCredit, FinishedStreamsKeepNoState) {
   for (Mesh::Stream stream = kData; stream < kData + 50; ++stream) {
     uint64_t bytes = stream % 3 ? 100 : 100000;
     std::vector<std::byte> out(bytes), in(bytes);

@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(, MeshOfTwo,
                          testing::Values(Hosts::One, Hosts::Several),
                          testing::PrintToStringParamName());
 
-TEST_P(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
+TEST_P(MeshOfTwo, ASilentStrangerIsDisconnected) {
   std::vector<Socket> strangers;
   for (int i = 0; i < 150; ++i)
     strangers.push_back(knock(1));
@@ -115,7 +115,7 @@ TEST_P(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
     EXPECT_TRUE(isClosed(each, 0ms));
 }
 
-TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
+TEST_P(MeshOfTwo, AConnectionWithAnotherGreetingIsRefused) {
   std::vector<std::byte> garbage(4096, std::byte('G'));
   Socket stranger = knock(1);
   sendBytes(stranger, garbage, 1s);
@@ -158,7 +158,7 @@ TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
 }
 
 // A rank gives up connecting to a stopped rank, and tries again.
-TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
+TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
   struct {
     uint64_t magic = 0x334d454843, secret = 42, rank = 0;
   } greeting;
@@ -208,7 +208,7 @@ void expectToHearWhy(Mesh &own, const std::function<void()> &sayAndGo) {
   }
 }
 
-TEST_P(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
+TEST_P(MeshOfTwo, ALeavingRanksReasonIsReported) {
   expectToHearWhy(*meshes[1], [&] {
     std::byte news{};
     meshes[0]->send(1, 7, {&news, 1});
@@ -264,7 +264,7 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
 // effect must be woken again. Otherwise it would only look again a while later,
 // and most of these waits would take longer than waits for another thread that
 // sleeps as long.
-TEST_P(MeshOfTwo, WhoWaitsForACallIsWoken) {
+TEST_P(MeshOfTwo, AConnectionWakesItsWaiter) {
   constexpr int kTimes = 20;
   auto take = [](const std::function<void()> &wait) {
     auto begin = std::chrono::steady_clock::now();
@@ -290,7 +290,7 @@ TEST_P(MeshOfTwo, WhoWaitsForACallIsWoken) {
   EXPECT_LT(slow, kTimes / 2 + slowAnyway);
 }
 
-TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
+TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
   rlimit before{}, few{};
   getrlimit(RLIMIT_NOFILE, &before);
   expectToTalk();
@@ -316,7 +316,7 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
 }
 
 // The process itself has too many open files: there is no stranger to close.
-TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
+TEST_P(MeshOfTwo, ReportsTheFileLimit) {
   expectToTalk();
   Socket knocker(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit before{}, none{};

@@ -99,7 +99,7 @@ TEST_F(Accounts, TheFirstRankWritesThoseOfAllHosts) {
   });
 }
 
-TEST_F(Accounts, NobodyWaitsForLongForAHostThatSaysNothing) {
+TEST_F(Accounts, ASilentHostDelaysNobodyForLong) {
   attempt([&]() -> std::string {
     bool ofFirst = false, ofSecond = true;
     onEachRank([&](TcpControl &control) {

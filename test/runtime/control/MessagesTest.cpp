@@ -36,7 +36,7 @@ TEST_P(Messages, ValuesOfAllRanksAreGatheredAtOne) {
   });
 }
 
-TEST_P(Messages, LargeOnesGoInPieces) {
+TEST_P(Messages, LargeMessagesAreSplit) {
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> large((33 << 20) + 5, std::byte(control.rank()));
     if (control.rank() > 1 || GetParam().ranks < 2)

@@ -106,7 +106,7 @@ TEST(Store, ARankIsOneProcess) {
 }
 
 /// Rank 0 cannot distinguish it from other ranks that never start.
-TEST(Store, ARankThatMayOpenNoMoreSaysSo) {
+TEST(Store, ReportsTheFileLimit) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
@@ -144,7 +144,7 @@ TEST(Store, RanksThatDoNotComeAreNamed) {
   }
 }
 
-TEST(Store, ThatNobodyServesIsToldWithItsAddress) {
+TEST(Store, AnUnreachableStoreIsReportedWithItsAddress) {
   try {
     exchangeAtStore(anyStore(), 1, 2, "alone\n", 300ms);
     FAIL() << "met nobody";
@@ -175,7 +175,7 @@ faultWhile(uint32_t rank,
   return fault;
 }
 
-TEST(Store, WhoDoesNotComeSaysWhy) {
+TEST(Store, AMissingRankReportsItsError) {
   EXPECT_EQ(faultWhile(0,
                        [](const StoreAddress &address) {
                          reportFailureAtStore(address, 2, "it has no text");
@@ -190,7 +190,7 @@ TEST(Store, WhoDoesNotComeSaysWhy) {
             "rank 0 failed: it has no text");
 }
 
-TEST(Store, AHostThatNobodyKnowsIsTold) {
+TEST(Store, AnUnknownHostIsReported) {
   StoreAddress store = anyStore();
   store.host = "no.such.host.invalid";
   for (uint32_t rank : {0, 1})

@@ -138,7 +138,7 @@ TEST_F(Memory, IsFiniteAndOfOneDevice) {
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
 }
 
-TEST_F(Memory, IsFreedBehindAllStreamsOfItsDevice) {
+TEST_F(Memory, IsFreedAfterAllStreamsOfItsDevice) {
   cudaStream_t one = stream();
   auto *value = memory<int>(1);
   putOn(one, [=] {
@@ -165,7 +165,7 @@ TEST_F(Failures, AreThoseOfTheCallsThatATestNames) {
   EXPECT_EQ(ncclGetUniqueId(&id), ncclSystemError);
 }
 
-TEST_F(Failures, OfOperationsStay) {
+TEST_F(Failures, OfOperationsAreSticky) {
   cudaStream_t one = stream();
   cudaEvent_t passed = event();
   int executed = 0;

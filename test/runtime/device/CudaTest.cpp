@@ -88,7 +88,7 @@ TEST_F(Cuda, EventsAreUsedAgain) {
   EXPECT_EQ(callsOf("cudaEventRecord"), 20u);
 }
 
-TEST_F(Cuda, MemoryThatIsUsedUpIsTold) {
+TEST_F(Cuda, ReportsExhaustedMemory) {
   setDevices(1, 1 << 20);
   CudaDevice device({});
   Block first = device.allocate(700000);
@@ -101,7 +101,7 @@ TEST_F(Cuda, MemoryThatIsUsedUpIsTold) {
   Block second = device.allocate(1000);
 }
 
-TEST_F(Cuda, AGpuThatIsNotThereIsTold) {
+TEST_F(Cuda, ReportsAMissingGpu) {
   setDevices(0, 0);
   EXPECT_TRUE(holds(messageOf([] { cuda::deviceCount(); }),
                     "expected a GPU that CUDA can use, got none"));
@@ -113,7 +113,7 @@ TEST_F(Cuda, AGpuThatIsNotThereIsTold) {
                     "expected a GPU that CUDA can use, got none ("));
 }
 
-TEST_F(Cuda, KernelsThatDoNotCompileAreTold) {
+TEST_F(Cuda, ReportsKernelsThatDoNotCompile) {
   setDevices(1, 1 << 20, /*capability=*/103);
   failCall("nvrtcCompileProgram", 6);
   EXPECT_TRUE(holds(messageOf([] { CudaDevice({}); }),
@@ -159,7 +159,7 @@ TEST_F(Cuda, AWaitThatTimesOutFailsTheDevice) {
   hold(false);
 }
 
-TEST_F(Cuda, WorkBehindAFailureIsLeftOut) {
+TEST_F(Cuda, WorkAfterAFailureIsSkipped) {
   CudaDevice device({.worksOnHost = true});
   auto queue = device.makeQueue("q");
   bool isCalled = false;
@@ -206,7 +206,7 @@ struct Heard {
   }
 };
 
-TEST_F(Cuda, AListenerHearsWhatTheGpuIsAt) {
+TEST_F(Cuda, AListenerGetsTheProgressOfTheGpu) {
   Heard heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
@@ -224,7 +224,7 @@ TEST_F(Cuda, AListenerHearsWhatTheGpuIsAt) {
   device.setListener(std::nullopt);
 }
 
-TEST_F(Cuda, AListenerHearsOfWhatDoesNotEnd) {
+TEST_F(Cuda, AListenerIsToldOfAHang) {
   Heard heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");

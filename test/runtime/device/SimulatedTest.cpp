@@ -95,7 +95,7 @@ TEST(Simulated, AReadDuringAWriteIsReportedAndTwoReadsAreNot) {
 
 // The host saw the end of the first operation before it put the second one on
 // its queue. That orders them only in this timing.
-TEST(Simulated, AnOrderThatTheTimingGaveIsNone) {
+TEST(Simulated, TimingAloneDoesNotOrder) {
   expectViolations(
       [&](Device &device) {
         Block block = device.allocate(64);
@@ -110,7 +110,7 @@ TEST(Simulated, AnOrderThatTheTimingGaveIsNone) {
       {kUnordered});
 }
 
-TEST(Simulated, WhatNothingHasWrittenIsReportedWhereItIsRead) {
+TEST(Simulated, AReadOfUnwrittenMemoryIsReported) {
   Simulation simulation({});
   Device &device = simulation.device(0);
   Block block = device.allocate(64), other = device.allocate(64);
@@ -158,7 +158,7 @@ TEST(Simulated, WorkUsesWhatItDeclared) {
             "that it said it only reads");
 }
 
-TEST(Simulated, MemoryEndsWhereItEndsAndWhenItIsFreed) {
+TEST(Simulated, AccessOutsideOrAfterFreeIsReported) {
   const std::string kNone = "the zeroing of rank 0 instruction 0 in step 0: "
                             "uses 65 bytes that are not in memory of this "
                             "device, or no longer";
@@ -172,7 +172,7 @@ TEST(Simulated, MemoryEndsWhereItEndsAndWhenItIsFreed) {
             std::string::npos);
 }
 
-TEST(Simulated, AHostThatWaitsForWhatNeverHappensIsTold) {
+TEST(Simulated, AnEndlessWaitIsReported) {
   std::string failure =
       failureOf([](Device &device, Queue &queue, Bytes, Bytes) {
         auto other = device.makeQueue("other");
@@ -185,7 +185,7 @@ TEST(Simulated, AHostThatWaitsForWhatNeverHappensIsTold) {
                      "wait for an event of rank 0 instruction 0 in step 0\n");
 }
 
-TEST(Simulated, NothingIsKeptOfAnEventThatNobodyNames) {
+TEST(Simulated, AnUnreferencedEventIsFreed) {
   Simulation simulation({});
   Device &device = simulation.device(0);
   Block block = device.allocate(64);

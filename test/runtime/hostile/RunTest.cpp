@@ -109,7 +109,7 @@ TEST(HostileRun, TiedParametersAreComparedOnBothStages) {
   }
 }
 
-TEST(HostileRun, ASeedIsARun) {
+TEST(HostileRun, TheSameSeedGivesTheSameRun) {
   ProgramT program =
       program::samplePipeline({.workers = 4, .bidirectional = true});
   std::set<uint64_t> orders;
@@ -138,7 +138,7 @@ ProgramT bothSendFirst() {
   return program;
 }
 
-TEST(HostileRun, ADeadlockIsToldWithEveryRank) {
+TEST(HostileRun, ADeadlockReportNamesEveryRank) {
   ProgramT program = bothSendFirst();
   EXPECT_FALSE(program::verifyProgram(program).empty());
   for (uint64_t seed = 0; seed < 5; ++seed) {

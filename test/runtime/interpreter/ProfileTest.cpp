@@ -201,7 +201,7 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
   }
 }
 
-TEST(Profile, SaysWhatItIsOf) {
+TEST(Profile, DescribesItsRun) {
   program::ProgramT program =
       program::samplePipeline({.workers = 3, .ofModel = true});
   json profile = profileOf(program, makeSyntheticStages(/*unitNanoseconds=*/0));

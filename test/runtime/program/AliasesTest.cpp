@@ -21,7 +21,7 @@
 namespace chimera::program {
 namespace {
 
-TEST(Aliases, ProgramsHaveNone) {
+TEST(Aliases, NoProgramHasAliases) {
   for (const ProgramT &program :
        {samplePipeline(), samplePipeline({.workers = 1, .microBatches = 1}),
         samplePipeline({.bidirectional = true, .doubledForwards = true}),

@@ -70,7 +70,7 @@ TEST_F(ElsewhereTest, IsNowhereWhereBothFail) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(ElsewhereTest, IsNoNameThatIsTaken) {
+TEST_F(ElsewhereTest, UsesNoExistingName) {
   std::ofstream("rescued-w") << "another";
   fs::create_symlink("none", "rescued-2-w");
   std::vector<std::string> asked;

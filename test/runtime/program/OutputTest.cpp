@@ -80,13 +80,13 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
 }
 
 // So a process that is killed leaves no file under another name.
-TEST_F(OutputTest, givesANewFileNoOtherName) {
+TEST_F(OutputTest, writesANewFileDirectly) {
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
   EXPECT_EQ(names, std::vector<std::string>{"f"});
 }
 
-TEST_F(OutputTest, givesWhatReplacesAnotherOneNameBefore) {
+TEST_F(OutputTest, writesAReplacementUnderATemporaryName) {
   ASSERT_TRUE(write(folder / "f", "old"));
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
@@ -152,7 +152,7 @@ TEST_F(OutputTest, keepsTheOldFileWhereTheNewOneDoesNotFit) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(OutputTest, leavesNothingOfWhatIsNotWanted) {
+TEST_F(OutputTest, removesDiscardedFiles) {
   fs::path path = folder / "f";
   ASSERT_TRUE(write(path, "good"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
@@ -185,7 +185,7 @@ TEST_F(OutputTest, keepsLinksAndDevices) {
   EXPECT_TRUE(isRegularOrNew(folder / "none"));
 }
 
-TEST_F(OutputTest, followsLinksToWhatIsNotThereYet) {
+TEST_F(OutputTest, followsLinksToMissingFiles) {
   fs::create_directory(folder / "below");
   fs::create_symlink("below/target", folder / "link");
   fs::create_symlink(folder / "link", folder / "below" / "chain");
@@ -205,7 +205,7 @@ TEST_F(OutputTest, followsLinksToWhatIsNotThereYet) {
   EXPECT_TRUE(fs::is_symlink(folder / "lost"));
 }
 
-TEST_F(OutputTest, writesItselfWhatHasLostItsName) {
+TEST_F(OutputTest, writesDeletedFilesInPlace) {
   int file = ::open((folder / "f").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(file, 0);
   std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -219,7 +219,7 @@ TEST_F(OutputTest, writesItselfWhatHasLostItsName) {
   ::close(file);
 }
 
-TEST_F(OutputTest, takesAFileForOneWhileOthersReplaceIt) {
+TEST_F(OutputTest, recognisesAFileWhileOthersReplaceIt) {
   fs::path file = folder / "file", next = folder / "next";
   std::ofstream(file) << "first";
   std::jthread others([&](std::stop_token stop) {

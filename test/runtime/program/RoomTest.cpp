@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 const fs::path folder = testing::TempDir();
 
-TEST(Room, IsThereForWhatFits) {
+TEST(Room, IsEnoughForWhatFits) {
   EXPECT_EQ(checkRoom({}), "");
   EXPECT_EQ(checkRoom({{folder / "none", 1}, {folder / "empty", 0}}), "");
   EXPECT_EQ(checkRoom({{"name-without-folder", 1}}), "");
@@ -62,7 +62,7 @@ TEST(Room, IsWithinTheLimitOfAFile) {
   EXPECT_EQ(fits, "");
 }
 
-TEST(Room, IsNotAskedOfDevices) {
+TEST(Room, IsNotCheckedForDevices) {
   EXPECT_EQ(checkRoom({{"/dev/null", UINT64_MAX}, {"/dev/full", 1}}), "");
 }
 

@@ -60,7 +60,7 @@ TEST(ExactStage, IsAFunctionOfItsOperands) {
   EXPECT_EQ(Operands().run(), Operands().run(true)) << "split backward";
 }
 
-TEST(ExactStage, EveryOperandChangesEveryResultBehindIt) {
+TEST(ExactStage, EveryOperandChangesAllLaterResults) {
   Operands::Results right = Operands().run();
   auto expectOther = [&](const Operands &operands, bool forwardToo,
                          const char *what) {
@@ -152,7 +152,7 @@ TEST(ExactStage, GradientsAddUp) {
               once.weightGradient[i] - (i ? 200 : 100));
 }
 
-TEST(ExactStage, SumsBeginWhateverWasThere) {
+TEST(ExactStage, TheFirstGradientOverwritesTheSum) {
   Operands operands;
   auto stage = makeExactStage(program::samplePipeline(), 1);
   Words sum{0, 0}, begun{100, 200}, output(3), gradient(3);

@@ -222,7 +222,7 @@ struct Pair {
 };
 
 // Steps whose stashes end in any order. Each step starts new sums.
-TEST(GraphedStage, DoesWhatTheStageDoes) {
+TEST(GraphedStage, EqualsTheStage) {
   for (bool split : {false, true}) {
     Pair both;
     std::mt19937 random(7);

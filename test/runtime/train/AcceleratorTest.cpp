@@ -241,7 +241,7 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report + "\n", " of step 3\n");
 }
 
-TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
+TEST_F(OnGpus, AHangOfAGpuIsReported) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
   std::string report = test::untilItSays(
@@ -261,7 +261,7 @@ TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
   expectContains(report, "; its device has got instructions up to ");
 }
 
-TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
+TEST_F(OnGpus, TooLittleMemoryIsReported) {
   test::setDevices(2, 100000);
   program::ProgramT program = sample({.workers = 2, .weightsBytes = 80000});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -416,7 +416,7 @@ TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   expectContains(report + "\n", " of step 3\n");
 }
 
-TEST_F(OnGpus, ARankThatDoesNotGoOnOnASharedGpuIsNamed) {
+TEST_F(OnGpus, AHangingRankOnASharedGpuIsNamed) {
   test::setDevices(1, 1 << 20);
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();

@@ -49,7 +49,7 @@ std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
                       });
 }
 
-TEST(Faults, ThatOfTheLowestRankIsTold) {
+TEST(Faults, TheLowestRanksErrorIsReported) {
   auto told = [](const std::vector<std::string> &faults) {
     return faultOfRanks(static_cast<uint32_t>(faults.size()),
                         [&](Control &control, uint32_t rank) {
@@ -63,7 +63,7 @@ TEST(Faults, ThatOfTheLowestRankIsTold) {
   EXPECT_EQ(told({"", std::string(1 << 20, 'x')}), std::string(1 << 20, 'x'));
 }
 
-TEST(Agreement, IsThereWhereAllGiveTheSame) {
+TEST(Agreement, HoldsIfAllRanksAreEqual) {
   EXPECT_EQ(faultOf({{{"program", 7}}}), "");
   std::vector<Shared> same = {{"program", 7}, {"seed", 1}};
   EXPECT_EQ(faultOf({same, same, same}), "");

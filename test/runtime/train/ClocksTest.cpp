@@ -42,7 +42,7 @@ Clock ahead(uint64_t number, int64_t nanoseconds) {
   return {number, [nanoseconds] { return steadyNanoseconds() + nanoseconds; }};
 }
 
-TEST(Clocks, OfOneHostAreOne) {
+TEST(Clocks, OfOneHostAreNotCompared) {
   EXPECT_NE(clockOfHost().number, 0u);
   EXPECT_EQ(clockOfHost().number, clockOfHost().number);
   for (const ClockOffset &offset :

@@ -78,7 +78,7 @@ TEST(Heartbeats, AreMissedWhereTheRootIsStopped) {
                   "0, which gathers, saves and evaluates");
 }
 
-TEST(Heartbeats, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
+TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
   test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
     auto controls = makeInProcessControls(3);
     std::string told, ofRoot;
@@ -97,7 +97,7 @@ TEST(Heartbeats, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {
   });
 }
 
-TEST(Heartbeats, WaitForNobodyWhoDoesNotListenYet) {
+TEST(Heartbeats, DoNotWaitForRanksThatDoNotListenYet) {
   auto controls = makeInProcessControls(2);
   Heartbeat heartbeat(*controls[0], kTimeout);
   heartbeat.during([] { compute(2 * kTimeout); }, expectNoHang);
@@ -117,7 +117,7 @@ TEST(Heartbeats, TheLastOneMustBeHeard) {
   EXPECT_THROW(heartbeat.sendLast(), WaitError);
 }
 
-TEST(Heartbeats, WhatTheWorkThrowsIsThrown) {
+TEST(Heartbeats, PassOnExceptionsOfTheWork) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], kTimeout);
   EXPECT_THROW(
@@ -125,7 +125,7 @@ TEST(Heartbeats, WhatTheWorkThrowsIsThrown) {
       std::runtime_error);
 }
 
-TEST(Heartbeats, WorkThatHangsIsToldOnce) {
+TEST(Heartbeats, ReportHangingWorkOnce) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;

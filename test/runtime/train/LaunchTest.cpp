@@ -27,10 +27,10 @@ protected:
   void TearDown() override { SetUp(); }
 };
 
-TEST_F(Launch, AProcessByItselfIsNoJob) { EXPECT_FALSE(findJob()); }
+TEST_F(Launch, ASingleProcessIsNotAJob) { EXPECT_FALSE(findJob()); }
 
 // One rank reports what all ranks have in common, also on a busy machine.
-TEST_F(Launch, ARankIsAsPatientAsItWasSlowItself) {
+TEST_F(Launch, PatienceIsFourTimesTheStartTimeWithinBounds) {
   using namespace std::chrono_literals;
   EXPECT_EQ(backOffTime(0ms), 2s);
   EXPECT_EQ(backOffTime(300ms), 2s);
@@ -56,7 +56,7 @@ TEST_F(Launch, FindsTorchrun) {
 }
 
 // A process that took itself for a whole run would overwrite the ranks' files.
-TEST_F(Launch, ARankMustBeOneOfSoMany) {
+TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
   struct {
     const char *rank, *ranks;
   } cases[] = {{"3", "3"},     {"-1", "3"},   {"3x", "8"}, {"", "3"},
@@ -180,7 +180,7 @@ TEST(RankThreads, LeaveWhatIsAskedForAlone) {
             "4294967295");
 }
 
-TEST(RankThreads, HaveProgressAsTheUserSays) {
+TEST(RankThreads, FollowTheProgressOption) {
   EXPECT_EQ(threadsOf({2, 2}, 4, 0, ProgressMode::On), "1+1");
   EXPECT_EQ(threadsOf({16, 16}, 4, 0, ProgressMode::On), "3+1");
   EXPECT_EQ(threadsOf({16, 16}, 4, 4, ProgressMode::On), "4+1");

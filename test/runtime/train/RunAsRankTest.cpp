@@ -54,7 +54,7 @@ TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
       << "without a launcher MPI has one rank";
 }
 
-TEST(CheckJob, WantsAPlaceToMeetWithoutMpi) {
+TEST(CheckJob, NeedsAMeetingAddressWithoutMpi) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   JobUse use = rankOfTwo(0, 4711);
   use.job->master.reset();
@@ -206,7 +206,7 @@ TEST(RunAsRankDeathTest, RanksOfAnotherNumberAreRefused) {
               "expected 4 ranks at .*, where there are 2");
 }
 
-TEST(RunAsRank, ThrowsWhatItKnowsBeforeRanksMeet) {
+TEST(RunAsRank, ThrowsLocalErrorsBeforeTheMeeting) {
   program::ProgramT program = program::samplePipeline({.workers = 4});
   SyntheticData data(1);
   EXPECT_THROW(

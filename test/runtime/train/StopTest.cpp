@@ -66,7 +66,7 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
   }
 }
 
-TEST(StatusPage, StopsNobodyUnasked) {
+TEST(StatusPage, DoesNotStopWithoutARequest) {
   StatusPage page(2);
   for (uint64_t step : {1, 2, 3})
     EXPECT_TRUE(page.mayBeginStep(step));
@@ -114,7 +114,7 @@ bool comesTrue(const std::atomic<int> &heard, int expected) {
   return heard.load() == expected;
 }
 
-TEST(Signals, AreToldToWhoListensAndRememberedForThem) {
+TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
   Signals::holdBack();
   kill(getpid(), SIGUSR1);
   Signals signals;

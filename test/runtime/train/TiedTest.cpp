@@ -128,7 +128,7 @@ SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
   return trainSequentially(program, stages, data, steps);
 }
 
-TEST(TiedSequential, EqualsStagesByHand) {
+TEST(TiedSequential, EqualsStagesThatAreCalledDirectly) {
   for (bool swapped : {false, true}) {
     program::ProgramT program =
         tiedProgram({.workers = 2, .microBatches = 1}, swapped);

@@ -14,7 +14,7 @@
 using namespace chimera::runtime;
 
 namespace {
-TEST(EndProcessDeathTest, EndsAsItsOwnerSays) {
+TEST(EndProcessDeathTest, EndsAsItsHandlerSays) {
   EXPECT_EXIT(
       {
         onEnd([](int status) { _exit(status + 1); });

@@ -35,7 +35,7 @@ uint32_t findWait(const program::ProgramT &program, uint32_t worker,
   return 0;
 }
 
-TEST(Report, AMessageIsAwaitedFromItsPeerInTheSameCopy) {
+TEST(Report, AReceiveWaitsForThePeerInTheSameCopy) {
   program::ProgramT program =
       program::samplePipeline({.workers = 4, .dataParallel = 2});
   StatusPage page(8);
@@ -124,7 +124,7 @@ TEST(Report, NamesWhoIsStoppedBeforeThoseThatWaited) {
       << text;
 }
 
-TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
+TEST(Report, ReportsEntriesThatDoNotFitTheProgram) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   uint32_t wait = findWait(program, 1, program::Opcode::PostRecv,
                            program::ValueKind::Activation);
@@ -173,7 +173,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
 }
 #endif
 
-TEST(ReportDeathTest, WhatNobodyCatchesEndsTheProcess) {
+TEST(ReportDeathTest, AnUncaughtExceptionEndsTheProcess) {
   onEnd([](int status) { _exit(status); });
   EXPECT_EXIT(
       runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
@@ -196,7 +196,7 @@ TEST(Status, CutsNoCharacter) {
   EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(998, 'x'));
 }
 
-TEST(Status, HasTheReasonOfOneThread) {
+TEST(Status, KeepsOneReasonIfThreadsFailAtOnce) {
   for (int round = 0; round < 200; ++round) {
     StatusPage page(1);
     std::vector<std::thread> threads;

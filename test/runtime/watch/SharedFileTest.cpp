@@ -39,7 +39,7 @@ private:
   const std::vector<char> before;
 };
 
-TEST(SharedFile, IsTheSameForWhoOpensIt) {
+TEST(SharedFile, IsSharedByAllThatOpenIt) {
   SharedFile made = SharedFile::make(kBytes);
   std::optional<SharedFile> opened = SharedFile::open(made.location());
   ASSERT_TRUE(opened);

@@ -103,7 +103,7 @@ struct Case {
 class EachWay : public ExportedStageTest,
                 public testing::WithParamInterface<Case> {};
 
-TEST_P(EachWay, givesTheLossAndItsGradients) {
+TEST_P(EachWay, EachModeOfABackward) {
   const auto &[layers, parts, way] = GetParam();
   const program::ProgramT program = sampleProgram(layers);
   const size_t count = layers.size();
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(ExportedStage, EachWay,
                                          Case{{2, 1}, 2, Way::Recomputed}));
 
 // The loss is a sum, so a part's loss and gradients are its own, unscaled.
-TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
+TEST_F(ExportedStageTest, sumsWeightedLosses) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::weighedPackage();
   auto stage = makeExportedStage(program, 0, nullptr);
@@ -410,7 +410,7 @@ TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
   }
 }
 
-TEST_F(ExportedStageTest, saysWhatComesNext) {
+TEST_F(ExportedStageTest, predictsTheNextToken) {
   program::ProgramT program = sampleProgram({3});
   // The logits are the summands of the loss: three for each token.
   for (auto &graphs : program.model->package->kinds[2]->graphs) {

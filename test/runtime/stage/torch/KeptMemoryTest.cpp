@@ -33,7 +33,7 @@ TEST(KeptMemoryTest, TheSameSizeGetsTheSameMemory) {
   memory.free(second, 3 * kMiB);
 }
 
-TEST(KeptMemoryTest, KeepingRaisesNoPeak) {
+TEST(KeptMemoryTest, KeptMemoryDoesNotRaiseThePeak) {
   KeptMemory memory;
   void *a = memory.take(4 * kMiB), *b = memory.take(2 * kMiB);
   memory.free(a, 4 * kMiB);
@@ -52,7 +52,7 @@ TEST(KeptMemoryTest, KeepingRaisesNoPeak) {
   EXPECT_EQ(memory.keptBytes(), 13 * kMiB);
 }
 
-TEST(KeptMemoryTest, WhatCannotBeHadIsNotInUse) {
+TEST(KeptMemoryTest, AFailedAllocationIsNotCounted) {
   KeptMemory memory;
   void *a = memory.take(2 * kMiB);
   memory.free(a, 2 * kMiB);

@@ -85,7 +85,7 @@ template <typename T> void compare(Sizes sizes, double tolerance) {
     }
 }
 
-TEST(SplitBackwardTest, sumsBeginWhateverWasThere) {
+TEST(SplitBackwardTest, theFirstGradientOverwritesTheSum) {
   for (bool tied : {false, true})
     for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
       program::ProgramT program = smallProgram({.tied = tied}, cut);

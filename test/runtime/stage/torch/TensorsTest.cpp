@@ -45,7 +45,7 @@ TEST(TensorsTest, threadsStayThoseOfTheCaller) {
   setThreads(1);
 }
 
-TEST(TensorsTest, threadsAreLentToOtherLoops) {
+TEST(TensorsTest, otherLoopsUseTheCallersThreads) {
   auto threadsOf = [](int64_t count) {
     std::mutex mutex;
     std::set<std::thread::id> threads;

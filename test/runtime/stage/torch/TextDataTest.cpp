@@ -231,7 +231,7 @@ TEST_F(TextDataTest, refusesASmallVocabulary) {
             std::string::npos);
 }
 
-TEST_F(TextDataTest, refusesAHeldOutPartThatIsNone) {
+TEST_F(TextDataTest, refusesAWrongHeldOutFraction) {
   writeRamp(100);
   EXPECT_NE(refusal(1).find("expected a held-out part in [0, 1)"),
             std::string::npos);
@@ -351,7 +351,7 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
 
 // In Megatron's format, the index says where a document ends. There is no token
 // for the end.
-TEST_F(TextDataTest, noSentenceGoesBeyondADocumentOfAnIndex) {
+TEST_F(TextDataTest, sentencesEndWithDocumentsOfAnIndex) {
   constexpr uint64_t kDocuments = 60;
   std::string text, index("MMIDIDX\0\0", 9);
   const auto add = [&](auto number) {
@@ -431,7 +431,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
 
 // If the model predicts only whether sentences follow each other, no token
 // needs to be masked.
-TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
+TEST_F(TextDataTest, makesPairsWithoutMasks) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   program::PackageT &package = *ofPairs.model->package;
@@ -471,7 +471,7 @@ TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
   }
 }
 
-TEST_F(TextDataTest, looksAtAllTokensBefore) {
+TEST_F(TextDataTest, checksAllTokensInAdvance) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   int64_t &vocabulary =

@@ -42,7 +42,7 @@ TEST_F(TokensTest, largeNumbersAreNotSigned) {
             (std::vector<int64_t>{4000000001, 4000000002}));
 }
 
-TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
+TEST_F(TokensTest, readsLlmcHeaders) {
   auto narrow = openTokens({write<uint16_t>("a", 7, 600, 20240520)}, {});
   EXPECT_EQ(narrow->count(), 600u);
   EXPECT_EQ(read(*narrow, 0, 2), (std::vector<int64_t>{7, 8}));
@@ -101,7 +101,7 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
 
 // A model with another vocabulary than 256 would learn nothing from bytes that
 // are tokens only by mistake.
-TEST_F(TokensTest, bytesAreTokensOf256OrBecauseSomebodySaysSo) {
+TEST_F(TokensTest, bytesAreTokensOnlyForAVocabularyOf256OrByOption) {
   const auto text = write<uint8_t>("text", 65, 26);
   EXPECT_EQ(refusal({text}, TokenFormat::Auto, 256), "(accepted)");
   for (uint64_t vocabulary : {255, 257, 512, 0}) {
@@ -211,7 +211,7 @@ TEST_F(TokensTest, textIsNoPlainNumbers) {
             "(accepted)");
 }
 
-TEST_F(TokensTest, aFileThatSaysNothingIsNotLikeTheOneBefore) {
+TEST_F(TokensTest, aFileWithoutAHeaderIsNotReadAsTheOneBefore) {
   const auto llmc = write<uint16_t>("llmc", 0, 600, 20240520),
              plain = write<uint16_t>("plain", 1000, 600);
   EXPECT_NE(refusal({llmc, plain}, TokenFormat::Auto)

@@ -125,7 +125,7 @@ TEST(TransformerStageTest, gradientsAccumulate) {
   EXPECT_LE(largestDifference(once, twice), 1e-14);
 }
 
-TEST(TransformerStageTest, sumsBeginWhateverWasThere) {
+TEST(TransformerStageTest, theFirstGradientOverwritesTheSum) {
   for (bool tied : {false, true})
     for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
       program::ProgramT program = smallProgram({.tied = tied}, cut);

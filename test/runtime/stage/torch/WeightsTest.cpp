@@ -429,7 +429,7 @@ TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
   EXPECT_NE(SavedWeights(program, path).digest(), digest);
 }
 
-TEST_F(ShardsTest, giveWayToAWholeFile) {
+TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {
   saveShards();
   path = folder / "model.safetensors";
   weights[0] += 1;
@@ -445,7 +445,7 @@ TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
             std::string::npos);
 }
 
-TEST_F(ShardsTest, refusesWhatTheIndexPromisesInVain) {
+TEST_F(ShardsTest, refusesAnIndexWithMissingShards) {
   saveShards();
   path = folder;
   fs::remove(folder / nameOf(1));
