@@ -53,8 +53,8 @@ static void save(const RunSettings &settings, const Calibration &found,
   std::printf("%s", machineTable(found).c_str());
   const std::string text = machineText(found, where);
   std::string error;
-  if (!program::writeWhole(settings.calibrate, {std::as_bytes(std::span(text))},
-                           error))
+  if (!program::writeAtomically(settings.calibrate,
+                                {std::as_bytes(std::span(text))}, error))
     throw std::runtime_error(error);
   if (!settings.quiet)
     std::printf("saved %s\n", settings.calibrate.c_str());

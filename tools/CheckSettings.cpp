@@ -141,10 +141,10 @@ void chimera::checkSettings(const RunSettings &settings) {
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");
   uint32_t cores = findCores().host;
-  if (settings.threads > cores * kMostThreadsOnCore)
+  if (settings.threads > cores * kMaxThreadsOnCore)
     throw std::invalid_argument("--threads: expected at most " +
-                                std::to_string(cores * kMostThreadsOnCore) +
-                                ", " + std::to_string(kMostThreadsOnCore) +
+                                std::to_string(cores * kMaxThreadsOnCore) +
+                                ", " + std::to_string(kMaxThreadsOnCore) +
                                 " for each of " +
                                 program::counted(cores, "core") + ", got " +
                                 std::to_string(settings.threads));

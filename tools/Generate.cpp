@@ -23,7 +23,7 @@ using namespace chimera::runtime;
 
 namespace {
 
-constexpr uint64_t kMostPrompt = 1 << 24;
+constexpr uint64_t kMaxPrompt = 1 << 24;
 
 std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
                                          const program::ProgramT &program) {
@@ -52,12 +52,12 @@ void chimera::generateText(const RunSettings &settings,
     throw std::invalid_argument(
         "--generate needs a program with a model, got one of bare stages");
   TokenOptions options = tokenOptions(settings, program);
-  options.mostBytes = kMostPrompt;
+  options.mostBytes = kMaxPrompt;
   const std::unique_ptr<Tokens> prompt = openTokens({settings.prompt}, options);
   const bool isOfBytes = prompt->bound() == 256;
-  if (prompt->count() == 0 || prompt->count() > kMostPrompt)
+  if (prompt->count() == 0 || prompt->count() > kMaxPrompt)
     throw std::runtime_error("expected a prompt of 1 to " +
-                             std::to_string(kMostPrompt) + " tokens, got " +
+                             std::to_string(kMaxPrompt) + " tokens, got " +
                              std::to_string(prompt->count()) + " in " +
                              prompt->where());
   const std::unique_ptr<Predictor> model = makePredictor(settings, program);

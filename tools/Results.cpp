@@ -8,7 +8,7 @@
 #include "tools/Results.h"
 
 #include "runtime/interpreter/TraceFormat.h"
-#include "runtime/program/Elsewhere.h"
+#include "runtime/program/FallbackFile.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Weights.h"
@@ -204,9 +204,9 @@ std::string Results::save(const char *what, const std::string &file,
     return file;
   }
   std::string written =
-      program::writeElsewhere(file, [&](const std::string &path) {
+      program::writeFallback(file, [&](const std::string &path) {
         return saveWeights(program, bytes, path, ignored, load.names,
-                           program::Existing::Kept);
+                           program::IfExists::Fail);
       });
   tell(error + ": the " + what +
        (written.empty() ? " are lost, as neither the current folder nor that "
@@ -245,7 +245,8 @@ void Results::saveLastFinite(const RunResult &result) {
 void Results::saveDocument(const std::string &file,
                            const std::string &document) {
   std::string error;
-  if (!program::writeWhole(file, {std::as_bytes(std::span(document))}, error))
+  if (!program::writeAtomically(file, {std::as_bytes(std::span(document))},
+                                error))
     throw std::runtime_error(error);
   if (!settings.quiet)
     std::printf("saved %s\n", file.c_str());

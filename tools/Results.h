@@ -47,7 +47,7 @@ public:
 
   /// Prints the results and saves the files. The weights are saved first,
   /// because they took longest to compute. If their file cannot be written,
-  /// they go to another folder (writeElsewhere). If the run diverged or was
+  /// they go to another folder (writeFallback). If the run diverged or was
   /// ended by a signal, they go to lastFiniteOf of their file.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 

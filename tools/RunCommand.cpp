@@ -223,7 +223,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
                               part, parts);
     };
   use.onReady = [&](const HostShare &share) {
-    checkRoom(settings, program, load.names);
+    checkDiskSpace(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,
                                         computedBy(settings, load, job, share));
     if (!settings.quiet && !load.conversion.empty())

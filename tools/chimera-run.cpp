@@ -189,7 +189,7 @@ static int run(int argc, char **argv) {
           "chimera.machine @here for pipelines");
   app.add_option("--ranks", settings.ranks,
                  "With --calibrate: so many ranks, as threads of this process")
-      ->transform(wholeWithin(2, runtime::kMostThreads));
+      ->transform(wholeWithin(2, runtime::kMaxThreads));
   app.add_option("--threads", settings.threads,
                  "Threads for the computations of one rank (default: an equal "
                  "share of the cores, at least 1, less one for progress)")

@@ -7,7 +7,7 @@
 
 #include "compiler/plan/Profile.h"
 
-#include "runtime/program/ModelSizes.h"
+#include "runtime/program/ModelKey.h"
 
 #include <algorithm>
 #include <map>
@@ -180,7 +180,7 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
   if (profile.layers != layers)
     return differs("a model whose layers, with embedding and head, are",
                    std::to_string(layers), std::to_string(profile.layers));
-  json expected = json::parse(program::sizesOf(model));
+  json expected = json::parse(program::modelKey(model));
   if (json got = json::parse(profile.model); got != expected)
     return differs("the model", expected.dump(), got.dump());
   std::string values = std::string(program::nameOf(types.weights)) + ", " +

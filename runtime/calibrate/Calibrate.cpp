@@ -39,7 +39,7 @@ constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
 /// Sizes whose messages need rounds longer than this many times 16 ms are left
 /// out.
-constexpr int64_t kMostScale = 8;
+constexpr int64_t kMaxScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// For sums that run concurrently with computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
@@ -190,7 +190,7 @@ private:
       MessageRounds rounds{
           .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
       rounds.scale = 1 + roughly(bytes) / kMillisecond;
-      if (costs.sizes() >= kFewest && rounds.scale > kMostScale)
+      if (costs.sizes() >= kFewest && rounds.scale > kMaxScale)
         break;
       rounds.rounds = std::max(
           kFewestRounds, static_cast<int>(options.effort * kRounds /

@@ -237,14 +237,14 @@ double chimera::runtime::slownessOfType(const program::ProgramT &program,
                                         const StageFactory &stages) {
   // Large enough for the speed of long matrix products. Larger models would
   // take seconds.
-  constexpr uint32_t kMostWidth = 256, kMostContext = 128;
+  constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;
   const program::ModelT &model = *program.model;
   const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
   const auto heads = static_cast<uint32_t>(
-      std::min<int64_t>(model.heads, std::max(1u, kMostWidth / ofHead)));
+      std::min<int64_t>(model.heads, std::max(1u, kMaxWidth / ofHead)));
   const BlockSizes sizes{
       heads * ofHead, heads,
-      static_cast<uint32_t>(std::min<int64_t>(model.context, kMostContext)), 1};
+      static_cast<uint32_t>(std::min<int64_t>(model.context, kMaxContext)), 1};
   const std::unique_ptr<Device> device = makeHostDevice();
   struct Case {
     program::ProgramT program;

@@ -18,7 +18,7 @@
 using namespace chimera::runtime;
 
 namespace {
-constexpr int kFewestRounds = 3, kMostRounds = 15;
+constexpr int kFewestRounds = 3, kMaxRounds = 15;
 
 /// Arithmetic that the compiler cannot remove and that needs no memory.
 void compute(int64_t turns) {
@@ -95,7 +95,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   // One round of each kind takes 5 times as long as the sum.
   const int64_t rounds =
       std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
-                 int64_t{kFewestRounds}, int64_t{kMostRounds});
+                 int64_t{kFewestRounds}, int64_t{kMaxRounds});
   int64_t computed = INT64_MAX, both = INT64_MAX;
   for (int64_t round = 0; round < rounds; ++round) {
     sum = std::min(sum, all.run(true, 0));

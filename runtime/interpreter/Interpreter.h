@@ -31,7 +31,7 @@
 #include "runtime/interpreter/Status.h"
 #include "runtime/interpreter/Trace.h"
 #include "runtime/interpreter/ZeroCopy.h"
-#include "runtime/program/Pieces.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/system/Deadline.h"
 
@@ -228,7 +228,7 @@ private:
   Status &status;
   const uint32_t copy;
   const uint32_t firstRank; // the first rank of this copy
-  const program::Pieces pieces;
+  const program::BackwardPieces pieces;
 
   // The order of these members matters: requests must be destroyed before the
   // memory that they use, even after an error.

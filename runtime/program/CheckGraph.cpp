@@ -14,12 +14,12 @@
 
 namespace chimera::program {
 
-static constexpr size_t kMostName = 1 << 10;
+static constexpr size_t kMaxName = 1 << 10;
 
 void checkText(FirstError &error, const char *what, const std::string &text) {
-  if (text.size() > kMostName || !isPrintable(text))
+  if (text.size() > kMaxName || !isPrintable(text))
     error.fail(std::string("expected a ") + what + " of at most " +
-               std::to_string(kMostName) + " printable characters, got '" +
+               std::to_string(kMaxName) + " printable characters, got '" +
                printable(text.substr(0, 64)) + "'");
 }
 
@@ -85,7 +85,7 @@ void checkGraph(FirstError &error, const GraphT &graph,
                 const std::function<size_t(Role)> &count) {
   if (error)
     return;
-  if (graph.values > kMostValues)
+  if (graph.values > kMaxValues)
     return error.fail("expected at most 2^20 values, got " +
                       std::to_string(graph.values));
   checkPorts(error, graph.inputs, takes, count);

@@ -19,8 +19,8 @@ namespace {
 
 // No model has more. Sizes below this can be multiplied by 16 and added without
 // overflow.
-constexpr int64_t kMostElements = int64_t{1} << 44;
-constexpr size_t kMostLayers = 1 << 14;
+constexpr int64_t kMaxElements = int64_t{1} << 44;
+constexpr size_t kMaxLayers = 1 << 14;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
@@ -36,9 +36,9 @@ public:
              ": export the model again";
     if (package.type != DataType::Float32 && package.type != DataType::Float64)
       return "expected parameters of float32 or float64";
-    if (package.layers.empty() || package.layers.size() > kMostLayers ||
+    if (package.layers.empty() || package.layers.size() > kMaxLayers ||
         package.kinds.size() > package.layers.size())
-      return "expected 1 to " + std::to_string(kMostLayers) +
+      return "expected 1 to " + std::to_string(kMaxLayers) +
              " layers, and no more kinds than layers, got " +
              std::to_string(package.layers.size()) + " and " +
              std::to_string(package.kinds.size());
@@ -67,13 +67,13 @@ private:
   void checkShape(const std::vector<int64_t> &shape) {
     const bool areGood =
         std::ranges::all_of(shape, [](int64_t extent) { return extent >= 1; });
-    if (!areGood || shape.size() > 64 || elementsOf(shape) > kMostElements)
+    if (!areGood || shape.size() > 64 || elementsOf(shape) > kMaxElements)
       fail(
           "expected shapes of extents of at least 1 and at most 2^44 elements");
   }
 
   void checkShapes(const Shapes &shapes) {
-    if (shapes.size() > kMostValues)
+    if (shapes.size() > kMaxValues)
       return fail("expected at most 2^20 tensors");
     for (const auto &shape : shapes) {
       checkType(error, shape->type);
@@ -108,7 +108,7 @@ private:
   }
 
   void checkKind(const LayerKindT &kind) {
-    if (kind.parameters.empty() || kind.parameters.size() > kMostValues)
+    if (kind.parameters.empty() || kind.parameters.size() > kMaxValues)
       return fail("expected a parameter or more");
     std::set<std::string> names;
     for (const auto &parameter : kind.parameters) {
@@ -217,9 +217,9 @@ private:
       const Role weight[] = {Role::Output};
       error.where = before + "weight: ";
       const size_t terms = graphs.weight->outputs.size();
-      if (terms < 1 || terms > kMostLossTerms)
+      if (terms < 1 || terms > kMaxLossTerms)
         return fail("expected it to make 1 to " +
-                    std::to_string(kMostLossTerms) + " numbers, got " +
+                    std::to_string(kMaxLossTerms) + " numbers, got " +
                     std::to_string(terms));
       checkGraph(error, *graphs.weight, labels, weight, [&](Role role) {
         return role == Role::Output ? terms : count(role);
@@ -382,7 +382,7 @@ private:
       const auto &parameters = kindOf(package, k).parameters;
       for (uint32_t i = 0; i < parameters.size(); ++i) {
         elements += elementsOf(parameters[i]->shape);
-        if (elements > kMostElements)
+        if (elements > kMaxElements)
           return fail("expected at most 2^44 parameters");
         const bool isTied = package.tied && k + 1 == package.layers.size() &&
                             i == package.tied->last();

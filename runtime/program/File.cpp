@@ -7,9 +7,9 @@
 
 #include "runtime/program/File.h"
 
-#include "runtime/program/Aliases.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Package.h"
+#include "runtime/program/SharedBytes.h"
 
 #include <algorithm>
 #include <bit>
@@ -256,7 +256,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     error = "malformed: the content is not a valid FlatBuffer of a program";
     return std::nullopt;
   }
-  if (hasAliases(*GetProgram(content), payload.size())) {
+  if (sharesBytes(*GetProgram(content), payload.size())) {
     error = "malformed: its lists and texts take more bytes than the content "
             "has, so some share them";
     return std::nullopt;
@@ -296,9 +296,10 @@ bool hasAllTables(const ProgramT &program) {
 }
 
 bool serializeFile(const ProgramT &program, const std::string &path,
-                   std::string &error, const std::function<bool()> &isWanted) {
+                   std::string &error,
+                   const std::function<bool()> &mayPublish) {
   if (payloadBytes(program) > kMaxPayload) {
-    if (isWanted())
+    if (mayPublish())
       error = path + ": expected at most " + std::to_string(kMaxPayload) +
               " bytes of content, got about " +
               std::to_string(payloadBytes(program));
@@ -306,8 +307,8 @@ bool serializeFile(const ProgramT &program, const std::string &path,
   }
   Content content(program);
   Parts parts = {content.headerBytes(), content.payload()};
-  return path == "-" ? writeStandardOutput(parts, error, isWanted)
-                     : writeWhole(path, parts, error, isWanted);
+  return path == "-" ? writeStandardOutput(parts, error, mayPublish)
+                     : writeAtomically(path, parts, error, mayPublish);
 }
 
 } // namespace chimera::program

@@ -40,12 +40,12 @@ std::string checkModel(const ModelT &model) {
   constexpr uint32_t kLargest = 1 << 20;
   // Each layer needs memory besides its parameters, so their number is limited
   // too.
-  constexpr uint32_t kMostLayers = 1 << 14;
+  constexpr uint32_t kMaxLayers = 1 << 14;
   struct {
     const char *name;
     uint32_t value;
     uint32_t most = kLargest;
-  } const sizes[] = {{"layers", model.layers, kMostLayers},
+  } const sizes[] = {{"layers", model.layers, kMaxLayers},
                      {"heads", model.heads},
                      {"width", model.width},
                      {"context", model.context},
@@ -85,8 +85,8 @@ std::string checkTypes(Types types) {
   return "";
 }
 
-std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
-                     uint32_t parts) {
+std::string checkTypesAndSizes(const ModelT &model, Types types,
+                               uint32_t microBatchSize, uint32_t parts) {
   if (std::string problem = checkTypes(types); !problem.empty())
     return problem;
   if (!model.package)
@@ -176,8 +176,8 @@ ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number) {
 /// Whether parameter `number` of `layer` shares memory with another parameter
 /// of a stage whose first layer is `first`. This is so for the last layer's
 /// tied parameter if the stage also has the first layer.
-static bool isHeldElsewhere(const ModelT &model, uint32_t first, uint32_t layer,
-                            uint32_t number) {
+static bool sharesTiedParameter(const ModelT &model, uint32_t first,
+                                uint32_t layer, uint32_t number) {
   if (first != 0 || layer + 1 != layerCount(model))
     return false;
   const std::optional<TiedNumbers> tied = tiedNumbers(model);
@@ -190,7 +190,7 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   for (uint32_t layer = first; layer != first + count; ++layer) {
     uint32_t number = 0;
     for (Parameter &parameter : layerParameters(model, layer)) {
-      if (!isHeldElsewhere(model, first, layer, number))
+      if (!sharesTiedParameter(model, first, layer, number))
         result.push_back({layer, number, std::move(parameter)});
       ++number;
     }
@@ -204,7 +204,7 @@ static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;
   for (const Parameter &parameter : layerParameters(model, layer))
-    if (!isHeldElsewhere(model, first, layer, number++))
+    if (!sharesTiedParameter(model, first, layer, number++))
       result = saturatedSum({result, parameter.elements()});
   return result;
 }
@@ -329,9 +329,9 @@ std::string checkStages(const ProgramT &program) {
   if (program.micro_batch_size == 0)
     return "expected a micro-batch size of at least 1, got 0";
   for (const auto &pipeline : program.pipelines)
-    if (std::string problem =
-            checkUse(*program.model, typesOf(program), program.micro_batch_size,
-                     std::max(pipeline->backward_parts, 1u));
+    if (std::string problem = checkTypesAndSizes(
+            *program.model, typesOf(program), program.micro_batch_size,
+            std::max(pipeline->backward_parts, 1u));
         !problem.empty())
       return problem;
   if (std::string problem = checkOptimizer(program.optimizer->name);

@@ -179,7 +179,7 @@ private:
   }
 
   const ProgramT &program;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   Facts &facts;
   Report &report;
   uint64_t stages;

@@ -24,7 +24,7 @@ namespace chimera::program::verify {
 namespace {
 
 /// The limit on the links of a cycle that a message shows.
-constexpr size_t kMostLinks = 20;
+constexpr size_t kMaxLinks = 20;
 
 /// A post or start, by worker and instruction.
 struct Site {
@@ -343,7 +343,7 @@ private:
     Site first{};
     for (size_t k = 0; k < cycle.size(); ++k) {
       // More links do not help a reader.
-      if (k == kMostLinks) {
+      if (k == kMaxLinks) {
         message += "\n    and " + text(cycle.size() - k) + " more";
         break;
       }

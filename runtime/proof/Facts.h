@@ -14,7 +14,7 @@
 #ifndef CHIMERA_RUNTIME_PROOF_FACTS_H
 #define CHIMERA_RUNTIME_PROOF_FACTS_H
 
-#include "runtime/program/Pieces.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/proof/Verify.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ struct Member {
 /// vectors is the worker.
 struct Facts {
   /// Set after the pipelines have been verified.
-  std::optional<Pieces> pieces;
+  std::optional<BackwardPieces> pieces;
   /// Whether a piece is recomputed on a stage, so that its forward makes no
   /// stash for it. Indexed by stage, then piece. Empty if nothing is
   /// recomputed.

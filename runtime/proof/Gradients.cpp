@@ -114,7 +114,7 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   if (start.kind() != ValueKind::WeightGradient)
     return;
   const CommunicatorT &communicator = *program.communicators[start.target()];
-  bool ofTied = reducesTied(communicator);
+  bool ofTied = reducesTiedParameters(communicator);
   GradientSum result;
   size_t next = 0;
   for (uint32_t own : facts.memberOf(start.target(), w)->contributions) {

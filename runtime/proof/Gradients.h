@@ -100,7 +100,7 @@ private:
   /// The index of the tied piece among the two pieces of the stage's gradient;
   /// none if the stage has no tied parameters.
   std::optional<unsigned> tiedPieceOf(uint32_t stage) const {
-    return tiedPiece(program.tied.get(), stages, stage);
+    return indexOfTiedPiece(program.tied.get(), stages, stage);
   }
 
   std::string name(uint32_t replica) const {

@@ -475,7 +475,7 @@ private:
   const ProgramT &program;
   const Facts &facts;
   Report &report;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   Sizes sizes;
   uint32_t stages;
   /// Signatures are indexed by opcode and these properties.

@@ -43,11 +43,11 @@ bool verifyPresence(const ProgramT &program, Report &report) {
               "unknown message model " + text(uint64_t(program.message_model)));
   if (!std::has_single_bit(program.buffer_alignment) ||
       program.buffer_alignment < kLeastBufferAlignment ||
-      program.buffer_alignment > kMostBufferAlignment)
+      program.buffer_alignment > kMaxBufferAlignment)
     structure(report, "expected a buffer alignment of " +
                           text(kLeastBufferAlignment) + ", " +
                           text(2 * kLeastBufferAlignment) + ", ... or " +
-                          text(kMostBufferAlignment) + " bytes, got " +
+                          text(kMaxBufferAlignment) + " bytes, got " +
                           text(program.buffer_alignment));
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));

@@ -231,7 +231,7 @@ private:
   }
 
   const Facts &facts;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   const std::vector<bool> &recomputed;
   Report &report;
   const ProgramT &program;

@@ -281,7 +281,7 @@ private:
   static std::string text(int64_t value) { return std::to_string(value); }
 
   const ProgramT &program;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   Report &report;
   uint32_t w;
   const WorkerT &worker;

@@ -67,7 +67,8 @@ class ExactStage final : public Stage {
 public:
   ExactStage(const program::ProgramT &program, uint32_t stage)
       : seed(program.seed), stage(stage) {
-    std::optional<uint64_t> offset = program::tiedOffset(program, stage);
+    std::optional<uint64_t> offset =
+        program::offsetOfTiedParameters(program, stage);
     if (!offset)
       return;
     tied = {*offset, program.tied->bytes()};

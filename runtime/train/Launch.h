@@ -85,7 +85,7 @@ inline constexpr uint32_t kShareWithProgress = 8;
 /// The maximum number of threads per core of the host. With more threads,
 /// starting them and synchronising after each computation takes so long that a
 /// run seems to hang.
-inline constexpr uint32_t kMostThreadsOnCore = 16;
+inline constexpr uint32_t kMaxThreadsOnCore = 16;
 
 } // namespace chimera::runtime
 

@@ -30,9 +30,9 @@ struct Failure {
 } // namespace
 
 void chimera::runtime::expectThreads(uint32_t ranks) {
-  if (ranks > kMostThreads)
+  if (ranks > kMaxThreads)
     throw std::invalid_argument(
-        "expected at most " + std::to_string(kMostThreads) +
+        "expected at most " + std::to_string(kMaxThreads) +
         " ranks as threads of one process, got " + std::to_string(ranks) +
         ": run it under mpirun, a process a rank");
 }

@@ -14,7 +14,7 @@
 
 namespace chimera::runtime {
 
-/// Throws std::invalid_argument for more ranks than kMostThreads.
+/// Throws std::invalid_argument for more ranks than kMaxThreads.
 void expectThreads(uint32_t ranks);
 
 /// Calls `work` for each rank of `run` on a separate thread and returns when

@@ -156,10 +156,10 @@ void checkRun(const TrainingRun &run);
 /// The maximum number of ranks that are threads of one process. Each pair of
 /// ranks has two channels of 64 bytes. That is 64 MiB for this number of ranks,
 /// and would be 1 GiB for four times as many.
-inline constexpr uint32_t kMostThreads = 1024;
+inline constexpr uint32_t kMaxThreads = 1024;
 
 /// Runs all ranks as threads. Throws RunFailure if a rank fails, and
-/// std::invalid_argument for more than kMostThreads ranks. If a rank fails and
+/// std::invalid_argument for more than kMaxThreads ranks. If a rank fails and
 /// another one does not stop within a few seconds, this writes the report and
 /// calls endProcess. Requires that the caller has called checkCapacity, as
 /// runOnHost and runAsRank do; this holds for runInJob too.
@@ -170,7 +170,7 @@ void runInProcess(const TrainingRun &run);
 /// threads, like runInProcess. Throws RunFailure if a rank fails, if operations
 /// of ranks wait for each other in a cycle, or if they use the same memory
 /// without synchronisation. The message contains the seed. Steps have no
-/// timeout. Throws std::invalid_argument for more than kMostThreads ranks, and
+/// timeout. Throws std::invalid_argument for more than kMaxThreads ranks, and
 /// for a profile or a trace, since virtual time has neither.
 void runSimulated(const TrainingRun &run, uint64_t seed);
 

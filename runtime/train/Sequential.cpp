@@ -9,8 +9,8 @@
 
 #include "runtime/device/Fold.h"
 #include "runtime/interpreter/Scale.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/program/Layers.h"
-#include "runtime/program/Pieces.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>
@@ -158,7 +158,7 @@ SequentialResult chimera::runtime::trainSequentially(
   Memory tokens(bytesLoaded(program, ValueKind::Tokens));
   Memory labels(bytesLoaded(program, ValueKind::Labels));
   Memory loss(program::kLossBytes);
-  program::Pieces pieces(program);
+  program::BackwardPieces pieces(program);
   for (size_t s = 0; s < count; ++s) {
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);
     memory[s].halted.resize(keepFinite ? kFlagBytes : 0);

@@ -250,7 +250,7 @@ void Mesh::pauseAccepting(int error, bool hasStrangers) {
 /// open files of the process. So if there are too many, the oldest are closed,
 /// but only if they were accepted by an earlier call and had time to greet.
 void Mesh::accept() {
-  constexpr std::ptrdiff_t kMostStrangers = 64;
+  constexpr std::ptrdiff_t kMaxStrangers = 64;
   auto isStranger = [](const Incoming &each) { return !each.from; };
   std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
   std::ptrdiff_t earlier = strangers;
@@ -262,7 +262,7 @@ void Mesh::accept() {
     return true;
   };
   for (const Socket *each : {&listener.local, &listener.socket})
-    while (*each && (strangers < kMostStrangers || showOut())) {
+    while (*each && (strangers < kMaxStrangers || showOut())) {
       Socket accepted(
           accept4(each->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {

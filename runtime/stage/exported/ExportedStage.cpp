@@ -410,8 +410,8 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
       !problem.empty())
     throw std::invalid_argument("model: " + problem);
   if (std::string problem =
-          program::checkUse(*program.model, program::typesOf(program),
-                            program.micro_batch_size, /*parts=*/1);
+          program::checkTypesAndSizes(*program.model, program::typesOf(program),
+                                      program.micro_batch_size, /*parts=*/1);
       !problem.empty())
     throw std::invalid_argument(problem);
   countTensorBytes(); // for TensorLimit

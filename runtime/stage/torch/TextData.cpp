@@ -79,7 +79,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                          const char *nameOfTokens,
                                          int64_t context, bool pairs) {
   const std::optional<size_t> ofTokens =
-      program::tokensAmong(fields, nameOfTokens);
+      program::indexOfTokens(fields, nameOfTokens);
   if (ofTokens)
     fields[*ofTokens].name = nameOfTokens;
   for (const program::Field &field : fields) {
@@ -144,7 +144,7 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   labels = expectFields(program::labelFields(model), program::kLabels, context,
                         form.pairing.has_value());
   if (form.pairing && !form.masking &&
-      program::tokensAmong(labels, program::kLabels))
+      program::indexOfTokens(labels, program::kLabels))
     throw std::runtime_error("expected masked tokens (--mask) in pairs of "
                              "sentences, for what follows "
                              "a token is not always the text's");

@@ -43,7 +43,7 @@ public:
            double holdOut, const SampleForm &form = {});
   /// Uses the bytes of the text at `path` as tokens.
   TextData(const std::string &path, const program::ProgramT &program,
-           double holdOut = 0.1, uint64_t mostBytes = kMostTextBytes);
+           double holdOut = 0.1, uint64_t mostBytes = kMaxTextBytes);
 
   /// Checks all tokens of part `part` of `parts` equal parts, with `threads`
   /// threads. Returns an error message with the place of the first token

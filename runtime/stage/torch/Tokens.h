@@ -67,12 +67,12 @@ public:
 enum class TokenFormat { Auto, Bytes, UInt16, UInt32 };
 
 /// The maximum size of a text, 4 GiB: every rank has all of it in memory.
-inline constexpr uint64_t kMostTextBytes = uint64_t{1} << 32;
+inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 32;
 
 struct TokenOptions {
   TokenFormat format = TokenFormat::Auto;
-  uint64_t vocabulary = 0;             ///< of the model; 0 if not stated
-  uint64_t mostBytes = kMostTextBytes; ///< of a text
+  uint64_t vocabulary = 0;            ///< of the model; 0 if not stated
+  uint64_t mostBytes = kMaxTextBytes; ///< of a text
   /// If true, plain numbers are accepted as `format` without plausibility
   /// checks.
   bool areTrusted = false;

@@ -139,7 +139,7 @@ std::string listed(std::span<const FileType> types) {
 
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const std::string &path, std::string &error,
-                 const WeightNames &names, program::Existing existing) {
+                 const WeightNames &names, program::IfExists ifExists) {
   if (!fits(program, weights.size(), error))
     return false;
   const std::vector<FileTensor> tensors = tensorsOf(program, names);
@@ -165,8 +165,8 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
     }
     return true;
   };
-  return program::writeWhole(
-      path, write, error, [] { return true; }, existing);
+  return program::writeAtomically(
+      path, write, error, [] { return true; }, ifExists);
 }
 
 uint64_t weightsFileBytes(const program::ProgramT &program,

@@ -31,13 +31,13 @@
 namespace chimera::runtime {
 
 /// Writes the whole model's flat `weights`, with layers in order, to `path`,
-/// either completely or not at all (writeWhole). Returns false, with the reason
-/// in `error`, if there is no model that Layers.h accepts, if the size is
-/// wrong, or if the file cannot be written.
+/// either completely or not at all (writeAtomically). Returns false, with the
+/// reason in `error`, if there is no model that Layers.h accepts, if the size
+/// is wrong, or if the file cannot be written.
 bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const std::string &path, std::string &error,
                  const WeightNames &names = {},
-                 program::Existing existing = program::Existing::Replaced);
+                 program::IfExists ifExists = program::IfExists::Replace);
 
 /// The size of the file that saveWeights writes. Requires a model that Layers.h
 /// accepts.

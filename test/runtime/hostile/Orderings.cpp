@@ -8,7 +8,7 @@
 #include "test/runtime/hostile/Orderings.h"
 
 #include "runtime/interpreter/SimulatedRanks.h"
-#include "runtime/program/Pieces.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/StatusPage.h"
 
@@ -345,7 +345,7 @@ private:
   }
 
   const program::ProgramT &program;
-  const program::Pieces pieces;
+  const program::BackwardPieces pieces;
   std::vector<std::vector<Edge>> edges; // by node
   std::vector<Use> uses;
   // Starts of operations, by sender and receiver, or by group and member.

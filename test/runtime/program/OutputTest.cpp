@@ -35,7 +35,7 @@ protected:
   ~OutputTest() override { fs::remove_all(folder); }
 
   bool write(const std::string &path, const std::string &text) {
-    return writeWhole(path, {std::as_bytes(std::span(text))}, error);
+    return writeAtomically(path, {std::as_bytes(std::span(text))}, error);
   }
   static std::string read(const fs::path &path) {
     std::ifstream file(path, std::ios::binary);
@@ -121,9 +121,9 @@ TEST_F(OutputTest, removesWhatKilledProcessesHaveLeft) {
 TEST_F(OutputTest, keepsWhatIsThereIfAsked) {
   std::string text = "new";
   auto writeNew = [&](const fs::path &path) {
-    return writeWhole(
+    return writeAtomically(
         path, {std::as_bytes(std::span(text))}, error, [] { return true; },
-        Existing::Kept);
+        IfExists::Fail);
   };
   EXPECT_TRUE(writeNew(folder / "f")) << error;
   text = "newer";
@@ -159,12 +159,12 @@ TEST_F(OutputTest, removesDiscardedFiles) {
   std::string text = "bad";
   // Nobody reads the pipe, so opening it would wait for ever.
   for (const char *name : {"f", "new", "pipe"})
-    EXPECT_FALSE(writeWhole(folder / name, {std::as_bytes(std::span(text))},
-                            error,
-                            [&] {
-                              error = "unwanted";
-                              return false;
-                            }))
+    EXPECT_FALSE(writeAtomically(folder / name,
+                                 {std::as_bytes(std::span(text))}, error,
+                                 [&] {
+                                   error = "unwanted";
+                                   return false;
+                                 }))
         << name;
   EXPECT_EQ(error, "unwanted");
   EXPECT_EQ(read(path), "good");

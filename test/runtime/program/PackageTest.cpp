@@ -302,18 +302,20 @@ TEST(PackageTest, isAModelOfItsLayers) {
 TEST(PackageTest, isUsedAsItWasExported) {
   const ModelT model = exported();
   const Types types{DataType::Float64, DataType::Float64};
-  EXPECT_EQ(checkUse(model, types, 4, 1), "");
-  EXPECT_EQ(checkUse(model, types, 4, 2), "");
-  EXPECT_EQ(checkUse(model, types, 4, 4),
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 1), "");
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 2), "");
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 4),
             "expected parts of micro-batches of as many samples as the model "
             "was exported for (4, 2), got 1: export it with --parts 4 too");
-  EXPECT_EQ(checkUse(model, types, 2, 2), checkUse(model, types, 4, 4));
-  EXPECT_EQ(checkUse(model, types, 3, 1),
+  EXPECT_EQ(checkTypesAndSizes(model, types, 2, 2),
+            checkTypesAndSizes(model, types, 4, 4));
+  EXPECT_EQ(checkTypesAndSizes(model, types, 3, 1),
             "expected micro-batches of as many samples as the model was "
             "exported for (4, 2), got 3: take 4, or export it for 3");
-  EXPECT_NE(checkUse(model, {DataType::Float32, DataType::Float32}, 4, 1)
-                .find("the type that the model was exported with, float64"),
-            std::string::npos);
+  EXPECT_NE(
+      checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
+          .find("the type that the model was exported with, float64"),
+      std::string::npos);
 }
 
 TEST(PackageTest, sizesDoNotWrap) {

@@ -42,7 +42,7 @@ protected:
     write(text);
   }
   std::string refusal(double holdOut = 0.1,
-                      uint64_t mostBytes = kMostTextBytes) {
+                      uint64_t mostBytes = kMaxTextBytes) {
     try {
       TextData(path, program, holdOut, mostBytes);
     } catch (const std::exception &error) {

@@ -1,4 +1,4 @@
-//===- Pieces.h - How micro-batches are divided -----------------*- C++ -*-===//
+//===- BackwardPieces.h - How micro-batches are divided ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_PROGRAM_PIECES_H
-#define CHIMERA_RUNTIME_PROGRAM_PIECES_H
+#ifndef CHIMERA_RUNTIME_PROGRAM_BACKWARDPIECES_H
+#define CHIMERA_RUNTIME_PROGRAM_BACKWARDPIECES_H
 
 #include "runtime/program/Program.h"
 
@@ -28,43 +28,47 @@ struct Range {
   bool operator==(const Range &) const = default;
 };
 
-class Pieces {
+class BackwardPieces {
 public:
   /// Requires pipelines that verifyProgram accepts.
-  explicit Pieces(const ProgramT &program);
+  explicit BackwardPieces(const ProgramT &program);
 
   /// All functions accept micro-batches below 2N. N + m is micro-batch m of the
   /// next step, and is divided in the same way as m.
   uint32_t inStep(uint32_t m) const { return m < size() ? m : m - size(); }
-  uint32_t pipelineOf(uint32_t m) const { return cuts[inStep(m)].pipeline; }
+  uint32_t pipelineOf(uint32_t m) const {
+    return byMicroBatch[inStep(m)].pipeline;
+  }
   /// The index of the micro-batch in its pipeline, from 0.
-  uint32_t indexInPipeline(uint32_t m) const { return cuts[inStep(m)].index; }
+  uint32_t indexInPipeline(uint32_t m) const {
+    return byMicroBatch[inStep(m)].index;
+  }
   /// The micro-batches below N that the forward of `m` covers.
-  Range forwardOf(uint32_t m) const { return cuts[inStep(m)].forward; }
+  Range forwardOf(uint32_t m) const { return byMicroBatch[inStep(m)].forward; }
   /// The number of pieces of a micro-batch.
-  uint32_t partsOf(uint32_t m) const { return cuts[inStep(m)].parts; }
+  uint32_t partsOf(uint32_t m) const { return byMicroBatch[inStep(m)].parts; }
   /// The number of a piece. Pieces are numbered by micro-batch, then part.
   uint64_t numberOf(uint32_t m, uint32_t part = 0) const {
-    return cuts[inStep(m)].firstPiece + part;
+    return byMicroBatch[inStep(m)].firstPiece + part;
   }
   uint64_t count() const { return total; }
   /// The micro-batch of a piece.
   uint32_t microBatchOf(uint64_t piece) const;
 
 private:
-  uint32_t size() const { return static_cast<uint32_t>(cuts.size()); }
+  uint32_t size() const { return static_cast<uint32_t>(byMicroBatch.size()); }
 
-  struct Cut {
+  struct MicroBatchPieces {
     Range forward = {0, 1};
     uint64_t firstPiece = 0;
     uint32_t pipeline = 0;
     uint32_t index = 0; ///< in the pipeline
     uint32_t parts = 1;
   };
-  std::vector<Cut> cuts; ///< by micro-batch
+  std::vector<MicroBatchPieces> byMicroBatch; ///< by micro-batch
   uint64_t total = 0;
 };
 
 } // namespace chimera::program
 
-#endif // CHIMERA_RUNTIME_PROGRAM_PIECES_H
+#endif // CHIMERA_RUNTIME_PROGRAM_BACKWARDPIECES_H

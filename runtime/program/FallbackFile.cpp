@@ -1,11 +1,11 @@
-//===- Elsewhere.cpp - A fallback place for an output file ----------------===//
+//===- FallbackFile.cpp - A fallback place for an output file -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Elsewhere.h"
+#include "runtime/program/FallbackFile.h"
 
 #include <filesystem>
 #include <sys/stat.h>
@@ -25,8 +25,8 @@ bool isThere(const fs::path &path) {
 /// use.
 std::string writeInto(const fs::path &folder, const std::string &name,
                       const std::function<bool(const std::string &)> &write) {
-  constexpr int kMostNames = 1000;
-  for (int i = 1; i <= kMostNames; ++i) {
+  constexpr int kMaxNames = 1000;
+  for (int i = 1; i <= kMaxNames; ++i) {
     fs::path path =
         folder / ("rescued-" + (i == 1 ? "" : std::to_string(i) + "-") + name);
     if (isThere(path))
@@ -42,8 +42,8 @@ std::string writeInto(const fs::path &folder, const std::string &name,
 } // namespace
 
 std::string
-writeElsewhere(const std::string &path,
-               const std::function<bool(const std::string &)> &write) {
+writeFallback(const std::string &path,
+              const std::function<bool(const std::string &)> &write) {
   std::error_code error;
   for (const fs::path &folder :
        {fs::current_path(error), fs::temp_directory_path(error)})

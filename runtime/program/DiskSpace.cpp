@@ -1,11 +1,11 @@
-//===- Room.cpp - Whether files will fit on their disks -------------------===//
+//===- DiskSpace.cpp - Whether files will fit on their disks --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Room.h"
+#include "runtime/program/DiskSpace.h"
 
 #include "runtime/program/Output.h"
 #include "runtime/program/Saturated.h"
@@ -29,7 +29,7 @@ struct Use {
 };
 } // namespace
 
-std::string checkRoom(const std::vector<PlannedFile> &files) {
+std::string checkDiskSpace(const std::vector<PlannedFile> &files) {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0)
     limit.rlim_cur = RLIM_INFINITY;

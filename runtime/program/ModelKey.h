@@ -1,12 +1,12 @@
-//===- ModelSizes.h - The properties that fix a model's times ---*- C++ -*-===//
+//===- ModelKey.h - The properties that fix a model's times -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_PROGRAM_MODELSIZES_H
-#define CHIMERA_RUNTIME_PROGRAM_MODELSIZES_H
+#ifndef CHIMERA_RUNTIME_PROGRAM_MODELKEY_H
+#define CHIMERA_RUNTIME_PROGRAM_MODELKEY_H
 
 #include "runtime/program/Program.h"
 
@@ -19,8 +19,8 @@ namespace chimera::program {
 /// sizes. For a package, they are the number of parameters of each layer and
 /// the bytes of one sample's inputs, which do not depend on the size of a
 /// micro-batch.
-std::string sizesOf(const ModelT &model);
+std::string modelKey(const ModelT &model);
 
 } // namespace chimera::program
 
-#endif // CHIMERA_RUNTIME_PROGRAM_MODELSIZES_H
+#endif // CHIMERA_RUNTIME_PROGRAM_MODELKEY_H

@@ -1,11 +1,11 @@
-//===- Aliases.cpp - Whether parts of a file share bytes ------------------===//
+//===- SharedBytes.cpp - Whether parts of a file share bytes --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Aliases.h"
+#include "runtime/program/SharedBytes.h"
 
 #include <type_traits>
 
@@ -178,7 +178,7 @@ private:
 
 } // namespace
 
-bool hasAliases(const Program &content, uint64_t bytes) {
+bool sharesBytes(const Program &content, uint64_t bytes) {
   Count count(bytes);
   count.add(content);
   return count.isExceeded();

@@ -1,11 +1,11 @@
-//===- ModelSizes.cpp - The properties that fix a model's times -----------===//
+//===- ModelKey.cpp - The properties that fix a model's times -------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/ModelSizes.h"
+#include "runtime/program/ModelKey.h"
 
 #include "runtime/program/Layers.h"
 
@@ -13,7 +13,7 @@
 
 namespace chimera::program {
 
-std::string sizesOf(const ModelT &model) {
+std::string modelKey(const ModelT &model) {
   nlohmann::ordered_json sizes = {{"architecture", model.architecture}};
   if (model.package) {
     const uint32_t layers = layerCount(model);

@@ -1,12 +1,12 @@
-//===- Elsewhere.h - A fallback place for an output file --------*- C++ -*-===//
+//===- FallbackFile.h - A fallback place for an output file -----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_PROGRAM_ELSEWHERE_H
-#define CHIMERA_RUNTIME_PROGRAM_ELSEWHERE_H
+#ifndef CHIMERA_RUNTIME_PROGRAM_FALLBACKFILE_H
+#define CHIMERA_RUNTIME_PROGRAM_FALLBACKFILE_H
 
 #include <functional>
 #include <string>
@@ -17,11 +17,11 @@ namespace chimera::program {
 /// `write` with a name that is derived from `path` and not in use: first in the
 /// current folder, then, if `write` returns false, in the folder for temporary
 /// files (TMPDIR, else /tmp). Returns the absolute path, or an empty string if
-/// both failed. `write` must not replace a file (Existing::Kept).
+/// both failed. `write` must not replace a file (IfExists::Fail).
 std::string
-writeElsewhere(const std::string &path,
-               const std::function<bool(const std::string &)> &write);
+writeFallback(const std::string &path,
+              const std::function<bool(const std::string &)> &write);
 
 } // namespace chimera::program
 
-#endif // CHIMERA_RUNTIME_PROGRAM_ELSEWHERE_H
+#endif // CHIMERA_RUNTIME_PROGRAM_FALLBACKFILE_H

@@ -1,11 +1,11 @@
-//===- ElsewhereTest.cpp - Another path for a file that cannot be written -===//
+//===- FallbackFileTest.cpp - Files written to a fallback folder ---------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Elsewhere.h"
+#include "runtime/program/FallbackFile.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 /// A test in a folder of its own, with another folder for temporary files.
-class ElsewhereTest : public testing::Test {
+class FallbackFileTest : public testing::Test {
 protected:
   void SetUp() override {
     fs::create_directories(temporary);
@@ -43,17 +43,17 @@ protected:
   const fs::path temporary = folder / "temporary";
 };
 
-TEST_F(ElsewhereTest, IsTheCurrentFolder) {
-  std::string written = writeElsewhere("/full/disk/w", [](std::string path) {
+TEST_F(FallbackFileTest, IsTheCurrentFolder) {
+  std::string written = writeFallback("/full/disk/w", [](std::string path) {
     return bool(std::ofstream(path) << "text");
   });
   EXPECT_EQ(written, folder / "rescued-w");
   EXPECT_TRUE(fs::exists(written));
 }
 
-TEST_F(ElsewhereTest, IsTheFolderForTemporaryFilesWhereThatFails) {
+TEST_F(FallbackFileTest, IsTheFolderForTemporaryFilesWhereThatFails) {
   std::vector<std::string> asked;
-  std::string written = writeElsewhere("w", [&](const std::string &path) {
+  std::string written = writeFallback("w", [&](const std::string &path) {
     asked.push_back(path);
     return asked.size() == 2;
   });
@@ -62,19 +62,18 @@ TEST_F(ElsewhereTest, IsTheFolderForTemporaryFilesWhereThatFails) {
   EXPECT_EQ(written, asked[1]);
 }
 
-TEST_F(ElsewhereTest, IsNowhereWhereBothFail) {
+TEST_F(FallbackFileTest, IsNowhereWhereBothFail) {
   int asked = 0;
   EXPECT_EQ(
-      writeElsewhere("w", [&](const std::string &) { return ++asked < 0; }),
-      "");
+      writeFallback("w", [&](const std::string &) { return ++asked < 0; }), "");
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(ElsewhereTest, UsesNoExistingName) {
+TEST_F(FallbackFileTest, UsesNoExistingName) {
   std::ofstream("rescued-w") << "another";
   fs::create_symlink("none", "rescued-2-w");
   std::vector<std::string> asked;
-  std::string written = writeElsewhere("w", [&](const std::string &path) {
+  std::string written = writeFallback("w", [&](const std::string &path) {
     asked.push_back(path);
     // Another run writes the same file.
     std::ofstream(path) << "text";

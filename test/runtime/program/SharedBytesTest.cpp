@@ -1,4 +1,4 @@
-//===- AliasesTest.cpp - Files whose content exceeds their size -----------===//
+//===- SharedBytesTest.cpp - Files whose content exceeds their size -------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/program/Aliases.h"
+#include "runtime/program/SharedBytes.h"
 #include "runtime/program/File.h"
 #include "test/runtime/program/AliasedFiles.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
@@ -21,7 +21,7 @@
 namespace chimera::program {
 namespace {
 
-TEST(Aliases, NoProgramHasAliases) {
+TEST(SharedBytes, NoProgramHasAny) {
   for (const ProgramT &program :
        {samplePipeline(), samplePipeline({.workers = 1, .microBatches = 1}),
         samplePipeline({.bidirectional = true, .doubledForwards = true}),
