@@ -327,7 +327,7 @@ int chimera::runCommand(const RunSettings &settings) {
     checkJob(*program, *jobUse);
   }
   Workload load = makeWorkload(settings, *program);
-  auto prove = settings.device == kCuda ? program::proveForOneOrder
+  auto prove = settings.device == kCuda ? program::proveForStreamPerDevice
                                         : program::proveForRendezvous;
   if (!settings.sequential && !prove(*program, settings.program, error))
     throw std::runtime_error(error);

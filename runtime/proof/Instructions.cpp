@@ -152,8 +152,10 @@ private:
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
     // Without a flush, a body also has actions of the next step.
-    bool reachesOn = program.updates != Updates::Flush && section == kBody;
-    uint64_t most = program.micro_batches * (reachesOn ? uint64_t(2) : 1);
+    bool includesNextStep =
+        program.updates != Updates::Flush && section == kBody;
+    uint64_t most =
+        program.micro_batches * (includesNextStep ? uint64_t(2) : 1);
     if (last == first || last > most) {
       fail("expected micro-batches inside [0, " + text(most) + "), got [" +
            text(first) + ", " + text(last) + ")");

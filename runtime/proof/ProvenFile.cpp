@@ -80,8 +80,8 @@ bool proveForRendezvous(ProgramT &program, const std::string &path,
                   "here a send may wait for its receive", error);
 }
 
-bool proveForOneOrder(ProgramT &program, const std::string &path,
-                      std::string &error) {
+bool proveForStreamPerDevice(ProgramT &program, const std::string &path,
+                             std::string &error) {
   return program.message_model == MessageModel::StreamPerDevice ||
          proveFor(MessageModel::StreamPerDevice, program, path,
                   "here a GPU does all that it communicates in one order",

@@ -66,8 +66,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
 
 /// Whether the forwards of a pipeline cover its micro-batches exactly, and
 /// whether parts of backwards divide them.
-void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
-                const std::string &name, Report &report) {
+void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
+                            const std::string &name, Report &report) {
   size_t next = 0;
   for (uint32_t count : pipeline.forwards) {
     if (count == 0 || count > pipeline.micro_batches.size() - next)
@@ -159,7 +159,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
                               text(owner[m]) + " too");
       owner[m] = p;
     }
-    verifyCuts(program, pipeline, name, report);
+    verifyForwardsAndParts(program, pipeline, name, report);
     if (report.full())
       return;
   }

@@ -127,7 +127,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
     if (random.oneIn(2)) {
       std::vector<Violation> violations = program::verifyProgram(*program);
       if (!violations.empty() && violations[0].rule == Rule::Memory)
-        statePeaks(*program);
+        setPeaks(*program);
     }
     file = program::serialize(*program);
   }

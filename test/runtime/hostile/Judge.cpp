@@ -186,7 +186,7 @@ std::string Judge::judge(uint64_t number) {
   std::vector<Violation> violations = program::verifyProgram(mutant);
   if (!violations.empty() && violations[0].rule == Rule::Memory &&
       (keeps || random.oneIn(2)))
-    statePeaks(mutant);
+    setPeaks(mutant);
   std::string found = verdict(mutant, base, number, counts[row], keeps);
   if (found.empty())
     return {};

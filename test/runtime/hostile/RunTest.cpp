@@ -134,7 +134,7 @@ ProgramT bothSendFirst() {
     --load;
   for (uint32_t to = 0; load + to <= send + 1; ++to)
     move(program, 1, load + to, to);
-  hostile::statePeaks(program);
+  hostile::setPeaks(program);
   return program;
 }
 

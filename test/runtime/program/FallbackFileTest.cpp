@@ -1,4 +1,4 @@
-//===- FallbackFileTest.cpp - Files written to a fallback folder ---------===//
+//===- FallbackFileTest.cpp - Files written to a fallback folder ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -35,7 +35,8 @@ protected:
   static program::ProgramT sample(const program::SampleOptions &options) {
     program::ProgramT program = program::samplePipeline(options);
     std::string error;
-    EXPECT_TRUE(program::proveForOneOrder(program, "sample", error)) << error;
+    EXPECT_TRUE(program::proveForStreamPerDevice(program, "sample", error))
+        << error;
     return program;
   }
   static std::string failureOf(const TrainingRun &run) {
