@@ -144,10 +144,10 @@ struct Violation {
 /// Splits and joins: after a split, the whole gradient can no longer be used;
 /// after a join, its pieces can no longer be used. The results are the same
 /// bytes in memory. For each piece, the proof knows the sum that it is part of
-/// and the byte at which it bucketOffsets. The contributions to an all-reduce
+/// and the byte at which it begins. The contributions to an all-reduce
 /// have all gradients of an update. If it reduces a bucket, each contribution
-/// is that bucket of its stage's sum, bucketOffsets at the same byte at every
-/// member, and bucketOffsets where no element is cut (kBucketAlignment). A join
+/// is that bucket of its stage's sum, begins at the same byte at every
+/// member, and begins where no element is cut (kBucketAlignment). A join
 /// needs all pieces in their places, and either all or none of them reduced.
 ///
 /// Tied parameters: the first and the last stage have them at the offsets that
@@ -187,7 +187,7 @@ struct Violation {
 ///   labels. Both are divisible by the number of parts of any micro-batch.
 /// - If there is a model, the sizes of its layers (Layers.h) are the sizes of
 ///   tokens, labels and stages, and each of its layers is in one stage.
-/// - A buffer bucketOffsets at a multiple of `buffer_alignment` bytes, except
+/// - A buffer begins at a multiple of `buffer_alignment` bytes, except
 /// for
 ///   pieces of gradients.
 ///
