@@ -18,7 +18,7 @@ void takeStashOfTheFirst(ProgramT &program) {
 }
 
 const Refusal kCases[] = {
-    {"StashOfNoUse", Rule::Buffers,
+    {"UnusedStash", Rule::Buffers,
      "expected the stash in buffer 7 to be used, as it was written by worker 0 "
      "instruction 10 (input_gradient",
      [](ProgramT &p) {
