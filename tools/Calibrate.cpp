@@ -76,13 +76,14 @@ void chimera::calibrateMachine(const RunSettings &settings,
   std::unique_ptr<Accelerator> accelerator;
   DevicePlacement placement;
   if (settings.device == kCuda) {
-    accelerator = loadCuda({.stagesOnHost = isSynthetic,
-                            .ownAllReduce = settings.allReduce == kTransport});
+    accelerator =
+        loadCuda({.stagesOnHost = isSynthetic,
+                  .transportAllReduce = settings.allReduce == kTransport});
     placement = {.isCuda = true, .kernels = &accelerator->kernels()};
   }
   CalibrationUse use;
   use.accelerator = accelerator.get();
-  use.ownAllReduce = settings.allReduce == kTransport;
+  use.transportAllReduce = settings.allReduce == kTransport;
   if (isSynthetic)
     use.stages = makeSyntheticStages(settings.unitNanoseconds);
   else

@@ -99,7 +99,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
   run.warmUpRuns = load.warmUpRuns;
-  run.ownAllReduce = settings.allReduce == kTransport;
+  run.transportAllReduce = settings.allReduce == kTransport;
   return run;
 }
 

@@ -227,7 +227,7 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   if (settings.device == kCuda)
     load.accelerator =
         loadCuda({.stagesOnHost = !isOfTensors(load.kind),
-                  .ownAllReduce = settings.allReduce == kTransport});
+                  .transportAllReduce = settings.allReduce == kTransport});
   if (!isOfTensors(load.kind)) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)

@@ -79,7 +79,8 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
       canTell = true;
     } else {
       Watchdog making(use.timeout, "all ranks to make their channels");
-      channels = joined->makeChannels(share.threads.progress, use.ownAllReduce);
+      channels =
+          joined->makeChannels(share.threads.progress, use.transportAllReduce);
     }
     {
       AbortedChannels aborted(control, *channels);

@@ -31,7 +31,7 @@ struct CalibrationUse {
   /// host.
   Accelerator *accelerator = nullptr;
   /// Whether all-reduces use the transport's own sum, as in TrainingRun.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
   double effort = 1; ///< as in CalibrationOptions
   /// Called once, in the process of rank 0, with the results and the ranks'
   /// share of its host. An exception from it makes the calibration fail.

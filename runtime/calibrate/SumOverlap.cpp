@@ -51,7 +51,7 @@ public:
     if (sums)
       request = channels.startAllReduce(group, ElementType::Float32, {values},
                                         values);
-    channels.computing();
+    channels.beginComputing();
     compute(turns);
     if (request)
       channels.wait(hostQueue(), std::move(request), timeout);

@@ -121,7 +121,7 @@ public:
   /// A hint that the rank starts to compute and will not call the channels
   /// until its next wait. Threads of the channels may make progress in the
   /// meantime.
-  virtual void computing() {}
+  virtual void beginComputing() {}
 
   /// Operations that are enqueued on `queue` after this call take effect after
   /// `request` is complete. On a host device this blocks until the request is

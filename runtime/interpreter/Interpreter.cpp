@@ -352,7 +352,7 @@ void Interpreter::advance() {
   device.setInstruction(step, index);
   uint64_t blocksBefore = device.hostBlocks();
   if (computes(instruction.opcode()))
-    channels.computing();
+    channels.beginComputing();
   if (isTimed())
     executeTimed(instruction);
   else

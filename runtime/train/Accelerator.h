@@ -28,7 +28,7 @@ struct AcceleratorOptions {
   bool stagesOnHost = false;
   /// Whether the communication library computes sums, if it can. They may round
   /// differently.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
 };
 
 class Accelerator {

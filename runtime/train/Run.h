@@ -116,7 +116,7 @@ struct TrainingRun {
   /// Whether all-reduces use the transport's own implementation, which may sum
   /// in another order than the program's. Only over MPI and on accelerators.
   /// Must be equal at all ranks.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
   /// Called first on each rank's thread.
   std::function<void()> onThread = {};
   /// Returns what is wrong with part `part` of `parts` equal parts of the data,

@@ -189,7 +189,8 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                                                run.timeout);
     } else {
       device = makeHostDevice();
-      channels = joined->makeChannels(share.threads.progress, run.ownAllReduce);
+      channels =
+          joined->makeChannels(share.threads.progress, run.transportAllReduce);
     }
     canTell = true;
     limit.reset();

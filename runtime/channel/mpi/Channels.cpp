@@ -145,7 +145,7 @@ public:
     return reduction;
   }
 
-  void computing() override {
+  void beginComputing() override {
     if (thread && open.load() > 0 && std::exchange(unattended, false))
       thread->wake();
   }
@@ -194,7 +194,7 @@ private:
   // so that they cannot match each other.
   MPI_Comm messages, scatter, gather;
   // If MPI does the summation: a communicator for each prepared group.
-  const bool ownAllReduce;
+  const bool transportAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, their members and `failure`. Only the rank's thread
   // changes the list, so that thread may check without the lock whether the
@@ -251,7 +251,7 @@ void Message::advance() {
 Reduction::~Reduction() { channels.end(*this); }
 
 MpiChannels::MpiChannels(const MpiOptions &options)
-    : ownAllReduce(options.ownAllReduce) {
+    : transportAllReduce(options.transportAllReduce) {
   auto call = mpi::enter("MPI_Comm_dup");
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
@@ -290,7 +290,7 @@ MpiChannels::~MpiChannels() {
 }
 
 void MpiChannels::prepare(const Communication &communication) {
-  if (!ownAllReduce)
+  if (!transportAllReduce)
     return;
   auto call = mpi::enter("MPI_Comm_create_group");
   MPI_Group all;

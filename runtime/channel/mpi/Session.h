@@ -22,7 +22,7 @@ struct MpiOptions {
   bool progressThread = false;
   /// Uses MPI_Iallreduce for the prepared groups. Integer sums are the same.
   /// Floating-point sums differ from the declared fold by rounding.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
 };
 
 /// Which threads of a process may call MPI. One: only the rank's thread.

@@ -126,7 +126,7 @@ public:
     queue.wait(after);
     if (!lane)
       queue.fold(type, std::move(given), sum);
-    else if (options.ownAllReduce && sum.size() % elementBytes(type) == 0)
+    else if (options.transportAllReduce && sum.size() % elementBytes(type) == 0)
       sumInItsOwnWay(*lane, type, given, sum);
     else
       sumInOrder(*lane, group, type, given, sum);
@@ -167,7 +167,7 @@ private:
   Key keyOf(const std::vector<uint32_t> &members) const {
     // ncclAllReduce always sums over all ranks of a communicator, so each group
     // needs its own.
-    return laneKey(options.ownAllReduce &&
+    return laneKey(options.transportAllReduce &&
                            model == MessageModel::StreamPerDevice
                        ? MessageModel::StreamPerPair
                        : model,

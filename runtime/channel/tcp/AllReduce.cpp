@@ -115,7 +115,7 @@ void AllReduce::start() try {
                        contribution.subspan(slice.begin, slice.size()),
                        countDown()));
     }
-  foldThoseThatAreHere(); // in case all contributions are this rank's
+  foldArrivedSlices(); // in case all contributions are this rank's
   countDown()();
 } catch (...) {
   abandon();
@@ -147,28 +147,28 @@ void AllReduce::arrived(uint64_t slice) {
     std::lock_guard lock(mutex);
     --missing[slice % kDepth];
   }
-  foldThoseThatAreHere();
+  foldArrivedSlices();
 }
 
 /// The right to fold. One thread at a time has it.
-class AllReduce::Folding {
+class AllReduce::FoldRight {
 public:
-  explicit Folding(AllReduce &owner) : owner(owner) {
+  explicit FoldRight(AllReduce &owner) : owner(owner) {
     std::lock_guard lock(owner.mutex);
     isMine = !owner.isFolding && !owner.isAbandoned &&
              owner.folded < owner.slicesOf(owner.place) &&
              owner.missing[owner.folded % kDepth] == 0;
     owner.isFolding |= isMine;
   }
-  ~Folding() {
+  ~FoldRight() {
     if (!isMine)
       return;
     std::lock_guard lock(owner.mutex);
     owner.isFolding = false;
     owner.foldEnded.notify_all();
   }
-  Folding(const Folding &) = delete;
-  Folding &operator=(const Folding &) = delete;
+  FoldRight(const FoldRight &) = delete;
+  FoldRight &operator=(const FoldRight &) = delete;
   explicit operator bool() const { return isMine; }
 
 private:
@@ -176,10 +176,10 @@ private:
   bool isMine;
 };
 
-void AllReduce::foldThoseThatAreHere() {
+void AllReduce::foldArrivedSlices() {
   // A thread that finds another thread folding leaves its slice to it, so that
   // thread checks again after each fold.
-  while (Folding folding{*this}) {
+  while (FoldRight right{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);
     {

@@ -77,13 +77,13 @@ private:
   std::byte *memoryOf(size_t other, uint64_t slice) const;
   void receiveSlice(uint64_t slice);
   void arrived(uint64_t slice);
-  void foldThoseThatAreHere();
+  void foldArrivedSlices();
   void foldSlice(uint64_t slice);
   void sendSum(uint64_t slice);
   void keep(SharedOperation operation);
   std::function<void()> countDown();
   void freeStaging();
-  class Folding;
+  class FoldRight;
 
   Mesh &mesh;
   const ElementType type;

@@ -114,41 +114,41 @@ bool Mesh::beginPayload(Incoming &connection) {
   auto inbox =
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
   uint64_t bytes = connection.header.bytes;
-  if (inbox->second.asked.empty()) {
+  if (inbox->second.posted.empty()) {
     // A message that was sent ahead of its credit.
     eraseIfIdle(inbox);
-    if (bytes > kUnasked)
+    if (bytes > kSendAhead)
       return false;
-    connection.kept.resize(bytes);
+    connection.buffered.resize(bytes);
     return true;
   }
-  Operation &asked = *inbox->second.asked.front();
-  asked.other = bytes;
-  asked.isWrongSize = asked.bytes.size() != bytes;
-  connection.isUnwanted = asked.isWrongSize || asked.isGivenUp;
-  connection.operation = std::move(inbox->second.asked.front());
-  inbox->second.asked.pop_front();
+  Operation &posted = *inbox->second.posted.front();
+  posted.other = bytes;
+  posted.isWrongSize = posted.bytes.size() != bytes;
+  connection.isDiscarded = posted.isWrongSize || posted.isGivenUp;
+  connection.operation = std::move(inbox->second.posted.front());
+  inbox->second.posted.pop_front();
   eraseIfIdle(inbox);
   return true;
 }
 
 void Mesh::endPayload(Incoming &connection, Done &done) {
   connection.inPayload = false;
-  connection.isUnwanted = false;
+  connection.isDiscarded = false;
   if (connection.operation)
     return finish(*std::exchange(connection.operation, nullptr), done);
-  std::vector<std::byte> message = std::exchange(connection.kept, {});
+  std::vector<std::byte> message = std::exchange(connection.buffered, {});
   // A receive may have been posted in the meantime.
   auto inbox =
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
-  if (inbox->second.asked.empty()) {
-    inbox->second.kept.push_back(std::move(message));
+  if (inbox->second.posted.empty()) {
+    inbox->second.buffered.push_back(std::move(message));
     return;
   }
-  SharedOperation asked = std::move(inbox->second.asked.front());
-  inbox->second.asked.pop_front();
+  SharedOperation posted = std::move(inbox->second.posted.front());
+  inbox->second.posted.pop_front();
   eraseIfIdle(inbox);
-  fill(*asked, message, done);
+  fill(*posted, message, done);
 }
 
 /// The memory for the next bytes of a connection.
@@ -161,13 +161,13 @@ Bytes Mesh::roomOf(Incoming &connection) {
     connection.head.resize(sizeof(Header));
     return Bytes(connection.head).subspan(connection.got);
   }
-  if (connection.isUnwanted) {
-    sink.resize(kUnasked);
+  if (connection.isDiscarded) {
+    sink.resize(kSendAhead);
     return Bytes(sink).first(std::min<uint64_t>(
         sink.size(), connection.header.bytes - connection.got));
   }
   return (connection.operation ? connection.operation->bytes
-                               : Bytes(connection.kept))
+                               : Bytes(connection.buffered))
       .subspan(connection.got);
 }
 
@@ -184,8 +184,8 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
     if (!std::exchange(connection.isConfirmed, true)) {
       // Send credits for the receives posted before it connected.
       for (auto &[key, inbox] : inboxes)
-        if (key.first == *connection.from && !inbox.asked.empty())
-          announce(key.first, key.second, inbox.asked.size());
+        if (key.first == *connection.from && !inbox.posted.empty())
+          announce(key.first, key.second, inbox.posted.size());
       sendCredits(connection);
     }
     if (connection.header.kind == Bye) {

@@ -111,8 +111,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
 /// Like dial. If it fails, waits a moment for an abort: a rank that failed
 /// tells all others why before it ends, but this news may arrive after the
 /// connection has failed.
-Socket Mesh::dialOrHearWhy(uint32_t peer, milliseconds connecting,
-                           milliseconds answering) {
+Socket Mesh::connectOrReportAbort(uint32_t peer, milliseconds connecting,
+                                  milliseconds answering) {
   try {
     return dial(peer, connecting, answering);
   } catch (const std::runtime_error &) {
@@ -131,7 +131,7 @@ void Mesh::reach(uint32_t peer, milliseconds timeout) {
 
 /// Waits for an answer as long as the rank may be silent: a stopped rank has
 /// not failed and answers when it continues.
-void Mesh::reachForLong(uint32_t peer) { reach(peer, kDial, silence); }
+void Mesh::reachWithinSilence(uint32_t peer) { reach(peer, kDial, silence); }
 
 void Mesh::reach(uint32_t peer, milliseconds connecting,
                  milliseconds answering) {
@@ -140,13 +140,13 @@ void Mesh::reach(uint32_t peer, milliseconds connecting,
     if (outgoing.count(peer))
       return;
   }
-  Socket socket = dialOrHearWhy(peer, connecting, answering);
+  Socket socket = connectOrReportAbort(peer, connecting, answering);
   std::lock_guard lock(mutex);
   Outgoing &connection = outgoing[peer];
   if (connection.socket)
     return; // another thread was faster
   connection.socket = std::move(socket);
-  connection.frames.push_back({{SignOfLife, 0, 0}, nullptr}); // confirms it
+  connection.frames.push_back({{Heartbeat, 0, 0}, nullptr}); // confirms it
   Done none;
   flush(connection, peer, none); // so that what is sent next leaves at once
 }
@@ -162,7 +162,7 @@ bool Mesh::hasLost(uint32_t peer) const {
 }
 
 void Mesh::watch(uint32_t peer) {
-  reachForLong(checked(peer));
+  reachWithinSilence(checked(peer));
   std::lock_guard lock(mutex);
   watched.try_emplace(peer, silence);
   wake();
@@ -216,7 +216,7 @@ void Mesh::keepAlive() {
     nextSign = now + std::clamp<milliseconds>(silence / 4, 10ms, 1s);
     for (auto &[peer, deadline] : watched)
       if (Outgoing &connection = outgoing[peer]; connection.frames.size() < 2)
-        connection.frames.push_back({{SignOfLife, 0, 0}, nullptr});
+        connection.frames.push_back({{Heartbeat, 0, 0}, nullptr});
     wake();
   }
   std::vector<uint32_t> silent;
@@ -239,10 +239,10 @@ void Mesh::pauseAccepting(int error, bool hasStrangers) {
   constexpr milliseconds kPause = 200ms, kPatience = 2s;
   nextAccept = std::chrono::steady_clock::now() + kPause;
   if (hasStrangers)
-    fullUntil.reset();
-  else if (!fullUntil)
-    fullUntil.emplace(kPatience);
-  else if (fullUntil->passed())
+    acceptRetryDeadline.reset();
+  else if (!acceptRetryDeadline)
+    acceptRetryDeadline.emplace(kPatience);
+  else if (acceptRetryDeadline->passed())
     throw std::runtime_error("cannot take a connection: " + errorText(error));
 }
 
@@ -254,7 +254,7 @@ void Mesh::accept() {
   auto isStranger = [](const Incoming &each) { return !each.from; };
   std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
   std::ptrdiff_t earlier = strangers;
-  auto showOut = [&] {
+  auto closeOldest = [&] {
     if (earlier == 0)
       return false;
     incoming.erase(std::ranges::find_if(incoming, isStranger));
@@ -262,7 +262,7 @@ void Mesh::accept() {
     return true;
   };
   for (const Socket *each : {&listener.local, &listener.socket})
-    while (*each && (strangers < kMaxStrangers || showOut())) {
+    while (*each && (strangers < kMaxStrangers || closeOldest())) {
       Socket accepted(
           accept4(each->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
@@ -270,16 +270,16 @@ void Mesh::accept() {
         if (error == EMFILE || error == ENFILE || error == ENOBUFS ||
             error == ENOMEM) {
           const bool hasStrangers = strangers > 0;
-          while (showOut())
+          while (closeOldest())
             ;
           pauseAccepting(error, hasStrangers);
         }
         break;
       }
-      fullUntil.reset();
+      acceptRetryDeadline.reset();
       makeNonBlocking(accepted);
       incoming.emplace_back().socket = std::move(accepted);
-      isStale = true;
+      hasNewSocket = true;
       ++strangers;
     }
 }

@@ -33,11 +33,11 @@ static void clear(const Socket &event) {
 }
 
 /// The right to move bytes. One thread at a time has it. Requires the lock.
-class Mesh::Turn {
+class Mesh::MoverRole {
 public:
-  Turn(Mesh &mesh, Lock &lock) : mesh(mesh), lock(lock) {}
-  Turn(const Turn &) = delete;
-  ~Turn() {
+  MoverRole(Mesh &mesh, Lock &lock) : mesh(mesh), lock(lock) {}
+  MoverRole(const MoverRole &) = delete;
+  ~MoverRole() {
     if (!isMine)
       return;
     if (!lock.owns_lock())
@@ -45,7 +45,7 @@ public:
     mesh.mover.reset();
     mesh.isDriven = false;
     mesh.changed.notify_all(); // another thread may wait too
-    if (mesh.isAside || std::exchange(mesh.isStale, false))
+    if (mesh.leavesSockets || std::exchange(mesh.hasNewSocket, false))
       signal(mesh.resume);
   }
 
@@ -119,7 +119,7 @@ void Mesh::waitUntil(const std::function<bool()> &condition,
                      const std::function<std::string()> &what) {
   Deadline deadline(timeout);
   Lock lock(mutex);
-  Turn turn(*this, lock);
+  MoverRole role(*this, lock);
   for (;;) {
     throwIfAborted();
     if (condition())
@@ -127,7 +127,7 @@ void Mesh::waitUntil(const std::function<bool()> &condition,
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
                       timeoutMessage(timeout, what()));
-    if (!turn.take(/*waits=*/true)) {
+    if (!role.take(/*waits=*/true)) {
       changed.wait_for(lock, kLook);
       continue;
     }
@@ -182,7 +182,7 @@ std::vector<pollfd> Mesh::polled() const {
 
 /// Moves the bytes that poll `found`, runs the callbacks of completed
 /// operations, and then publishes departures. Called by the thread that has the
-/// Turn, with the lock, which is released during the callbacks.
+/// MoverRole, with the lock, which is released during the callbacks.
 void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   auto isReady = [&](const Socket &socket) {
     return std::ranges::any_of(found, [&](const pollfd &each) {
@@ -217,16 +217,16 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   for (Departure &each : left)
     // Each rank departs once; the first reason counts.
     if (gone.emplace(each.peer, each.how).second && each.isLoss)
-      untold.push_back(std::move(each));
+      unreported.push_back(std::move(each));
   changed.notify_all();
-  if (!untold.empty())
+  if (!unreported.empty())
     signal(resume);
 }
 
 void Mesh::run() {
   std::optional<Deadline> flushing;
   try {
-    while (turn(flushing))
+    while (runOnce(flushing))
       ;
   } catch (const std::exception &error) {
     // Only the mesh's thread can tell the other ranks.
@@ -237,27 +237,27 @@ void Mesh::run() {
 
 /// One iteration of the mesh's own thread. Returns false if this rank may
 /// leave.
-bool Mesh::turn(std::optional<Deadline> &flushing) {
+bool Mesh::runOnce(std::optional<Deadline> &flushing) {
   std::vector<Departure> told;
   {
     Lock lock(mutex);
     keepAlive();
     if (isLeaving && mayLeave(flushing))
       return false;
-    isAside = mover.has_value();
-    isStale = false;
+    leavesSockets = mover.has_value();
+    hasNewSocket = false;
     std::vector<pollfd> found;
-    if (!isAside)
+    if (!leavesSockets)
       found = polled();
     found.push_back({resume.fd(), POLLIN, 0});
     lock.unlock();
     poll(found.data(), found.size(), kLook.count());
     lock.lock();
-    isAside = false;
+    leavesSockets = false;
     clear(resume);
-    if (Turn turn(*this, lock); turn.take(/*waits=*/false))
+    if (MoverRole role(*this, lock); role.take(/*waits=*/false))
       move(lock, found);
-    told = std::exchange(untold, {});
+    told = std::exchange(unreported, {});
   }
   for (const Departure &each : told)
     onLost(each.peer, each.how);

@@ -109,12 +109,13 @@ std::vector<uint32_t> JoinedJob::hostRanks() const {
 Control &JoinedJob::control() { return *state->control; }
 
 std::unique_ptr<Channels> JoinedJob::makeChannels(bool progressThread,
-                                                  bool ownAllReduce) {
+                                                  bool transportAllReduce) {
 #ifdef CHIMERA_HAVE_MPI
   if (state->session)
     return state->session->makeChannels(
-        {.progressThread = progressThread, .ownAllReduce = ownAllReduce});
+        {.progressThread = progressThread,
+         .transportAllReduce = transportAllReduce});
 #endif
-  (void)progressThread, (void)ownAllReduce;
+  (void)progressThread, (void)transportAllReduce;
   return makeTcpChannels(state->control->mesh());
 }

@@ -61,10 +61,10 @@ public:
   std::vector<uint32_t> hostRanks() const;
   Control &control();
   /// Makes the channels. Over MPI, `progressThread` moves messages on a
-  /// separate thread, and `ownAllReduce` leaves sums to MPI_Iallreduce. A
+  /// separate thread, and `transportAllReduce` leaves sums to MPI_Iallreduce. A
   /// collective call, made once by all ranks.
   std::unique_ptr<Channels> makeChannels(bool progressThread,
-                                         bool ownAllReduce);
+                                         bool transportAllReduce);
 
 private:
   struct State;

@@ -27,7 +27,7 @@ void setEnvironment(const AcceleratorOptions &options) {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   // NCCL connects for its own all-reduces when communicators are made, not in
   // the first step.
-  if (options.ownAllReduce)
+  if (options.transportAllReduce)
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
 
@@ -64,7 +64,7 @@ public:
                               {.gpus = std::move(assignment.gpus)});
     return makeNcclChannels(
         own, control,
-        {.ownAllReduce = options.ownAllReduce, .timeout = timeout});
+        {.transportAllReduce = options.transportAllReduce, .timeout = timeout});
   }
 
   StageKernels &kernels() override { return cudaStageKernels(); }

@@ -27,10 +27,10 @@ class CalibrateGpus : public test::CleanGpus {
 protected:
   /// The calibration of two threads whose layers sleep for a picosecond per
   /// operation.
-  static Calibration calibrate(int gpus, bool ownAllReduce) {
+  static Calibration calibrate(int gpus, bool transportAllReduce) {
     test::setDevices(gpus, kGiB);
     const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
-        {.stagesOnHost = true, .ownAllReduce = ownAllReduce}, {});
+        {.stagesOnHost = true, .transportAllReduce = transportAllReduce}, {});
     CalibrationUse use;
     use.stages = makeSyntheticStages(1e-3);
     use.setThreads = [](uint32_t) {};
@@ -82,7 +82,7 @@ TEST(ModelsOfGpus, NeedTheStatedMemory) {
 
 // Over NCCL, which also computes the sums.
 TEST_F(CalibrateGpus, OfOneRankEach) {
-  const Calibration found = calibrate(2, /*ownAllReduce=*/true);
+  const Calibration found = calibrate(2, /*transportAllReduce=*/true);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 1u);
   EXPECT_EQ(found.hosts.memory, kGiB);
@@ -98,7 +98,7 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
 
 // Over copies between the ranks.
 TEST_F(CalibrateGpus, ThatRanksShare) {
-  const Calibration found = calibrate(1, /*ownAllReduce=*/false);
+  const Calibration found = calibrate(1, /*transportAllReduce=*/false);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 2u);
   // The second rank to open the GPU may find some of its memory in use.

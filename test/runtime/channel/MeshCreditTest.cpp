@@ -99,7 +99,7 @@ TEST_P(MeshCredit, ALongMessageWaitsForItsReceive) {
 
 TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
   constexpr uint64_t kBytes = 1000;
-  constexpr size_t kMost = Mesh::kUnasked / (kBytes + Mesh::kOverhead);
+  constexpr size_t kMost = Mesh::kSendAhead / (kBytes + Mesh::kOverhead);
   std::vector<SharedOperation> sends = send(kData, 2 * kMost, kBytes);
   // The limit holds for all streams together.
   std::vector<SharedOperation> others = send(kOther, 2, kBytes);
@@ -111,7 +111,7 @@ TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
 }
 
 TEST_P(MeshCredit, EmptyMessagesCountToo) {
-  constexpr size_t kMost = Mesh::kUnasked / Mesh::kOverhead;
+  constexpr size_t kMost = Mesh::kSendAhead / Mesh::kOverhead;
   std::vector<SharedOperation> sends = send(kData, kMost + 10, 0);
   expectDone(sends, kMost);
   expectToReceive(kData, kMost + 10, 0);

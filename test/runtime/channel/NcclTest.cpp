@@ -181,7 +181,7 @@ TEST_F(Nccl, AllocatesNothingAfterPreparing) {
 
 TEST_F(Nccl, SumsMayBeNcclsOwn) {
   NcclOptions options = patient();
-  options.ownAllReduce = true;
+  options.transportAllReduce = true;
   recordCalls(true);
   for (MessageModel model :
        {MessageModel::StreamPerDevice, MessageModel::StreamPerPair}) {

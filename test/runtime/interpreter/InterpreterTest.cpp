@@ -45,7 +45,7 @@ public:
     computes = false;
   }
   void abort(const std::string &) override {}
-  void computing() override { computes = true; }
+  void beginComputing() override { computes = true; }
 
   /// The last value that the interpreter set.
   bool computes = false;
