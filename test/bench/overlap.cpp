@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  MpiSession session(MpiThreads::Several);
+  MpiSession session(MpiThreads::Multiple);
   if (session.ranks() != 2) {
     std::fprintf(stderr, "overlap: expected 2 ranks, got %u\n",
                  session.ranks());

@@ -24,9 +24,10 @@ Block Scratch::take(uint64_t bytes) {
 AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
                      std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
                      MPI_Comm gather, Scratch &scratch)
-    : Sum(group.id), self(self), type(type), members(membersOf(group)),
-      sum(sum), scatter(scatter), gather(gather), scratch(scratch),
-      givers(group.contributions), own(givers.size()), others(givers.size()) {
+    : PendingAllReduce(group.id), self(self), type(type),
+      members(membersOf(group)), sum(sum), scatter(scatter), gather(gather),
+      scratch(scratch), givers(group.contributions), own(givers.size()),
+      others(givers.size()) {
   place =
       std::lower_bound(members.begin(), members.end(), self) - members.begin();
   size_t next = 0;

@@ -21,7 +21,7 @@
 #define CHIMERA_RUNTIME_CHANNEL_MPI_ALLREDUCE_H
 
 #include "runtime/channel/mpi/Calls.h"
-#include "runtime/channel/mpi/Sum.h"
+#include "runtime/channel/mpi/PendingAllReduce.h"
 
 #include <map>
 
@@ -41,7 +41,7 @@ private:
   std::multimap<uint64_t, Block> spare;
 };
 
-class AllReduce final : public Sum {
+class AllReduce final : public PendingAllReduce {
 public:
   /// Contributions are exchanged on `scatter` and sums on `gather`. All members
   /// must make the first `advance` of a group's all-reduces in the same order.

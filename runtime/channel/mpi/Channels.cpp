@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/channel/mpi/AllReduce.h"
+#include "runtime/channel/mpi/Backoff.h"
+#include "runtime/channel/mpi/CallLock.h"
 #include "runtime/channel/mpi/Collective.h"
-#include "runtime/channel/mpi/Pace.h"
 #include "runtime/channel/mpi/ProgressThread.h"
 #include "runtime/channel/mpi/Session.h"
-#include "runtime/channel/mpi/Turns.h"
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
@@ -85,7 +85,7 @@ struct Reduction final : Operation {
     return "the all-reduce of group " + std::to_string(sum->group());
   }
 
-  std::unique_ptr<mpi::Sum> sum;
+  std::unique_ptr<mpi::PendingAllReduce> sum;
 };
 
 class MpiChannels final : public Channels {
@@ -102,7 +102,7 @@ public:
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
     auto call = mpi::enter("MPI_Isend");
     mpi::send(bytes, to, 0, messages, message->requests);
-    unattended = true;
+    threadHasWork = true;
     return message;
   }
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
@@ -111,7 +111,7 @@ public:
         std::make_unique<Message>(*this, bytes.size(), false, checked(from));
     auto call = mpi::enter("MPI_Irecv");
     mpi::receive(bytes, from, 0, messages, message->requests);
-    unattended = true;
+    threadHasWork = true;
     return message;
   }
 
@@ -126,7 +126,7 @@ public:
                                   " and ranks of this run");
     auto reduction = std::make_unique<Reduction>(*this);
     {
-      mpi::Turn lock(reducing);
+      mpi::PriorityLock lock(reducing);
       if (auto own = collectives.find(group.id); own != collectives.end())
         reduction->sum = std::make_unique<mpi::Collective>(
             group, type, std::move(given), sum, own->second);
@@ -141,12 +141,12 @@ public:
       }
       reductions.push_back(reduction.get());
     }
-    unattended = true;
+    threadHasWork = true;
     return reduction;
   }
 
   void beginComputing() override {
-    if (thread && open.load() > 0 && std::exchange(unattended, false))
+    if (thread && open.load() > 0 && std::exchange(threadHasWork, false))
       thread->wake();
   }
 
@@ -163,9 +163,9 @@ public:
 
   /// Removes a reduction from the list, if it is there, and destroys it.
   void end(Reduction &reduction) {
-    mpi::Turn lock;
+    mpi::PriorityLock lock;
     if (std::ranges::count(reductions, &reduction)) {
-      lock = mpi::Turn(reducing);
+      lock = mpi::PriorityLock(reducing);
       std::erase(reductions, &reduction);
     }
     auto call = mpi::enter(kAllReduce);
@@ -199,20 +199,21 @@ private:
   // Guards the reductions, their members and `failure`. Only the rank's thread
   // changes the list, so that thread may check without the lock whether the
   // list is empty.
-  mpi::RankFirst reducing;
+  mpi::PriorityMutex reducing;
   mpi::Scratch scratch;
   std::vector<Reduction *> reductions; ///< not known to be done; oldest first
   std::exception_ptr failure;          ///< of the progress thread
   // Any MPI_Test makes progress on all requests. The progress thread tests this
   // receive, which no send matches, so it never touches a request of the rank.
-  MPI_Request pulse = MPI_REQUEST_NULL;
+  MPI_Request progressRequest = MPI_REQUEST_NULL;
 
   std::mutex mutex;
   std::string reason; // guarded by mutex
   std::atomic<bool> isAborted{false};
 
   std::optional<mpi::ProgressThread> thread;
-  bool unattended = true; ///< posted or waited since the thread was last woken
+  bool threadHasWork =
+      true; ///< posted or waited since the thread was last woken
 };
 } // namespace
 
@@ -269,7 +270,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
     return;
   constexpr int kNeverSent = 1;
   mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, static_cast<int>(self), kNeverSent,
-                       messages, &pulse),
+                       messages, &progressRequest),
              "MPI_Irecv");
   thread.emplace([this] { return drive(); });
 }
@@ -277,7 +278,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
 MpiChannels::~MpiChannels() {
   thread.reset();
   auto call = mpi::enter("MPI_Comm_free");
-  std::vector<MPI_Request> last{pulse};
+  std::vector<MPI_Request> last{progressRequest};
   mpi::abandon(last, true);
   // Freeing a communicator is collective. After an abort the others may not
   // come.
@@ -320,7 +321,7 @@ void MpiChannels::advanceReductions() {
   // in turn.
   std::vector<uint32_t> blocked;
   for (Reduction *reduction : reductions) {
-    mpi::Sum &sum = *reduction->sum;
+    mpi::PendingAllReduce &sum = *reduction->sum;
     bool inTurn =
         std::find(blocked.begin(), blocked.end(), sum.group()) == blocked.end();
     sum.advance(inTurn);
@@ -335,14 +336,14 @@ void MpiChannels::advanceReductions() {
 bool MpiChannels::drive() {
   if (auto call = mpi::tryToEnter("MPI_Test")) {
     int flag = 0;
-    MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
+    MPI_Test(&progressRequest, &flag, MPI_STATUS_IGNORE);
   } else {
     return true;
   }
 
-  if (!reducing.tryLockAsGuest())
+  if (!reducing.tryLockLowPriority())
     return true;
-  mpi::Turn lock(reducing, std::adopt_lock);
+  mpi::PriorityLock lock(reducing, std::adopt_lock);
   if (failure)
     return false;
   if (!reductions.empty())
@@ -360,8 +361,9 @@ bool MpiChannels::drive() {
 bool MpiChannels::finished(Operation &operation, Message *message) {
   // If the progress thread has the lock, it is advancing the reductions and
   // will soon be done.
-  if (mpi::Turn lock;
-      !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
+  if (mpi::PriorityLock lock;
+      !reductions.empty() &&
+      (lock = mpi::PriorityLock(reducing, std::try_to_lock))) {
     if (failure)
       std::rethrow_exception(failure);
     auto call = mpi::enter(kAllReduce);
@@ -403,12 +405,12 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
 
   if (thread)
     thread->pause();
-  unattended = true;
+  threadHasWork = true;
   Deadline deadline(timeout);
-  mpi::Pace pace;
+  mpi::Backoff backoff;
   for (unsigned turn = 1;; ++turn) {
-    pace.pause();
-    if (pace.during([&] { return finished(*operation, message); })) {
+    backoff.pause();
+    if (backoff.during([&] { return finished(*operation, message); })) {
       operation->close();
       return;
     }

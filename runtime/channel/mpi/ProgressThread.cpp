@@ -7,7 +7,7 @@
 
 #include "runtime/channel/mpi/ProgressThread.h"
 
-#include "runtime/channel/mpi/Pace.h"
+#include "runtime/channel/mpi/Backoff.h"
 
 #include <algorithm>
 #include <sched.h>
@@ -31,7 +31,7 @@ void ProgressThread::run() {
   // sleeps. The rest doubles each time the thread was woken for nothing.
   constexpr std::chrono::microseconds kRest = 500us, kLongestRest = 4ms;
   // If ranks share cores, nap sooner.
-  Pace pace(0us, Pace::everyRankHasACore ? 300us : 50us, 500us);
+  Backoff backoff(0us, Backoff::everyRankHasACore ? 300us : 50us, 500us);
   std::chrono::microseconds rest = kRest;
   bool rested = true;
   bool inFlight = false;
@@ -42,7 +42,7 @@ void ProgressThread::run() {
       // (or sleep) first: a single call may copy a whole large message and keep
       // the core for that long.
       sched_yield();
-      pace.restart();
+      backoff.restart();
       inFlight = true;
     }
     if (paused.load() || !inFlight) {
@@ -57,8 +57,8 @@ void ProgressThread::run() {
     }
     rested = false;
     rest = kRest;
-    inFlight = pace.during(drive);
-    std::chrono::nanoseconds nap = pace.next();
+    inFlight = backoff.during(drive);
+    std::chrono::nanoseconds nap = backoff.next();
     if (nap.count() > 0)
       event.sleep(seen, nap);
   }

@@ -22,8 +22,8 @@ struct JoinedJob::State {
     if (options.transport == JobTransport::Tcp)
       return;
 #ifdef CHIMERA_HAVE_MPI
-    session.emplace(options.allowProgressThread ? MpiThreads::Several
-                                                : MpiThreads::One);
+    session.emplace(options.allowProgressThread ? MpiThreads::Multiple
+                                                : MpiThreads::Funneled);
     this->options.rank = session->rank();
     this->options.ranks = session->ranks();
 #else

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kTimeout(30);
 
 MpiSession &session() {
-  static MpiSession session(MpiThreads::Several);
+  static MpiSession session(MpiThreads::Multiple);
   return session;
 }
 

@@ -28,13 +28,13 @@ bool inMpiJob() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 #ifdef CHIMERA_HAVE_MPI
 MpiThreads threads() {
   const char *text = std::getenv("CHIMERA_TEST_PROGRESS");
-  return !text                                 ? MpiThreads::One
-         : std::string_view(text) == "in turn" ? MpiThreads::InTurn
-                                               : MpiThreads::Several;
+  return !text                                 ? MpiThreads::Funneled
+         : std::string_view(text) == "in turn" ? MpiThreads::Serialized
+                                               : MpiThreads::Multiple;
 }
 
 MpiOptions options() {
-  return {.progressThread = threads() != MpiThreads::One};
+  return {.progressThread = threads() != MpiThreads::Funneled};
 }
 
 MpiSession &session() {

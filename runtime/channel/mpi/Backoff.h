@@ -1,4 +1,4 @@
-//===- Pace.h - How a polling loop waits ------------------------*- C++ -*-===//
+//===- Backoff.h - How a polling loop waits ---------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,14 +15,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_PACE_H
-#define CHIMERA_RUNTIME_CHANNEL_MPI_PACE_H
+#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_BACKOFF_H
+#define CHIMERA_RUNTIME_CHANNEL_MPI_BACKOFF_H
 
 #include <chrono>
 
 namespace chimera::runtime::mpi {
 
-class Pace {
+class Backoff {
 public:
   using Clock = std::chrono::steady_clock;
 
@@ -31,14 +31,14 @@ public:
   /// a second thread starts.
   static bool everyRankHasACore;
 
-  /// The pace of a rank that waits.
-  Pace();
+  /// The backoff of a rank that waits.
+  Backoff();
 
   /// After the first turns, the loop polls until `polling` has passed since
   /// bytes last moved. Then it yields until `patience` has passed. Then it naps
   /// for at most `longestNap` at a time.
-  Pace(std::chrono::microseconds polling, std::chrono::microseconds patience,
-       std::chrono::microseconds longestNap)
+  Backoff(std::chrono::microseconds polling, std::chrono::microseconds patience,
+          std::chrono::microseconds longestNap)
       : polling(polling), patience(patience), longestNap(longestNap) {}
 
   /// Starts again with turns that poll.
@@ -50,14 +50,14 @@ public:
   /// Runs `calls`, returns their result and notes whether bytes moved.
   template <typename Calls> decltype(auto) during(Calls &&calls) {
     struct Noting {
-      Pace &pace;
+      Backoff &backoff;
       Clock::time_point begin;
       ~Noting() {
         if (begin == Clock::time_point())
           return;
-        pace.ended = Clock::now();
-        if (pace.ended - begin > kMoving)
-          pace.moved = pace.ended;
+        backoff.ended = Clock::now();
+        if (backoff.ended - begin > kMoving)
+          backoff.moved = backoff.ended;
       }
     } noting{*this, turns <= kPolls ? Clock::time_point() : Clock::now()};
     return calls();
@@ -85,4 +85,4 @@ private:
 
 } // namespace chimera::runtime::mpi
 
-#endif // CHIMERA_RUNTIME_CHANNEL_MPI_PACE_H
+#endif // CHIMERA_RUNTIME_CHANNEL_MPI_BACKOFF_H

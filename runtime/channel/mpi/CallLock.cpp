@@ -1,11 +1,11 @@
-//===- Turns.cpp - When a thread may call MPI -----------------------------===//
+//===- CallLock.cpp - When a thread may call MPI --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/channel/mpi/Turns.h"
+#include "runtime/channel/mpi/CallLock.h"
 
 #include <sched.h>
 
@@ -14,12 +14,12 @@ using namespace chimera::runtime::mpi;
 
 namespace {
 // MPI is initialised once per process, so these are global.
-RankFirst library;
-bool takesTurns = false;
+PriorityMutex library;
+bool serializesCalls = false;
 CallMark ofRank, ofGuest;
 } // namespace
 
-void RankFirst::lock() {
+void PriorityMutex::lock() {
   if (try_lock())
     return;
   ranksWaiting.fetch_add(1);
@@ -35,18 +35,21 @@ void RankFirst::lock() {
   ranksWaiting.fetch_sub(1);
 }
 
-void chimera::runtime::mpi::takeTurns(bool wanted) { takesTurns = wanted; }
+void chimera::runtime::mpi::serializeCalls(bool wanted) {
+  serializesCalls = wanted;
+}
 
 MarkedCall chimera::runtime::mpi::enter(const char *call) {
-  return {takesTurns ? Turn(library) : Turn(), ofRank, call};
+  return {serializesCalls ? PriorityLock(library) : PriorityLock(), ofRank,
+          call};
 }
 
 std::optional<MarkedCall> chimera::runtime::mpi::tryToEnter(const char *call) {
-  if (!takesTurns)
+  if (!serializesCalls)
     return MarkedCall({}, ofGuest, call);
-  if (!library.tryLockAsGuest())
+  if (!library.tryLockLowPriority())
     return std::nullopt;
-  return MarkedCall(Turn(library, std::adopt_lock), ofGuest, call);
+  return MarkedCall(PriorityLock(library, std::adopt_lock), ofGuest, call);
 }
 
 std::vector<CallMark::Call> chimera::runtime::mpi::callsInFlight() {

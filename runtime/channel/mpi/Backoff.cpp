@@ -1,11 +1,11 @@
-//===- Pace.cpp - How a polling loop waits --------------------------------===//
+//===- Backoff.cpp - How a polling loop waits -----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/channel/mpi/Pace.h"
+#include "runtime/channel/mpi/Backoff.h"
 
 #include <algorithm>
 #include <sched.h>
@@ -15,16 +15,16 @@
 using namespace chimera::runtime::mpi;
 using namespace std::chrono_literals;
 
-bool Pace::everyRankHasACore = false;
+bool Backoff::everyRankHasACore = false;
 
 // A message of 4 MiB takes about 0.5 ms, and a nap would be a sizeable part of
 // that. If ranks share cores, a rank that naps frees its core for ranks that
 // have work.
-Pace::Pace()
-    : Pace(everyRankHasACore ? 50us : 0us, everyRankHasACore ? 1000us : 50us,
-           50us) {}
+Backoff::Backoff()
+    : Backoff(everyRankHasACore ? 50us : 0us, everyRankHasACore ? 1000us : 50us,
+              50us) {}
 
-std::chrono::nanoseconds Pace::next() {
+std::chrono::nanoseconds Backoff::next() {
   // Reading the clock is a sizeable part of a poll, so the first turns do not
   // read it.
   if (turns < kPolls) {
@@ -49,7 +49,7 @@ std::chrono::nanoseconds Pace::next() {
   return std::clamp<std::chrono::nanoseconds>(idle / 16, 20us, longestNap);
 }
 
-void Pace::pause() {
+void Backoff::pause() {
   std::chrono::nanoseconds nap = next();
   if (nap.count() == 0)
     return;

@@ -1,4 +1,4 @@
-//===- Turns.h - When a thread may call MPI ---------------------*- C++ -*-===//
+//===- CallLock.h - When a thread may call MPI ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
-#define CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
+#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_CALLLOCK_H
+#define CHIMERA_RUNTIME_CHANNEL_MPI_CALLLOCK_H
 
 #include "runtime/system/CallMark.h"
 
@@ -29,35 +29,35 @@ namespace chimera::runtime::mpi {
 /// A mutex for a rank and its guests (progress threads). A guest gets the mutex
 /// only if no rank waits for it. With an ordinary mutex, a guest that takes it
 /// again and again could keep a rank waiting for long.
-class RankFirst {
+class PriorityMutex {
 public:
   // For the rank; the names are those that std::unique_lock requires.
   void lock();
   bool try_lock() { return mutex.try_lock(); }
   void unlock() { mutex.unlock(); }
 
-  bool tryLockAsGuest() { return ranksWaiting.load() == 0 && try_lock(); }
+  bool tryLockLowPriority() { return ranksWaiting.load() == 0 && try_lock(); }
 
 private:
   std::mutex mutex;
   std::atomic<int> ranksWaiting{0};
 };
-using Turn = std::unique_lock<RankFirst>;
+using PriorityLock = std::unique_lock<PriorityMutex>;
 
 /// Sets whether only one thread at a time may be inside MPI. One value for the
 /// process. Set it before a second thread starts.
-void takeTurns(bool wanted);
+void serializeCalls(bool wanted);
 
 /// While this object lives, its thread may call MPI, and callsInFlight reports
 /// the call.
 class [[nodiscard]] MarkedCall {
 public:
-  MarkedCall(Turn turn, CallMark &mark, const char *call) noexcept
-      : turn(std::move(turn)), mark(&mark) {
+  MarkedCall(PriorityLock lock, CallMark &mark, const char *call) noexcept
+      : lock(std::move(lock)), mark(&mark) {
     mark.enter(call);
   }
   MarkedCall(MarkedCall &&other) noexcept
-      : turn(std::move(other.turn)), mark(std::exchange(other.mark, nullptr)) {}
+      : lock(std::move(other.lock)), mark(std::exchange(other.mark, nullptr)) {}
   MarkedCall &operator=(MarkedCall &&) = delete;
   ~MarkedCall() {
     if (mark)
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  Turn turn; ///< empty unless threads call MPI in turn
+  PriorityLock lock; ///< empty unless threads call MPI in turn
   CallMark *mark;
 };
 
@@ -83,4 +83,4 @@ std::vector<CallMark::Call> callsInFlight();
 
 } // namespace chimera::runtime::mpi
 
-#endif // CHIMERA_RUNTIME_CHANNEL_MPI_TURNS_H
+#endif // CHIMERA_RUNTIME_CHANNEL_MPI_CALLLOCK_H

@@ -1,12 +1,12 @@
-//===- Sum.h - An all-reduce in flight --------------------------*- C++ -*-===//
+//===- PendingAllReduce.h - An all-reduce in flight -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_SUM_H
-#define CHIMERA_RUNTIME_CHANNEL_MPI_SUM_H
+#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_PENDINGALLREDUCE_H
+#define CHIMERA_RUNTIME_CHANNEL_MPI_PENDINGALLREDUCE_H
 
 #include <cstdint>
 
@@ -14,12 +14,12 @@ namespace chimera::runtime::mpi {
 
 /// An all-reduce as a state machine that never blocks. It is driven by the
 /// waits of its rank or by the progress thread.
-class Sum {
+class PendingAllReduce {
 public:
-  explicit Sum(uint32_t group) : tag(group) {}
-  virtual ~Sum() = default;
-  Sum(const Sum &) = delete;
-  Sum &operator=(const Sum &) = delete;
+  explicit PendingAllReduce(uint32_t group) : tag(group) {}
+  virtual ~PendingAllReduce() = default;
+  PendingAllReduce(const PendingAllReduce &) = delete;
+  PendingAllReduce &operator=(const PendingAllReduce &) = delete;
 
   /// Advances as far as possible without waiting. The first call starts the MPI
   /// operations. The last messages are posted only if `inTurn`: the all-reduces
@@ -39,4 +39,4 @@ protected:
 
 } // namespace chimera::runtime::mpi
 
-#endif // CHIMERA_RUNTIME_CHANNEL_MPI_SUM_H
+#endif // CHIMERA_RUNTIME_CHANNEL_MPI_PENDINGALLREDUCE_H
