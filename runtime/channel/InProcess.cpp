@@ -17,9 +17,9 @@ using namespace chimera::runtime;
 
 namespace {
 struct Message final : local::Message {
-  Message(local::Pair &pair, Bytes bytes, Block *memory, bool isSend,
+  Message(local::MessageQueue &queue, Bytes bytes, Block *memory, bool isSend,
           uint32_t peer)
-      : local::Message(pair, bytes, isSend, peer), memory(memory) {}
+      : local::Message(queue, bytes, isSend, peer), memory(memory) {}
   ~Message() override { withdraw(); }
 
   /// Moves the bytes between this end and `other`, by copying or by exchanging
@@ -133,7 +133,7 @@ public:
 private:
   std::unique_ptr<Request> post(uint32_t peer, Bytes bytes, Block *memory,
                                 bool isSend) {
-    auto message = std::make_unique<Message>(hub->pair(self, peer, isSend),
+    auto message = std::make_unique<Message>(hub->queue(self, peer, isSend),
                                              bytes, memory, isSend, peer);
     hub->post(*message, [&](Message &other) { message->moveWith(other); });
     return message;

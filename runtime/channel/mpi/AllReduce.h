@@ -68,7 +68,7 @@ private:
   uint32_t self;
   ElementType type;
   std::vector<uint32_t> members;
-  size_t place = 0; // index of this rank in `members`
+  size_t memberIndex = 0; // index of this rank in `members`
   Bytes sum;
   MPI_Comm scatter, gather;
   Scratch &scratch;
@@ -78,7 +78,7 @@ private:
   std::vector<MPI_Request> receives;
   // For each contribution: the rank that gives it; then the whole contribution
   // of this rank, or this rank's chunk of another's contribution.
-  std::vector<uint32_t> givers;
+  std::vector<uint32_t> contributors;
   std::vector<const std::byte *> own;
   std::vector<Block> others;
 };

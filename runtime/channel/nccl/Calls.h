@@ -13,8 +13,8 @@
 namespace chimera::runtime::nccl {
 
 /// Throws std::runtime_error unless `result` is ncclSuccess or ncclInProgress.
-/// Communicators::settle waits for a call in progress. The error names `call`
-/// and has NCCL's error text, for `communicator` if one is given.
+/// Communicators::waitUntilComplete waits for a call in progress. The error
+/// names `call` and has NCCL's error text, for `communicator` if one is given.
 void expect(ncclResult_t result, const char *call,
             ncclComm_t communicator = nullptr);
 

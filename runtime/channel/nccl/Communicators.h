@@ -60,8 +60,8 @@ public:
   void abort(std::exception_ptr reason) noexcept;
 
 private:
-  void settle(ncclComm_t communicator, const char *call);
-  void look();
+  void waitUntilComplete(ncclComm_t communicator, const char *call);
+  void watchErrors();
   bool findError() noexcept;
   void end() noexcept;
 
@@ -72,8 +72,8 @@ private:
   std::vector<ncclComm_t> made;   ///< the communicator of all ranks is first
   ncclComm_t splitting = nullptr; ///< written by NCCL when a split is complete
   bool isAborted = false;
-  bool haveEnded = false; ///< aborted by the watching thread
-  bool ends = false;
+  bool wereAborted = false; ///< aborted by the watching thread
+  bool isStopping = false;
   std::condition_variable changed;
   std::thread watch;
 };

@@ -1,12 +1,12 @@
-//===- LaneKey.h - The stream of an operation -------------------*- C++ -*-===//
+//===- StreamKey.h - The stream of an operation -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CHANNEL_LANEKEY_H
-#define CHIMERA_RUNTIME_CHANNEL_LANEKEY_H
+#ifndef CHIMERA_RUNTIME_CHANNEL_STREAMKEY_H
+#define CHIMERA_RUNTIME_CHANNEL_STREAMKEY_H
 
 #include "runtime/program/Program.h"
 
@@ -20,10 +20,10 @@ namespace chimera::runtime {
 /// keys if the message model executes them on one stream. The first number
 /// distinguishes messages between two ranks (1) from all-reduces of the same
 /// two ranks (0).
-using LaneKey = std::vector<uint32_t>;
+using StreamKey = std::vector<uint32_t>;
 
-inline LaneKey laneKey(program::MessageModel model, uint32_t from,
-                       uint32_t to) {
+inline StreamKey streamKey(program::MessageModel model, uint32_t from,
+                           uint32_t to) {
   if (model == program::MessageModel::StreamPerDevice)
     return {};
   if (model == program::MessageModel::StreamPerPair)
@@ -32,15 +32,15 @@ inline LaneKey laneKey(program::MessageModel model, uint32_t from,
 }
 
 /// The stream of an all-reduce. `members` are ascending.
-inline LaneKey laneKey(program::MessageModel model,
-                       const std::vector<uint32_t> &members) {
+inline StreamKey streamKey(program::MessageModel model,
+                           const std::vector<uint32_t> &members) {
   if (model == program::MessageModel::StreamPerDevice)
     return {};
-  LaneKey key{0};
+  StreamKey key{0};
   key.insert(key.end(), members.begin(), members.end());
   return key;
 }
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_CHANNEL_LANEKEY_H
+#endif // CHIMERA_RUNTIME_CHANNEL_STREAMKEY_H
