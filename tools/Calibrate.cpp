@@ -28,7 +28,7 @@ using namespace chimera::runtime;
 /// compute, and how they sum.
 static std::string whereRanksAre(const RunSettings &settings,
                                  const std::optional<JobTransport> &transport,
-                                 const HostShare &share) {
+                                 const HostResources &share) {
   std::string where = !transport ? "threads of one process" : "a process each";
   if (settings.device == kCuda)
     where += ", on GPUs";
@@ -81,7 +81,7 @@ void chimera::calibrateMachine(const RunSettings &settings,
                   .transportAllReduce = settings.allReduce == kTransport});
     placement = {.isCuda = true, .kernels = &accelerator->kernels()};
   }
-  CalibrationUse use;
+  CalibrationSetup use;
   use.accelerator = accelerator.get();
   use.transportAllReduce = settings.allReduce == kTransport;
   if (isSynthetic)
@@ -95,7 +95,7 @@ void chimera::calibrateMachine(const RunSettings &settings,
     setThreads(static_cast<int>(threads));
   };
   use.timeout = timeoutOf(settings);
-  use.onFound = [&](const Calibration &found, const HostShare &share) {
+  use.onResult = [&](const Calibration &found, const HostResources &share) {
     save(settings, found, whereRanksAre(settings, transport, share));
   };
   if (!transport)

@@ -71,7 +71,7 @@ std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
 
 void chimera::announce(const RunSettings &settings,
                        const program::ProgramT &program, const Workload &load,
-                       const char *where, const HostShare &share) {
+                       const char *where, const HostResources &share) {
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
@@ -152,12 +152,12 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   // Print these results now, in case the process ends while it saves.
   std::fflush(stdout);
   attempt([&] {
-    if (result.isWhole())
+    if (result.endedRegularly())
       save("weights", settings.save, result.weights);
     else
       saveLastFinite(result);
   });
-  if (result.isWhole())
+  if (result.endedRegularly())
     attempt(
         [&] { save("gradients", settings.saveGradients, result.gradients); });
   if (!settings.profile.empty())

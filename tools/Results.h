@@ -28,7 +28,7 @@ namespace chimera {
 /// share cores.
 void announce(const RunSettings &settings, const program::ProgramT &program,
               const Workload &load, const char *where,
-              const runtime::HostShare &share);
+              const runtime::HostResources &share);
 
 /// Prints, logs and saves the results of a run.
 class Results {

@@ -40,8 +40,8 @@ using namespace chimera::runtime;
 
 namespace {
 /// The settings that all ranks of a job must have in common.
-std::vector<Shared> sharedSettings(const RunSettings &settings,
-                                   const Workload &load) {
+std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
+                                        const Workload &load) {
   auto digest = [](const std::string &text) {
     return digestOf(std::as_bytes(std::span(text)));
   };
@@ -105,7 +105,7 @@ TrainingRun makeRun(const RunSettings &settings,
 
 /// The threads of a rank. Only stages that compute with tensors use more than
 /// one.
-HostUse hostUse(const RunSettings &settings, const Workload &load) {
+HostOptions hostOptions(const RunSettings &settings, const Workload &load) {
   if (!isOfTensors(load.kind))
     return {.threads = 1};
   return {.threads = settings.threads, .setThreads = [](uint32_t threads) {
@@ -115,8 +115,8 @@ HostUse hostUse(const RunSettings &settings, const Workload &load) {
 
 /// A description of where the ranks run, for the output.
 const char *whereRanksAre(const RunSettings &settings,
-                          const std::optional<JobUse> &job,
-                          const HostShare &share) {
+                          const std::optional<JobOptions> &job,
+                          const HostResources &share) {
   if (settings.device == kCuda)
     return job ? "a process a rank, on GPUs" : "a thread a rank, on GPUs";
   if (job && job->transport == JobTransport::Tcp)
@@ -131,7 +131,7 @@ const char *whereRanksAre(const RunSettings &settings,
 
 /// The number of cores for all ranks on this host. A launcher may bind each
 /// rank to some of them, so in a job this is the number of cores of the host.
-uint32_t coresOfRanks(const std::optional<JobUse> &job) {
+uint32_t coresOfRanks(const std::optional<JobOptions> &job) {
   const Cores cores = findCores();
   return job ? cores.host : cores.usable;
 }
@@ -139,7 +139,8 @@ uint32_t coresOfRanks(const std::optional<JobUse> &job) {
 /// The hardware that computes on this host, for a profile. It has no number of
 /// cores if ranks sleep or compute on a GPU.
 Computed computedBy(const RunSettings &settings, const Workload &load,
-                    const std::optional<JobUse> &job, const HostShare &share) {
+                    const std::optional<JobOptions> &job,
+                    const HostResources &share) {
   Computed computed{.stages = load.kind,
                     .device = settings.device,
                     .threads = share.threads.computing};
@@ -174,7 +175,7 @@ void tellOfSlowType(const RunSettings &settings,
 /// the root prints it.
 void announceCheck(const RunSettings &settings,
                    const program::ProgramT &program, const Workload &load,
-                   const std::optional<JobUse> &job) {
+                   const std::optional<JobOptions> &job) {
   const int64_t tokens =
       load.text->trainingTokens() + load.text->heldOutTokens();
   constexpr int64_t kMany = int64_t{1} << 29;
@@ -199,7 +200,7 @@ void tellOfGrace(const RunSettings &settings, int signal) {
 
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
-          Workload &load, const std::optional<JobUse> &job) {
+          Workload &load, const std::optional<JobOptions> &job) {
   const bool mustCheck = load.text && !settings.trustData;
   if (mustCheck)
     announceCheck(settings, program, load, job);
@@ -212,17 +213,17 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   TrainingRun run = makeRun(settings, program, load, signals);
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
-  HostUse use = hostUse(settings, load);
+  HostOptions use = hostOptions(settings, load);
   // Set on the root, which opens the log and prints. Any rank of a job may be
   // the root.
   std::unique_ptr<Results> results;
   if (mustCheck && job)
-    run.faultOfData = [&](uint32_t part, uint32_t parts) {
+    run.dataError = [&](uint32_t part, uint32_t parts) {
       const Cores cores = findCores();
       return load.text->check(std::clamp(cores.host / parts, 1u, cores.usable),
                               part, parts);
     };
-  use.onReady = [&](const HostShare &share) {
+  use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,
                                         computedBy(settings, load, job, share));
@@ -259,7 +260,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     runSequential(run, use,
                   isWhole ? 1 : static_cast<uint32_t>(program.stages.size()));
   } else if (job) {
-    run.shared = sharedSettings(settings, load);
+    run.agreedValues = sharedSettings(settings, load);
     runAsRank(run, use, *job);
   } else if (settings.device == kSimulated) {
     runOnHost(run, use, settings.deviceSeed);
@@ -318,18 +319,18 @@ int chimera::runCommand(const RunSettings &settings) {
     checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);
   checkLaunch(settings, job, transport);
-  std::optional<JobUse> jobUse;
+  std::optional<JobOptions> jobOptions;
   if (transport) {
-    jobUse = {.transport = *transport,
-              .job = job,
-              .progress = progressWish(settings),
-              .onFailure = tellFailure};
-    checkJob(*program, *jobUse);
+    jobOptions = {.transport = *transport,
+                  .job = job,
+                  .progress = progressWish(settings),
+                  .onFailure = tellFailure};
+    checkJob(*program, *jobOptions);
   }
   Workload load = makeWorkload(settings, *program);
   auto prove = settings.device == kCuda ? program::proveForStreamPerDevice
                                         : program::proveForRendezvous;
   if (!settings.sequential && !prove(*program, settings.program, error))
     throw std::runtime_error(error);
-  return train(settings, *program, load, jobUse);
+  return train(settings, *program, load, jobOptions);
 }

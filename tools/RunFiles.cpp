@@ -87,7 +87,7 @@ void chimera::checkFiles(const RunSettings &settings) {
     add(use, path);
   }
   if (!settings.log.empty() && program::isRegularOrNew(settings.log))
-    add("the growing --log", runtime::partOf(settings.log));
+    add("the growing --log", runtime::temporaryName(settings.log));
 }
 
 std::string chimera::lastFiniteOf(const std::string &save) {

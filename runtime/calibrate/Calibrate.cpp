@@ -101,7 +101,7 @@ private:
     const std::vector<ClockOffset> clocks =
         gatherClocks(control, 0, options.timeout);
     if (!isRoot) {
-      ahead = receiveValue<int64_t>(control, 0, options.timeout);
+      clockAhead = receiveValue<int64_t>(control, 0, options.timeout);
       return;
     }
     for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
@@ -188,7 +188,7 @@ private:
     MessagesBySize costs, onHosts;
     for (uint64_t bytes : sizesOf(kMessageSizes)) {
       MessageRounds rounds{
-          .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
+          .bytes = bytes, .clockAhead = clockAhead, .timeout = options.timeout};
       rounds.scale = 1 + roughly(bytes) / kMillisecond;
       if (costs.sizes() >= kFewest && rounds.scale > kMaxScale)
         break;
@@ -232,7 +232,7 @@ private:
                      std::min(mostOfAll, kOverlapBytes),
                      std::chrono::milliseconds(static_cast<int64_t>(
                          options.effort * kOverlapMilliseconds)),
-                     ahead, options.timeout);
+                     clockAhead, options.timeout);
   }
 
   /// The line of sums over `group`. All groups that are measured at the same
@@ -241,7 +241,7 @@ private:
     std::vector<Sized> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
       return medianOf(measureSums(control, channels, queue, group, bytes,
-                                  rounds, ahead, options.timeout));
+                                  rounds, clockAhead, options.timeout));
     };
     for (uint64_t bytes : sizesOf(kSumSizes)) {
       const auto rough = fromRoot(
@@ -284,7 +284,7 @@ private:
         measureSpeed(control, device, program, *stage,
                      std::chrono::milliseconds(static_cast<int64_t>(
                          options.effort * kWindowMilliseconds)),
-                     ahead, options.timeout);
+                     clockAhead, options.timeout);
     found.mean = {0, 0};
     found.least = found.most = own;
     for (const DeviceSpeed &speed :
@@ -305,7 +305,7 @@ private:
   const std::unique_ptr<Device> ownHost;
   Device &device;
   MeasuredQueue queue;
-  int64_t ahead = 0;
+  int64_t clockAhead = 0;
   Calibration found{};
 };
 } // namespace

@@ -8,7 +8,7 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/control/Messages.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/train/AbortedChannels.h"
+#include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/EndProcess.h"
@@ -19,21 +19,21 @@
 
 using namespace chimera::runtime;
 
-void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
-                                       const JobUse &jobUse,
-                                       const std::vector<Shared> &shared) {
-  const bool overMpi = jobUse.transport == JobTransport::Mpi;
-  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostShare {
+void chimera::runtime::calibrateAsRank(
+    const CalibrationSetup &use, const JobOptions &jobOptions,
+    const std::vector<AgreedValue> &agreedValues) {
+  const bool overMpi = jobOptions.transport == JobTransport::Mpi;
+  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostResources {
     return {ranks, shareCores(findCores(), ranks, use.threads,
                               overMpi ? mode : ProgressMode::Off)};
   };
   // The launcher's number of ranks on this host, until it is known exactly.
-  HostShare share =
-      shareAmong(jobUse.job ? jobUse.job->ranksOnHost : 1, jobUse.progress);
+  HostResources share = shareAmong(
+      jobOptions.job ? jobOptions.job->ranksOnHost : 1, jobOptions.progress);
   std::optional<Watchdog> limit(std::in_place, watcherTimeout(use.timeout),
                                 "all ranks to start");
-  std::optional<JoinedJob> joined(std::in_place,
-                                  joinOptions(jobUse, share.threads.progress));
+  std::optional<JoinedJob> joined(
+      std::in_place, joinOptions(jobOptions, share.threads.progress));
   if (joined->ranks() < 2)
     throw std::invalid_argument("expected at least 2 ranks to calibrate with, "
                                 "got " +
@@ -49,7 +49,8 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                               " failed: " + reason);
     else
       backOff(hasHeard ? UINT32_MAX : 0);
-    jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+    jobOptions.onFailure ? jobOptions.onFailure(reason)
+                         : writeReport(reason + "\n");
     endProcess(1);
   };
   try {
@@ -59,12 +60,13 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
     Control &control = joined->control();
     const std::vector<uint32_t> hostRanks = joined->hostRanks();
     const bool allowProgressThread =
-        jobUse.progress != ProgressMode::Auto || joined->allowsProgressThread();
-    share =
-        shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                   allowProgressThread ? jobUse.progress : ProgressMode::Off);
+        jobOptions.progress != ProgressMode::Auto ||
+        joined->allowsProgressThread();
+    share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
+                       allowProgressThread ? jobOptions.progress
+                                           : ProgressMode::Off);
     limit.reset();
-    checkAgreement(control, shared, use.timeout);
+    checkAgreement(control, agreedValues, use.timeout);
     use.setThreads(share.threads.computing);
     if (use.accelerator) {
       // If ranks fail, most fail in the same way, so the first one reports.
@@ -83,7 +85,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
           joined->makeChannels(share.threads.progress, use.transportAllReduce);
     }
     {
-      AbortedChannels aborted(control, *channels);
+      AbortScope aborted(control, *channels);
       // Ends the process, because this thread is inside MPI and cannot be told
       // anything.
       auto failForThis = [&](const std::string &why) { fail(why); };
@@ -101,7 +103,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                      .fail = failForThis,
                      .device = device.get()});
       if (joined->rank() == 0)
-        use.onFound(found, share);
+        use.onResult(found, share);
       barrier(control, use.timeout, "all ranks to end");
     }
   } catch (const WaitError &error) {

@@ -50,12 +50,12 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
 /// rank while all other ranks do the same.
 template <typename Work>
 double rateOf(Control &control, Device &device, Queue &queue,
-              std::chrono::milliseconds window, int64_t ahead,
+              std::chrono::milliseconds window, int64_t clockAhead,
               std::chrono::milliseconds timeout, Work work) {
   work(); // the first call allocates memory and wakes threads
   device.waitFor(queue.record(), timeout);
   sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(20), timeout) +
-             ahead);
+             clockAhead);
   const int64_t begin = steadyNanoseconds();
   const int64_t most =
       std::chrono::duration_cast<std::chrono::nanoseconds>(window).count();
@@ -217,14 +217,16 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
                                            const program::ProgramT &program,
                                            Stage &stage,
                                            std::chrono::milliseconds window,
-                                           int64_t ahead,
+                                           int64_t clockAhead,
                                            std::chrono::milliseconds timeout) {
   const program::Stage &sizes = program.stages.at(1);
   MeasuredBlocks blocks(device, program, stage);
-  const double layersRate = rateOf(control, device, blocks.work(), window,
-                                   ahead, timeout, [&] { blocks.compute(); });
-  const double updatesRate = rateOf(control, device, blocks.work(), window,
-                                    ahead, timeout, [&] { blocks.update(); });
+  const double layersRate =
+      rateOf(control, device, blocks.work(), window, clockAhead, timeout,
+             [&] { blocks.compute(); });
+  const double updatesRate =
+      rateOf(control, device, blocks.work(), window, clockAhead, timeout,
+             [&] { blocks.update(); });
   // An update reads the gradient, the weights and the optimizer state, and
   // writes the last two.
   const uint64_t moved = sizes.weights_bytes() +

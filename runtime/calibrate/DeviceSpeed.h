@@ -45,11 +45,12 @@ uint64_t bytesToMeasure(uint32_t blocks,
 /// Measures the speed of layers and then of updates with `stage`, which is
 /// stage 1 of `program`, on `device`, for about `window` each. All ranks begin
 /// at the same time. As in a run, the host is ahead of a device that executes
-/// later. A collective call. `ahead` is how many nanoseconds this rank's clock
-/// is ahead of rank 0's. Throws what the stage, the device and waits throw.
+/// later. A collective call. `clockAhead` is how many nanoseconds this rank's
+/// clock is ahead of rank 0's. Throws what the stage, the device and waits
+/// throw.
 DeviceSpeed measureSpeed(Control &control, Device &device,
                          const program::ProgramT &program, Stage &stage,
-                         std::chrono::milliseconds window, int64_t ahead,
+                         std::chrono::milliseconds window, int64_t clockAhead,
                          std::chrono::milliseconds timeout);
 
 /// The duration of a block of the model on the host in the program's activation

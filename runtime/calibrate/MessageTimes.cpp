@@ -122,7 +122,7 @@ void chimera::runtime::measureMessages(
   std::map<uint32_t, Passed> passedWith;
   int64_t begin =
       agreeOnBegin(control, std::chrono::milliseconds(50), of.timeout) +
-      of.ahead;
+      of.clockAhead;
   for (int round = 0; round < of.rounds; ++round, begin += kRound * of.scale) {
     uint32_t first = static_cast<uint32_t>(round) % 2;
     if (self < first)
@@ -148,7 +148,7 @@ void chimera::runtime::measureMessages(
       // On a device that executes later, a post puts nothing on the queue.
       const int64_t own =
           queue.isSynchronous() ? steadyNanoseconds() - made.byHost : 0;
-      passed.begins.push_back(queue.timeOf(made) - of.ahead);
+      passed.begins.push_back(queue.timeOf(made) - of.clockAhead);
       sleepUntil(begin + of.scale * kLook);
       timesWith(peer).send.push_back(own + queue.occupiedBy([&] {
         channels.wait(queue.get(), std::move(request), of.timeout);
@@ -160,7 +160,7 @@ void chimera::runtime::measureMessages(
       channels.wait(queue.get(), std::move(request), of.timeout);
     };
     sleepUntil(isLate ? send + apart : send - apart);
-    Passed::Receive receive{.came = steadyNanoseconds() - of.ahead,
+    Passed::Receive receive{.came = steadyNanoseconds() - of.clockAhead,
                             .ended = 0,
                             .occupied = 0,
                             .isLate = isLate};
@@ -169,7 +169,7 @@ void chimera::runtime::measureMessages(
     else
       wait();
     const Moment ended = queue.here();
-    receive.ended = queue.timeOf(ended) - of.ahead;
+    receive.ended = queue.timeOf(ended) - of.clockAhead;
     passed.receives.push_back(receive);
   }
   // Every rank begins with its lower neighbour, so there is no cycle of waits.

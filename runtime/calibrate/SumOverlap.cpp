@@ -33,10 +33,10 @@ void compute(int64_t turns) {
 class Rounds {
 public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,
-         uint64_t bytes, int64_t ahead, std::chrono::milliseconds timeout)
+         uint64_t bytes, int64_t clockAhead, std::chrono::milliseconds timeout)
       : control(control), channels(channels), group(group),
-        memory(makeBlock(bytes)), values(memory.get(), bytes), ahead(ahead),
-        timeout(timeout) {
+        memory(makeBlock(bytes)), values(memory.get(), bytes),
+        clockAhead(clockAhead), timeout(timeout) {
     std::ranges::fill(values, std::byte(0)); // sums of zeros stay zero
   }
 
@@ -45,7 +45,7 @@ public:
   /// `turns` iterations of arithmetic.
   int64_t run(bool sums, int64_t turns) {
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
-               ahead);
+               clockAhead);
     const int64_t begin = steadyNanoseconds();
     std::unique_ptr<Request> request;
     if (sums)
@@ -71,7 +71,7 @@ private:
   const ReduceGroup &group;
   const Block memory;
   const Bytes values;
-  const int64_t ahead;
+  const int64_t clockAhead;
   const std::chrono::milliseconds timeout;
 };
 } // namespace
@@ -79,9 +79,9 @@ private:
 double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     const ReduceGroup &group, uint64_t bytes,
                                     std::chrono::milliseconds budget,
-                                    int64_t ahead,
+                                    int64_t clockAhead,
                                     std::chrono::milliseconds timeout) {
-  Rounds all(control, channels, group, bytes, ahead, timeout);
+  Rounds all(control, channels, group, bytes, clockAhead, timeout);
   all.run(/*sums=*/true, /*turns=*/0); // the first opens connections
   // The computation takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;

@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 std::vector<int64_t>
 chimera::runtime::measureSums(Control &control, Channels &channels,
                               MeasuredQueue &queue, const ReduceGroup &group,
-                              uint64_t bytes, int rounds, int64_t ahead,
+                              uint64_t bytes, int rounds, int64_t clockAhead,
                               std::chrono::milliseconds timeout) {
   // The values are zeros, so they stay zeros however often they are summed.
   const Block memory = queue.zeros(bytes);
@@ -32,7 +32,7 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   for (int round = 0; round < rounds; ++round) {
     // A rank that gets the time too late is simply the last to start.
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
-               ahead);
+               clockAhead);
     const Moment ready = queue.behindWork();
     channels.wait(queue.get(),
                   channels.startAllReduce(group, ElementType::Float32, {sum},
@@ -40,8 +40,8 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
                   timeout);
     const Moment summed = queue.here();
     const Round own{.group = group.id,
-                    .begin = queue.timeOf(ready) - ahead,
-                    .end = queue.timeOf(summed) - ahead};
+                    .begin = queue.timeOf(ready) - clockAhead,
+                    .end = queue.timeOf(summed) - clockAhead};
     std::map<uint32_t, Round> groups;
     for (const Round &of : gatherValues(control, 0, own, timeout)) {
       Round &whole = groups.try_emplace(of.group, of).first->second;

@@ -24,7 +24,7 @@ namespace chimera::runtime {
 /// waits and the queue throw.
 std::vector<int64_t> measureSums(Control &control, Channels &channels,
                                  MeasuredQueue &queue, const ReduceGroup &group,
-                                 uint64_t bytes, int rounds, int64_t ahead,
+                                 uint64_t bytes, int rounds, int64_t clockAhead,
                                  std::chrono::milliseconds timeout);
 
 /// The durations of all-reduces.

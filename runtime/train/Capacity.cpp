@@ -67,9 +67,9 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
          gigabytes(bytes) + whoseAndAdvice;
 }
 
-std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
-                                              std::span<const uint32_t> ranks,
-                                              uint64_t memory) {
+std::string chimera::runtime::capacityError(const program::ProgramT &program,
+                                            std::span<const uint32_t> ranks,
+                                            uint64_t memory) {
   // A worker's arena is allocated without gaps.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -106,10 +106,10 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
                  " for the whole model: leave out --sequential");
 }
 
-std::string
-chimera::runtime::faultOfDeviceMemory(const program::WorkerT &worker,
-                                      uint64_t arena, uint64_t stashes,
-                                      uint64_t taken) {
+std::string chimera::runtime::deviceMemoryError(const program::WorkerT &worker,
+                                                uint64_t arena,
+                                                uint64_t stashes,
+                                                uint64_t taken) {
   const uint64_t cap = worker.memory_cap;
   if (cap == 0 || taken <= cap)
     return "";
@@ -134,7 +134,7 @@ static void refuse(const std::string &fault) {
 
 void chimera::runtime::checkCapacity(const program::ProgramT &program,
                                      std::span<const uint32_t> ranks) {
-  refuse(faultOfCapacity(program, ranks, hostMemory()));
+  refuse(capacityError(program, ranks, hostMemory()));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,

@@ -8,9 +8,9 @@
 #include "runtime/train/FinishRank.h"
 
 #include "runtime/control/Messages.h"
-#include "runtime/train/Ending.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Heartbeat.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/train/WeightsDigest.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ using namespace chimera::runtime;
 /// At the root: calls `work` on another thread while heartbeats are sent.
 /// `work` may be empty.
 static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
-                       const std::function<void()> &work, const Fail &fail) {
+                       const std::function<void()> &work,
+                       const OnFailure &fail) {
   if (work)
     heartbeat.during(
         [&] {
@@ -38,7 +39,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                   const std::optional<Divergence> &loss,
                                   double seconds, uint64_t deviceBytes,
                                   const Profile &profile, const Trace &trace,
-                                  Status &status, const Fail &fail) {
+                                  Status &status, const OnFailure &fail) {
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
   barrier(control, run.timeout, "all ranks to end their last step");
@@ -64,7 +65,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
               interpreter.peakStashBytes(), interpreter.peakBytes(),
               interpreter.hostBlocksInSteps(), deviceBytes},
       run.timeout);
-  const Ending ending = agreeOnEnd(
+  const RunEnd runEnd = agreeOnRunEnd(
       run, control, root, haltsOf(run.program, interpreter), loss, result);
   sign();
   if (run.profile)
@@ -80,7 +81,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
   // Updates of tied parameters may have halted in only one of the two stages.
-  if (run.checkReplicas && !ending.hasDiverged)
+  if (run.checkReplicas && !runEnd.hasDiverged)
     checkReplicas(run.program, control, root, weights, run.timeout);
   sign();
   if (run.digestWeights)
@@ -103,13 +104,13 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   } else {
     awaitLastHeartbeat(control, root, run.timeout);
   }
-  if (ending.stoppedBy != 0 && !ending.isWhole && run.onStopped)
-    run.onStopped(ending.stoppedBy);
-  return ending.isWhole;
+  if (runEnd.stoppedBy != 0 && !runEnd.endedRegularly && run.onStopped)
+    run.onStopped(runEnd.stoppedBy);
+  return runEnd.endedRegularly;
 }
 
 void chimera::runtime::endRank(const TrainingRun &run, Control &control,
-                               Status &status, const Fail &fail) {
+                               Status &status, const OnFailure &fail) {
   const uint32_t root = rootOf(run.program);
   if (control.rank() == root) {
     status.enter(Status::Saving);

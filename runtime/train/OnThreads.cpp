@@ -29,7 +29,7 @@ struct Failure {
 };
 } // namespace
 
-void chimera::runtime::expectThreads(uint32_t ranks) {
+void chimera::runtime::checkThreadCount(uint32_t ranks) {
   if (ranks > kMaxThreads)
     throw std::invalid_argument(
         "expected at most " + std::to_string(kMaxThreads) +
@@ -40,7 +40,7 @@ void chimera::runtime::expectThreads(uint32_t ranks) {
 void chimera::runtime::runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,
-    const std::function<void(uint32_t, const Fail &)> &work) {
+    const std::function<void(uint32_t, const OnFailure &)> &work) {
   const uint32_t ranks = page.ranks();
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);

@@ -15,7 +15,7 @@
 namespace chimera::runtime {
 
 /// Throws std::invalid_argument for more ranks than kMaxThreads.
-void expectThreads(uint32_t ranks);
+void checkThreadCount(uint32_t ranks);
 
 /// Calls `work` for each rank of `run` on a separate thread and returns when
 /// all threads have ended. Meanwhile it handles signals.
@@ -28,7 +28,7 @@ void expectThreads(uint32_t ranks);
 void runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,
-    const std::function<void(uint32_t rank, const Fail &fail)> &work);
+    const std::function<void(uint32_t rank, const OnFailure &fail)> &work);
 
 } // namespace chimera::runtime
 

@@ -14,11 +14,11 @@
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/train/AbortedChannels.h"
+#include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
-#include "runtime/train/Ending.h"
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/train/StopVote.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/Report.h"
@@ -64,25 +64,26 @@ void chimera::runtime::checkRun(const TrainingRun &run) {
 
 namespace {
 /// The values that all ranks of `run` must have in common.
-std::vector<Shared> sharedOf(const TrainingRun &run) {
-  std::vector<Shared> shared = {
+std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
+  std::vector<AgreedValue> agreedValues = {
       {"program", program::checksum(program::serialize(run.program))}};
   // These come first because they have the names of options, and the values
   // below depend on them.
-  std::ranges::copy(run.shared, std::back_inserter(shared));
-  shared.insert(shared.end(),
-                {{"number of steps", run.steps},
-                 {"--check-replicas", run.checkReplicas},
-                 // The root sends heartbeats at a rate that depends on it.
-                 {"--timeout", static_cast<uint64_t>(run.timeout.count())},
-                 {"wish for weights", run.gatherWeights},
-                 {"wish for gradients", run.gatherGradients},
-                 {"wish for a digest", run.digestWeights},
-                 {"wish for a profile", run.profile},
-                 {"--trace-steps", run.traceSteps},
-                 {"passes of an evaluation", run.evaluation.passes},
-                 {"--evaluate-every", run.evaluation.every}});
-  return shared;
+  std::ranges::copy(run.agreedValues, std::back_inserter(agreedValues));
+  agreedValues.insert(
+      agreedValues.end(),
+      {{"number of steps", run.steps},
+       {"--check-replicas", run.checkReplicas},
+       // The root sends heartbeats at a rate that depends on it.
+       {"--timeout", static_cast<uint64_t>(run.timeout.count())},
+       {"wish for weights", run.gatherWeights},
+       {"wish for gradients", run.gatherGradients},
+       {"wish for a digest", run.digestWeights},
+       {"wish for a profile", run.profile},
+       {"--trace-steps", run.traceSteps},
+       {"passes of an evaluation", run.evaluation.passes},
+       {"--evaluate-every", run.evaluation.every}});
+  return agreedValues;
 }
 
 /// Registers a listener at a device for the lifetime of this object.
@@ -105,7 +106,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
              Status &status, const std::function<bool(uint64_t)> &mayBeginStep,
              const std::function<void()> &askToStop,
-             const std::function<void()> &afterSteps, const Fail &fail) {
+             const std::function<void()> &afterSteps, const OnFailure &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -153,7 +154,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
     barrier(control, run.timeout, "all ranks to have made their groups");
   }
   if (std::optional<uint64_t> taken = device.allocatedBytes()) {
-    std::string fault = faultOfDeviceMemory(
+    std::string fault = deviceMemoryError(
         *run.program.workers[control.rank() % run.program.workers.size()],
         interpreter.arenaBytes(), interpreter.peakStashBytes(), *taken);
     if (!fault.empty())
@@ -169,7 +170,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
     ofSteps = seconds();
     if (isRoot && run.onStep)
       run.onStep({step, loss, ofSteps});
-    if (isRoot && mustStop(run, step, loss, badLoss))
+    if (isRoot && mustStopForLoss(run, step, loss, badLoss))
       askToStop();
   });
   status.enter(Status::Finishing);
@@ -186,13 +187,13 @@ void runRank(const TrainingRun &run, const Communication &communication,
 /// Lets each rank check its part of the host's copy of the data.
 void checkData(const TrainingRun &run, Control &control,
                const std::vector<uint32_t> &hostRanks) {
-  if (!run.faultOfData)
+  if (!run.dataError)
     return;
   const auto own = std::ranges::find(hostRanks, control.rank());
-  checkFaults(control,
-              run.faultOfData(static_cast<uint32_t>(own - hostRanks.begin()),
-                              static_cast<uint32_t>(hostRanks.size())),
-              run.timeout);
+  throwFirstError(control,
+                  run.dataError(static_cast<uint32_t>(own - hostRanks.begin()),
+                                static_cast<uint32_t>(hostRanks.size())),
+                  run.timeout);
 }
 
 /// Reports, at the lowest of `hostRanks`, which of them are not watched.
@@ -212,7 +213,7 @@ void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
 
 void chimera::runtime::runInProcess(const TrainingRun &run) {
   uint32_t ranks = program::rankCount(run.program);
-  expectThreads(ranks);
+  checkThreadCount(ranks);
   StatusPage page(ranks);
   const Communication communication = communicationOf(run.program);
   std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
@@ -223,7 +224,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
-  runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
+  runOnThreads(run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
     auto runOn = [&](Device &device, Channels &channels) {
       try {
         runRank(
@@ -245,7 +246,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
         deviceOf(rank, run.accelerator->devices()), rank);
     const std::unique_ptr<Channels> channels =
         run.accelerator->makeChannels(*device, control, run.timeout);
-    AbortedChannels aborted(control, *channels);
+    AbortScope aborted(control, *channels);
     runOn(*device, *channels);
   });
 }
@@ -269,7 +270,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   const Communication communication = communicationOf(run.program);
   bool oneHost = watched.size() == control.ranks();
   try {
-    checkAgreement(control, sharedOf(run), run.timeout);
+    checkAgreement(control, agreedValuesOf(run), run.timeout);
     checkData(run, control, hostRanks);
     runRank(
         run, communication, control, device, channels, page.of(control.rank()),

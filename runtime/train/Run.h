@@ -69,7 +69,7 @@ struct RunResult {
 
   /// Whether the run ended regularly: it did not diverge, and no signal except
   /// SIGUSR1 stopped it.
-  bool isWhole() const {
+  bool endedRegularly() const {
     return !divergence && (stoppedBy == 0 || stoppedBy == SIGUSR1);
   }
 };
@@ -81,7 +81,7 @@ struct TrainingRun {
   uint64_t steps = 1;
   /// Additional settings that must be equal at all ranks of a job; otherwise
   /// the run fails before its first step.
-  std::vector<Shared> shared = {};
+  std::vector<AgreedValue> agreedValues = {};
   /// The longest wait for another rank. While the root saves, this is the
   /// longest time without a heartbeat from it. It also limits a single
   /// instruction if ranks are threads, and the time for which the root's saving
@@ -123,7 +123,7 @@ struct TrainingRun {
   /// or an empty string. In a job, the ranks of a host check one part each
   /// before the first step. If ranks are threads, it is not called: the caller
   /// has checked the data.
-  std::function<std::string(uint32_t part, uint32_t parts)> faultOfData = {};
+  std::function<std::string(uint32_t part, uint32_t parts)> dataError = {};
   /// These are called only at the root. If one throws, the run fails. onStep
   /// runs on the rank's thread, the others on another thread after onThread.
   /// onResult gets the result before the final evaluation, so it can save even

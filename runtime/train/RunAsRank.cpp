@@ -55,7 +55,7 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
 }
 } // namespace
 
-JoinOptions chimera::runtime::joinOptions(const JobUse &use,
+JoinOptions chimera::runtime::joinOptions(const JobOptions &use,
                                           bool allowProgressThread) {
   JoinOptions options{.transport = use.transport,
                       .allowProgressThread = allowProgressThread};
@@ -91,25 +91,27 @@ void chimera::runtime::reportFailureToJob(const std::string &reason) noexcept {
 }
 
 void chimera::runtime::checkJob(const program::ProgramT &program,
-                                const JobUse &use) {
+                                const JobOptions &use) {
   joinOptions(use, false);
   checkRanks(program, use.job ? use.job->ranks : 1,
              use.job ? std::string(" from ") + use.job->launcher : "");
 }
 
-void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
-                                 const JobUse &jobUse) {
-  bool overMpi = jobUse.transport == JobTransport::Mpi;
-  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostShare {
-    return {ranks, shareCores(findCores(), ranks, hostUse.threads,
+void chimera::runtime::runAsRank(TrainingRun run,
+                                 const HostOptions &hostOptions,
+                                 const JobOptions &jobOptions) {
+  bool overMpi = jobOptions.transport == JobTransport::Mpi;
+  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostResources {
+    return {ranks, shareCores(findCores(), ranks, hostOptions.threads,
                               overMpi ? mode : ProgressMode::Off)};
   };
   // Based on the launcher's numbers. Each rank can decide alone.
-  HostShare share = shareAmong(jobUse.job ? jobUse.job->ranksOnHost
-                                          : program::rankCount(run.program),
-                               jobUse.progress);
-  if (hostUse.setThreads)
-    run.onThread = [&] { hostUse.setThreads(share.threads.computing); };
+  HostResources share =
+      shareAmong(jobOptions.job ? jobOptions.job->ranksOnHost
+                                : program::rankCount(run.program),
+                 jobOptions.progress);
+  if (hostOptions.setThreads)
+    run.onThread = [&] { hostOptions.setThreads(share.threads.computing); };
   checkRun(run);
   // Without MPI, this limit is a last resort: each wait has its own timeout and
   // knows which ranks are missing.
@@ -117,14 +119,15 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   const std::chrono::milliseconds starting =
       overMpi ? run.timeout : 2 * watcherTimeout(run.timeout) + kLastResort;
   std::optional<Watchdog> limit(std::in_place, starting, "all ranks to start");
-  std::optional<JoinedJob> joined(std::in_place,
-                                  joinOptions(jobUse, share.threads.progress));
+  std::optional<JoinedJob> joined(
+      std::in_place, joinOptions(jobOptions, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
   uint32_t firstToTell = 0; // used until ranks can send messages
   std::atomic<bool> canTell{false};
   auto say = [&](const std::string &reason) {
-    jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+    jobOptions.onFailure ? jobOptions.onFailure(reason)
+                         : writeReport(reason + "\n");
   };
   auto abort = [&](const std::string &reason) {
     if (canTell)
@@ -169,11 +172,11 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
                   [&](const std::string &reason) { end(reason, 0); });
     // The ranks of a host share its memory and its cores.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
-    bool allowProgressThread =
-        jobUse.progress != ProgressMode::Auto || joined->allowsProgressThread();
-    share =
-        shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                   allowProgressThread ? jobUse.progress : ProgressMode::Off);
+    bool allowProgressThread = jobOptions.progress != ProgressMode::Auto ||
+                               joined->allowsProgressThread();
+    share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
+                       allowProgressThread ? jobOptions.progress
+                                           : ProgressMode::Off);
     firstToTell = hostRanks.front();
     if (!run.accelerator)
       checkCapacity(run.program, hostRanks);
@@ -194,8 +197,8 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
     }
     canTell = true;
     limit.reset();
-    if (joined->rank() == rootOf(run.program) && hostUse.onReady)
-      hostUse.onReady(share);
+    if (joined->rank() == rootOf(run.program) && hostOptions.onReady)
+      hostOptions.onReady(share);
     runInJob(run, joined->control(), *device, *channels, hostRanks);
   } catch (const WaitError &error) {
     bool hasHeard = error.reason == WaitError::Reason::Aborted;

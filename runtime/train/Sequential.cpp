@@ -36,9 +36,9 @@ uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
 
 /// The weight versions for schedules without a flush. Each of the program's
 /// stages [first, last) reads its own version, according to program.updates.
-class OlderWeights {
+class WeightVersions {
 public:
-  OlderWeights(const program::ProgramT &program, size_t first, size_t last)
+  WeightVersions(const program::ProgramT &program, size_t first, size_t last)
       : program(program), first(first), last(last) {}
 
   /// `newest` must have one more update than the previous call's weights.
@@ -165,7 +165,7 @@ SequentialResult chimera::runtime::trainSequentially(
   }
 
   bool flushes = program.updates == program::Updates::Flush;
-  std::vector<OlderWeights> older;
+  std::vector<WeightVersions> older;
   for (size_t s = 0; s < count; ++s) {
     older.emplace_back(program, s, count == 1 ? program.stages.size() : s + 1);
     if (!flushes)

@@ -39,8 +39,8 @@ public:
 
 private:
   void decide();
-  void hearVotes();
-  bool hearDecision();
+  void receiveVotes();
+  bool receiveDecision();
 
   Control &control;
   const std::function<bool()> wants;

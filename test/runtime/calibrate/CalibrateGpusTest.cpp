@@ -31,14 +31,14 @@ protected:
     test::setDevices(gpus, kGiB);
     const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
         {.stagesOnHost = true, .transportAllReduce = transportAllReduce}, {});
-    CalibrationUse use;
+    CalibrationSetup use;
     use.stages = makeSyntheticStages(1e-3);
     use.setThreads = [](uint32_t) {};
     use.timeout = 30s;
     use.accelerator = accelerator.get();
     use.effort = 0.05;
     std::optional<Calibration> found;
-    use.onFound = [&](const Calibration &each, const HostShare &) {
+    use.onResult = [&](const Calibration &each, const HostResources &) {
       found = each;
     };
     calibrateOnThreads(2, use);
@@ -113,7 +113,7 @@ TEST_F(CalibrateGpus, ThatRanksShare) {
 TEST_F(CalibrateGpus, EndsAllRanksWhereOneFails) {
   const std::unique_ptr<Accelerator> accelerator =
       makeCudaAccelerator({.stagesOnHost = true}, {});
-  CalibrationUse use;
+  CalibrationSetup use;
   use.setThreads = [](uint32_t) {};
   use.timeout = 30s;
   use.accelerator = accelerator.get();

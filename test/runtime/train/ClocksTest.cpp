@@ -43,8 +43,8 @@ Clock ahead(uint64_t number, int64_t nanoseconds) {
 }
 
 TEST(Clocks, OfOneHostAreNotCompared) {
-  EXPECT_NE(clockOfHost().number, 0u);
-  EXPECT_EQ(clockOfHost().number, clockOfHost().number);
+  EXPECT_NE(clockOfHost().identity, 0u);
+  EXPECT_EQ(clockOfHost().identity, clockOfHost().identity);
   for (const ClockOffset &offset :
        offsetsOf({clockOfHost(), clockOfHost(), clockOfHost()})) {
     EXPECT_TRUE(offset.isShared);

@@ -211,7 +211,7 @@ TEST_F(LogFileTest, saysWhatIsWrong) {
 }
 
 TEST_F(LogFileTest, writesDevicesThemselves) {
-  EXPECT_EQ(partOf("/dev/null"), "/dev/null");
+  EXPECT_EQ(temporaryName("/dev/null"), "/dev/null");
   LogFile first("/dev/null"), second("/dev/null");
   for (LogFile *log : {&first, &second}) {
     log->append("text");

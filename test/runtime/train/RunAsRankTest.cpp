@@ -22,14 +22,14 @@ using namespace std::chrono_literals;
 
 namespace {
 /// Rank `rank` of two, over TCP.
-JobUse rankOfTwo(uint32_t rank, uint16_t port) {
-  JobUse use;
+JobOptions rankOfTwo(uint32_t rank, uint16_t port) {
+  JobOptions use;
   use.job = Job{"torchrun", rank, 2, 2,
                 MasterAddress{"127.0.0.1", port, false, "test/"}};
   return use;
 }
 
-std::string faultOf(const program::ProgramT &program, const JobUse &use) {
+std::string faultOf(const program::ProgramT &program, const JobOptions &use) {
   try {
     checkJob(program, use);
   } catch (const std::invalid_argument &error) {
@@ -39,7 +39,7 @@ std::string faultOf(const program::ProgramT &program, const JobUse &use) {
 }
 
 TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
-  JobUse use = rankOfTwo(0, 4711);
+  JobOptions use = rankOfTwo(0, 4711);
   EXPECT_EQ(faultOf(program::samplePipeline({.workers = 2}), use), "");
   std::string fault = faultOf(program::samplePipeline({.workers = 4}), use);
   EXPECT_EQ(
@@ -56,7 +56,7 @@ TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
 
 TEST(CheckJob, NeedsAMeetingAddressWithoutMpi) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  JobUse use = rankOfTwo(0, 4711);
+  JobOptions use = rankOfTwo(0, 4711);
   use.job->master.reset();
   std::string fault = faultOf(program, use);
   for (const char *part :
@@ -92,8 +92,8 @@ void trainAsRank(uint32_t rank, uint16_t port,
     std::this_thread::sleep_for(pause);
   };
   run.onResult = [&](const RunResult &result) { weights = result.weights; };
-  HostUse use;
-  use.onReady = [&](const HostShare &share) { ready += share.ranks; };
+  HostOptions use;
+  use.onReady = [&](const HostResources &share) { ready += share.ranks; };
   runAsRank(run, use, rankOfTwo(rank, port));
   if (rank != rootOf(program))
     _exit(ready + steps);
@@ -133,7 +133,7 @@ void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.timeout = 200ms;
-  JobUse use = rankOfTwo(0, port);
+  JobOptions use = rankOfTwo(0, port);
   use.onFailure = std::move(tell);
   runAsRank(run, {}, use);
 }
@@ -157,9 +157,9 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.timeout = 30s;
-  HostUse use;
-  use.onReady = [](const HostShare &) { throw 7; };
-  JobUse job = rankOfTwo(rank, port);
+  HostOptions use;
+  use.onReady = [](const HostResources &) { throw 7; };
+  JobOptions job = rankOfTwo(rank, port);
   job.onFailure = [rank](const std::string &reason) {
     dprintf(STDERR_FILENO, "rank %u: %s\n", rank, reason.c_str());
   };
@@ -195,7 +195,7 @@ void meetTwo(uint16_t port) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.timeout = 10s;
-  JobUse use = rankOfTwo(2, port);
+  JobOptions use = rankOfTwo(2, port);
   use.job->ranks = 4;
   runAsRank(run, {}, use);
 }

@@ -33,13 +33,13 @@ struct Told {
     run.onThread = [] { ADD_FAILURE() << "setThreads takes its place"; };
     run.onStep = [&](const StepEvent &) { EXPECT_EQ(shares.size(), 1u); };
     run.onResult = [&](const RunResult &result) { weights = result.weights; };
-    HostUse use;
+    HostOptions use;
     use.threads = threads;
     use.setThreads = [&](uint32_t each) {
       std::lock_guard lock(mutex);
       computing.push_back(each);
     };
-    use.onReady = [&](const HostShare &share) {
+    use.onReady = [&](const HostResources &share) {
       EXPECT_TRUE(computing.empty()) << "no rank has begun";
       shares.push_back(share);
     };
@@ -49,7 +49,7 @@ struct Told {
   std::vector<std::byte> weights;
   std::mutex mutex;
   std::vector<uint32_t> computing;
-  std::vector<HostShare> shares;
+  std::vector<HostResources> shares;
 };
 
 TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
@@ -83,7 +83,8 @@ TEST(RunOnHost, RefusesWhatTheMemoryCannotHold) {
   for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), {7}})
     EXPECT_THROW(
         runOnHost({.program = program, .stages = makeExactStage, .data = data},
-                  {.onReady = [](const HostShare &) { ADD_FAILURE(); }}, seed),
+                  {.onReady = [](const HostResources &) { ADD_FAILURE(); }},
+                  seed),
         std::invalid_argument);
 }
 
@@ -149,8 +150,9 @@ TEST(RunOnHost, MakesEachStageBeforeItIsReady) {
                    uint32_t stage) -> std::unique_ptr<Stage> {
     throw std::domain_error("stage " + std::to_string(stage));
   };
-  EXPECT_THROW(runOnHost({.program = program, .stages = stages, .data = data},
-                         {.onReady = [](const HostShare &) { ADD_FAILURE(); }}),
-               std::domain_error);
+  EXPECT_THROW(
+      runOnHost({.program = program, .stages = stages, .data = data},
+                {.onReady = [](const HostResources &) { ADD_FAILURE(); }}),
+      std::domain_error);
 }
 } // namespace

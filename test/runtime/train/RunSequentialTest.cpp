@@ -58,7 +58,7 @@ TEST(RunSequential, HasTheResultOfThePipeline) {
                 {.threads = 5,
                  .setThreads = [&](uint32_t n) { computing.push_back(n); },
                  .onReady =
-                     [&](const HostShare &share) {
+                     [&](const HostResources &share) {
                        EXPECT_EQ(share.ranks, 1u);
                        EXPECT_EQ(share.threads.computing, 5u);
                        ++ready;
@@ -87,7 +87,7 @@ TEST(RunSequential, RefusesWhatTheMemoryCannotHold) {
     stage.mutate_weights_bytes(uint64_t(1) << 50);
   EXPECT_THROW(
       runSequential(large.run,
-                    {.onReady = [](const HostShare &) { ADD_FAILURE(); }},
+                    {.onReady = [](const HostResources &) { ADD_FAILURE(); }},
                     large.stages()),
       std::invalid_argument);
 }

@@ -267,7 +267,7 @@ TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
               : program::sampleAsynchronous({}, program::Updates::EachStep);
     RunResult stopped = resultOf(program, 100000, &signals, 5);
     EXPECT_EQ(stopped.stoppedBy, SIGUSR1);
-    EXPECT_TRUE(stopped.isWhole());
+    EXPECT_TRUE(stopped.endedRegularly());
     EXPECT_GE(stopped.steps, 6u);
     EXPECT_LT(stopped.steps, 100000u);
     RunResult whole = resultOf(program, stopped.steps, nullptr, UINT64_MAX);
@@ -283,7 +283,7 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
       program::samplePipeline({.bidirectional = true});
   const RunResult stopped = resultOf(program, 100000, &signals, 5, SIGTERM);
   EXPECT_EQ(stopped.stoppedBy, SIGTERM);
-  EXPECT_FALSE(stopped.isWhole());
+  EXPECT_FALSE(stopped.endedRegularly());
   EXPECT_GE(stopped.steps, 6u);
   EXPECT_LT(stopped.steps, 100000u);
   EXPECT_EQ(stopped.weightsAfter,
@@ -291,6 +291,6 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
   EXPECT_EQ(stopped.weights,
             resultOf(program, stopped.steps, nullptr, UINT64_MAX).weights);
   // The signal came too late to stop the next run.
-  EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).isWhole());
+  EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).endedRegularly());
 }
 } // namespace

@@ -1,4 +1,4 @@
-//===- EndingTest.cpp - Diverging runs keep finite weights ----------------===//
+//===- RunEndTest.cpp - Diverging runs keep finite weights ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -127,7 +127,7 @@ RunResult resultOf(const program::ProgramT &program, const Fault &fault,
     runOnHost(run, {}, /*seed=*/3);
   else
     runOnHost(run, {});
-  EXPECT_EQ(isEvaluated, found.isWhole());
+  EXPECT_EQ(isEvaluated, found.endedRegularly());
   return found;
 }
 
@@ -151,9 +151,9 @@ program::ProgramT samplePipeline() {
   return program::samplePipeline({.bidirectional = true, .dataParallel = 2});
 }
 
-class Ending : public testing::TestWithParam<How> {};
+class RunEnd : public testing::TestWithParam<How> {};
 
-TEST_P(Ending, ALossThatIsNotFiniteStopsTheRun) {
+TEST_P(RunEnd, ALossThatIsNotFiniteStopsTheRun) {
   const program::ProgramT program = samplePipeline();
   for (double loss : {double(kNaN), kInfinity, -kInfinity}) {
     const Fault fault{.step = 5, .loss = loss};
@@ -172,7 +172,7 @@ TEST_P(Ending, ALossThatIsNotFiniteStopsTheRun) {
   }
 }
 
-TEST_P(Ending, ALossAndAllGradientsLeaveTheWeightsBeforeThem) {
+TEST_P(RunEnd, ALossAndAllGradientsLeaveTheWeightsBeforeThem) {
   const program::ProgramT program = samplePipeline();
   const Fault fault{.step = 5, .loss = kNaN, .stages = {0, 1, 2, 3}};
   const RunResult result = resultOf(program, fault, GetParam());
@@ -182,7 +182,7 @@ TEST_P(Ending, ALossAndAllGradientsLeaveTheWeightsBeforeThem) {
   EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
 }
 
-TEST_P(Ending, GradientsThatAreNotFiniteStopTheRunToo) {
+TEST_P(RunEnd, GradientsThatAreNotFiniteStopTheRunToo) {
   const program::ProgramT program = samplePipeline();
   const Fault fault{.step = 5, .loss = {}, .stages = {1, 2}};
   const RunResult result = resultOf(program, fault, GetParam());
@@ -197,7 +197,7 @@ TEST_P(Ending, GradientsThatAreNotFiniteStopTheRunToo) {
   EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
 }
 
-TEST_P(Ending, GradientsOfTheLastStepCount) {
+TEST_P(RunEnd, GradientsOfTheLastStepCount) {
   const program::ProgramT program = samplePipeline();
   const Fault fault{.step = 9, .loss = {}, .stages = {0}};
   const RunResult result = resultOf(program, fault, GetParam(), 10);
@@ -207,17 +207,17 @@ TEST_P(Ending, GradientsOfTheLastStepCount) {
   EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
 }
 
-TEST_P(Ending, AFiniteRunIsWhole) {
+TEST_P(RunEnd, AFiniteRunIsWhole) {
   const program::ProgramT program = samplePipeline();
   const RunResult result = resultOf(program, {}, GetParam(), 10);
-  EXPECT_TRUE(result.isWhole());
+  EXPECT_TRUE(result.endedRegularly());
   EXPECT_EQ(result.stoppedBy, 0);
   EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, 10));
   EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
 }
 
 // Without a flush a step starts before the last step's updates.
-TEST_P(Ending, WithoutAFlushWeightsStayFinite) {
+TEST_P(RunEnd, WithoutAFlushWeightsStayFinite) {
   const program::ProgramT program =
       program::sampleAsynchronous({}, program::Updates::EachStep);
   const auto stages = static_cast<uint32_t>(program.stages.size());
@@ -232,7 +232,7 @@ TEST_P(Ending, WithoutAFlushWeightsStayFinite) {
   EXPECT_GE(updates.front(), 6u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Run, Ending,
+INSTANTIATE_TEST_SUITE_P(Run, RunEnd,
                          testing::Values(How::Threads, How::Simulated,
                                          How::Sequential),
                          [](const auto &how) {

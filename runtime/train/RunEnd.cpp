@@ -1,11 +1,11 @@
-//===- Ending.cpp - Why a run's steps ended -------------------------------===//
+//===- RunEnd.cpp - Why a run's steps ended -------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/Ending.h"
+#include "runtime/train/RunEnd.h"
 
 #include "runtime/control/Messages.h"
 
@@ -15,9 +15,9 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-bool chimera::runtime::mustStop(const TrainingRun &run, uint64_t step,
-                                const std::optional<Loss> &loss,
-                                std::optional<Divergence> &first) {
+bool chimera::runtime::mustStopForLoss(const TrainingRun &run, uint64_t step,
+                                       const std::optional<Loss> &loss,
+                                       std::optional<Divergence> &first) {
   if (!run.keepFinite || !loss || std::isfinite(loss->mean))
     return false;
   if (!first)
@@ -33,9 +33,9 @@ Halts chimera::runtime::haltsOf(const program::ProgramT &program,
   return halts;
 }
 
-void chimera::runtime::explainEnd(const TrainingRun &run, int signal,
-                                  const std::optional<Divergence> &loss,
-                                  const Halts &halts, RunResult &result) {
+void chimera::runtime::setStopReason(const TrainingRun &run, int signal,
+                                     const std::optional<Divergence> &loss,
+                                     const Halts &halts, RunResult &result) {
   if (result.steps < run.steps)
     result.stoppedBy = signal;
   result.divergence = loss;
@@ -57,10 +57,10 @@ static int strengthOf(int signal) {
   return signal == 0 ? 0 : signal == SIGUSR1 ? 1 : 2;
 }
 
-Ending chimera::runtime::agreeOnEnd(const TrainingRun &run, Control &control,
-                                    uint32_t root, const Halts &own,
-                                    const std::optional<Divergence> &loss,
-                                    RunResult &result) {
+RunEnd chimera::runtime::agreeOnRunEnd(const TrainingRun &run, Control &control,
+                                       uint32_t root, const Halts &own,
+                                       const std::optional<Divergence> &loss,
+                                       RunResult &result) {
   int signal = run.signals ? run.signals->asked() : 0;
   for (int other : gatherValues(control, root, signal, run.timeout))
     if (strengthOf(other) > strengthOf(signal))
@@ -71,7 +71,7 @@ Ending chimera::runtime::agreeOnEnd(const TrainingRun &run, Control &control,
     steps.push_back(step.value_or(kNone));
   if (control.rank() != root) {
     sendAll(control, root, std::as_bytes(std::span(steps)), run.timeout);
-    return receiveValue<Ending>(control, root, run.timeout);
+    return receiveValue<RunEnd>(control, root, run.timeout);
   }
   std::vector<uint64_t> others(steps.size());
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
@@ -85,12 +85,12 @@ Ending chimera::runtime::agreeOnEnd(const TrainingRun &run, Control &control,
   Halts halts;
   for (uint64_t step : steps)
     halts.push_back(step == kNone ? std::nullopt : std::optional(step));
-  explainEnd(run, signal, loss, halts, result);
-  const Ending ending{.stoppedBy = result.stoppedBy,
-                      .isWhole = result.isWhole(),
+  setStopReason(run, signal, loss, halts, result);
+  const RunEnd runEnd{.stoppedBy = result.stoppedBy,
+                      .endedRegularly = result.endedRegularly(),
                       .hasDiverged = result.divergence.has_value()};
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != root)
-      sendValue(control, rank, ending, run.timeout);
-  return ending;
+      sendValue(control, rank, runEnd, run.timeout);
+  return runEnd;
 }

@@ -1,12 +1,12 @@
-//===- AbortedChannels.h - Channels that abort with the run -----*- C++ -*-===//
+//===- AbortScope.h - Channels that abort with the run ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_TRAIN_ABORTEDCHANNELS_H
-#define CHIMERA_RUNTIME_TRAIN_ABORTEDCHANNELS_H
+#ifndef CHIMERA_RUNTIME_TRAIN_ABORTSCOPE_H
+#define CHIMERA_RUNTIME_TRAIN_ABORTSCOPE_H
 
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
@@ -14,13 +14,13 @@
 namespace chimera::runtime {
 
 /// Aborts `channels` when the run aborts, as long as this object lives.
-class AbortedChannels {
+class AbortScope {
 public:
-  AbortedChannels(Control &control, Channels &channels) : control(control) {
+  AbortScope(Control &control, Channels &channels) : control(control) {
     control.onAbort(
         [&channels](const std::string &reason) { channels.abort(reason); });
   }
-  ~AbortedChannels() {
+  ~AbortScope() {
     control.onAbort([](const std::string &) {});
   }
 
@@ -30,4 +30,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_TRAIN_ABORTEDCHANNELS_H
+#endif // CHIMERA_RUNTIME_TRAIN_ABORTSCOPE_H
