@@ -161,10 +161,10 @@ void tellOfSlowType(const RunSettings &settings,
     return;
   takeThreads();
   const std::string note = noteOfSlowType(
-      type, slownessOfType(program,
-                           [](const program::ProgramT &block, uint32_t stage) {
-                             return makeTransformerStage(block, stage);
-                           }));
+      type, relativeTimeOfType(
+                program, [](const program::ProgramT &block, uint32_t stage) {
+                  return makeTransformerStage(block, stage);
+                }));
   if (note.empty())
     return;
   std::printf("%s\n", note.c_str());

@@ -82,7 +82,7 @@ public:
 
 private:
   /// Returns rank 0's value at all ranks.
-  template <typename Value> Value fromRoot(Value value) {
+  template <typename Value> Value broadcastFromRoot(Value value) {
     if (!isRoot)
       return receiveValue<Value>(control, 0, options.timeout);
     for (uint32_t rank = 1; rank < control.ranks(); ++rank)
@@ -91,10 +91,10 @@ private:
   }
 
   /// Returns the largest value of all ranks, at all ranks.
-  int64_t mostOf(int64_t value) {
+  int64_t maxOverRanks(int64_t value) {
     for (int64_t other : gatherValues(control, 0, value, options.timeout))
       value = std::max(value, other);
-    return fromRoot(value);
+    return broadcastFromRoot(value);
   }
 
   void compareClocks() {
@@ -122,7 +122,7 @@ private:
           communication.pairs.push_back({rank, other});
     // The group of all ranks, then the group of each host.
     communication.groups.push_back(groupOf(0, 0, control.ranks()));
-    if (found.hosts.haveOwnLinks())
+    if (found.hosts.haveNodeLinks())
       for (uint32_t host = 0; host < found.hosts.count; ++host)
         communication.groups.push_back(groupOfHost(host));
     Watchdog limit(options.timeout, "all ranks to make their groups",
@@ -144,12 +144,12 @@ private:
 
   /// About half of the time of a round trip between neighbours, for the slowest
   /// pair.
-  int64_t roughly(uint64_t bytes) {
+  int64_t roughOneWayTime(uint64_t bytes) {
     int64_t took = roughlyFrom(0, bytes);
     // All pairs that begin at rank 0 may be within hosts.
-    if (found.hosts.haveOwnLinks())
+    if (found.hosts.haveNodeLinks())
       took = std::max(took, roughlyFrom(1, bytes));
-    return mostOf(took);
+    return maxOverRanks(took);
   }
 
   /// This rank's measurement, with the pairs (first, first + 1), (first + 2,
@@ -165,12 +165,12 @@ private:
       auto send = [&] {
         channels.wait(queue.get(), channels.postSend(peer, buffer),
                       options.timeout);
-        queue.timeOf(queue.here());
+        queue.timeOf(queue.recordPoint());
       };
       auto receive = [&] {
         channels.wait(queue.get(), channels.postReceive(peer, buffer),
                       options.timeout);
-        queue.timeOf(queue.here());
+        queue.timeOf(queue.recordPoint());
       };
       // The first trip may open connections.
       for (int trip = 0; trip < 3; ++trip) {
@@ -184,12 +184,12 @@ private:
   }
 
   void measureAllMessages() {
-    const bool haveOwnLinks = found.hosts.haveOwnLinks();
+    const bool haveNodeLinks = found.hosts.haveNodeLinks();
     MessagesBySize costs, onHosts;
     for (uint64_t bytes : sizesOf(kMessageSizes)) {
       MessageRounds rounds{
           .bytes = bytes, .clockAhead = clockAhead, .timeout = options.timeout};
-      rounds.scale = 1 + roughly(bytes) / kMillisecond;
+      rounds.scale = 1 + roughOneWayTime(bytes) / kMillisecond;
       if (costs.sizes() >= kFewest && rounds.scale > kMaxScale)
         break;
       rounds.rounds = std::max(
@@ -198,17 +198,17 @@ private:
       MessageTimes times, onHost;
       measureMessages(control, channels, queue, rounds,
                       [&](uint32_t peer) -> MessageTimes & {
-                        return haveOwnLinks && isOnThisHost(peer) ? onHost
-                                                                  : times;
+                        return haveNodeLinks && isOnThisHost(peer) ? onHost
+                                                                   : times;
                       });
       costs.add(bytes, costOf(gatherTimes(control, times, options.timeout)));
-      if (haveOwnLinks)
+      if (haveNodeLinks)
         onHosts.add(bytes,
                     costOf(gatherTimes(control, onHost, options.timeout)));
-      found.mostBytes = bytes;
+      found.largestMessage = bytes;
     }
     found.links = costs.fit();
-    if (haveOwnLinks)
+    if (haveNodeLinks)
       found.hostLinks = onHosts.fit();
   }
 
@@ -221,7 +221,7 @@ private:
   void measureAllSums() {
     const uint32_t onEach = found.hosts.ranksOnEach;
     found.links.sum = measureSumsOf(groupOf(0, 0, control.ranks()));
-    const uint64_t mostOfAll = found.mostSumBytes;
+    const uint64_t mostOfAll = found.largestSum;
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
@@ -238,13 +238,13 @@ private:
   /// The line of sums over `group`. All groups that are measured at the same
   /// time have the same number of ranks.
   SumLine measureSumsOf(const ReduceGroup &group) {
-    std::vector<Sized> sums;
+    std::vector<TimedSize> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
       return medianOf(measureSums(control, channels, queue, group, bytes,
                                   rounds, clockAhead, options.timeout));
     };
     for (uint64_t bytes : sizesOf(kSumSizes)) {
-      const auto rough = fromRoot(
+      const auto rough = broadcastFromRoot(
           static_cast<int64_t>(measure(bytes, /*rounds=*/1)) / kMillisecond);
       if (sums.size() >= kFewest && rough > 1000)
         break;
@@ -253,7 +253,7 @@ private:
                                       static_cast<double>(1 + rough)),
                      kFewestSumRounds, kSumRounds);
       sums.push_back({bytes, measure(bytes, rounds)});
-      found.mostSumBytes = std::max(found.mostSumBytes, bytes);
+      found.largestSum = std::max(found.largestSum, bytes);
     }
     return fitSums(sums, static_cast<uint32_t>(group.contributions.size()));
   }

@@ -235,8 +235,8 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
           updatesRate * static_cast<double>(moved)};
 }
 
-double chimera::runtime::slownessOfType(const program::ProgramT &program,
-                                        const StageFactory &stages) {
+double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
+                                            const StageFactory &stages) {
   // Large enough for the speed of long matrix products. Larger models would
   // take seconds.
   constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;

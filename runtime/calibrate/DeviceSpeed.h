@@ -57,8 +57,8 @@ DeviceSpeed measureSpeed(Control &control, Device &device,
 /// type, relative to float32. A large block is made smaller first. Uses this
 /// thread and its compute threads for some tenths of a second. Throws what the
 /// stages throw.
-double slownessOfType(const program::ProgramT &program,
-                      const StageFactory &stages);
+double relativeTimeOfType(const program::ProgramT &program,
+                          const StageFactory &stages);
 
 /// A note for the user about that slowness. Empty if the type is not much
 /// slower.

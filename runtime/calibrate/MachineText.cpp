@@ -100,7 +100,7 @@ std::string offText(const LinkTimes &links) {
 
 /// Comment lines about the links of several hosts.
 std::string linksText(const Hosts &hosts) {
-  if (hosts.haveOwnLinks())
+  if (hosts.haveNodeLinks())
     return "// " + program::counted(hosts.count, "host") + " with " +
            program::counted(hosts.ranksOnEach, "rank") +
            " each: messages between hosts (link) and within them\n"
@@ -125,7 +125,7 @@ std::string sharingText(const Hosts &hosts) {
            "// below are those of ranks that all compute.\n";
   if (!hosts.shareCores)
     return "";
-  if (hosts.ranksWithCores == 0)
+  if (hosts.concurrentRanks == 0)
     return "// Ranks share cores, and hosts differ in their ranks, cores or "
            "threads or have\n"
            "// ranks that do not follow each other: there are no node_cores, "
@@ -133,8 +133,8 @@ std::string sharingText(const Hosts &hosts) {
            "// below are those of ranks that share cores.\n";
   return "// The " + std::to_string(hosts.ranksOnEach) +
          " ranks of a host share its cores, on which " +
-         program::counted(hosts.ranksWithCores, "rank") +
-         (hosts.ranksWithCores == 1 ? " has" : " have") +
+         program::counted(hosts.concurrentRanks, "rank") +
+         (hosts.concurrentRanks == 1 ? " has" : " have") +
          " room (node_cores):\n"
          "// the speeds below are the means times " +
          number("%.3g", hosts.speedup()) +
@@ -164,9 +164,9 @@ std::string chimera::runtime::machineText(const Calibration &found,
       ".\n"
       "//\n"
       "// Messages of 8 B to " +
-      bytesText(found.mostBytes) +
+      bytesText(found.largestMessage) +
       " between neighbours, all-reduces of 8 B to " +
-      bytesText(found.mostSumBytes) + " over all ranks.\n" + linksText(hosts) +
+      bytesText(found.largestSum) + " over all ranks.\n" + linksText(hosts) +
       (hosts.ranksOnDevice > 0
            ? "// Times are those of the GPUs' queues, without what hosts take "
              "to post.\n"
@@ -199,10 +199,10 @@ std::string chimera::runtime::machineText(const Calibration &found,
           "\") memory_bandwidth(\"" +
           perSecond(found.mean.bytes * hosts.speedup(), "B") + "\")";
   text += clausesOf(found.links, "link", "all_reduce");
-  if (found.hostLinks || hosts.ranksWithCores > 0)
+  if (found.hostLinks || hosts.concurrentRanks > 0)
     text += "\n    node_devices(" + std::to_string(hosts.ranksOnEach) + ")";
-  if (hosts.ranksWithCores > 0)
-    text += " node_cores(" + std::to_string(hosts.ranksWithCores) + ")";
+  if (hosts.concurrentRanks > 0)
+    text += " node_cores(" + std::to_string(hosts.concurrentRanks) + ")";
   if (found.hostLinks)
     text += clausesOf(*found.hostLinks, "node_link", "node_all_reduce");
   if (sumsBlock(found))
@@ -249,10 +249,10 @@ std::string chimera::runtime::machineTable(const Calibration &found) {
       found.most.bytes, "B");
   if (found.hiddenSum)
     table += "computation hides    " + hiddenText(found) + "\n";
-  if (hosts.ranksWithCores > 0)
+  if (hosts.concurrentRanks > 0)
     table += "alone, a rank is     " + number("%.3g", hosts.speedup()) +
              " times as fast: " + std::to_string(hosts.ranksOnEach) +
-             " ranks share cores for " + std::to_string(hosts.ranksWithCores) +
+             " ranks share cores for " + std::to_string(hosts.concurrentRanks) +
              "\n";
   return table + "memory               " + std::to_string(hosts.memory >> 20) +
          " MiB a rank\n";

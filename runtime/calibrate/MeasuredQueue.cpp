@@ -49,7 +49,7 @@ MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
 Block MeasuredQueue::zeros(uint64_t bytes) {
   Block block = device.allocate(bytes);
   queue->zero({block.get(), bytes});
-  timeOf(here());
+  timeOf(recordPoint());
   return block;
 }
 

@@ -143,14 +143,14 @@ void chimera::runtime::measureMessages(
     Block &buffer = buffers[round % kBuffers];
     if (isSender) {
       sleepUntil(send);
-      const Moment made = queue.behindWork();
+      const Moment made = queue.afterWork();
       auto request = channels.postSendBlock(peer, buffer, of.bytes, made.event);
       // On a device that executes later, a post puts nothing on the queue.
       const int64_t own =
           queue.isSynchronous() ? steadyNanoseconds() - made.byHost : 0;
       passed.begins.push_back(queue.timeOf(made) - of.clockAhead);
       sleepUntil(begin + of.scale * kLook);
-      timesWith(peer).send.push_back(own + queue.occupiedBy([&] {
+      timesWith(peer).send.push_back(own + queue.timeOccupiedBy([&] {
         channels.wait(queue.get(), std::move(request), of.timeout);
       }));
       continue;
@@ -165,10 +165,10 @@ void chimera::runtime::measureMessages(
                             .occupied = 0,
                             .isLate = isLate};
     if (isLate)
-      receive.occupied = queue.occupiedBy(wait);
+      receive.occupied = queue.timeOccupiedBy(wait);
     else
       wait();
-    const Moment ended = queue.here();
+    const Moment ended = queue.recordPoint();
     receive.ended = queue.timeOf(ended) - of.clockAhead;
     passed.receives.push_back(receive);
   }

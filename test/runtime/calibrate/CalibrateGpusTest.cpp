@@ -139,7 +139,8 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
   auto sleep = [](const AddressMap &) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kLong));
   };
-  EXPECT_GE(queue.occupiedBy([&] { queue.get().launch({}, sleep); }), kLong);
+  EXPECT_GE(queue.timeOccupiedBy([&] { queue.get().launch({}, sleep); }),
+            kLong);
   const int64_t begin = steadyNanoseconds();
   queue.get().launch({}, sleep);
   const Moment moment = queue.here();

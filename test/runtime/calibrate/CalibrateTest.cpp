@@ -158,8 +158,8 @@ Calibration exampleCalibration() {
               .smallest = {8, 20'000},
               .smallestByLine = 36'000},
   };
-  found.mostBytes = 4 << 20;
-  found.mostSumBytes = 16 << 20;
+  found.largestMessage = 4 << 20;
+  found.largestSum = 16 << 20;
   found.mean = {51.26e9, 8.5e9};
   found.least = {50e9, 8e9};
   found.most = {52e9, 9e9};
@@ -231,7 +231,7 @@ TEST(MachineText, HasAWordForSumsThatBlock) {
 TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   Calibration found = exampleCalibration();
   found.hosts.shareCores = true;
-  found.hosts.ranksWithCores = 2;
+  found.hosts.concurrentRanks = 2;
   std::string text = machineText(found, "threads of one process");
   EXPECT_NE(text.find("speed(\"102.5 GFLOP/s\") "
                       "memory_bandwidth(\"17.0 GB/s\")\n"),
@@ -313,7 +313,7 @@ TEST(SlownessOfType, IsBesideFloat32) {
         program::typesOf(block).activations == program::DataType::BFloat16;
     return makeSyntheticStages(isSlow ? 3e-2 : 1e-2)(block, stage);
   };
-  const double slowness = slownessOfType(program, stages);
+  const double slowness = relativeTimeOfType(program, stages);
   EXPECT_GT(slowness, 2);
   EXPECT_LT(slowness, 4);
 }

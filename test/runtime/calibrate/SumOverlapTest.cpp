@@ -61,7 +61,7 @@ double hiddenPartOf(bool doBlock) {
       SlowSums slow(*channels[rank], doBlock);
       slow.prepare({.pairs = {}, .groups = {group}});
       double own = hiddenPart(*controls[rank], slow, group, /*bytes=*/64,
-                              /*budget=*/1s, /*ahead=*/0, 30s);
+                              /*budget=*/1s, /*clockAhead=*/0, 30s);
       if (rank == 0)
         hidden = own;
     });
