@@ -11,7 +11,7 @@
 #include "runtime/program/FallbackFile.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Finite.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "tools/RunFiles.h"
 #include "tools/Wishes.h"
 

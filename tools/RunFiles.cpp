@@ -10,7 +10,7 @@
 #include "runtime/program/DiskSpace.h"
 #include "runtime/program/Output.h"
 #include "runtime/stage/torch/MegatronIndex.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "runtime/train/LogFile.h"
 
 #include <filesystem>

@@ -17,7 +17,7 @@
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 
 #include <stdexcept>
 
@@ -32,7 +32,7 @@ TokenOptions chimera::tokenOptions(const RunSettings &settings,
                                                  : TokenFormat::Auto,
           .vocabulary = static_cast<uint64_t>(
               program::vocabularyOf(*program.model).value_or(0)),
-          .areTrusted = settings.trustData};
+          .trustPlainNumbers = settings.trustData};
 }
 
 WeightNames chimera::namesOf(const RunSettings &settings,
@@ -43,9 +43,9 @@ WeightNames chimera::namesOf(const RunSettings &settings,
 
 /// The form of samples: with masked tokens, with pairs of sentences, both or
 /// neither.
-static SampleForm formOf(const RunSettings &settings,
-                         const program::ProgramT &program) {
-  SampleForm form;
+static TokenSampleOptions formOf(const RunSettings &settings,
+                                 const program::ProgramT &program) {
+  TokenSampleOptions form;
   const auto wants = [&](const char *option, const char *wanted) {
     if (settings.given.contains(option) && !settings.given.contains(wanted))
       throw std::invalid_argument(std::string(option) + " is for " + wanted +
@@ -144,10 +144,11 @@ static void refuseWithoutValues(const program::ProgramT &program) {
 /// else on the host.
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
-  std::shared_ptr<const SavedWeights> values;
+  std::shared_ptr<const CheckpointWeights> values;
   load.names = namesOf(settings, program);
   if (!settings.load.empty()) {
-    values = std::make_shared<SavedWeights>(program, settings.load, load.names);
+    values =
+        std::make_shared<CheckpointWeights>(program, settings.load, load.names);
     load.valuesDigest = values->digest();
     load.conversion = values->conversion();
   }
@@ -196,7 +197,8 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   load.windows = load.passes * ofStep * program.micro_batch_size;
   load.heldOut = load.text->heldOut(load.windows);
   if (load.kind == kExported)
-    load.heldOut = withWeights(program, std::move(load.heldOut), load.passes);
+    load.heldOut =
+        withLossWeights(program, std::move(load.heldOut), load.passes);
   double weight = 0;
   for (uint64_t pass = 0; pass < load.passes; ++pass)
     weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
@@ -244,17 +246,17 @@ Workload chimera::makeWorkload(const RunSettings &settings,
       settings.holdOut, formOf(settings, program));
   load.text = text.get();
   addHeldOut(load, settings, program);
-  load.data = load.kind == kExported ? withWeights(program, std::move(text))
+  load.data = load.kind == kExported ? withLossWeights(program, std::move(text))
                                      : std::move(text);
   addModel(load, settings, program);
   if (load.accelerator) {
     if (settings.cudaGraphs)
-      load.noGraphs = whyNoGraphs(program);
+      load.noGraphs = graphsUnsupportedReason(program);
     if (settings.cudaGraphs && load.noGraphs.empty()) {
       load.warmUpRuns = kGraphWarmUpRuns;
       load.stages = [inner = load.stages, gpus = load.accelerator.get()](
                         const program::ProgramT &whole, uint32_t stage) {
-        return withGraphs(inner(whole, stage), gpus->makeGraphs());
+        return wrapWithGraphs(inner(whole, stage), gpus->makeGraphFactory());
       };
     }
     load.meter = &load.accelerator->meter();

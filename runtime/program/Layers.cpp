@@ -166,7 +166,8 @@ static std::optional<TiedNumbers> tiedNumbers(const ModelT &model) {
 
 bool isTied(const ModelT &model) { return tiedNumbers(model).has_value(); }
 
-ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number) {
+ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
+                                   uint32_t number) {
   const std::optional<TiedNumbers> tied = tiedNumbers(model);
   if (tied && layer + 1 == layerCount(model) && number == tied->last)
     return {0, tied->first};

@@ -124,7 +124,8 @@ struct ParameterNumber {
 
 /// The parameter whose random numbers initialise this parameter: the parameter
 /// itself or, for the tied parameter of the last layer, the first layer's.
-ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number);
+ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
+                                   uint32_t number);
 
 /// A parameter of a stage.
 struct StageParameter {

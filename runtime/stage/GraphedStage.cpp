@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 namespace {
 /// The fixed buffers for operands and results of the actions on a micro-batch
 /// or on a part of it. At any time, one action uses them.
-struct Ports {
+struct FixedBuffers {
   Bytes input, labels, output, outputGradient, inputGradient;
 };
 
@@ -39,12 +39,12 @@ struct Slot {
 };
 
 struct SlotStash final : Stash {
-  SlotStash(Ports &ports, Slot &slot) : ports(ports), slot(slot) {
+  SlotStash(FixedBuffers &buffers, Slot &slot) : buffers(buffers), slot(slot) {
     slot.isTaken = true;
   }
   ~SlotStash() override { slot.isTaken = false; }
 
-  Ports &ports;
+  FixedBuffers &buffers;
   Slot &slot;
   /// The wrapped stage's stash; null if a captured graph made it.
   std::unique_ptr<Stash> own;
@@ -52,7 +52,8 @@ struct SlotStash final : Stash {
 
 class GraphedStage final : public Stage {
 public:
-  GraphedStage(std::unique_ptr<Stage> stage, std::shared_ptr<Graphs> graphs)
+  GraphedStage(std::unique_ptr<Stage> stage,
+               std::shared_ptr<GraphFactory> graphs)
       : graphs(std::move(graphs)), stage(std::move(stage)) {}
 
   ElementType weightType() const override { return stage->weightType(); }
@@ -76,26 +77,26 @@ public:
     // A forward without a stash frees its slot when it returns, so all of them
     // share one slot.
     auto taken = std::make_unique<SlotStash>(
-        shape.ports, slotFor(shape.slots[{mode, weights.data()}]));
+        shape.buffers, slotFor(shape.slots[{mode, weights.data()}]));
     Slot &slot = taken->slot;
     if (slot.runs()) {
       taken->own =
           stage->forward(microBatch, input, labels, weights, output, mode);
     } else {
-      Ports &ports = shape.ports;
-      copyIn(input, ports.input);
-      copyIn(labels, ports.labels);
-      expectSize(output.size(), ports.output);
+      FixedBuffers &buffers = shape.buffers;
+      copyIn(input, buffers.input);
+      copyIn(labels, buffers.labels);
+      expectSize(output.size(), buffers.output);
       if (slot.captures()) {
         slot.weights = weights.data();
         capture(slot, Forward, [&] {
           taken->own =
-              stage->forward(microBatch, ports.input, ports.labels, weights,
-                             ports.output.first(output.size()), mode);
+              stage->forward(microBatch, buffers.input, buffers.labels, weights,
+                             buffers.output.first(output.size()), mode);
         });
       }
       launch(slot, Forward);
-      copyOut(ports.output, output);
+      copyOut(buffers.output, output);
     }
     if (mode != ForwardMode::Output)
       return taken;
@@ -113,18 +114,18 @@ public:
       stage->backward(microBatch, std::move(taken.own), outputGradient, weights,
                       weightGradient, inputGradient, mode);
     } else {
-      Ports &ports = taken.ports;
-      copyIn(outputGradient, ports.outputGradient);
-      expectSize(inputGradient.size(), ports.inputGradient);
+      FixedBuffers &buffers = taken.buffers;
+      copyIn(outputGradient, buffers.outputGradient);
+      expectSize(inputGradient.size(), buffers.inputGradient);
       beginSum(slot, weightGradient, mode);
       if (slot.captures())
         capture(slot, Backward, [&] {
           stage->backward(microBatch, std::move(taken.own),
-                          ports.outputGradient, weights, weightGradient,
-                          ports.inputGradient, WgradMode::Add);
+                          buffers.outputGradient, weights, weightGradient,
+                          buffers.inputGradient, WgradMode::Add);
         });
       launch(slot, Backward);
-      copyOut(ports.inputGradient, inputGradient);
+      copyOut(buffers.inputGradient, inputGradient);
     }
     ++slot.uses;
   }
@@ -141,17 +142,17 @@ public:
                                        outputGradient, weights, inputGradient);
       return stash;
     }
-    Ports &ports = taken.ports;
-    copyIn(outputGradient, ports.outputGradient);
-    expectSize(inputGradient.size(), ports.inputGradient);
+    FixedBuffers &buffers = taken.buffers;
+    copyIn(outputGradient, buffers.outputGradient);
+    expectSize(inputGradient.size(), buffers.inputGradient);
     if (slot.captures())
       capture(slot, InputGradient, [&] {
         taken.own = stage->inputGradient(microBatch, std::move(taken.own),
-                                         ports.outputGradient, weights,
-                                         ports.inputGradient);
+                                         buffers.outputGradient, weights,
+                                         buffers.inputGradient);
       });
     launch(slot, InputGradient);
-    copyOut(ports.inputGradient, inputGradient);
+    copyOut(buffers.inputGradient, inputGradient);
     return stash;
   }
 
@@ -178,7 +179,7 @@ public:
 private:
   /// Buffers and slots for parts of one size.
   struct Shape {
-    Ports ports;
+    FixedBuffers buffers;
     /// For each forward mode and weight address: as many slots as stashes may
     /// be alive at the same time.
     std::map<std::pair<ForwardMode, const std::byte *>,
@@ -208,7 +209,7 @@ private:
   /// The buffer gets its final size before the first capture.
   void expectSize(size_t bytes, Bytes &port) {
     if (port.size() < bytes)
-      port = graphs->take(bytes);
+      port = graphs->allocate(bytes);
   }
   void copyIn(ConstBytes from, Bytes &port) {
     expectSize(from.size(), port);
@@ -246,14 +247,15 @@ private:
     slot.graphs[action]->launch();
   }
 
-  const std::shared_ptr<Graphs> graphs;
+  const std::shared_ptr<GraphFactory> graphs;
   // Graphs are destroyed before the stage and the factory that made them.
   const std::unique_ptr<Stage> stage;
   std::map<uint32_t, Shape> shapes; // by number of parts
 };
 } // namespace
 
-std::string chimera::runtime::whyNoGraphs(const program::ProgramT &program) {
+std::string
+chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
     return "without a flush weights have several places";
   if (program.model && program.model->dropout > 0)
@@ -262,7 +264,7 @@ std::string chimera::runtime::whyNoGraphs(const program::ProgramT &program) {
 }
 
 std::unique_ptr<Stage>
-chimera::runtime::withGraphs(std::unique_ptr<Stage> stage,
-                             std::shared_ptr<Graphs> graphs) {
+chimera::runtime::wrapWithGraphs(std::unique_ptr<Stage> stage,
+                                 std::shared_ptr<GraphFactory> graphs) {
   return std::make_unique<GraphedStage>(std::move(stage), std::move(graphs));
 }

@@ -17,7 +17,7 @@
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 #include "runtime/interpreter/MemoryMeter.h"
-#include "runtime/stage/Graphs.h"
+#include "runtime/stage/GraphFactory.h"
 #include "runtime/stage/StageKernels.h"
 
 namespace chimera::runtime {
@@ -53,7 +53,7 @@ public:
   /// The size of the tensors on the current device of the calling thread.
   virtual const MemoryMeter &meter() = 0;
   /// For tensor stages on the current device of the calling thread.
-  virtual std::shared_ptr<Graphs> makeGraphs() = 0;
+  virtual std::shared_ptr<GraphFactory> makeGraphFactory() = 0;
 };
 
 /// Loads the module for CUDA and NCCL. Throws std::runtime_error, with advice,

@@ -53,7 +53,8 @@ std::string nameOf(const program::ProgramT &program, uint32_t rank) {
 }
 
 /// Such as "step 3, instruction 17: forward …, from file:line:column".
-std::string placeOf(const program::ProgramT &program, const RankState &known) {
+std::string describePosition(const program::ProgramT &program,
+                             const RankState &known) {
   uint32_t worker = workerOf(program, known.rank);
   uint32_t index = known.instruction;
   const bool evaluates =
@@ -95,7 +96,7 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   default:
     break;
   }
-  std::string text = placeOf(program, known);
+  std::string text = describePosition(program, known);
   std::vector<uint32_t> awaited = awaitedBy(program, account, known.rank);
   if (!awaited.empty())
     text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
@@ -179,7 +180,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
         ", died; " +
         (known.state == Status::Running || known.state == Status::Evaluating
              ? "its last instruction was " +
-                   orUnknown([&] { return placeOf(program, known); })
+                   orUnknown([&] { return describePosition(program, known); })
          : known.state == Status::Finishing || known.state == Status::Saving
              ? std::string("it was past its last step")
              : "it had not begun its first step"));

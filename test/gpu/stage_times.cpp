@@ -228,10 +228,12 @@ nlohmann::json measure(const Settings &settings) {
     factory = [&](const program::ProgramT &whole, uint32_t stage) {
       auto made = makeTransformerStage(
           whole, stage, {.isCuda = true, .kernels = &gpus->kernels()});
-      return settings.graphs ? withGraphs(std::move(made), gpus->makeGraphs())
-                             : std::move(made);
+      return settings.graphs
+                 ? wrapWithGraphs(std::move(made), gpus->makeGraphFactory())
+                 : std::move(made);
     };
-    const std::string reason = settings.graphs ? whyNoGraphs(*program) : "";
+    const std::string reason =
+        settings.graphs ? graphsUnsupportedReason(*program) : "";
     if (!reason.empty())
       throw std::runtime_error("no graphs: " + reason);
   } else {

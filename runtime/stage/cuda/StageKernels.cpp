@@ -33,8 +33,8 @@ class CudaStageKernels final : public StageKernels {
     cuda::LaunchContext on = cuda::launchContext();
     on.kernels.launch(on.kernels.all().KeepElements, on.stream,
                       (first % 4 + counted(count) + 3) / 4,
-                      counted(keptFrom(dropped)), counted(key), counted(first),
-                      counted(count), kept);
+                      counted(smallestKeptDraw(dropped)), counted(key),
+                      counted(first), counted(count), kept);
   }
 
   void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,

@@ -20,7 +20,7 @@ using at::Tensor;
 using Arguments = std::vector<c10::IValue>;
 
 // An upper bound for windows, paddings and strides.
-constexpr int64_t kMost = 1 << 20;
+constexpr int64_t kLargestWindow = 1 << 20;
 
 static void expect(bool holds, const char *what) {
   if (!holds)
@@ -120,12 +120,13 @@ static void convolutionBackward(const Arguments &arguments) {
       list.resize(dimensions - 2, list[0]);
     expect(list.size() == dimensions - 2, "a number for each dimension");
     for (int64_t number : list)
-      expect(number >= least && number <= kMost, "a window of a common size");
+      expect(number >= least && number <= kLargestWindow,
+             "a window of a common size");
     return list;
   };
   const std::vector<int64_t> stride = listOf(4, 1), padding = listOf(5, 0),
                              dilation = listOf(6, 1), more = listOf(8, 0);
-  expect(groups >= 1 && groups <= kMost, "one group or more");
+  expect(groups >= 1 && groups <= kLargestWindow, "one group or more");
   const int64_t channels =
       transposed ? weight.size(1) * groups : weight.size(0);
   expect(gradient.size(0) == x.size(0) && gradient.size(1) == channels &&
@@ -196,8 +197,9 @@ static void padBackward(const Arguments &arguments) {
     const int64_t before = padding[static_cast<size_t>(2 * d)],
                   after = padding[static_cast<size_t>(2 * d + 1)];
     const int64_t size = x.size(-1 - d);
-    expect(before >= -size && before <= kMost && after >= -size &&
-               after <= kMost && gradient.size(-1 - d) == size + before + after,
+    expect(before >= -size && before <= kLargestWindow && after >= -size &&
+               after <= kLargestWindow &&
+               gradient.size(-1 - d) == size + before + after,
            "a gradient of the padded shape");
   }
 }
@@ -236,7 +238,8 @@ static void weightNormBackward(const Arguments &arguments) {
 static void windows(const Arguments &arguments) {
   for (size_t i = 1; i < arguments.size(); ++i)
     for (int64_t number : arguments[i].toIntVector())
-      expect(number >= 0 && number <= kMost, "a window of a common size");
+      expect(number >= 0 && number <= kLargestWindow,
+             "a window of a common size");
 }
 
 /// Arguments: (grad_output, input, grid, interpolation, padding, align_corners,

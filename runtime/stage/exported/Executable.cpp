@@ -70,14 +70,14 @@ Executable::Operation Executable::find(const program::CallT &call,
         !acts.toBool())
       throw std::invalid_argument("expected a tensor, a probability in (0, 1) "
                                   "and true for 'aten::native_dropout'");
-    operation.way = Way::Dropout;
+    operation.implementation = Implementation::Dropout;
     operation.site = sites++;
   } else if (call.operator_ == "aten::mm" && call.overload.empty() &&
              isValue(0) && isValue(1)) {
-    operation.way = Way::Product;
+    operation.implementation = Implementation::Product;
   } else if (call.operator_ == "aten::addmm" && call.overload.empty() &&
              isValue(0) && isValue(1) && isValue(2) && isOne(3) && isOne(4)) {
-    operation.way = Way::ProductWithBias;
+    operation.implementation = Implementation::ProductWithBias;
   }
   return operation;
 }
@@ -104,7 +104,8 @@ void Executable::findSums() {
       isTransposed = !isTransposed;
     }
     if (uses[value] == 1 && maker[value] >= 0 &&
-        operations[static_cast<uint32_t>(maker[value])].way == Way::Product)
+        operations[static_cast<uint32_t>(maker[value])].implementation ==
+            Implementation::Product)
       fused[static_cast<uint32_t>(maker[value])] =
           FusedSum{gradientOf[output][0], isTransposed};
   }
@@ -272,10 +273,10 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
   auto tensor = [&](size_t i) {
     return tensorOf(operation.arguments[i], values);
   };
-  switch (operation.way) {
-  case Way::Operator:
+  switch (operation.implementation) {
+  case Implementation::Operator:
     return callOperator(number, values, stack);
-  case Way::Product:
+  case Implementation::Product:
     if (adds && fused[number]) {
       GradientSum &sum = *context.sums[fused[number]->parameter];
       GradientSum target{fused[number]->isTransposed ? sum.gradient.t()
@@ -286,11 +287,11 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
       return;
     }
     return set(0, product(tensor(0), tensor(1)));
-  case Way::ProductWithBias:
+  case Implementation::ProductWithBias:
     if (tensor(0).dim() != 1)
       return callOperator(number, values, stack);
     return set(0, productWithBias(tensor(0), tensor(1), tensor(2).t()));
-  case Way::Dropout:
+  case Implementation::Dropout:
     break;
   }
   const Tensor x = tensor(0);

@@ -87,12 +87,12 @@ public:
 
 private:
   using Argument = OperatorArgument;
-  enum class Way { Operator, Product, ProductWithBias, Dropout };
+  enum class Implementation { Operator, Product, ProductWithBias, Dropout };
   struct Operation {
     explicit Operation(c10::OperatorHandle handle) : handle(handle) {}
 
     c10::OperatorHandle handle;
-    Way way = Way::Operator;
+    Implementation implementation = Implementation::Operator;
     Check check = nullptr;
     /// For dropout: the number of earlier dropout calls in the graph.
     uint32_t site = 0;

@@ -63,7 +63,7 @@ public:
         auto found = slots.find({layer, i});
         if (found == slots.end()) { // tied: stored with the first layer
           const auto [other, number] =
-              program::startsAs(*program.model, layer, i);
+              program::initialValueSource(*program.model, layer, i);
           found = slots.find({other, number});
         }
         numbers.push_back(found->second);

@@ -65,10 +65,10 @@ makeExportedPredictor(const program::ProgramT &program,
 /// micro-batch weighs 1, or 0 if all terms are empty. The last label field then
 /// receives a scale for each term: the number of micro-batches divided by the
 /// term's total label weight in all of them. "All" means the micro-batches of
-/// `together` consecutive steps.
-std::unique_ptr<DataSource> withWeights(const program::ProgramT &program,
-                                        std::unique_ptr<DataSource> data,
-                                        uint64_t together = 1);
+/// `windowSteps` consecutive steps.
+std::unique_ptr<DataSource> withLossWeights(const program::ProgramT &program,
+                                            std::unique_ptr<DataSource> data,
+                                            uint64_t windowSteps = 1);
 
 } // namespace chimera::runtime
 

@@ -85,7 +85,7 @@ std::string fileWithoutName(std::string_view bytes) {
 
 /// Whether this processor has the features that code for `processor` may use.
 /// `processor` is LibTorch's name of a CPU capability, such as "AVX2".
-bool suffices(const std::string &processor) {
+bool processorSupports(const std::string &processor) {
   static const std::array<std::string, 3> kX86 = {"DEFAULT", "AVX2", "AVX512"};
   const std::string own = at::get_cpu_capability();
   const auto wanted = std::ranges::find(kX86, processor);
@@ -105,7 +105,7 @@ NativeLibrary describe(const json &metadata, const std::string &path) {
   const json signature =
       json::parse(metadata.at("chimera").get_ref<const std::string &>());
   const std::string processor = signature.at("processor");
-  if (!suffices(processor))
+  if (!processorSupports(processor))
     throw std::invalid_argument(path +
                                 ": expected native code for this processor, " +
                                 at::get_cpu_capability() + ", got some for " +

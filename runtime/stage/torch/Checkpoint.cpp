@@ -223,7 +223,7 @@ void Checkpoint::open(const std::string &path) {
   }
 }
 
-std::string Checkpoint::unfilled() const {
+std::string Checkpoint::fileWithGaps() const {
   std::vector<std::vector<std::pair<uint64_t, uint64_t>>> ranges(files.size());
   for (const auto &[name, tensor] : byName)
     if (tensor.range)

@@ -27,8 +27,8 @@ using at::Tensor;
 
 Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
              const Dropout &dropout) {
-  Tensor mixed = attend(normedLinear(parameters, x, p, p + 2, /*hasBias=*/true),
-                        heads, dropout);
+  Tensor mixed = causalAttention(
+      normedLinear(parameters, x, p, p + 2, /*hasBias=*/true), heads, dropout);
   // The residual sums reuse the outputs of linear layers, which autograd does
   // not save.
   Tensor y =

@@ -89,7 +89,7 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
        program::stageParameters(*model, first, layers)) {
     const int64_t size = held.parameter.elements();
     const program::ParameterNumber start =
-        program::startsAs(*model, held.layer, held.number);
+        program::initialValueSource(*model, held.layer, held.number);
     std::string name =
         program::parameterName(*model, start.layer, start.number);
     parameterSlots.push_back({std::move(held), count, std::move(name), start});

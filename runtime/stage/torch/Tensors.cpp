@@ -7,7 +7,7 @@
 
 #include "runtime/stage/torch/Tensors.h"
 
-#include "runtime/stage/torch/KeptMemory.h"
+#include "runtime/stage/torch/BlockCache.h"
 #include "runtime/system/ParallelFor.h"
 
 #include <ATen/Parallel.h>
@@ -84,20 +84,20 @@ private:
     header->counter->fetch_sub(static_cast<int64_t>(header->bytes),
                                std::memory_order_relaxed);
     const size_t taken = sizeof(Header) + header->bytes;
-    if (taken < KeptMemory::kSmallest)
+    if (taken < BlockCache::kSmallest)
       c10::free_cpu(header);
     else
       large().free(header, taken);
   }
 
   static void *take(size_t bytes) {
-    return bytes < KeptMemory::kSmallest ? c10::alloc_cpu(bytes)
+    return bytes < BlockCache::kSmallest ? c10::alloc_cpu(bytes)
                                          : large().take(bytes);
   }
 
   // Never destroyed, since tensors may outlive all other objects.
-  static KeptMemory &large() {
-    static auto *memory = new KeptMemory;
+  static BlockCache &large() {
+    static auto *memory = new BlockCache;
     return *memory;
   }
 };

@@ -125,7 +125,7 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
 
 TextData::TextData(std::unique_ptr<Tokens> given,
                    const program::ProgramT &program, double holdOut,
-                   const SampleForm &form)
+                   const TokenSampleOptions &form)
     : tokens(std::move(given)),
       microBatches(uint64_t{program.micro_batches} * program.data_parallel),
       seed(program.seed) {
@@ -196,7 +196,7 @@ TextData::TextData(std::unique_ptr<Tokens> given,
           (isOfBytes() ? " bytes of " : " tokens of ") + part +
           " text (a context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
-          std::to_string(size) + " in " + tokens->where() + "; " + advice);
+          std::to_string(size) + " in " + tokens->fileNames() + "; " + advice);
   };
   require("training", training, "give a longer text");
   if (holdOut > 0)
@@ -215,7 +215,7 @@ std::string TextData::check(uint32_t threads, uint32_t part,
 
 void TextData::read(uint64_t first, std::span<int64_t> into) const {
   tokens->read(first, into);
-  const uint64_t limit = limitOf(*tokens, vocabulary);
+  const uint64_t limit = validTokenLimit(*tokens, vocabulary);
   for (size_t i = 0; i < into.size(); ++i)
     if (static_cast<uint64_t>(into[i]) >= limit)
       throw std::runtime_error(

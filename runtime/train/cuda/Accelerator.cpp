@@ -71,10 +71,10 @@ public:
   const MemoryMeter &meter() override {
     return library.meter ? *library.meter : none;
   }
-  std::shared_ptr<Graphs> makeGraphs() override {
-    if (!library.makeGraphs)
+  std::shared_ptr<GraphFactory> makeGraphFactory() override {
+    if (!library.makeGraphFactory)
       throw std::logic_error("expected stages of tensors for graphs");
-    return library.makeGraphs();
+    return library.makeGraphFactory();
   }
 
 private:

@@ -48,7 +48,7 @@ chimeraMakeAccelerator4(const AcceleratorOptions &options) {
   auto accelerator =
       makeCudaAccelerator(options, {.streamGuard = onStream,
                                     .meter = &meter,
-                                    .makeGraphs = makeTensorGraphs});
+                                    .makeGraphFactory = makeTensorGraphs});
   // Products of bfloat16 are summed in float32 (stage/torch).
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   if (!options.stagesOnHost)

@@ -244,8 +244,8 @@ TEST_F(Kernels, KeepElements) {
   constexpr size_t count = 3007;
   constexpr uint64_t kFirst = (uint64_t{5} << 32) + 7;
   bool *kept = memory<bool>(count);
-  run("chimeraKeepElements", keptFrom(0.25) + 0ULL, 77ULL, kFirst + 0ULL,
-      count + 0ULL, kept);
+  run("chimeraKeepElements", smallestKeptDraw(0.25) + 0ULL, 77ULL,
+      kFirst + 0ULL, count + 0ULL, kept);
   std::unique_ptr<bool[]> expected(new bool[count]), got(new bool[count]);
   keepElements(0.25, 77, kFirst, count, expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));

@@ -54,7 +54,7 @@ private:
   uint64_t &launches;
 };
 
-class TapeGraphs final : public Graphs {
+class TapeGraphs final : public GraphFactory {
 public:
   explicit TapeGraphs(Tape &tape) : tape(tape) {}
 
@@ -82,7 +82,7 @@ public:
     ++sets;
     return std::make_unique<Set>(*this);
   }
-  Bytes take(uint64_t bytes) override {
+  Bytes allocate(uint64_t bytes) override {
     EXPECT_EQ(tape.graph, nullptr) << "takes memory while it captures";
     return memory.emplace_back(bytes);
   }
@@ -218,7 +218,8 @@ struct Pair {
   uint64_t calls = 0, plainCalls = 0;
   std::shared_ptr<TapeGraphs> graphs = std::make_shared<TapeGraphs>(tape);
   Replica plain{std::make_unique<TapeStage>(plainTape, plainCalls)};
-  Replica graphed{withGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
+  Replica graphed{
+      wrapWithGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
 };
 
 // Steps whose stashes end in any order. Each step starts new sums.
@@ -311,19 +312,21 @@ TEST(GraphedStage, SaysWhatCannotBeCaptured) {
       throw std::runtime_error("it waits for the device");
     }
   };
-  struct NoGraphs final : Graphs {
+  struct NoGraphs final : GraphFactory {
     std::unique_ptr<GraphSet> makeSet() override {
       return std::make_unique<Waits>();
     }
-    Bytes take(uint64_t bytes) override { return memory.emplace_back(bytes); }
+    Bytes allocate(uint64_t bytes) override {
+      return memory.emplace_back(bytes);
+    }
     void copy(ConstBytes, Bytes) override {}
     void zero(Bytes) override {}
     std::deque<std::vector<std::byte>> memory;
   };
   Tape tape;
   uint64_t calls = 0;
-  Replica replica(withGraphs(std::make_unique<TapeStage>(tape, calls),
-                             std::make_shared<NoGraphs>()));
+  Replica replica(wrapWithGraphs(std::make_unique<TapeStage>(tape, calls),
+                                 std::make_shared<NoGraphs>()));
   replica.forward(1);
   replica.backward(0, 1, WgradMode::Overwrite, false);
   try {
@@ -354,13 +357,13 @@ TEST(GraphedStage, RefusesMemoryThatMoves) {
 
 TEST(GraphedStage, IsForProgramsWhoseActionsStayTheSame) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  EXPECT_EQ(whyNoGraphs(program), "");
+  EXPECT_EQ(graphsUnsupportedReason(program), "");
   program.model = std::make_unique<program::ModelT>();
   program.model->dropout = 0.1;
-  EXPECT_EQ(whyNoGraphs(program),
+  EXPECT_EQ(graphsUnsupportedReason(program),
             "dropout draws other numbers for each micro-batch");
   program.updates = program::Updates::EachStep;
-  EXPECT_EQ(whyNoGraphs(program),
+  EXPECT_EQ(graphsUnsupportedReason(program),
             "without a flush weights have several places");
 }
 } // namespace

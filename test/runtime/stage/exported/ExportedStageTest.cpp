@@ -227,12 +227,12 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   program::ProgramT program = sampleProgram({3});
   CountedLabels::asked = 0;
   // If losses are means, all micro-batches have the same weight.
-  auto means = withWeights(program, std::make_unique<CountedLabels>());
+  auto means = withLossWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
 
   program.model->package = program::weighedPackage();
-  auto sums = withWeights(program, std::make_unique<CountedLabels>());
+  auto sums = withLossWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
   EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
@@ -249,8 +249,8 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   program.model->package = program::packageOfTwoTerms();
   program.micro_batches = 2;
   CountedLabels::asked = 0;
-  auto data = withWeights(program, std::make_unique<CountedLabels>(),
-                          /*together=*/2);
+  auto data = withLossWeights(program, std::make_unique<CountedLabels>(),
+                              /*together=*/2);
   std::vector<double> loaded(8 + 4 * 2);
   data->load(program::ValueKind::Labels, {.step = 1, .index = 0},
              bytesOf(loaded));
@@ -288,7 +288,7 @@ TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
   // The weight of both terms is the sum of the labels.
   for (auto &graphs : program.model->package->kinds[2]->graphs)
     graphs->weight->outputs[0].mutate_value(1);
-  auto data = withWeights(program, std::make_unique<NoLabels>());
+  auto data = withLossWeights(program, std::make_unique<NoLabels>());
   for (uint64_t index : {0, 1}) {
     EXPECT_EQ(data->weight({.step = 0, .index = index}), 0);
     EXPECT_EQ(data->weight({.step = 1, .index = index}), 1);

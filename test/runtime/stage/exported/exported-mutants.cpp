@@ -78,7 +78,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   auto stage = makeWholeExportedModel(program, std::make_shared<Values>());
   stage->initialize(weights, state);
   program.micro_batches = program.data_parallel = 1;
-  auto data = withWeights(program, std::make_unique<Zeros>());
+  auto data = withLossWeights(program, std::make_unique<Zeros>());
   data->load(program::ValueKind::Labels, {}, label);
   data->weight({});
   double loss = 0;

@@ -271,8 +271,9 @@ program::ProgramT programOfPairs() {
   return program;
 }
 
-constexpr SampleForm kPairs = {.masking = Masking{.token = 300, .rate = 0},
-                               .pairing = Pairing{301, 302, 303}};
+constexpr TokenSampleOptions kPairs = {.masking =
+                                           Masking{.token = 300, .rate = 0},
+                                       .pairing = Pairing{301, 302, 303}};
 
 // Each sample is [CLS] A [SEP] B [SEP] and [PAD]s. Its fields follow one
 // another.
@@ -333,7 +334,7 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
     text += "abc\n";
   write(text);
   const program::ProgramT ofPairs = programOfPairs();
-  SampleForm form = kPairs;
+  TokenSampleOptions form = kPairs;
   form.documentEnd = '\n';
   TextData data(
       openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
@@ -384,7 +385,7 @@ TEST_F(TextDataTest, sentencesEndWithDocumentsOfAnIndex) {
 TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
-  auto refusalOf = [&](const SampleForm &form) -> std::string {
+  auto refusalOf = [&](const TokenSampleOptions &form) -> std::string {
     try {
       TextData(
           openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
@@ -394,7 +395,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
     }
     return "(accepted)";
   };
-  auto expectRefusal = [&](const SampleForm &form, const char *part) {
+  auto expectRefusal = [&](const TokenSampleOptions &form, const char *part) {
     const std::string refusal = refusalOf(form);
     EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
   };
@@ -416,7 +417,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   expectRefusal(kPairs,
                 "of 303 as marks (--mask, --pairs, --document-end), got 303");
   vocabulary = 304;
-  SampleForm documents = kPairs;
+  TokenSampleOptions documents = kPairs;
   documents.documentEnd = 304;
   expectRefusal(documents, "of 304 as marks (--mask, --pairs, --document-end), "
                            "got 304");
@@ -453,7 +454,7 @@ TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   ofPairs.model->package->kinds[0]->parameters[0]->shape[0] = 200;
-  SampleForm form = kPairs;
+  TokenSampleOptions form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};
   TextData data(
@@ -476,7 +477,7 @@ TEST_F(TextDataTest, checksAllTokensInAdvance) {
   program::ProgramT ofPairs = programOfPairs();
   int64_t &vocabulary =
       ofPairs.model->package->kinds[0]->parameters[0]->shape[0];
-  SampleForm form = kPairs;
+  TokenSampleOptions form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};
   for (int64_t bound : {200, 249, 250}) {

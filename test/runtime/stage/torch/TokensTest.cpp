@@ -153,8 +153,8 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
   EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
   // A user who has such tokens can say so. A few such tokens may occur by
   // chance.
-  EXPECT_NO_THROW(
-      openTokens({wide}, {.format = TokenFormat::UInt16, .areTrusted = true}));
+  EXPECT_NO_THROW(openTokens(
+      {wide}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
   EXPECT_EQ(refusal({write<uint32_t>("short", 1, 31)}, TokenFormat::UInt16),
             "(accepted)");
   EXPECT_EQ(refusal({writeBytes("zeros", std::string(800, '\0'))},
@@ -175,9 +175,9 @@ TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
                 .find("looks like two tokens of 16 bits: give --tokens uint16"),
             std::string::npos);
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt16, 512), "(accepted)");
-  EXPECT_NO_THROW(openTokens(
-      {narrow},
-      {.format = TokenFormat::UInt32, .vocabulary = 512, .areTrusted = true}));
+  EXPECT_NO_THROW(openTokens({narrow}, {.format = TokenFormat::UInt32,
+                                        .vocabulary = 512,
+                                        .trustPlainNumbers = true}));
   // With a large vocabulary such tokens may be right, and a few may occur by
   // chance.
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt32, uint64_t{1} << 32),
@@ -204,7 +204,7 @@ TEST_F(TokensTest, textIsNoPlainNumbers) {
               std::string::npos);
     EXPECT_NO_THROW(openTokens({file}, {.format = TokenFormat::UInt16,
                                         .vocabulary = 50'257,
-                                        .areTrusted = true}));
+                                        .trustPlainNumbers = true}));
   }
   // With a vocabulary of bytes, tokens may be characters.
   EXPECT_EQ(refusal({writeBytes("wide", wide)}, TokenFormat::UInt16, 256),
@@ -236,8 +236,8 @@ TEST_F(TokensTest, aFileThatWasNotWrittenToItsEndIsNoticed) {
   EXPECT_NE(refusal({zeros}, TokenFormat::UInt16)
                 .find("the last 20000 of 200000 are all 0"),
             std::string::npos);
-  EXPECT_NO_THROW(
-      openTokens({zeros}, {.format = TokenFormat::UInt16, .areTrusted = true}));
+  EXPECT_NO_THROW(openTokens(
+      {zeros}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
   // Texts may be padded at their end.
   for (const auto &padded :
        {file("few", 500, 1000), file("long", 50'000, 5000)})

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ protected:
   }
   // All of the file's tensors, in the model's order.
   template <typename T> std::vector<T> loaded() {
-    const SavedWeights saved(program, path);
+    const CheckpointWeights saved(program, path);
     std::vector<T> values;
     const program::ModelT &model = *program.model;
     for (const auto &[layer, number, parameter] :
@@ -130,7 +130,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
 TEST_F(WeightsTest, digestsTellValuesApart) {
   auto digest = [&] {
     EXPECT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-    return SavedWeights(program, path).digest();
+    return CheckpointWeights(program, path).digest();
   };
   const uint64_t first = digest();
   EXPECT_EQ(digest(), first);
@@ -347,7 +347,7 @@ TEST_F(WeightsTest, convertsNarrowerTypes) {
         EXPECT_EQ(loaded<float>(),
                   std::vector<float>(expected.begin(), expected.end()));
       }
-      EXPECT_EQ(SavedWeights(program, path).conversion(),
+      EXPECT_EQ(CheckpointWeights(program, path).conversion(),
                 std::to_string(header.size()) + " tensors of " +
                     (isBFloat16 ? "BF16" : "F16") + ", converted to " +
                     (type == program::DataType::Float64 ? "F64" : "F32") +
@@ -359,7 +359,7 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
   program.weight_type = program.activation_type = program::DataType::Float32;
   std::vector<float> narrow(weights.begin(), weights.end());
   ASSERT_TRUE(saveWeights(program, bytesOf(narrow), path, error)) << error;
-  EXPECT_EQ(SavedWeights(program, path).conversion(), "");
+  EXPECT_EQ(CheckpointWeights(program, path).conversion(), "");
   program.weight_type = program.activation_type = program::DataType::Float64;
   EXPECT_EQ(load(), "(loaded)");
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -422,11 +422,11 @@ TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
   EXPECT_EQ(load(), "(loaded)");
   path = folder / "model.safetensors.index.json";
   EXPECT_EQ(load(), "(loaded)");
-  const uint64_t digest = SavedWeights(program, path).digest();
+  const uint64_t digest = CheckpointWeights(program, path).digest();
   weights.back() += 1;
   saveShards();
   path = folder / "model.safetensors.index.json";
-  EXPECT_NE(SavedWeights(program, path).digest(), digest);
+  EXPECT_NE(CheckpointWeights(program, path).digest(), digest);
 }
 
 TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {

@@ -1,11 +1,11 @@
-//===- KeptMemory.cpp - Reuse of large memory blocks ----------------------===//
+//===- BlockCache.cpp - Reuse of large memory blocks ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/KeptMemory.h"
+#include "runtime/stage/torch/BlockCache.h"
 
 #include <c10/core/impl/alloc_cpu.h>
 
@@ -13,7 +13,7 @@
 
 namespace chimera::runtime {
 
-void *KeptMemory::take(size_t bytes) {
+void *BlockCache::take(size_t bytes) {
   std::lock_guard lock(mutex);
   void *memory;
   // The newest block may still be in the caches.
@@ -34,7 +34,7 @@ void *KeptMemory::take(size_t bytes) {
   return memory;
 }
 
-void KeptMemory::free(void *memory, size_t bytes) noexcept {
+void BlockCache::free(void *memory, size_t bytes) noexcept {
   std::lock_guard lock(mutex);
   inUse -= bytes;
   try {
@@ -45,17 +45,17 @@ void KeptMemory::free(void *memory, size_t bytes) noexcept {
   }
 }
 
-size_t KeptMemory::keptBytes() const {
+size_t BlockCache::cachedBytes() const {
   std::lock_guard lock(mutex);
   return kept;
 }
 
-KeptMemory::~KeptMemory() {
+BlockCache::~BlockCache() {
   while (!blocks.empty())
     dropOldest();
 }
 
-void KeptMemory::dropOldest() noexcept {
+void BlockCache::dropOldest() noexcept {
   c10::free_cpu(blocks.front().memory);
   kept -= blocks.front().bytes;
   blocks.erase(blocks.begin());

@@ -1,4 +1,4 @@
-//===- Weights.h - Files of weights -----------------------------*- C++ -*-===//
+//===- WeightFiles.h - Files of weights -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTS_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTS_H
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTFILES_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTFILES_H
 
 #include "runtime/program/Output.h"
 #include "runtime/stage/Stage.h"
@@ -46,7 +46,7 @@ uint64_t weightsFileBytes(const program::ProgramT &program,
 
 /// The initial parameters of a program from a checkpoint (Checkpoint.h). A call
 /// of `read` reads only the bytes of that parameter.
-class SavedWeights : public InitialValues {
+class CheckpointWeights : public InitialValues {
 public:
   /// Tensors may have the program's weight type, or a narrower type, whose
   /// values are converted exactly (Widen.h). A second copy of a tied model's
@@ -55,8 +55,8 @@ public:
   /// leave gaps in its files, or if their names, shapes or types do not match
   /// the program's model. The message lists every difference; each wrong type
   /// is listed only once.
-  SavedWeights(const program::ProgramT &program, const std::string &path,
-               const WeightNames &names = {});
+  CheckpointWeights(const program::ProgramT &program, const std::string &path,
+                    const WeightNames &names = {});
 
   void read(const std::string &name, program::DataType type,
             const std::vector<int64_t> &shape, Bytes memory) const override;
@@ -92,4 +92,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTS_H
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTFILES_H

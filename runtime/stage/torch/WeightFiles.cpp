@@ -1,4 +1,4 @@
-//===- Weights.cpp - Files of weights -------------------------------------===//
+//===- WeightFiles.cpp - Files of weights ---------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 
 #include "runtime/program/File.h"
 #include "runtime/program/Layers.h"
@@ -92,7 +92,7 @@ size_t tiedNumber(const program::ProgramT &program) {
   const uint32_t last = program::layerCount(model) - 1;
   for (uint32_t number = 0;; ++number)
     if (const program::ParameterNumber start =
-            program::startsAs(model, last, number);
+            program::initialValueSource(model, last, number);
         start.layer != last || start.number != number)
       return start.number; // the first layer's parameters are first in the file
 }
@@ -176,8 +176,9 @@ uint64_t weightsFileBytes(const program::ProgramT &program,
          dataBytesOf(program);
 }
 
-SavedWeights::SavedWeights(const program::ProgramT &program,
-                           const std::string &path, const WeightNames &names)
+CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
+                                     const std::string &path,
+                                     const WeightNames &names)
     : path(path), type(program.weight_type), checkpoint(path) {
   auto fail = [&](const std::string &reason) {
     throw std::runtime_error("cannot load weights from '" + path +
@@ -191,7 +192,7 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
   auto differs = [&](const std::string &name, const std::string &what) {
     differences += "\n  " + program::printable(name) + ": " + what;
   };
-  const std::span<const FileType> types = readableAs(type);
+  const std::span<const FileType> types = losslessSources(type);
   // For each wrong type: the number of tensors and the first one's name.
   std::map<std::string, std::pair<size_t, std::string>> ofOtherTypes;
   auto typeOf = [&](const std::string &name,
@@ -279,13 +280,13 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
                      : ""));
   if (!differences.empty())
     fail("it does not fit the program's model:" + differences);
-  if (const std::string file = checkpoint.unfilled(); !file.empty())
+  if (const std::string file = checkpoint.fileWithGaps(); !file.empty())
     fail((file == path ? "it" : "'" + file + "'") +
          std::string(" is no safetensors file: its tensors share bytes or "
                      "leave some"));
 }
 
-std::string SavedWeights::conversion() const {
+std::string CheckpointWeights::conversion() const {
   std::string text;
   for (const auto &[from, count] : converted)
     text += (text.empty() ? "" : ", ") + program::counted(count, "tensor") +
@@ -293,10 +294,10 @@ std::string SavedWeights::conversion() const {
   return text.empty()
              ? ""
              : text + ", converted to " +
-                   std::string(readableAs(type).front().name) + " exactly";
+                   std::string(losslessSources(type).front().name) + " exactly";
 }
 
-uint64_t SavedWeights::digest() const {
+uint64_t CheckpointWeights::digest() const {
   constexpr uint64_t kBlock = 4096;
   uint64_t state = checkpoint.digest();
   std::vector<std::byte> block;
@@ -313,8 +314,9 @@ uint64_t SavedWeights::digest() const {
   return state;
 }
 
-void SavedWeights::read(const std::string &name, program::DataType wanted,
-                        const std::vector<int64_t> &shape, Bytes memory) const {
+void CheckpointWeights::read(const std::string &name, program::DataType wanted,
+                             const std::vector<int64_t> &shape,
+                             Bytes memory) const {
   // The constructor has checked types and shapes.
   const auto found = ranges.find(name);
   const auto elementBytes = static_cast<uint64_t>(program::bytesOf(type));
@@ -338,10 +340,11 @@ void SavedWeights::read(const std::string &name, program::DataType wanted,
                              "', got NaN or infinity");
 }
 
-void SavedWeights::readElements(const std::string &name, const Range &range,
-                                uint64_t first, Bytes memory) const {
+void CheckpointWeights::readElements(const std::string &name,
+                                     const Range &range, uint64_t first,
+                                     Bytes memory) const {
   const uint64_t bytes = range.type->bytes;
-  if (range.type == &readableAs(type).front())
+  if (range.type == &losslessSources(type).front())
     return checkpoint.read(range.file, range.begin + first * bytes, memory,
                            name);
   const auto wide = static_cast<uint64_t>(program::bytesOf(type));
@@ -357,7 +360,7 @@ void SavedWeights::readElements(const std::string &name, const Range &range,
   }
 }
 
-bool SavedWeights::areEqual(const Range &one, const Range &other) const {
+bool CheckpointWeights::areEqual(const Range &one, const Range &other) const {
   const auto wide = static_cast<uint64_t>(program::bytesOf(type));
   std::vector<std::byte> left, right;
   for (uint64_t at = 0; at < one.elements;) {

@@ -1,4 +1,4 @@
-//===- KeptMemory.h - Reuse of large memory blocks --------------*- C++ -*-===//
+//===- BlockCache.h - Reuse of large memory blocks --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_KEPTMEMORY_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_KEPTMEMORY_H
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_BLOCKCACHE_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_BLOCKCACHE_H
 
 #include <cstddef>
 #include <mutex>
@@ -26,7 +26,7 @@ namespace chimera::runtime {
 /// keeping does not raise the peak of tensors. Memory from other allocators
 /// adds to it, for example a gathered model at a time when few tensors are in
 /// use. Any thread may take and free blocks.
-class KeptMemory {
+class BlockCache {
 public:
   /// The C library already reuses smaller blocks.
   static constexpr size_t kSmallest = size_t(1) << 20;
@@ -38,11 +38,11 @@ public:
   void free(void *memory, size_t bytes) noexcept;
 
   /// Bytes of kept blocks, which nobody uses.
-  size_t keptBytes() const;
+  size_t cachedBytes() const;
 
-  KeptMemory() = default;
-  ~KeptMemory();
-  KeptMemory(const KeptMemory &) = delete;
+  BlockCache() = default;
+  ~BlockCache();
+  BlockCache(const BlockCache &) = delete;
 
 private:
   struct Block {
@@ -60,4 +60,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_KEPTMEMORY_H
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_BLOCKCACHE_H

@@ -1,4 +1,4 @@
-//===- OwnNode.h - Custom nodes in autograd's graph -------------*- C++ -*-===//
+//===- AutogradNode.h - Custom nodes in autograd's graph --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_OWNNODE_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_OWNNODE_H
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_AUTOGRADNODE_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_AUTOGRADNODE_H
 
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
@@ -43,4 +43,4 @@ inline void setNode(const at::Tensor &result, torch::autograd::edge_list from,
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_OWNNODE_H
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_AUTOGRADNODE_H

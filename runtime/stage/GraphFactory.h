@@ -1,4 +1,4 @@
-//===- Graphs.h - Recorded operations of a device ---------------*- C++ -*-===//
+//===- GraphFactory.h - Recorded operations of a device ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_GRAPHS_H
-#define CHIMERA_RUNTIME_STAGE_GRAPHS_H
+#ifndef CHIMERA_RUNTIME_STAGE_GRAPHFACTORY_H
+#define CHIMERA_RUNTIME_STAGE_GRAPHFACTORY_H
 
 #include "runtime/device/Bytes.h"
 
@@ -47,16 +47,16 @@ public:
   capture(const std::function<void()> &calls) = 0;
 };
 
-class Graphs {
+class GraphFactory {
 public:
-  virtual ~Graphs() = default;
+  virtual ~GraphFactory() = default;
   virtual std::unique_ptr<GraphSet> makeSet() = 0;
   /// Allocates memory of the device. It is freed with this object.
-  virtual Bytes take(uint64_t bytes) = 0;
+  virtual Bytes allocate(uint64_t bytes) = 0;
   virtual void copy(ConstBytes from, Bytes to) = 0;
   virtual void zero(Bytes bytes) = 0;
 };
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_GRAPHS_H
+#endif // CHIMERA_RUNTIME_STAGE_GRAPHFACTORY_H

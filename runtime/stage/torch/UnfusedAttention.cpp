@@ -1,13 +1,13 @@
-//===- WrittenOutAttention.cpp - Attention without a fused kernel ---------===//
+//===- UnfusedAttention.cpp - Attention without a fused kernel ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/WrittenOutAttention.h"
+#include "runtime/stage/torch/UnfusedAttention.h"
 
-#include "runtime/stage/torch/OwnNode.h"
+#include "runtime/stage/torch/AutogradNode.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -150,8 +150,8 @@ private:
 
 } // namespace
 
-Tensor writtenOutAttention(const Tensor &projected, int64_t heads,
-                           const Dropout &dropout) {
+Tensor unfusedAttention(const Tensor &projected, int64_t heads,
+                        const Dropout &dropout) {
   const bool isGraph = at::GradMode::is_enabled();
   WrittenOut attention(projected, heads, dropout);
   Tensor mixed;

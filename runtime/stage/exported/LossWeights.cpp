@@ -1,4 +1,4 @@
-//===- Weighing.cpp - Loss weights of micro-batches -----------------------===//
+//===- LossWeights.cpp - Loss weights of micro-batches --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -90,13 +90,14 @@ private:
 
 /// A data source that adds loss weights. Ranks that are threads share one
 /// object, so each micro-batch of a step is weighed once.
-class WeighedData : public DataSource {
+class LossWeightedData : public DataSource {
 public:
-  WeighedData(const program::ProgramT &program,
-              std::unique_ptr<DataSource> data, uint64_t together)
+  LossWeightedData(const program::ProgramT &program,
+                   std::unique_ptr<DataSource> data, uint64_t windowSteps)
       : inner(std::move(data)), graph(program),
         microBatches(uint64_t{program.micro_batches} * program.data_parallel),
-        together(together), terms(program::lossTerms(*program.model->package)),
+        windowSteps(windowSteps),
+        terms(program::lossTerms(*program.model->package)),
         lossType(program::kindOf(*program.model->package,
                                  program::layerCount(*program.model) - 1)
                      .graphs[0]
@@ -144,12 +145,12 @@ private:
   /// weight 0 gets the scale 0.
   std::vector<double> scalesOf(uint64_t step) {
     std::lock_guard lock(mutex);
-    const uint64_t first = step / together * together;
+    const uint64_t first = step / windowSteps * windowSteps;
     auto found = known.find(first);
     if (found == known.end()) {
       forgetBefore(known, first);
       std::vector<double> totals(terms);
-      for (uint64_t each = first; each < first + together; ++each)
+      for (uint64_t each = first; each < first + windowSteps; ++each)
         for (uint64_t index = 0; index < microBatches; ++index) {
           const std::vector<double> &own = weightsOf(each, index);
           for (size_t term = 0; term < terms; ++term)
@@ -160,8 +161,9 @@ private:
           throw std::runtime_error("expected labels that weigh something or "
                                    "nothing, a term's weigh " +
                                    std::to_string(total));
-        total = total > 0 ? static_cast<double>(microBatches * together) / total
-                          : 0;
+        total = total > 0
+                    ? static_cast<double>(microBatches * windowSteps) / total
+                    : 0;
       }
       found = known.emplace(first, std::move(totals)).first;
     }
@@ -182,7 +184,7 @@ private:
   /// Drops old steps, since ranks are never more than a few steps apart.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
-    const uint64_t kept = 64 * together;
+    const uint64_t kept = 64 * windowSteps;
     while (!bySteps.empty() && bySteps.begin()->first + kept < step)
       bySteps.erase(bySteps.begin());
   }
@@ -190,7 +192,7 @@ private:
   std::unique_ptr<DataSource> inner;
   WeightGraph graph;
   const uint64_t microBatches; ///< of a step, in all copies
-  const uint64_t together;
+  const uint64_t windowSteps;
   const uint32_t terms;
   const program::TensorType lossType;
   const size_t sampleBytes; ///< of the labels
@@ -204,10 +206,11 @@ private:
 } // namespace
 
 std::unique_ptr<DataSource>
-chimera::runtime::withWeights(const program::ProgramT &program,
-                              std::unique_ptr<DataSource> data,
-                              uint64_t together) {
+chimera::runtime::withLossWeights(const program::ProgramT &program,
+                                  std::unique_ptr<DataSource> data,
+                                  uint64_t windowSteps) {
   if (program::lossTerms(*program.model->package) == 0)
     return data;
-  return std::make_unique<WeighedData>(program, std::move(data), together);
+  return std::make_unique<LossWeightedData>(program, std::move(data),
+                                            windowSteps);
 }
