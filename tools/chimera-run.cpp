@@ -52,8 +52,8 @@ static int run(int argc, char **argv) {
   // If the reader of the log or of standard output has gone, writing is an
   // error like a full disk: it does not end the training.
   std::signal(SIGPIPE, SIG_IGN);
-  runtime::onEnd([](int status) { _exit(status); });
-  runtime::Signals::holdBack();
+  runtime::setEndProcess([](int status) { _exit(status); });
+  runtime::Signals::blockUserSignal();
   openManyFiles();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"

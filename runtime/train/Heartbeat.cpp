@@ -27,16 +27,16 @@ using namespace chimera::runtime;
 using std::chrono::milliseconds;
 
 namespace {
-enum class Sign : uint8_t { Works, IsDone };
+enum class Message : uint8_t { Works, IsDone };
 
 /// Heartbeats per timeout.
-constexpr int kSigns = 4;
+constexpr int kBeatsPerTimeout = 4;
 
 /// Sending a single byte never waits for the receiver (see Control::send).
-void tell(Control &control, Sign sign, milliseconds timeout) {
+void send(Control &control, Message message, milliseconds timeout) {
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != control.rank())
-      sendValue(control, rank, sign, timeout);
+      sendValue(control, rank, message, timeout);
 }
 
 /// Work on a separate thread.
@@ -102,7 +102,7 @@ private:
 
 Heartbeat::Heartbeat(Control &control, milliseconds timeout)
     : control(control), timeout(std::min<milliseconds>(timeout, kForever)),
-      period(std::max(this->timeout / kSigns, milliseconds(1))),
+      period(std::max(this->timeout / kBeatsPerTimeout, milliseconds(1))),
       next(Clock::now() + period) {}
 
 void Heartbeat::sendIfDue() {
@@ -110,7 +110,7 @@ void Heartbeat::sendIfDue() {
     return;
   next = Clock::now() + period;
   try {
-    tell(control, Sign::Works, timeout);
+    send(control, Message::Works, timeout);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -145,10 +145,10 @@ void Heartbeat::during(const std::function<void()> &work,
 void Heartbeat::sendLast() {
   if (failure)
     std::rethrow_exception(failure);
-  tell(control, Sign::IsDone, timeout);
+  send(control, Message::IsDone, timeout);
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != control.rank())
-      receiveValue<Sign>(control, rank, timeout);
+      receiveValue<Message>(control, rank, timeout);
 }
 
 void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
@@ -156,9 +156,9 @@ void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
   // Waits longer for the first heartbeat. If the root itself waits in vain
   // while it gathers, its error should come first, since it says more.
   milliseconds patience = watcherTimeout(timeout);
-  while (receiveValue<Sign>(control, root, patience) != Sign::IsDone)
+  while (receiveValue<Message>(control, root, patience) != Message::IsDone)
     patience = timeout;
-  sendValue(control, root, Sign::IsDone, timeout);
+  sendValue(control, root, Message::IsDone, timeout);
 } catch (const WaitError &error) {
   if (error.reason != WaitError::Reason::TimedOut)
     throw;

@@ -60,7 +60,7 @@ void chimera::runtime::runOnThreads(
     std::lock_guard lock(failure.mutex);
     failLocked(rank, reason);
   };
-  Listening listening(run.signals, [&](int signal) {
+  SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
     std::lock_guard lock(failure.mutex);
@@ -78,7 +78,7 @@ void chimera::runtime::runOnThreads(
       } catch (const std::exception &error) {
         fail(rank, error.what());
       } catch (...) {
-        fail(rank, kWithoutWords);
+        fail(rank, kUnknownError);
       }
       std::lock_guard lock(failure.mutex);
       --failure.running;

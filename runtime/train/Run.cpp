@@ -256,12 +256,12 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
                                 const std::vector<uint32_t> &hostRanks) {
   StatusPage page(control, hostRanks, run.timeout);
   page.of(control.rank()).enter(Status::Starting);
-  const std::vector<uint32_t> &watched = page.sharing();
+  const std::vector<uint32_t> &watched = page.sharingRanks();
   tellOfTheUnwatched(control.rank(), hostRanks, watched);
   Watcher watcher(run.program, page, control, watched, run.timeout,
                   [&](const std::string &reason) { channels.abort(reason); });
-  Listening listening(run.signals, [&](int signal) {
-    signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
+  SignalListener listening(run.signals, [&](int signal) {
+    signal == SIGUSR1 ? page.askToStop() : watcher.endForSignal(signal);
   });
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
   CallWatch calls([&] { return channels.callsInFlight(); }, run.timeout, fail);
@@ -282,11 +282,11 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)
-      watcher.leave(error.what());
+      watcher.endAfterAbort(error.what());
     fail(error.what());
   } catch (const std::exception &error) {
     fail(error.what());
   } catch (...) {
-    fail(kWithoutWords);
+    fail(kUnknownError);
   }
 }

@@ -141,11 +141,11 @@ void chimera::runtime::runAsRank(TrainingRun run,
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("telling of a failure", [&] {
       const bool isTold =
-          tellOfStopped(joined->claimName(), joined->hostProcesses(), reason,
-                        [&](const std::string &text) {
-                          abort(text);
-                          say(text);
-                        });
+          reportStoppedRanks(joined->claimName(), joined->hostProcesses(),
+                             reason, [&](const std::string &text) {
+                               abort(text);
+                               say(text);
+                             });
       if (isTold)
         return;
       if (canTell && first != kNobody)
@@ -206,7 +206,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
   } catch (const std::exception &error) {
     fail(error.what(), firstToTell);
   } catch (...) {
-    fail(kWithoutWords, firstToTell);
+    fail(kUnknownError, firstToTell);
   }
   limit.emplace(run.timeout, "all ranks to leave, when all was done");
   channels.reset();

@@ -29,7 +29,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   std::atomic<bool> stop = false;
   enum Phase { Training, Saving, Evaluating };
   std::atomic<Phase> phase = Training;
-  Listening listening(run.signals, [&](int signal) {
+  SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return stop.store(true);
     const Phase now = phase.load();

@@ -24,7 +24,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
                 std::optional<Divergence> &badLoss) {
   std::vector<uint32_t> all(page.ranks());
   std::iota(all.begin(), all.end(), 0);
-  Listening listening(run.signals, [&](int signal) {
+  SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
     writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
@@ -99,6 +99,6 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   } catch (const std::exception &error) {
     throw failure(error.what());
   } catch (...) {
-    throw failure(kWithoutWords);
+    throw failure(kUnknownError);
   }
 }

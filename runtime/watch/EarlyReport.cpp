@@ -15,7 +15,7 @@
 
 using namespace chimera::runtime;
 
-bool chimera::runtime::tellOfStopped(
+bool chimera::runtime::reportStoppedRanks(
     const std::string &claim, const std::vector<PeerInfo::Process> &others,
     const std::string &reason,
     const std::function<void(const std::string &)> &tell) {

@@ -285,7 +285,8 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
   writeAll({"there is no memory left for a report on all ranks\n"});
 }
 
-void chimera::runtime::endFor(const char *doing, const char *error) noexcept {
+void chimera::runtime::endWithError(const char *doing,
+                                    const char *error) noexcept {
   open();
   writeAll({"failed while ", doing, ": ", error, "\n"});
   endProcess(1);

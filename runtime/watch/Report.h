@@ -64,21 +64,21 @@ void writeReport(const program::ProgramT &program, const StatusPage &page,
 
 /// Reports that `error` occurred while `doing`, and ends the process with
 /// status 1.
-[[noreturn]] void endFor(const char *doing, const char *error) noexcept;
+[[noreturn]] void endWithError(const char *doing, const char *error) noexcept;
 
 /// The text for an exception that is not a std::exception.
-inline constexpr const char *kWithoutWords = "an error that has no words";
+inline constexpr const char *kUnknownError = "an error that has no words";
 
 /// Runs `work` on a thread on which nobody catches exceptions. If it throws,
-/// endFor ends the process.
+/// endWithError ends the process.
 template <typename Work>
 void runOrEnd(const char *doing, const Work &work) noexcept {
   try {
     work();
   } catch (const std::exception &error) {
-    endFor(doing, error.what());
+    endWithError(doing, error.what());
   } catch (...) {
-    endFor(doing, kWithoutWords);
+    endWithError(doing, kUnknownError);
   }
 }
 

@@ -45,7 +45,7 @@ public:
 
   uint32_t ranks() const { return count; }
   /// The ranks whose processes share this page, ascending, including this rank.
-  const std::vector<uint32_t> &sharing() const { return sharers; }
+  const std::vector<uint32_t> &sharingRanks() const { return sharers; }
   Status &of(uint32_t rank) { return entries()[rank]; }
   const Status &of(uint32_t rank) const {
     return const_cast<StatusPage *>(this)->entries()[rank];

@@ -46,7 +46,7 @@ Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
       [this](const auto &accounts) { writeForAll(accounts); });
   control.onAbort([this, onAbort](const std::string &reason) {
     onAbort(reason);
-    hear(reason);
+    noteAbort(reason);
   });
 }
 
@@ -90,7 +90,7 @@ void Watcher::watch() {
   // Starts again whenever the next rank is seen running.
   Deadline patience(watcherTimeout(timeout));
   constexpr unsigned kTurnsToEnd = 8;
-  unsigned turnsSinceHeard = 0;
+  unsigned turnsSinceAbort = 0;
   std::unique_lock lock(mutex);
   for (unsigned turn = 0;
        !condition.wait_for(lock, kPeriod, [this] { return stopping; });
@@ -106,41 +106,41 @@ void Watcher::watch() {
     bool hasCause = !dead.empty() || anyFailed();
     // After an abort, end the process if its thread has not ended it soon: it
     // may compute for a long time.
-    if (!hasCause && !(heard && ++turnsSinceHeard > kTurnsToEnd))
+    if (!hasCause && !(abortReason && ++turnsSinceAbort > kTurnsToEnd))
       continue;
-    std::string headline = hasCause ? "" : *heard;
-    lock.unlock(); // `tell` may call `hear`
-    endProcess(tell(1, dead, headline));
+    std::string headline = hasCause ? "" : *abortReason;
+    lock.unlock(); // `reportOrWait` may call `noteAbort`
+    endProcess(reportOrWait(1, dead, headline));
   }
 }
 
 /// Notes that the run was aborted. If the process does not end by itself soon,
-/// `watch` ends it as `leave` does.
-void Watcher::hear(const std::string &reason) {
+/// `watch` ends it as `endAfterAbort` does.
+void Watcher::noteAbort(const std::string &reason) {
   std::lock_guard lock(mutex);
-  if (!heard)
-    heard = reason;
+  if (!abortReason)
+    abortReason = reason;
 }
 
 void Watcher::fail(const std::string &reason) {
   page.of(self).fail(reason);
   control.abort("rank " + std::to_string(self) + " failed: " + reason);
-  endProcess(tell(1, findDead(), ""));
+  endProcess(reportOrWait(1, findDead(), ""));
 }
 
-void Watcher::leave(const std::string &reason) {
+void Watcher::endAfterAbort(const std::string &reason) {
   std::this_thread::sleep_for(4 * kPeriod);
-  endProcess(tell(1, findDead(), reason));
+  endProcess(reportOrWait(1, findDead(), reason));
 }
 
-void Watcher::end(int signal) {
+void Watcher::endForSignal(int signal) {
   // A launcher sends the same signal after a rank has died and when a user
   // stops the run.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
-  endProcess(tell(exitStatus, dead,
-                  kEndedBy + signalName(signal) + ", which rank " +
-                      std::to_string(self) + " received"));
+  endProcess(reportOrWait(exitStatus, dead,
+                          kEndedBy + signalName(signal) + ", which rank " +
+                              std::to_string(self) + " received"));
 }
 
 bool Watcher::submitAccount(const std::vector<uint32_t> &dead,
@@ -165,8 +165,8 @@ void Watcher::writeForAll(
 
 /// Makes the report, or waits until another process has made it. Returns the
 /// exit status.
-int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
-                  const std::string &headline) {
+int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
+                          const std::string &headline) {
   if (page.claimReport(exitStatus)) {
     // Tell the other hosts: they cannot see this host's page, and their
     // accounts are part of the report.

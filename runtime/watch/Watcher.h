@@ -57,16 +57,16 @@ public:
   /// Called if another rank, perhaps on another host, aborted the run: ends the
   /// process like fail, but gives the watchers time to report first what this
   /// host knows.
-  [[noreturn]] void leave(const std::string &reason);
+  [[noreturn]] void endAfterAbort(const std::string &reason);
 
   /// Called if `signal` is to end this process: makes a report, which names the
   /// dead ranks if there are any, and ends the process with status 128 + signal
   /// (1 if a rank has died or failed). Any thread may call it.
-  [[noreturn]] void end(int signal);
+  [[noreturn]] void endForSignal(int signal);
 
 private:
   void watch();
-  void hear(const std::string &reason);
+  void noteAbort(const std::string &reason);
   bool anyFailed() const;
   bool isDead(uint32_t rank) const;
   std::vector<uint32_t> findDead() const;
@@ -74,8 +74,8 @@ private:
                      const std::string &headline) noexcept;
   void
   writeForAll(const std::vector<std::vector<std::byte>> &handedIn) noexcept;
-  int tell(int exitStatus, const std::vector<uint32_t> &dead,
-           const std::string &headline);
+  int reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
+                   const std::string &headline);
 
   const program::ProgramT &program;
   StatusPage &page;
@@ -87,7 +87,8 @@ private:
   std::mutex mutex;
   std::condition_variable condition;
   bool stopping = false;
-  std::optional<std::string> heard; ///< why the run was aborted, if it was
+  std::optional<std::string>
+      abortReason; ///< why the run was aborted, if it was
   std::thread thread;
 };
 

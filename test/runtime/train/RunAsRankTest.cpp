@@ -114,7 +114,7 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
   uint16_t port = Listener().port;
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         pid_t other = fork();
         if (other == 0)
           trainAsRank(0, port);
@@ -128,7 +128,7 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
 
 /// Rank 0 of two, when the other rank never starts.
 void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -170,7 +170,7 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
 TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
   uint16_t port = Listener().port;
   auto runBoth = [&] {
-    onEnd([](int status) { _exit(status); });
+    setEndProcess([](int status) { _exit(status); });
     pid_t other = fork();
     if (other == 0)
       doNotGetReady(0, port);
@@ -187,7 +187,7 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
 
 /// Rank 2 of four, while the other ranks believe that there are two.
 void meetTwo(uint16_t port) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   for (uint32_t rank : {0, 1})
     if (fork() == 0)
       trainAsRank(rank, port, 1s); // long enough to be there

@@ -129,7 +129,7 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
 
 TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
   auto run = [] {
-    onEnd([](int status) { _exit(status); });
+    setEndProcess([](int status) { _exit(status); });
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};

@@ -111,7 +111,7 @@ TEST(RunSequential, StopsWithTheResultOfTheStepsItHad) {
 
 /// Runs three steps in a process that ends with the run.
 void runToItsEnd(Trained &trained) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   Signals signals;
   trained.run.signals = &signals;
   runSequential(trained.run, {}, trained.stages());

@@ -115,12 +115,13 @@ bool comesTrue(const std::atomic<int> &heard, int expected) {
 }
 
 TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
-  Signals::holdBack();
+  Signals::blockUserSignal();
   kill(getpid(), SIGUSR1);
   Signals signals;
   std::atomic<int> heard = 0;
   {
-    Listening listening(&signals, [&](int signal) { heard.store(signal); });
+    SignalListener listening(&signals,
+                             [&](int signal) { heard.store(signal); });
     EXPECT_TRUE(comesTrue(heard, SIGUSR1)) << "came before";
     kill(getpid(), SIGTERM);
     EXPECT_TRUE(comesTrue(heard, SIGTERM));
@@ -128,14 +129,14 @@ TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
   kill(getpid(), SIGUSR1);
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(heard.load(), SIGTERM);
-  Listening listening(&signals, [&](int signal) { heard.store(signal); });
+  SignalListener listening(&signals, [&](int signal) { heard.store(signal); });
   EXPECT_TRUE(comesTrue(heard, SIGUSR1));
 }
 
 TEST(Signals, EndTheProcessWhereNobodyListens) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals;
         kill(getpid(), SIGINT);
         sleep(1000);
@@ -146,9 +147,9 @@ TEST(Signals, EndTheProcessWhereNobodyListens) {
 TEST(Signals, EndTheProcessWhereTheListenerFails) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals;
-        Listening listening(&signals, [](int) { throw std::bad_alloc(); });
+        SignalListener listening(&signals, [](int) { throw std::bad_alloc(); });
         kill(getpid(), SIGTERM);
         sleep(1000);
       },
@@ -182,7 +183,7 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
   for (int signal : {SIGINT, SIGTERM}) {
     Told told, begun;
     Signals signals(Grace{60s, [&](int which) { begun.add(which); }});
-    Listening listening(&signals, [&](int which) { told.add(which); });
+    SignalListener listening(&signals, [&](int which) { told.add(which); });
     EXPECT_EQ(signals.asked(), 0);
     kill(getpid(), signal);
     EXPECT_TRUE(told.becomes({SIGUSR1}));
@@ -194,7 +195,7 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
     kill(getpid(), SIGUSR1);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
     EXPECT_EQ(signals.asked(), signal);
-    std::this_thread::sleep_for(Signals::kSame + 50ms);
+    std::this_thread::sleep_for(Signals::kRepeatTime + 50ms);
     kill(getpid(), SIGTERM);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1, SIGTERM}));
     EXPECT_EQ(begun.get(), std::vector<int>{signal});
@@ -204,10 +205,10 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
 TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals(Grace{200ms});
         const auto begin = std::chrono::steady_clock::now();
-        Listening listening(&signals, [&](int signal) {
+        SignalListener listening(&signals, [&](int signal) {
           if (signal != SIGUSR1)
             _exit(std::chrono::steady_clock::now() - begin < 200ms ? 1
                                                                    : signal);
@@ -221,7 +222,7 @@ TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
 TEST(Signals, EndTheProcessWhereNobodyListensInSpiteOfAGraceTime) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals(Grace{60s});
         kill(getpid(), SIGTERM);
         sleep(10);

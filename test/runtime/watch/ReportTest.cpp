@@ -174,7 +174,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
 #endif
 
 TEST(ReportDeathTest, AnUncaughtExceptionEndsTheProcess) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   EXPECT_EXIT(
       runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
       testing::ExitedWithCode(1),

@@ -49,7 +49,7 @@ std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
 TEST(StatusPage, IsSharedByTheRanksOfAHost) {
   auto pages = makePages(UINT32_MAX);
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(pages[rank]->sharing(), (Ranks{0, 1, 2}));
+    EXPECT_EQ(pages[rank]->sharingRanks(), (Ranks{0, 1, 2}));
     EXPECT_EQ(pages[0]->of(rank).pid.load(), getpid());
     pages[rank]->of(rank).at(rank, 7);
   }
@@ -60,8 +60,8 @@ TEST(StatusPage, IsSharedByTheRanksOfAHost) {
 
 TEST(StatusPage, IsSharedByThoseThatCanOpenIt) {
   auto pages = makePages(1);
-  EXPECT_EQ(pages[0]->sharing(), (Ranks{0, 2}));
-  EXPECT_EQ(pages[2]->sharing(), (Ranks{0, 2}));
+  EXPECT_EQ(pages[0]->sharingRanks(), (Ranks{0, 2}));
+  EXPECT_EQ(pages[2]->sharingRanks(), (Ranks{0, 2}));
   EXPECT_EQ(pages[0]->of(1).pid.load(), 0);
 }
 
@@ -77,7 +77,7 @@ TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
   EXPECT_EQ(receiveValue<uint8_t>(*controls[0], 1, kTimeout), 0);
   sendAll(*controls[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
   rank1.join();
-  EXPECT_EQ(page->sharing(), Ranks{1});
+  EXPECT_EQ(page->sharingRanks(), Ranks{1});
   EXPECT_EQ(page->of(0).pid.load(), 0);
   EXPECT_EQ(page->of(1).pid.load(), getpid());
 }

@@ -20,7 +20,7 @@ namespace {
 TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Watchdog watchdog(50ms, "the others to start");
         std::this_thread::sleep_for(1h);
       },
