@@ -50,7 +50,7 @@ TEST_P(Messages, LargeMessagesAreSplit) {
   });
 }
 
-TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
+TEST_P(Messages, NobodyLeavesABarrierBeforeAllAreThere) {
   // The number of ranks that have reached each barrier. Ranks are threads.
   std::vector<std::atomic<uint32_t>> arrived(GetParam().ranks);
   onEachRank(GetParam(), [&](Control &control) {
@@ -65,7 +65,7 @@ TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
   });
 }
 
-TEST_P(Messages, AMeetingThatTimesOutSaysWhatFor) {
+TEST_P(Messages, ABarrierThatTimesOutSaysWhatFor) {
   if (GetParam().ranks < 2)
     return;
   onEachRank(GetParam(), [&](Control &control) {

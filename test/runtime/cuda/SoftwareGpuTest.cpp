@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/runtime/cuda/SoftwareGpuTest.h"
 #include "runtime/stage/Philox.h"
-#include "test/runtime/cuda/StandIn.h"
 
 #include <nvrtc.h>
 
@@ -19,7 +19,7 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-using Streams = StandIn;
+using Streams = SoftwareGpuTest;
 
 TEST_F(Streams, ExecuteInOrder) {
   std::vector<int> seen, all(200);
@@ -119,7 +119,7 @@ TEST_F(Streams, CallTheHostWhichCallsNothing) {
   EXPECT_EQ(error, cudaErrorNotPermitted);
 }
 
-using Memory = StandIn;
+using Memory = SoftwareGpuTest;
 
 TEST_F(Memory, IsFiniteAndOfOneDevice) {
   setDevices(2, 1000);
@@ -151,7 +151,7 @@ TEST_F(Memory, IsFreedAfterAllStreamsOfItsDevice) {
   allocations.clear();
 }
 
-using Failures = StandIn;
+using Failures = SoftwareGpuTest;
 
 TEST_F(Failures, AreThoseOfTheCallsThatATestNames) {
   cudaStream_t one = stream();
@@ -184,7 +184,7 @@ TEST_F(Failures, OfOperationsAreSticky) {
   reset();
 }
 
-class Kernels : public StandIn {
+class Kernels : public SoftwareGpuTest {
 protected:
   Kernels() {
     nvrtcProgram program = nullptr;

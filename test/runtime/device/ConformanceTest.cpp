@@ -47,7 +47,7 @@ protected:
     return values;
   }
 
-  MadeDevice made;
+  DeviceOrReason made;
   Device *device = nullptr;
   std::vector<Block> blocks;
 };

@@ -177,7 +177,7 @@ TEST_F(Cuda, WorkAfterAFailureIsSkipped) {
 }
 
 /// The calls that a listener got.
-struct Heard {
+struct ListenerCalls {
   std::mutex mutex;
   std::vector<std::string> all;
 
@@ -207,7 +207,7 @@ struct Heard {
 };
 
 TEST_F(Cuda, AListenerGetsTheProgressOfTheGpu) {
-  Heard heard;
+  ListenerCalls heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
   device.setListener(heard.listener(kTimeout));
@@ -225,7 +225,7 @@ TEST_F(Cuda, AListenerGetsTheProgressOfTheGpu) {
 }
 
 TEST_F(Cuda, AListenerIsToldOfAHang) {
-  Heard heard;
+  ListenerCalls heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
   device.setListener(heard.listener(50ms));

@@ -23,9 +23,9 @@ using namespace std::chrono_literals;
 
 namespace {
 /// The messages of a run of two ranks about its host.
-struct Told {
+struct ReportedSteps {
   /// Runs one step, on simulated devices if `seed` is given.
-  Told(uint32_t threads, std::optional<uint64_t> seed) {
+  ReportedSteps(uint32_t threads, std::optional<uint64_t> seed) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -54,7 +54,7 @@ struct Told {
 
 TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
   for (uint32_t asked : {0u, 3u}) {
-    Told told(asked, {});
+    ReportedSteps told(asked, {});
     RankThreads share = shareCores(findCores(), 2, asked, ProgressMode::Off);
     ASSERT_EQ(told.shares.size(), 1u);
     EXPECT_EQ(told.shares[0].ranks, 2u);
@@ -66,7 +66,7 @@ TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
 }
 
 TEST(RunOnHost, WithASeedTakesSimulatedDevices) {
-  Told threads(1, {}), simulated(1, 7);
+  ReportedSteps threads(1, {}), simulated(1, 7);
   EXPECT_EQ(threads.weights, simulated.weights);
   ASSERT_EQ(simulated.shares.size(), 1u);
   EXPECT_EQ(simulated.shares[0].ranks, 2u);

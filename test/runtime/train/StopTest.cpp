@@ -158,7 +158,7 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
 }
 
 /// The signals that are reported during a grace time.
-class Told {
+class ReceivedSignals {
 public:
   void add(int signal) {
     std::lock_guard lock(mutex);
@@ -181,7 +181,7 @@ private:
 
 TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
   for (int signal : {SIGINT, SIGTERM}) {
-    Told told, begun;
+    ReceivedSignals told, begun;
     Signals signals(Grace{60s, [&](int which) { begun.add(which); }});
     SignalListener listening(&signals, [&](int which) { told.add(which); });
     EXPECT_EQ(signals.asked(), 0);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/cuda/StandIn.h"
+#include "test/runtime/cuda/SoftwareGpuTest.h"
 
 #include <atomic>
 #include <thread>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 /// A communicator of two ranks, each on its own device.
-class Communicators : public StandIn {
+class Communicators : public SoftwareGpuTest {
 protected:
   void make(bool blocks) {
     ncclUniqueId id;

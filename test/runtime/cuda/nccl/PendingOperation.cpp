@@ -1,11 +1,11 @@
-//===- Meeting.cpp - An operation of several ranks ------------------------===//
+//===- PendingOperation.cpp - An operation of several ranks ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/cuda/nccl/Meeting.h"
+#include "test/runtime/cuda/nccl/PendingOperation.h"
 #include "test/runtime/cuda/Calls.h"
 #include "test/runtime/cuda/Gpu.h"
 
@@ -33,7 +33,7 @@ std::optional<ElementType> test::elementType(ncclDataType_t type) {
                                : std::nullopt;
 }
 
-void Meeting::arrive() {
+void PendingOperation::arrive() {
   {
     std::lock_guard lock(mutex);
     if (++arrived < parts.size() || isCancelled)
@@ -44,7 +44,7 @@ void Meeting::arrive() {
   done.raise();
 }
 
-void Meeting::leave() {
+void PendingOperation::leave() {
   {
     std::lock_guard lock(mutex);
     if (!moves) {
@@ -60,7 +60,7 @@ static void copyBytes(const std::byte *from, std::byte *to, size_t bytes) {
     std::memcpy(to, from, bytes);
 }
 
-void Meeting::move() {
+void PendingOperation::move() {
   const Part &first = parts.front();
   const size_t bytes = bytesOf(first);
   const std::string name = first.name;

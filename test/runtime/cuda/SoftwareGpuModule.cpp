@@ -1,4 +1,4 @@
-//===- StandInModule.cpp - The module for CUDA without a GPU --------------===//
+//===- SoftwareGpuModule.cpp - The module for CUDA without a GPU ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

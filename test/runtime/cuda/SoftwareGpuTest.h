@@ -1,12 +1,12 @@
-//===- StandIn.h - Common parts of the software GPU's tests -----*- C++ -*-===//
+//===- SoftwareGpuTest.h - Fixture of the software GPU's tests --*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TEST_RUNTIME_CUDA_STANDIN_H
-#define CHIMERA_TEST_RUNTIME_CUDA_STANDIN_H
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_SOFTWAREGPUTEST_H
+#define CHIMERA_TEST_RUNTIME_CUDA_SOFTWAREGPUTEST_H
 
 #include "test/runtime/cuda/CleanGpus.h"
 
@@ -20,9 +20,9 @@
 namespace chimera::runtime::test {
 
 /// A test whose CUDA objects are freed at its end.
-class StandIn : public CleanGpus {
+class SoftwareGpuTest : public CleanGpus {
 protected:
-  ~StandIn() override {
+  ~SoftwareGpuTest() override {
     for (cudaEvent_t event : events)
       EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
     for (cudaStream_t stream : streams) {
@@ -88,4 +88,4 @@ inline std::vector<float> counting(size_t count, float first) {
 
 } // namespace chimera::runtime::test
 
-#endif // CHIMERA_TEST_RUNTIME_CUDA_STANDIN_H
+#endif // CHIMERA_TEST_RUNTIME_CUDA_SOFTWAREGPUTEST_H

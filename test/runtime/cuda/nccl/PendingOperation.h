@@ -1,12 +1,12 @@
-//===- Meeting.h - An operation of several ranks ----------------*- C++ -*-===//
+//===- PendingOperation.h - An operation of several ranks -------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_MEETING_H
-#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_MEETING_H
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_PENDINGOPERATION_H
+#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_PENDINGOPERATION_H
 
 #include "runtime/device/Fold.h"
 #include "test/runtime/cuda/Signal.h"
@@ -61,9 +61,9 @@ inline size_t bytesOf(const Part &part) {
 std::optional<ElementType> elementType(ncclDataType_t type);
 
 /// An operation of several ranks. Part 0 of a message is the sender's.
-class Meeting {
+class PendingOperation {
 public:
-  explicit Meeting(size_t size) : parts(size) {}
+  explicit PendingOperation(size_t size) : parts(size) {}
 
   std::vector<Part> parts; ///< each is written before it is launched
   Signal done;
@@ -83,4 +83,4 @@ private:
 
 } // namespace chimera::runtime::test
 
-#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_MEETING_H
+#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_PENDINGOPERATION_H
