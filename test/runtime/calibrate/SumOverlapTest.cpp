@@ -9,7 +9,7 @@
 
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ double hiddenPartOf(bool doBlock) {
 
 /// Other processes may disturb a measurement, but not every attempt.
 void expectHidden(bool doBlock) {
-  test::untilItSucceeds(0ms, [&](auto) -> std::string {
+  test::retryUntilSuccess(0ms, [&](auto) -> std::string {
     double hidden = hiddenPartOf(doBlock);
     return (doBlock ? hidden < 0.3 : hidden >= 0.7)
                ? ""

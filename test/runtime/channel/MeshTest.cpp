@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/system/Deadline.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ protected:
   /// which may happen on a busy machine. `run` returns the failure, or an empty
   /// string.
   void attempt(const std::function<std::string()> &run) {
-    test::untilItSucceeds(0ms, [&](auto) {
+    test::retryUntilSuccess(0ms, [&](auto) {
       for (std::vector<std::string> &each : written)
         each.clear();
       return run();

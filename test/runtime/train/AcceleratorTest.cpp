@@ -12,7 +12,7 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/RunOnHost.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/cuda/CleanGpus.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -245,7 +245,7 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
 TEST_F(OnGpus, AHangOfAGpuIsReported) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "failed: timed out after {} waiting for the GPU to end an instruction",
       300ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](MicroBatch microBatch) {

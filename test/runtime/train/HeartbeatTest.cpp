@@ -9,7 +9,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/control/Messages.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -41,7 +41,7 @@ std::string awaitRoot(Control &control,
 }
 
 TEST(Heartbeats, KeepTheOthersWaitingForLongerThanTheTimeout) {
-  test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
+  test::retryUntilSuccess(kTimeout, [](std::chrono::milliseconds timeout) {
     auto controls = makeInProcessControls(3);
     std::vector<std::string> told(3, "nothing");
     std::vector<std::thread> threads;
@@ -79,7 +79,7 @@ TEST(Heartbeats, AreMissedWhereTheRootIsStopped) {
 }
 
 TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
-  test::untilItSucceeds(kTimeout, [](std::chrono::milliseconds timeout) {
+  test::retryUntilSuccess(kTimeout, [](std::chrono::milliseconds timeout) {
     auto controls = makeInProcessControls(3);
     std::string told, ofRoot;
     std::thread other([&] { told = awaitRoot(*controls[1], timeout); });

@@ -9,7 +9,7 @@
 
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/EndProcess.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -112,15 +112,16 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
     }
     return std::string();
   };
-  test::untilItSays("simulated devices, seed 7: rank 1 (worker 1) failed: "
-                    "timed out after {} waiting for its saving to go on",
-                    200ms, [&](std::chrono::milliseconds timeout) {
-                      run.timeout = timeout;
-                      run.onResult = [=](const RunResult &) {
-                        std::this_thread::sleep_for(4 * timeout);
-                      };
-                      return failure();
-                    });
+  test::retryUntilMessage(
+      "simulated devices, seed 7: rank 1 (worker 1) failed: "
+      "timed out after {} waiting for its saving to go on",
+      200ms, [&](std::chrono::milliseconds timeout) {
+        run.timeout = timeout;
+        run.onResult = [=](const RunResult &) {
+          std::this_thread::sleep_for(4 * timeout);
+        };
+        return failure();
+      });
   run.onResult = [](const RunResult &) { throw 7; };
   EXPECT_NE(failure().find("failed: an error that has no words"),
             std::string::npos)

@@ -8,7 +8,7 @@
 #include "runtime/train/Run.h"
 
 #include "runtime/stage/ExactStage.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
 
 TEST(Run, AWaitTimesOut) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "rank 1 (worker 1) failed: timed out after {} waiting for rank 0 to send",
       200ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](program::ValueKind, MicroBatch microBatch) {
@@ -93,7 +93,7 @@ TEST(Run, MeetingsTimeOut) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "failed: timed out after {} waiting for all ranks to start", 200ms,
       [&](std::chrono::milliseconds timeout) {
         std::atomic<bool> first = true;
@@ -107,22 +107,23 @@ TEST(Run, MeetingsTimeOut) {
   expectContains(report, ": starting, since ");
 
   run.onThread = nullptr;
-  test::untilItSays("rank 0 (worker 0) failed: timed out after {} waiting for "
-                    "all ranks to end their last step",
-                    200ms, [&](std::chrono::milliseconds timeout) {
-                      // Only the root calls this.
-                      run.onStep = [=](const StepEvent &) {
-                        std::this_thread::sleep_for(5 * timeout);
-                      };
-                      run.timeout = timeout;
-                      return failureOf(run);
-                    });
+  test::retryUntilMessage(
+      "rank 0 (worker 0) failed: timed out after {} waiting for "
+      "all ranks to end their last step",
+      200ms, [&](std::chrono::milliseconds timeout) {
+        // Only the root calls this.
+        run.onStep = [=](const StepEvent &) {
+          std::this_thread::sleep_for(5 * timeout);
+        };
+        run.timeout = timeout;
+        return failureOf(run);
+      });
 }
 
 TEST(Run, ARankThatComputesForEverTimesOut) {
   // With a single rank, no other rank waits for it.
   program::ProgramT program = program::samplePipeline({.workers = 1});
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to go "
       "on",
       200ms, [&](std::chrono::milliseconds timeout) {
@@ -142,7 +143,7 @@ TEST(Run, TheRootMaySaveForLong) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  test::untilItSucceeds(300ms, [&](std::chrono::milliseconds timeout) {
+  test::retryUntilSuccess(300ms, [&](std::chrono::milliseconds timeout) {
     run.timeout = timeout;
     run.onResult = [=](const RunResult &) {
       auto end = std::chrono::steady_clock::now() + 3 * timeout;
@@ -157,7 +158,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "rank 1 (worker 1) failed: timed out after {} waiting for its saving to "
       "go on",
       200ms, [&](std::chrono::milliseconds timeout) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes a call of MPI hang at all ranks of a job. The job must then end by itself.
 
-usage: held_mpi.py CHIMERA_RUN WRITE_SAMPLE HELD_MPI
+usage: hanging_mpi.py CHIMERA_RUN WRITE_SAMPLE HANGING_MPI
 
-HELD_MPI is the library of HeldMpi.cpp, whose calls wait while a file exists; MPI
+HANGING_MPI is the library of HangingMpi.cpp, whose calls wait while a file exists; MPI
 itself works correctly. Every rank is inside MPI, so no rank can notice that its own
 wait, or another rank's, has timed out.
 """
@@ -15,7 +15,7 @@ import tempfile
 
 from job import PATIENCE, Job, check, lines_on
 
-CHIMERA_RUN, WRITE_SAMPLE, HELD_MPI = sys.argv[1:]
+CHIMERA_RUN, WRITE_SAMPLE, HANGING_MPI = sys.argv[1:]
 RANKS = 4
 TIMEOUT = 6  # seconds; long enough for a job to start on a busy machine
 LIMIT = TIMEOUT + 2  # seconds of one call, see kCallMargin
@@ -23,11 +23,11 @@ SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6"]  # actions of 2 and 4 m
 FOR_EVER = "1000000"  # steps
 
 
-def held(call, file, ranks, *arguments):
+def hanging(call, file, ranks, *arguments):
     """A job in which `call` hangs while the file exists."""
     # The library is loaded before the sanitizers' libraries, which would refuse that.
     options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-    return Job("env", f"ASAN_OPTIONS={options}", ranks, f"LD_PRELOAD={HELD_MPI}",
+    return Job("env", f"ASAN_OPTIONS={options}", ranks, f"LD_PRELOAD={HANGING_MPI}",
                f"CHIMERA_HOLD_CALL={call}", f"CHIMERA_HOLD_FILE={file}",
                CHIMERA_RUN, *arguments, "--timeout", str(TIMEOUT))
 
@@ -51,7 +51,7 @@ def in_training(program, folder, progress):
     for which."""
     call = "MPI_Test"
     file = os.path.join(folder, "hold")
-    with held(call, file, RANKS, program, *SLEEPING, "--steps", FOR_EVER,
+    with hanging(call, file, RANKS, program, *SLEEPING, "--steps", FOR_EVER,
               "--progress", progress) as job:
         job.wait_for_steps()
         touch(file)
@@ -75,7 +75,7 @@ def at_an_edge(program, call, what, folder, *arguments, at_start=True):
     file = os.path.join(folder, "hold")
     if at_start:
         touch(file)
-    with held(call, file, RANKS, program, *SLEEPING, "--steps", "20",
+    with hanging(call, file, RANKS, program, *SLEEPING, "--steps", "20",
               *arguments) as job:
         if at_start:
             job.wait_for_ranks()
@@ -92,7 +92,7 @@ def in_calibration(folder):
     file = os.path.join(folder, "hold")
     touch(file)
     call = "MPI_Test"
-    with held(call, file, 2, "--calibrate",
+    with hanging(call, file, 2, "--calibrate",
               os.path.join(folder, "here.mlir")) as job:
         job.wait_for_ranks()
         errors = ended(job, "MPI_Test, in a calibration,")

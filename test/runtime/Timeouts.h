@@ -1,4 +1,4 @@
-//===- Patience.h - Timeouts on a busy machine ------------------*- C++ -*-===//
+//===- Timeouts.h - Timeouts on a busy machine ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TEST_RUNTIME_PATIENCE_H
-#define CHIMERA_TEST_RUNTIME_PATIENCE_H
+#ifndef CHIMERA_TEST_RUNTIME_TIMEOUTS_H
+#define CHIMERA_TEST_RUNTIME_TIMEOUTS_H
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ inline std::string secondsOf(std::chrono::milliseconds time) {
 /// of the call. Returns the last text. The test fails if no text contains
 /// `meant`.
 template <typename Run>
-std::string untilItSays(const std::string &meant,
-                        std::chrono::milliseconds timeout, Run run) {
+std::string retryUntilMessage(const std::string &meant,
+                              std::chrono::milliseconds timeout, Run run) {
   std::string text;
   for (int i = 0; i < 4; ++i, timeout *= 4) {
     std::string expected = meant;
@@ -57,7 +57,7 @@ std::string untilItSays(const std::string &meant,
 /// Calls `run` with the same timeouts until it returns no error. The test fails
 /// if every call returns an error.
 template <typename Run>
-void untilItSucceeds(std::chrono::milliseconds timeout, Run run) {
+void retryUntilSuccess(std::chrono::milliseconds timeout, Run run) {
   std::string wrong;
   for (int i = 0; i < 4; ++i, timeout *= 4)
     if (wrong = run(timeout); wrong.empty())
@@ -67,4 +67,4 @@ void untilItSucceeds(std::chrono::milliseconds timeout, Run run) {
 
 } // namespace chimera::runtime::test
 
-#endif // CHIMERA_TEST_RUNTIME_PATIENCE_H
+#endif // CHIMERA_TEST_RUNTIME_TIMEOUTS_H

@@ -1,4 +1,4 @@
-//===- HeldMpi.cpp - MPI whose calls can be made to hang ------------------===//
+//===- HangingMpi.cpp - MPI whose calls can be made to hang ---------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
