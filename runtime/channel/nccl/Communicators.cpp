@@ -10,6 +10,8 @@
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 using namespace chimera::runtime;
 using namespace chimera::runtime::nccl;
@@ -51,6 +53,18 @@ void abortAll(const std::vector<ncclComm_t> &communicators) noexcept {
   (void)ncclGroupEnd();
 }
 } // namespace
+
+void chimera::runtime::nccl::expect(ncclResult_t result, const char *call,
+                                    ncclComm_t communicator) {
+  if (result == ncclSuccess || result == ncclInProgress)
+    return;
+  std::string message =
+      std::string("NCCL failed: ") + call + ": " + ncclGetErrorString(result);
+  const char *more = ncclGetLastError(communicator);
+  if (more && *more)
+    message += std::string(": ") + more;
+  throw std::runtime_error(message);
+}
 
 Communicators::Communicators(cuda::CudaDevice &device, Control &control,
                              std::chrono::milliseconds timeout)

@@ -17,18 +17,24 @@
 #ifndef CHIMERA_RUNTIME_CHANNEL_NCCL_COMMUNICATORS_H
 #define CHIMERA_RUNTIME_CHANNEL_NCCL_COMMUNICATORS_H
 
-#include "runtime/channel/nccl/Calls.h"
 #include "runtime/control/Control.h"
 #include "runtime/device/cuda/Device.h"
 
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <nccl.h>
 #include <span>
 #include <thread>
 #include <vector>
 
 namespace chimera::runtime::nccl {
+
+/// Throws std::runtime_error unless `result` is ncclSuccess or ncclInProgress.
+/// Communicators::waitUntilComplete waits for a call in progress. The error
+/// names `call` and has NCCL's error text, for `communicator` if one is given.
+void expect(ncclResult_t result, const char *call,
+            ncclComm_t communicator = nullptr);
 
 class Communicators {
 public:

@@ -7,6 +7,7 @@
 
 #include "runtime/channel/simulated/Channels.h"
 
+#include "runtime/channel/StreamKey.h"
 #include "runtime/device/Fold.h"
 
 #include <algorithm>
@@ -181,8 +182,6 @@ public:
   }
 
 private:
-  using Stream = std::vector<uint32_t>;
-
   uint32_t checked(uint32_t peer) const {
     if (peer >= shared->ranks)
       throw std::invalid_argument("expected a rank below " +
@@ -191,34 +190,22 @@ private:
     return peer;
   }
 
-  /// The stream of a message. Nothing if the model has no streams. The first
-  /// number distinguishes messages between two ranks (1) from all-reduces (0).
-  std::optional<Stream> streamTo(uint32_t peer, bool isSend) const {
-    switch (shared->model) {
-    case MessageModel::Rendezvous:
-    case MessageModel::Buffered:
-      return std::nullopt;
-    case MessageModel::StreamPerDirection:
-      return Stream{1, peer, isSend};
-    case MessageModel::StreamPerPair:
-      return Stream{1, peer};
-    case MessageModel::StreamPerDevice:
-      return Stream{};
-    }
-    return std::nullopt;
-  }
-  std::optional<Stream> streamOf(const std::vector<uint32_t> &members) const {
+  /// The stream of a message. Nothing if the model has no streams.
+  std::optional<StreamKey> streamTo(uint32_t peer, bool isSend) const {
     if (!program::isStreamed(shared->model))
       return std::nullopt;
-    if (shared->model == MessageModel::StreamPerDevice)
-      return Stream{};
-    Stream stream{0};
-    stream.insert(stream.end(), members.begin(), members.end());
-    return stream;
+    return isSend ? streamKey(shared->model, self, peer)
+                  : streamKey(shared->model, peer, self);
+  }
+  std::optional<StreamKey>
+  streamOf(const std::vector<uint32_t> &members) const {
+    if (!program::isStreamed(shared->model))
+      return std::nullopt;
+    return streamKey(shared->model, members);
   }
 
   SharedOperation post(const char *what, std::vector<Access> accesses,
-                       Event after, const std::optional<Stream> &stream) {
+                       Event after, const std::optional<StreamKey> &stream) {
     // For every stream that takes part in it, a group is one operation.
     if (stream && inGroup && !group)
       group = shared->simulation.makeBatch();
@@ -311,7 +298,7 @@ private:
 
   const std::shared_ptr<SharedState> shared;
   const uint32_t self;
-  std::map<Stream, SharedBatch> last; ///< by stream
+  std::map<StreamKey, SharedBatch> last; ///< by stream
   bool inGroup = false;
   SharedBatch group; ///< the open one, once it has an operation
 };
