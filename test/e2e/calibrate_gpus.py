@@ -71,7 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     args = parser.parse_args()
-    run = args.tools / "cuda-stand-in" / "chimera-run"
+    run = args.tools / "software-gpu" / "chimera-run"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         with concurrent.futures.ThreadPoolExecutor() as pool:

@@ -10,7 +10,6 @@
 #include "runtime/channel/StreamKey.h"
 #include "runtime/device/Fold.h"
 
-#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
