@@ -88,11 +88,12 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
   for (program::StageParameter &held :
        program::stageParameters(*model, first, layers)) {
     const int64_t size = held.parameter.elements();
-    const program::ParameterNumber start =
+    const program::ParameterNumber initialFrom =
         program::initialValueSource(*model, held.layer, held.number);
     std::string name =
-        program::parameterName(*model, start.layer, start.number);
-    parameterSlots.push_back({std::move(held), count, std::move(name), start});
+        program::parameterName(*model, initialFrom.layer, initialFrom.number);
+    parameterSlots.push_back(
+        {std::move(held), count, std::move(name), initialFrom});
     count += size;
   }
   runs = decayRuns(parameterSlots);
@@ -197,8 +198,8 @@ Tensor StageWeights::startOf(const Slot &slot,
         "expected a file with the values that the model's parameters begin "
         "with, for it does not say how to draw '" +
         slot.name + "': give --load FILE");
-  return draw(parameter, mix({seed, kInitialWeights, slot.start.layer,
-                              slot.start.number}));
+  return draw(parameter, mix({seed, kInitialWeights, slot.initialFrom.layer,
+                              slot.initialFrom.number}));
 }
 
 void StageWeights::initialize(Bytes weights, Bytes optimizerState,

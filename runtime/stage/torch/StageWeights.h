@@ -56,7 +56,7 @@ public:
     int64_t offset;
     std::string name; ///< in files of weights
     /// The parameter whose initial value it has.
-    program::ParameterNumber start;
+    program::ParameterNumber initialFrom;
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
 
