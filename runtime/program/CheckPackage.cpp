@@ -104,12 +104,12 @@ private:
     if (parameter.zero_row < -1 ||
         (parameter.zero_row >= 0 &&
          (parameter.shape.empty() || parameter.zero_row >= parameter.shape[0])))
-      fail("expected a row of zeros that there is, or -1," + of);
+      fail("expected -1 or a row that exists as zero_row" + of);
   }
 
   void checkKind(const LayerKindT &kind) {
     if (kind.parameters.empty() || kind.parameters.size() > kMostValues)
-      return fail("expected a parameter or more");
+      return fail("expected at least one parameter");
     std::set<std::string> names;
     for (const auto &parameter : kind.parameters) {
       checkText(error, "parameter's name", parameter->name);
@@ -157,11 +157,10 @@ private:
     if (error)
       return;
     if (graphs.inputs.empty() || graphs.outputs.empty())
-      return fail("expected an input or more and an output or more");
+      return fail("expected at least one input and one output");
     if (graphs.differentiable.size() != graphs.inputs.size())
-      return fail("expected a word for each of " +
-                  std::to_string(graphs.inputs.size()) +
-                  " inputs whether it is differentiable, got " +
+      return fail("expected an entry of differentiable for each of " +
+                  std::to_string(graphs.inputs.size()) + " inputs, got " +
                   std::to_string(graphs.differentiable.size()));
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     if (graphs.forward_flops > kMost / 4 ||
@@ -291,13 +290,13 @@ private:
       if (number == 0) {
         if (std::ranges::any_of(graphs->differentiable,
                                 [](uint8_t is) { return is != 0; }))
-          return fail("expected no gradient of what the first layer takes");
+          return fail("expected no differentiable inputs of the first layer");
       } else {
         const LayerGraphsT *before =
             graphsOf(package, number - 1, graphs->samples);
         if (!before || !areEqual(before->outputs, graphs->inputs))
-          return fail("expected it to take what the layer before it makes, for "
-                      "each number of samples");
+          return fail("expected inputs equal to the outputs of the layer "
+                      "before, for each number of samples");
       }
       const auto terms = [](const LayerGraphsT &each) {
         return each.weight ? each.weight->outputs.size() : 0;

@@ -94,8 +94,7 @@ std::optional<Header> headerOf(std::span<const std::byte> bytes,
   }
   if (header.size > kMaxPayload) {
     error = "expected at most " + std::to_string(kMaxPayload) +
-            " bytes of content, the header claims " +
-            std::to_string(header.size);
+            " bytes of content, got " + std::to_string(header.size);
     return std::nullopt;
   }
   return header;
@@ -257,8 +256,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     return std::nullopt;
   }
   if (hasAliases(*GetProgram(content), payload.size())) {
-    error = "malformed: its lists and texts take more bytes than the content "
-            "has, so some share them";
+    error = "malformed: some lists or texts share bytes";
     return std::nullopt;
   }
   ProgramT program;

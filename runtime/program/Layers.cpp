@@ -55,7 +55,7 @@ std::string checkModel(const ModelT &model) {
       return std::string("expected ") + size.name + " between 1 and " +
              std::to_string(size.most) + ", got " + std::to_string(size.value);
   if (model.width % model.heads != 0)
-    return "expected a width that the heads divide, got width " +
+    return "expected a width divisible by the number of heads, got width " +
            std::to_string(model.width) + " and " + std::to_string(model.heads) +
            " heads";
   // This form of the condition also refuses NaN.
@@ -269,10 +269,9 @@ static std::string checkLayers(const ProgramT &program) {
     const Stage &stage = program.stages[s];
     if (stage.first_layer() != next || stage.layers() == 0 ||
         stage.layers() > layers - next)
-      return "expected stage " + std::to_string(s) + " to have layers from " +
-             std::to_string(next) + " on, of the model's " +
-             std::to_string(layers) + ", got " +
-             std::to_string(stage.layers()) + " from " +
+      return "stage " + std::to_string(s) + ": expected layers that begin at " +
+             std::to_string(next) + " and end by " + std::to_string(layers) +
+             ", got " + std::to_string(stage.layers()) + " from " +
              std::to_string(stage.first_layer()) + " on";
     next += stage.layers();
   }

@@ -243,9 +243,8 @@ bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
     return fail("write");
   if (!isWanted())
     return false;
-  return place(file, target, existing)
-             ? true
-             : fail("put the finished file in its place");
+  return place(file, target, existing) ? true
+                                       : fail("rename the finished file");
 }
 
 bool writeStandardOutput(Parts parts, std::string &error,

@@ -106,10 +106,10 @@ private:
   void read(uint32_t buffer) {
     Slot &slot = slots[buffer];
     if (slot.isFilling)
-      fail("reads what is still being received or summed", buffer);
+      fail("reads a buffer that is still being received or summed", buffer);
     else if (!slot.isWritten)
       fail(slot.isConsumed ? "uses a stash a second time"
-                           : "reads what nothing has written",
+                           : "reads a buffer that nothing has written",
            buffer);
     slot.lastUse = position;
     if (isStash(buffer)) {
@@ -121,9 +121,9 @@ private:
   void write(uint32_t buffer, bool fills = false) {
     Slot &slot = slots[buffer];
     if (slot.isFilling)
-      fail("writes what is still being received or summed", buffer);
+      fail("writes a buffer that is still being received or summed", buffer);
     else if (slot.readers > 0)
-      fail("writes what is still being sent or summed", buffer);
+      fail("writes a buffer that is still being sent or summed", buffer);
     else if (slot.isWritten && isStash(buffer))
       fail("overwrites a stash that was not used", buffer);
     bool inPlace = slot.birth != kNone && slot.lastUse == position;
@@ -217,7 +217,7 @@ private:
       read(buffer);
       Slot &slot = slots[buffer];
       if (slot.readers > 0)
-        fail("writes what is still being sent or summed", buffer);
+        fail("writes a buffer that is still being sent or summed", buffer);
       slot.lastUse = position - 1;
       close(buffer);
       slot.isWritten = false;

@@ -27,7 +27,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected a width that the heads divide, got width 64 and 3 heads}}
+// expected-error@below {{expected a width divisible by the number of heads, got width 64 and 3 heads}}
 chimera.model @m gpt2 layers(4) heads(3) width(64) context(16) vocabulary(256)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 

@@ -322,7 +322,7 @@ const Case kCases[] = {
     {"StashesNotHandedOn", k2BW, Rule::Buffers, "uses a stash a second time",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::Rename)); }},
     {"BodyThatNeedsAnotherBefore", k2BW, Rule::Buffers,
-     "reads what nothing has written",
+     "reads a buffer that nothing has written",
      [](ProgramT &p) {
        operand(p, 0, at(p, 0, inEpilogue(p, 0, Opcode::Forward)), 0) =
            operand(p, 0, at(p, 0, inBody(p, 0, Opcode::Forward)), 0);

@@ -51,24 +51,20 @@ const Refusal kCases[] = {
      "expected optimizer 'adamw' or 'sgd', got 'adam'",
      [](ProgramT &p) { p.optimizer->name = "adam"; }},
     {"LayersLeftOut", Rule::Structure,
-     "expected stage 1 to have layers from 1 on, of the model's 4, got 1 from "
-     "2 on",
+     "stage 1: expected layers that begin at 1 and end by 4, got 1 from 2 on",
      [](ProgramT &p) { p.stages[1].mutate_first_layer(2); }},
     {"LayersTwice", Rule::Structure,
-     "expected stage 1 to have layers from 2 on, of the model's 4, got 1 from "
-     "1 on",
+     "stage 1: expected layers that begin at 2 and end by 4, got 1 from 1 on",
      [](ProgramT &p) { p.stages[0].mutate_layers(2); }},
     {"NotTheFirstLayer", Rule::Structure,
-     "expected stage 0 to have layers from 0 on, of the model's 4, got 1 from "
-     "1 on",
+     "stage 0: expected layers that begin at 0 and end by 4, got 1 from 1 on",
      [](ProgramT &p) { p.stages[0].mutate_first_layer(1); }},
     {"NoLayers", Rule::Structure,
-     "expected stage 2 to have layers from 2 on, of the model's 4, got 0 from "
-     "2 on",
+     "stage 2: expected layers that begin at 2 and end by 4, got 0 from 2 on",
      [](ProgramT &p) { p.stages[2].mutate_layers(0); }},
     {"LayersBehindTheModels", Rule::Structure,
-     "expected stage 3 to have layers from 3 on, of the model's 4, got "
-     "4294967295 from 3 on",
+     "stage 3: expected layers that begin at 3 and end by 4, got 4294967295 "
+     "from 3 on",
      [](ProgramT &p) { p.stages[3].mutate_layers(UINT32_MAX); }},
     {"LayersOfAnotherModel", Rule::Structure,
      "expected stages of the model's 5 layers, got the first 4",

@@ -80,11 +80,12 @@ const Case kCases[] = {
        p.pipelines[0]->forwards = {2, 1};
      }},
     {"TooManyInForwards", Rule::Structure,
-     "expected forwards that cover its 4 micro-batches, got one of 3 behind 2",
+     "expected forwards that cover its 4 micro-batches, got one of 3 after the "
+     "first 2",
      [](ProgramT &p) {
        p.pipelines[0]->forwards = {2, 3};
      }},
-    {"ForwardOfNone", Rule::Structure, "got one of 0 behind 2",
+    {"ForwardOfNone", Rule::Structure, "got one of 0 after the first 2",
      [](ProgramT &p) {
        p.pipelines[0]->forwards = {2, 0, 2};
      }},
@@ -206,12 +207,14 @@ const Case kCases[] = {
     {"WeightGradientMissing", Rule::Structure, "got an input gradient alone",
      [](ProgramT &p) { erase(p, 3, find(p, 3, Opcode::WeightGradient)); },
      true},
-    {"SecondBackward", Rule::Structure, "is there a second time",
+    {"SecondBackward", Rule::Structure,
+     "expected each action once, got it a second time",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::Backward),
               find(p, 0, Opcode::Backward));
      }},
-    {"SecondRecompute", Rule::Structure, "is there a second time",
+    {"SecondRecompute", Rule::Structure,
+     "expected each action once, got it a second time",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::Recompute),
               find(p, 0, Opcode::Recompute));

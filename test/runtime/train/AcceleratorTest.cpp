@@ -349,7 +349,7 @@ TEST_F(OnGpus, ARehearsalThatFailsNamesTheInstruction) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.accelerator = gpus.get();
   std::string report = failureOf(run);
-  expectContains(report, "failed: in a rehearsal of instruction ");
+  expectContains(report, "failed: in the warm-up run of instruction ");
   expectContains(report, ", load ");
   expectContains(report, " micro-batch 2: no memory left");
 }
