@@ -125,7 +125,7 @@ private:
     if (found.hosts.haveOwnLinks())
       for (uint32_t host = 0; host < found.hosts.count; ++host)
         communication.groups.push_back(groupOfHost(host));
-    Watchdog limit(options.timeout, "all ranks to make their groups",
+    Watchdog limit(options.timeout, "all ranks to create their communicators",
                    options.fail);
     channels.prepare(communication);
     meet(control, options.timeout, "all ranks to have made their groups");

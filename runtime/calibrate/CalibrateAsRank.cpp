@@ -99,14 +99,14 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                      .device = device.get()});
       if (joined->rank() == 0)
         use.onFound(found, share);
-      meet(control, use.timeout, "all ranks to end");
+      meet(control, use.timeout, "all ranks to end their measurements");
     }
   } catch (const WaitError &error) {
     fail(error.what(), error.reason == WaitError::Reason::Aborted);
   } catch (const std::exception &error) {
     fail(error.what());
   }
-  limit.emplace(use.timeout, "all ranks to leave, when all was done");
+  limit.emplace(use.timeout, "all ranks to leave after their work");
   channels.reset();
   device.reset();
   joined.reset();

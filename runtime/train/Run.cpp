@@ -145,7 +145,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
 
   meet(control, run.timeout, "all ranks to start");
   {
-    Watchdog limit(run.timeout, "all ranks to make their groups", fail);
+    Watchdog limit(run.timeout, "all ranks to create their communicators",
+                   fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
     // A rank that frees memory of a GPU waits for running operations there. At

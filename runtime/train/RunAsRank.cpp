@@ -201,7 +201,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   } catch (...) {
     fail(kWithoutWords, firstToTell);
   }
-  limit.emplace(run.timeout, "all ranks to leave, when all was done");
+  limit.emplace(run.timeout, "all ranks to leave after their work");
   channels.reset();
   device.reset();
   joined.reset();

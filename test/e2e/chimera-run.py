@@ -71,7 +71,7 @@ class Test(Runs):
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
                                            only=[0])
         self.assertEqual(status, 1)
-        self.assertRegex(output, r"these ranks did not come to 127.0.0.1 port "
+        self.assertRegex(output, r"these ranks did not connect to 127.0.0.1 port "
                                  r"\d+: 1|timed out .* all ranks to start")
         # Rank 0, which listens, never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",

@@ -49,7 +49,7 @@ class Test(unittest.TestCase):
         self.assertEqual(errors.count("rank 0 (worker 0) failed: expected the "
                                       f"same {name} at every rank, but rank 2 "
                                       "has another than rank 0"), 1, errors)
-        self.assertRegex(errors, r"  rank 1 \(worker 1\): starting, since [\d.]+ s")
+        self.assertRegex(errors, r"  rank 1 \(worker 1\): starting for [\d.]+ s")
 
     def test_another_program(self):
         other = self.sample("other.chimera", "--bidirectional",

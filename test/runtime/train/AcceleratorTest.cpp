@@ -258,7 +258,7 @@ TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
         run.accelerator = gpus.get();
         return failureOf(run);
       });
-  expectContains(report, "; its device has got instructions up to ");
+  expectContains(report, "; its host has enqueued instructions up to ");
 }
 
 TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {

@@ -63,12 +63,12 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report, "rank 3 (worker 3) failed: the disk is gone");
   expectContains(report, "rank 3 (worker 3): step 2, instruction ");
   expectContains(report, "load labels pipeline 0 stage 3 micro-batch 2, from "
-                         "sample.mlir:4:3; there since ");
+                         "sample.mlir:4:3; there for ");
   for (int rank = 0; rank < 3; ++rank)
     expectContains(report, "rank " + std::to_string(rank) + " (worker " +
                                std::to_string(rank) +
                                "): step 2, instruction ");
-  expectContains(report, "; waits for rank ");
+  expectContains(report, "; waiting for rank ");
 }
 
 TEST(Run, AWaitTimesOut) {
@@ -104,7 +104,7 @@ TEST(Run, MeetingsTimeOut) {
         run.timeout = timeout;
         return failureOf(run);
       });
-  expectContains(report, ": starting, since ");
+  expectContains(report, ": starting for ");
 
   run.onThread = nullptr;
   test::untilItSays("rank 0 (worker 0) failed: timed out after {} waiting for "
@@ -168,7 +168,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
         };
         return failureOf(run);
       });
-  expectContains(report, "rank 1 (worker 1): saving, since ");
+  expectContains(report, "rank 1 (worker 1): saving for ");
 }
 
 TEST(Run, WhatTheRootThrowsFailsTheRun) {
@@ -182,8 +182,7 @@ TEST(Run, WhatTheRootThrowsFailsTheRun) {
   expectContains(report, "rank 1 (worker 1) failed: no space left");
   expectContains(report, "rank 0 (worker 0): past its last step");
   run.onResult = [](const RunResult &) { throw 7; };
-  expectContains(failureOf(run),
-                 "rank 1 (worker 1) failed: an error that has no words");
+  expectContains(failureOf(run), "rank 1 (worker 1) failed: an unknown error");
 }
 
 TEST(Run, MayHaveTheLongestTimeoutThereIs) {
