@@ -134,10 +134,10 @@ static void refuseWithoutValues(const program::ProgramT &program) {
          program.model->package->kinds[layer->kind]->parameters)
       if (parameter->start == program::Start::Given)
         throw std::invalid_argument(
-            "expected the values that the model's parameters begin with, for "
-            "it does not say how to draw '" +
+            "expected initial values of '" +
             program::printable(layer->path + parameter->name) +
-            "': give --load FILE, like values.safetensors of its package");
+            "', which the model does not draw: give --load FILE, such as "
+            "values.safetensors of its package");
 }
 
 /// Adds the stages of the program's model, on the accelerator if there is one,
@@ -222,8 +222,7 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   // Check this before searching for a GPU.
   if (load.kind == kExported && settings.device == kCuda)
     throw std::invalid_argument(
-        "--device cuda is for models of the runtime's own: an exported one "
-        "runs on hosts so far, leave it out");
+        "exported models run on hosts only: leave out --device cuda");
   if (settings.device == kCuda)
     load.accelerator =
         loadCuda({.stagesOnHost = !isOfTensors(load.kind),

@@ -137,7 +137,7 @@ void SignsOfLife::during(
     } else if (!hangs && patience.passed()) {
       hangs = true;
       runOrEnd("telling that saving hangs",
-               [&] { onHang(timedOut(timeout, "its saving to go on")); });
+               [&] { onHang(timedOut(timeout, "progress of its saving")); });
     }
   }
   worker->finish();

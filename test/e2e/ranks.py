@@ -48,7 +48,7 @@ class Test(unittest.TestCase):
         errors = self.errors_of(at_rank_2, *(arguments or [self.program]))
         self.assertEqual(errors.count("rank 0 (worker 0) failed: expected the "
                                       f"same {name} at every rank, but rank 2 "
-                                      "has another than rank 0"), 1, errors)
+                                      "has a different one than rank 0"), 1, errors)
         self.assertRegex(errors, r"  rank 1 \(worker 1\): starting for [\d.]+ s")
 
     def test_another_program(self):

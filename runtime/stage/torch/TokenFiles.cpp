@@ -350,8 +350,8 @@ private:
          "expected tokens of a text, but the last " + std::to_string(tail) +
              " of " + std::to_string(part.count) + " are all " +
              std::to_string(last) +
-             ", as if the program that wrote it did not end: write it again, "
-             "or give --trust-data if that is right");
+             ", as if the program that wrote it was interrupted: write it "
+             "again, or give --trust-data if that is right");
   }
 
   void refuseAnotherType(const Part &part) const {
@@ -380,8 +380,8 @@ private:
     const std::string wider = areOf64 ? "64" : "32";
     fail(part.path,
          "expected tokens of " + std::to_string(8 * sizeof(T)) +
-             " bits, but every second of its numbers is as small as the upper "
-             "part of one of " +
+             " bits, but every second number is as small as the upper half of "
+             "one of " +
              wider + " bits: " +
              (areOf64 ? "write it as uint32 (in Python "
                         "numpy.fromfile(…, 'int64').astype('uint32'))"

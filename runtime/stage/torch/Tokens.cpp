@@ -116,10 +116,9 @@ private:
       (vocabulary > 0 ? "with a vocabulary of " + std::to_string(vocabulary)
                       : std::string("that does not say its vocabulary")) +
       ", got '" + path +
-      "', which does not say what it holds: give --tokens uint16 or uint32 if "
-      "it holds tokens as plain numbers, turn a text into tokens with "
-      "tools/export/chimera-tokens, or give --tokens bytes if each byte is a "
-      "token");
+      "', whose format is unknown: give --tokens uint16 or uint32 if its "
+      "tokens are plain numbers, or --tokens bytes if each byte is a token. "
+      "tools/export/chimera-tokens turns a text into tokens");
 }
 
 } // namespace

@@ -84,7 +84,7 @@ std::string fill(std::string &name, const std::optional<int64_t> &n) {
     if (!offset || !place.ends_with('}'))
       return "expected {n}, {n+1} or {n-1}, got " + place;
     if (!n)
-      return place + " stands for no number: the parameter's name has no {n}";
+      return place + " cannot be replaced: the parameter's name has no {n}";
     const int64_t number = *n + (place[2] == '-' ? -*offset : *offset);
     if (number < 0)
       return place + " is less than 0 where {n} is " + std::to_string(*n);
@@ -232,7 +232,8 @@ WeightNames::WeightNames(const program::ProgramT &program,
       tell(tensor, "it is the tensor of " + owner->second + " and of " +
                        parameter.name);
     if (isIgnored(tensor))
-      tell(tensor, "it is ignored, and the tensor of " + parameter.name);
+      tell(tensor,
+           "it is in \"ignored\", but it is the tensor of " + parameter.name);
   }
   if (!problems.empty())
     fail("its entries do not fit the program's model:" + problems);

@@ -281,8 +281,8 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
     fail("it does not fit the program's model:" + differences);
   if (const std::string file = checkpoint.unfilled(); !file.empty())
     fail((file == path ? "it" : "'" + file + "'") +
-         std::string(" is no safetensors file: its tensors share bytes or "
-                     "leave some"));
+         std::string(" is no safetensors file: its tensors overlap or "
+                     "leave gaps"));
 }
 
 std::string SavedWeights::conversion() const {

@@ -102,10 +102,10 @@ Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
       }
       if (seats[first].hasProcessOf(seats[second]))
         throw std::invalid_argument(
-            "expected a GPU for each rank of a process, as there are several "
-            "processes, got ranks " +
+            "expected one GPU for each rank, because there are several "
+            "processes, but ranks " +
             std::to_string(first) + " and " + std::to_string(second) +
-            " of one on the GPU " + seats[first].gpu.data() +
+            " of one process are on GPU " + seats[first].gpu.data() +
             ": start one process for all ranks (chimera-run alone) or one for "
             "each (torchrun --no-python --nproc-per-node N -- chimera-run …, "
             "or mpirun)");

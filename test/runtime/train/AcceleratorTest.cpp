@@ -317,7 +317,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
   EXPECT_EQ(attempt(use.deviceBytes), "no failure");
   std::string report = attempt(use.deviceBytes - 1);
-  expectContains(report, "expected a device that holds at most the memory_cap");
+  expectContains(report, "expected at most the memory_cap of ");
   expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
 }
 
@@ -483,8 +483,8 @@ TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
     thread.join();
   for (uint32_t rank : {0, 1})
     expectContains(errors[rank],
-                   "expected a GPU for each rank of a process, as there are "
-                   "several processes, got ranks 0 and 1 of one on the GPU "
+                   "expected one GPU for each rank, because there are several "
+                   "processes, but ranks 0 and 1 of one process are on GPU "
                    "0000:01:00.0: start one process for all ranks");
 }
 } // namespace

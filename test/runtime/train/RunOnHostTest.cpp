@@ -112,7 +112,7 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
     return std::string();
   };
   test::untilItSays("simulated devices, seed 7: rank 1 (worker 1) failed: "
-                    "timed out after {} waiting for its saving to go on",
+                    "timed out after {} waiting for progress of its saving",
                     200ms, [&](std::chrono::milliseconds timeout) {
                       run.timeout = timeout;
                       run.onResult = [=](const RunResult &) {
@@ -137,8 +137,8 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
     runOnHost(run, {}, 7);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(1),
-              "rank 1 .worker 1. failed: timed out after 5 s waiting for its "
-              "saving to go on");
+              "rank 1 .worker 1. failed: timed out after 5 s waiting for "
+              "progress of its saving");
 }
 
 TEST(RunOnHost, MakesEachStageBeforeItIsReady) {

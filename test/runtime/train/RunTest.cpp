@@ -157,17 +157,17 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  std::string report = test::untilItSays(
-      "rank 1 (worker 1) failed: timed out after {} waiting for its saving to "
-      "go on",
-      200ms, [&](std::chrono::milliseconds timeout) {
-        run.timeout = timeout;
-        // The root waits for something that is not a device.
-        run.onResult = [=](const RunResult &) {
-          std::this_thread::sleep_for(4 * timeout);
-        };
-        return failureOf(run);
-      });
+  std::string report =
+      test::untilItSays("rank 1 (worker 1) failed: timed out after {} waiting "
+                        "for progress of its saving",
+                        200ms, [&](std::chrono::milliseconds timeout) {
+                          run.timeout = timeout;
+                          // The root waits for something that is not a device.
+                          run.onResult = [=](const RunResult &) {
+                            std::this_thread::sleep_for(4 * timeout);
+                          };
+                          return failureOf(run);
+                        });
   expectContains(report, "rank 1 (worker 1): saving for ");
 }
 

@@ -133,8 +133,8 @@ TEST(SignsOfLife, WorkThatHangsIsToldOnce) {
   signs.during([] { std::this_thread::sleep_for(400ms); },
                [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
-            std::vector<std::string>{"timed out after 0.1 s waiting for its "
-                                     "saving to go on"});
+            std::vector<std::string>{
+                "timed out after 0.1 s waiting for progress of its saving"});
 }
 
 TEST(SignsOfLife, ASlowDeviceIsNoHang) {

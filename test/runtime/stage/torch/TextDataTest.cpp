@@ -405,7 +405,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   for (const Pairing &pairing :
        {Pairing{300, 302, 303}, Pairing{301, 300, 303}, Pairing{301, 302, 300}})
     expectRefusal({.masking = kPairs.masking, .pairing = pairing},
-                  "got 300 for --mask and among --pairs");
+                  "got 300 in both");
   // A model may use one token both for the end of a text and for padding.
   EXPECT_EQ(
       refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),

@@ -310,7 +310,7 @@ TEST_F(WeightNamesTest, refusesNamesWithOtherPlaces) {
                     "{n-1}, got ") +
             place);
   expectRefusal(R"({"layers.1.mlp.bias": "b.{n}"})",
-                "\n  layers.1.mlp.bias: {n} stands for no number");
+                "\n  layers.1.mlp.bias: {n} cannot be replaced");
   expectRefusal(R"({"layers.{n}.mlp.bias": "b.{n-2}"})",
                 "\n  layers.{n}.mlp.bias: {n-2} is less than 0 where {n} is 1");
   expectRefusal(R"({"layers.1.mlp.bias": "__metadata__"})",
@@ -343,7 +343,8 @@ TEST_F(WeightNamesTest, refusesToTransposeWhatIsNoMatrix) {
 
 TEST_F(WeightNamesTest, refusesToIgnoreAParametersTensor) {
   expectRefusal(R"({"layers.{n}.mlp.bias": "b.{n}", "ignored": ["b.{n}"]})",
-                "\n  b.1: it is ignored, and the tensor of layers.1.mlp.bias");
+                "\n  b.1: it is in \"ignored\", but it is the tensor of "
+                "layers.1.mlp.bias");
 }
 
 } // namespace
