@@ -122,8 +122,8 @@ class Test(Runs):
         result = self.run_it(self.sample("--model"), "--data", data, "--tokens",
                              "uint16")
         self.assertEqual(result.stdout,
-                         f"looking at all {tokens} tokens before the first step "
-                         "(--trust-data leaves that out)\n")
+                         f"checking all {tokens} tokens before the first step "
+                         "(--trust-data skips this)\n")
         self.assertIn(f"got 256 as token {tokens - 1} of '{data}'",
                       result.stderr)
 

@@ -52,7 +52,7 @@ class Test(Runs):
             'cd /proc && TMPDIR=/proc "$0" "$@"',
             *self.training("--save", "/dev/full"))
         self.assertEqual(result.returncode, 1)
-        self.assertIn("No space left on device: the weights are lost, as "
+        self.assertIn("No space left on device: the weights are lost: "
                       "neither the current folder", result.stderr)
 
     def test_a_full_disk(self):
