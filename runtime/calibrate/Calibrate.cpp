@@ -128,7 +128,8 @@ private:
     Watchdog limit(options.timeout, "all ranks to create their communicators",
                    options.fail);
     channels.prepare(communication);
-    meet(control, options.timeout, "all ranks to have made their groups");
+    meet(control, options.timeout,
+         "all ranks to have created their communicators");
   }
 
   static ReduceGroup groupOf(uint32_t id, uint32_t first, uint32_t count) {

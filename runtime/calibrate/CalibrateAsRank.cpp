@@ -76,7 +76,7 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
       channels = use.accelerator->makeChannels(*device, control, use.timeout);
       canTell = true;
     } else {
-      Watchdog making(use.timeout, "all ranks to make their channels");
+      Watchdog making(use.timeout, "all ranks to create their channels");
       channels = joined->makeChannels(share.threads.progress, use.ownAllReduce);
     }
     {

@@ -270,22 +270,22 @@ private:
     const LayerKindT &kind = *package.kinds[layer.kind];
     const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
     if (kind.graphs.size() != reference.graphs.size())
-      return fail("expected graphs for as many numbers of samples as the first "
-                  "layer has");
+      return fail(
+          "expected graphs for the same numbers of samples as the first layer");
     for (const auto &graphs : kind.graphs) {
       if (!isLast && graphs->weight)
-        return fail("expected a weight in the last layer alone");
+        return fail("expected a weight only in the last layer");
       if (!isLast && graphs->logits)
-        return fail("expected logits in the last layer alone");
+        return fail("expected logits only in the last layer");
       if (isLast) {
         const auto &outputs = graphs->outputs;
         if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
             (outputs[0]->type != TensorType::Float32 &&
              outputs[0]->type != TensorType::Float64))
-          return fail("expected the last layer to make the loss alone, one "
+          return fail("expected the last layer to make only the loss, one "
                       "number of float32 or float64");
       } else if (!graphs->labels.empty()) {
-        return fail("expected labels in the last layer alone");
+        return fail("expected labels only in the last layer");
       }
       if (number == 0) {
         if (std::ranges::any_of(graphs->differentiable,
@@ -302,7 +302,7 @@ private:
         return each.weight ? each.weight->outputs.size() : 0;
       };
       if (terms(*graphs) != terms(*kind.graphs[0]))
-        return fail("expected a weight of as many terms for all numbers of "
+        return fail("expected equal numbers of weight terms for all numbers of "
                     "samples");
       // The buffer of a part of a micro-batch is the part's share of the whole
       // buffer.

@@ -233,7 +233,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     return std::nullopt;
   }
   if (checksum(payload) != header->checksum) {
-    error = "damaged: the checksum of the content is not the header's";
+    error = "damaged: the checksum of the content differs from the header's";
     return std::nullopt;
   }
   // Each table takes some bytes and no table may be referenced twice, so the

@@ -305,7 +305,7 @@ std::string checkBytes(const ModelT &model, Types types,
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
     if (got != static_cast<uint64_t>(expected))
       return "expected " + std::to_string(expected) + " bytes of " + what +
-             ", by the model, got " + std::to_string(got);
+             " for this model, got " + std::to_string(got);
   return "";
 }
 
@@ -318,7 +318,7 @@ static std::string checkTied(const ProgramT &program) {
   std::string got = describe(program.tied.get());
   if (got == expected)
     return "";
-  return "expected " + expected + " as tied parameters, by the model, got " +
+  return "expected " + expected + " as tied parameters for this model, got " +
          got;
 }
 

@@ -151,7 +151,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
     control.watch(peersOf(communication, control.rank()));
     // A rank that frees memory of a GPU waits for running operations there. At
     // this point all ranks have freed temporary memory, and no step has begun.
-    meet(control, run.timeout, "all ranks to have made their groups");
+    meet(control, run.timeout, "all ranks to have created their communicators");
   }
   if (std::optional<uint64_t> taken = device.takenBytes()) {
     std::string fault = faultOfDeviceMemory(
@@ -204,10 +204,10 @@ void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
     if (!std::ranges::binary_search(watched, rank))
       names += (names.empty() ? "" : ", ") + std::to_string(rank);
   if (self == hostRanks.front() && !names.empty())
-    writeReport("cannot watch these ranks of the host of rank " +
-                std::to_string(self) + ": " + names +
-                " (are they in containers of their own?): a report will not "
-                "cover them\n");
+    writeReport(
+        "cannot watch these ranks on the host of rank " + std::to_string(self) +
+        ": " + names +
+        " (are they in other containers?): reports will not include them\n");
 }
 } // namespace
 

@@ -62,7 +62,7 @@ JoinOptions chimera::runtime::joinOptions(const JobUse &use, bool mayProgress) {
     return options;
   if (!use.job || !use.job->place)
     throw std::invalid_argument(
-        "--transport tcp needs to know of the other ranks: start it by "
+        "--transport tcp needs a rank and the address of rank 0: start it with "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
         "number from 1 to 65535; got " +
         environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
@@ -135,7 +135,7 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   // before it reports. The other ranks may be healthy, so this does not wait
   // for them.
   auto end = [&](const std::string &reason, uint32_t first) {
-    runOrEnd("telling of a failure", [&] {
+    runOrEnd("reporting a failure", [&] {
       const bool isTold =
           tellOfStopped(joined->claimName(), joined->hostProcesses(), reason,
                         [&](const std::string &text) {

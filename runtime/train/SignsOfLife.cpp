@@ -136,7 +136,7 @@ void SignsOfLife::during(
       patience = Deadline(timeout);
     } else if (!hangs && patience.passed()) {
       hangs = true;
-      runOrEnd("telling that saving hangs",
+      runOrEnd("reporting that saving hangs",
                [&] { onHang(timedOut(timeout, "progress of its saving")); });
     }
   }
@@ -163,9 +163,8 @@ void chimera::runtime::awaitLastSign(Control &control, uint32_t root,
 } catch (const WaitError &error) {
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
-  throw WaitError(error.reason,
-                  timedOut(timeout, "a sign of life from rank " +
-                                        std::to_string(root) +
-                                        ", which gathers, saves and "
-                                        "evaluates"));
+  throw WaitError(
+      error.reason,
+      timedOut(timeout, "a heartbeat of rank " + std::to_string(root) +
+                            ", which gathers, saves and evaluates"));
 }

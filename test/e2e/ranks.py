@@ -185,7 +185,7 @@ class Test(unittest.TestCase):
             text=True, timeout=60, env=ENVIRONMENT)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr.count(
-            "cannot watch these ranks of the host of rank 0: 2 "), 1,
+            "cannot watch these ranks on the host of rank 0: 2 "), 1,
             result.stderr)
 
     def test_a_dead_rank_that_nobody_asks_for(self):

@@ -107,7 +107,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                         &program::Field::name)))
     throw std::runtime_error(std::string("expected a model with '") +
                              nameOfTokens +
-                             "', int64 numbers, to read text for");
+                             "' of type int64, because --data gives tokens");
   return fields;
 }
 
@@ -194,7 +194,7 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       throw std::runtime_error(
           "expected at least " + std::to_string(context + 1) +
           (isOfBytes() ? " bytes of " : " tokens of ") + part +
-          " text (a context of " + std::to_string(context) +
+          " text (the context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
           std::to_string(size) + " in " + tokens->where() + "; " + advice);
   };

@@ -296,9 +296,9 @@ private:
     }
     if (!index && said == 0) {
       if (options.format == TokenFormat::Auto)
-        fail(path, "expected a file that says its type, like the one before "
-                   "it, got one that does not: give --tokens uint16 or uint32 "
-                   "if all files hold plain numbers of that type");
+        fail(path, "expected a file with a header or an index, like the file "
+                   "before it, got plain numbers: give --tokens uint16 or "
+                   "uint32 if all files hold plain numbers of that type");
       refuseKnownFormat(path, TakenFor::Tokens);
     }
     const uint64_t bytes = size - part.offset;
@@ -316,7 +316,7 @@ private:
                      " tokens that its index '" + index->path() +
                      "' says, got " + std::to_string(part.count));
     if (part.count == 0)
-      fail(path, "expected a token or more, got none");
+      fail(path, "expected at least one token, got none");
     if (index && index->isSigned())
       largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
     if (!options.areTrusted) {
@@ -392,7 +392,7 @@ private:
   void readPart(const Part &part, uint64_t first, std::span<T> tokens) const {
     if (part.file.read(part.offset + first * sizeof(T),
                        std::as_writable_bytes(tokens)) < tokens.size_bytes())
-      fail(part.path, "it has become shorter");
+      fail(part.path, "it was truncated while it was read");
   }
 
   const TokenOptions options;

@@ -114,7 +114,7 @@ private:
   throw std::runtime_error(
       "expected tokens for a model " +
       (vocabulary > 0 ? "with a vocabulary of " + std::to_string(vocabulary)
-                      : std::string("that does not say its vocabulary")) +
+                      : std::string("with an unknown vocabulary")) +
       ", got '" + path +
       "', whose format is unknown: give --tokens uint16 or uint32 if its "
       "tokens are plain numbers, or --tokens bytes if each byte is a token. "
@@ -145,8 +145,8 @@ chimera::runtime::openTokens(const std::vector<std::string> &files,
     refuseBytes(first, options.vocabulary);
   if (files.size() > 1)
     throw std::runtime_error(
-        "expected one text to train on, or files of tokens (llm.c's, "
-        "Megatron's, or those that --tokens uint16 or uint32 says), got " +
+        "expected one text to train on, or files of tokens (of llm.c or "
+        "Megatron, or with --tokens uint16 or uint32), got " +
         std::to_string(files.size()) + " texts");
   auto text = std::make_unique<Text>(first, options.mostBytes);
   if (mayBeText)

@@ -87,7 +87,7 @@ std::string fill(std::string &name, const std::optional<int64_t> &n) {
       return place + " cannot be replaced: the parameter's name has no {n}";
     const int64_t number = *n + (place[2] == '-' ? -*offset : *offset);
     if (number < 0)
-      return place + " is less than 0 where {n} is " + std::to_string(*n);
+      return place + " is less than 0 if {n} is " + std::to_string(*n);
     filled += std::to_string(number);
   }
   name = filled;
@@ -172,7 +172,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
   json entries;
   try {
     entries = parse(text, [&](const std::string &key) {
-      tell(key, "this key is there twice");
+      tell(key, "this key occurs twice");
     });
   } catch (const json::parse_error &error) {
     fail(program::printable(error.what()));

@@ -265,10 +265,9 @@ SavedWeights::SavedWeights(const program::ProgramT &program,
       continue;
     if (!areEqual(first->second, {tensor.file, tensor.range->first,
                                   first->second.elements, fileType, false}))
-      differs(name, "expected the values of " +
+      differs(name, "expected the same values as in " +
                         program::printable(tied->named.name) +
-                        ", as the program's model has both as one tied "
-                        "parameter, and they differ");
+                        ", because the program's model ties the two");
   }
   for (const auto &[got, those] : ofOtherTypes)
     differs(those.second,

@@ -126,9 +126,9 @@ const Fault kFaults[] = {
      [](PackageT &p) { p.kinds[0]->graphs[0]->differentiable = {1}; }},
     {"unwantedGradient", "no gradient of input 0, which is not differentiable",
      [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable = {0}; }},
-    {"lossIsATensor", "the loss alone, one number",
+    {"lossIsATensor", "only the loss, one number",
      [](PackageT &p) { p.layers[2]->kind = 1; }},
-    {"labelsBefore", "labels in the last layer alone",
+    {"labelsBefore", "labels only in the last layer",
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->labels.push_back(
            std::make_unique<TensorShapeT>());
@@ -189,7 +189,7 @@ const Fault kFaults[] = {
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->forward_flops = uint64_t{1} << 63;
      }},
-    {"weightBefore", "layer 1: expected a weight in the last layer alone",
+    {"weightBefore", "layer 1: expected a weight only in the last layer",
      [](PackageT &p) {
        // The weight uses no labels, because there are none.
        for (size_t i : {0, 1}) {
@@ -246,7 +246,7 @@ const Fault kFaults[] = {
        p.kinds[0]->graphs[0]->inputs[0]->shape = {2, 4};
        p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 2};
      }},
-    {"logitsBefore", "layer 1: expected logits in the last layer alone",
+    {"logitsBefore", "layer 1: expected logits only in the last layer",
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->logits =
            std::make_unique<GraphT>(*p.kinds[1]->graphs[0]->forward);

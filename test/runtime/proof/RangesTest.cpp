@@ -117,8 +117,8 @@ const Case kCases[] = {
 
     // Labels.
     {"ForwardOfHalfItsRange", Rule::Structure,
-     "expected what one forward of its pipeline covers, 2 from micro-batch 0, "
-     "got 1 from 0",
+     "expected the micro-batches of one forward of its pipeline, 2 from "
+     "micro-batch 0, got 1 from 0",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_micro_batches(1); }},
     {"ForwardOfTwoRanges", Rule::Structure, "got 2 from 1",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_micro_batch(1); }},
@@ -129,8 +129,8 @@ const Case kCases[] = {
     {"ActivationOfHalfTheRange", Rule::Structure, "got 1 from 0",
      [](ProgramT &p) { find(p, 0, Opcode::PostSend).mutate_micro_batches(1); }},
     {"GradientOfAWholeMicroBatch", Rule::Structure,
-     "expected one micro-batch, or one of 2 parts of it, as backwards of its "
-     "pipeline cover, got 1 in 1 parts",
+     "expected one micro-batch, or one of 2 parts of it, in each backward of "
+     "its pipeline, got 1 in 1 parts",
      [](ProgramT &p) {
        gradientPost(p, 1).mutate_part(0);
        gradientPost(p, 1).mutate_parts(1);
@@ -139,7 +139,7 @@ const Case kCases[] = {
      "the first stage makes no gradient to send",
      [](ProgramT &p) { gradientPost(p, 1).mutate_stage(0); }},
     {"LossOfAPart", Rule::Structure,
-     "expected one micro-batch as backwards of its pipeline cover, got 1 in 2 "
+     "expected one micro-batch in each backward of its pipeline, got 1 in 2 "
      "parts",
      [](ProgramT &p) {
        Instruction send = gradientPost(p, 0);

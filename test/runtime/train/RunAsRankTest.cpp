@@ -60,7 +60,7 @@ TEST(CheckJob, WantsAPlaceToMeetWithoutMpi) {
   use.job->place.reset();
   std::string fault = faultOf(program, use);
   for (const char *part :
-       {"--transport tcp needs to know of the other ranks: start it by "
+       {"--transport tcp needs a rank and the address of rank 0: start it with "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
         "got RANK unset, WORLD_SIZE unset"})
     EXPECT_NE(fault.find(part), std::string::npos) << fault;

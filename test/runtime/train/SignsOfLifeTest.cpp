@@ -74,8 +74,8 @@ TEST(SignsOfLife, AreMissedWhereTheRootIsStopped) {
     std::this_thread::sleep_for(5ms);
   }
   other.join();
-  EXPECT_EQ(told, "timed out after 0.4 s waiting for a sign of life from rank "
-                  "0, which gathers, saves and evaluates");
+  EXPECT_EQ(told, "timed out after 0.4 s waiting for a heartbeat of rank 0, "
+                  "which gathers, saves and evaluates");
 }
 
 TEST(SignsOfLife, TheFirstIsMissedLaterThanTheWaitsOfTheRoot) {

@@ -287,7 +287,7 @@ TEST_F(WeightNamesTest, refusesEntriesThatAreNone) {
 TEST_F(WeightNamesTest, refusesKeysThatAreThereTwice) {
   expectRefusal(R"({"layers.0.token_embedding": "a",
                     "layers.0.token_embedding": "b"})",
-                "\n  layers.0.token_embedding: this key is there twice");
+                "\n  layers.0.token_embedding: this key occurs twice");
 }
 
 TEST_F(WeightNamesTest, refusesEntriesOfNoParameter) {
@@ -312,7 +312,7 @@ TEST_F(WeightNamesTest, refusesNamesWithOtherPlaces) {
   expectRefusal(R"({"layers.1.mlp.bias": "b.{n}"})",
                 "\n  layers.1.mlp.bias: {n} cannot be replaced");
   expectRefusal(R"({"layers.{n}.mlp.bias": "b.{n-2}"})",
-                "\n  layers.{n}.mlp.bias: {n-2} is less than 0 where {n} is 1");
+                "\n  layers.{n}.mlp.bias: {n-2} is less than 0 if {n} is 1");
   expectRefusal(R"({"layers.1.mlp.bias": "__metadata__"})",
                 "\n  layers.1.mlp.bias: a tensor cannot have that name");
 }
