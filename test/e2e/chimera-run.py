@@ -65,7 +65,7 @@ class Test(Runs):
 
     def test_tcp_tells_what_is_missing(self):
         program = self.sample("--workers", "2")
-        self.expect_error("--transport tcp needs to know of the other ranks",
+        self.expect_error("--transport tcp needs a rank and the address of rank 0",
                           program, "--transport", "tcp")
         # Rank 1 never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",

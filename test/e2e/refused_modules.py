@@ -263,7 +263,8 @@ def make():
     labels[: B // 2, 1:] = -100
     return Model(Net(), tokens, labels, cross_entropy)
 """,
-        "expected the loss of a micro-batch to be the mean of its parts' (--parts)",
+        "expected the loss of a micro-batch to be the mean of the losses of its parts "
+        "(--parts)",
         "--parts=2",
     ),
     (
@@ -466,7 +467,8 @@ def make():
     tokens = torch.arange(T).expand(B, T).contiguous()
     return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
 """,
-        "expected the loss of a micro-batch to be the mean of its parts' (--parts)",
+        "expected the loss of a micro-batch to be the mean of the losses of its parts "
+        "(--parts)",
         "--parts=2",
     ),
     (

@@ -239,7 +239,8 @@ TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   EXPECT_NE(text.find("\n    node_devices(4) node_cores(2)\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("the means times 2, "), std::string::npos) << text;
+  EXPECT_NE(text.find("the measured means times 2, "), std::string::npos)
+      << text;
   expectComments(text);
   // The table for people has both speeds.
   std::string table = machineTable(found);
@@ -296,8 +297,8 @@ TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
   std::string text = machineText(found, "a process each, over TCP");
   EXPECT_NE(text.find("speed(\"51.3 GFLOP/s\")"), std::string::npos) << text;
   EXPECT_EQ(text.find("node_devices("), std::string::npos) << text;
-  EXPECT_NE(text.find("there are no node_cores"), std::string::npos) << text;
-  EXPECT_NE(text.find("within hosts and between them, mixed"),
+  EXPECT_NE(text.find("there is no node_cores"), std::string::npos) << text;
+  EXPECT_NE(text.find("mix messages within and between hosts"),
             std::string::npos)
       << text;
   expectComments(text);
@@ -321,8 +322,8 @@ TEST(SlownessOfType, IsToldIfItIsLarge) {
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 0.6), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 1.9), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 7.94)
-                .find("in bfloat16 a block of the model takes 7.9 times as "
-                      "long here as in float32"),
+                .find("a block of the model takes 7.9 times as long in "
+                      "bfloat16 as in float32"),
             0u);
 }
 } // namespace

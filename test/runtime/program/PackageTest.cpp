@@ -122,7 +122,7 @@ const Fault kFaults[] = {
      }},
     {"differentiable", "an entry of differentiable for each of 1 inputs",
      [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable.clear(); }},
-    {"gradientOfTokens", "no gradient of what the first layer takes",
+    {"gradientOfTokens", "no differentiable inputs of the first layer",
      [](PackageT &p) { p.kinds[0]->graphs[0]->differentiable = {1}; }},
     {"unwantedGradient", "no gradient of input 0, which is not differentiable",
      [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable = {0}; }},
@@ -163,15 +163,15 @@ const Fault kFaults[] = {
      }},
     {"unknownRole", "unexpected port of the role unknown",
      [](PackageT &p) { forwardOf(p, 1).inputs[0].mutate_role(Role(99)); }},
-    {"argumentWithoutItsNumber", "with what its kind has",
+    {"argumentWithoutItsNumber", "with the fields of its kind",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->integers.clear();
      }},
-    {"argumentOfTwoKinds", "with what its kind has",
+    {"argumentOfTwoKinds", "with the fields of its kind",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->values = {0};
      }},
-    {"unknownArgument", "with what its kind has",
+    {"unknownArgument", "with the fields of its kind",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->kind = ArgumentKind(99);
      }},
@@ -209,7 +209,7 @@ const Fault kFaults[] = {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[0]->weight->outputs.clear();
      }},
-    {"weightOfSome", "a weight of as many terms for all numbers of samples",
+    {"weightOfSome", "equal numbers of weight terms for all numbers of samples",
      [](PackageT &p) {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[1]->weight.reset();

@@ -342,8 +342,8 @@ const Case kCases[] = {
 
     // Weights.
     {"ActivationNotHandedOn", k2BW, Rule::Values,
-     "expected the activation of stage 2 micro-batch 0, got a value of no "
-     "action of this step",
+     "expected the activation of stage 2 micro-batch 0, got an unknown value "
+     "(of another kind or step)",
      [](ProgramT &p) {
        // The values in use and the received values exchange their buffers.
        uint32_t rename = inBody(p, 3, Opcode::Rename);

@@ -123,8 +123,8 @@ TEST(Run, ARankThatComputesForEverTimesOut) {
   // With a single rank, no other rank waits for it.
   program::ProgramT program = program::samplePipeline({.workers = 1});
   std::string report = test::untilItSays(
-      "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to go "
-      "on",
+      "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to "
+      "advance",
       200ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](program::ValueKind kind, MicroBatch microBatch) {
           if (kind == program::ValueKind::Tokens && microBatch.index == 1)

@@ -249,7 +249,7 @@ TEST_F(WeightNamesTest, readsPastIgnoredTensors) {
   all.header["h.7.mask"]["data_offsets"][1] = all.data.size() + 1;
   expectDifference("h.7.mask: expected data_offsets of bytes inside the file");
   all.header["h.7.mask"]["data_offsets"] = {0, 3};
-  expectDifference("its tensors share bytes or leave some");
+  expectDifference("its tensors overlap or leave gaps");
   all.header["h.7.mask"] = 7;
   expectDifference("h.7.mask: not a parameter");
 }

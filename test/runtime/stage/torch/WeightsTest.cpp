@@ -115,7 +115,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);
   // The file is that of a model without a tie.
-  EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
+  EXPECT_NE(load().find("layers.3.head.weight: expected the same values as in "
                         "layers.0.token_embedding"),
             std::string::npos);
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -263,14 +263,14 @@ TEST_F(WeightsTest, refusesTensorsThatShareBytes) {
     header["layers.1.norm1.weight"]["data_offsets"] =
         header["layers.1.norm1.bias"]["data_offsets"];
   });
-  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+  EXPECT_NE(load().find("its tensors overlap or leave gaps"),
             std::string::npos);
 }
 
 TEST_F(WeightsTest, refusesBytesOfNoTensor) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   write(read() + "x");
-  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+  EXPECT_NE(load().find("its tensors overlap or leave gaps"),
             std::string::npos);
 }
 
