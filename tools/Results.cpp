@@ -16,9 +16,11 @@
 #include "tools/Wishes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <string_view>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -30,6 +32,13 @@ uint64_t tokensPerStep(const program::ProgramT &program) {
                              static_cast<uint64_t>(
                                  program::contextOf(*program.model).value_or(0))
                        : 0;
+}
+
+/// Whether the costs of stages are times. Only then has the compiler predicted
+/// the time of a step.
+bool hasTimes(const program::ProgramT &program) {
+  const std::array<std::string_view, 4> times = {"s", "ms", "us", "ns"};
+  return std::ranges::find(times, program.time_unit) != times.end();
 }
 
 /// "stage 2", "stages 0 and 1" or "stages 0, 1 and 2".
@@ -71,24 +80,25 @@ std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
 
 void chimera::announce(const RunSettings &settings,
                        const program::ProgramT &program, const Workload &load,
-                       const char *where, const HostResources &share) {
+                       const std::string &where, const HostResources &share) {
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
               program::counted(program.workers.size(), "worker").c_str(),
-              program::counted(program.data_parallel, "copy").c_str(), where,
-              load.kind.c_str());
+              program::counted(program.data_parallel, "copy").c_str(),
+              where.c_str(), load.kind.c_str());
   if (isOfTensors(load.kind))
-    std::printf(", %s a rank",
-                program::counted(share.threads.computing, "thread").c_str());
+    std::printf(
+        ", %s per rank",
+        program::counted(share.threads.computing, "computing thread").c_str());
   std::printf("\n");
   if (!load.noGraphs.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphs.c_str());
   // Synthetic stages sleep and need no core.
   uint32_t cores = findCores().host;
-  if (share.ranks > cores && load.kind != kSynthetic)
-    std::printf("%u ranks share %s: steps take longer than predicted for a "
-                "machine without node_cores\n",
+  if (share.ranks > cores && load.kind != kSynthetic && hasTimes(program))
+    std::printf("%u ranks share %s: steps take longer than predicted, unless "
+                "the machine has node_cores\n",
                 share.ranks, program::counted(cores, "core").c_str());
   std::fflush(stdout);
 }
@@ -209,8 +219,8 @@ std::string Results::save(const char *what, const std::string &file,
                            program::IfExists::Fail);
       });
   tell(error + ": the " + what +
-       (written.empty() ? " are lost, as neither the current folder nor that "
-                          "for temporary files has room for them"
+       (written.empty() ? " are lost: neither the current folder nor the "
+                          "folder for temporary files has room for them"
                         : " are in " + written));
   return written;
 }
@@ -227,10 +237,11 @@ void Results::saveLastFinite(const RunResult &result) {
   std::string where;
   // Finite gradients can give an update that is not finite.
   if (!areFinite(program.weight_type, result.weights))
-    where = "the weights are not finite either, and not saved";
+    where = "the weights are not saved, because they are not finite either";
   else if (file.empty())
-    where = "the weights are not saved, as '" + settings.save +
-            "' is no file that another could lie beside";
+    where = "the weights are not saved: '" + settings.save +
+            "' is not a regular file, so there is no place for the last "
+            "finite weights";
   else if (const std::string saved = save("weights", file, result.weights);
            saved.empty())
     return tell(why);

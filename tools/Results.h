@@ -25,9 +25,10 @@ namespace chimera {
 
 /// Prints one line about the run, unless --quiet is given: schedule, workers
 /// and copies, `where` the ranks are, and the ranks' threads. Warns if ranks
-/// share cores.
+/// share cores and the program's costs are times, which the compiler has
+/// predicted.
 void announce(const RunSettings &settings, const program::ProgramT &program,
-              const Workload &load, const char *where,
+              const Workload &load, const std::string &where,
               const runtime::HostResources &share);
 
 /// Prints, logs and saves the results of a run.

@@ -113,20 +113,25 @@ HostOptions hostOptions(const RunSettings &settings, const Workload &load) {
           }};
 }
 
-/// A description of where the ranks run, for the output.
-const char *whereRanksAre(const RunSettings &settings,
+/// A description of where the ranks run, for the output: "4 processes over
+/// MPI".
+std::string whereRanksAre(const RunSettings &settings,
+                          const program::ProgramT &program,
                           const std::optional<JobOptions> &job,
                           const HostResources &share) {
+  const uint32_t ranks = program::rankCount(program);
+  const std::string threads = program::counted(ranks, "thread"),
+                    processes = program::counted(ranks, "process");
   if (settings.device == kCuda)
-    return job ? "a process a rank, on GPUs" : "a thread a rank, on GPUs";
+    return (job ? processes : threads) + " on GPUs";
   if (job && job->transport == JobTransport::Tcp)
-    return "a process a rank over TCP";
+    return processes + " over TCP";
   if (job)
-    return share.threads.progress
-               ? "a process with a progress thread a rank over MPI"
-               : "a process a rank over MPI";
-  return settings.device == kSimulated ? "on simulated devices"
-                                       : "ranks are threads of this process";
+    return processes + " over MPI" +
+           (share.threads.progress ? " with a progress thread each" : "");
+  return settings.device == kSimulated
+             ? program::counted(ranks, "simulated device")
+             : threads + " of this process";
 }
 
 /// The number of cores for all ranks on this host. A launcher may bind each
@@ -182,8 +187,8 @@ void announceCheck(const RunSettings &settings,
   if (settings.quiet || tokens < kMany ||
       (job && job->job && job->job->rank != rootOf(program)))
     return;
-  std::printf("looking at all %lld tokens before the first step (--trust-data "
-              "leaves that out)\n",
+  std::printf("checking all %lld tokens before the first step (--trust-data "
+              "skips this)\n",
               static_cast<long long>(tokens));
   std::fflush(stdout);
 }
@@ -193,8 +198,9 @@ void announceCheck(const RunSettings &settings,
 /// time.
 void tellOfGrace(const RunSettings &settings, int signal) {
   if (signal == SIGINT)
-    writeReport("SIGINT: ends after this step and saves the weights to " +
-                endedFileOf(settings) + "; once more ends it at once. " +
+    writeReport("SIGINT: the run ends after this step and saves the weights "
+                "to " +
+                endedFileOf(settings) + "; a second SIGINT ends it at once; " +
                 kHowToStop + "\n");
 }
 
@@ -230,8 +236,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (!settings.quiet && !load.conversion.empty())
       std::printf("--load: %s\n", load.conversion.c_str());
     if (!settings.sequential)
-      announce(settings, program, load, whereRanksAre(settings, job, share),
-               share);
+      announce(settings, program, load,
+               whereRanksAre(settings, program, job, share), share);
     if (!load.noEvaluation.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluation.c_str());
     tellOfSlowType(settings, program, load, [&] {
@@ -306,7 +312,7 @@ int chimera::runCommand(const RunSettings &settings) {
 
   if (settings.generate > 0) {
     if (job)
-      throw std::invalid_argument("--generate is for one process: run it "
+      throw std::invalid_argument("--generate needs one process: run it "
                                   "without a launcher");
     setThreads(static_cast<int>(settings.threads > 0 ? settings.threads
                                                      : findCores().usable));

@@ -60,12 +60,12 @@ static TokenSampleOptions formOf(const RunSettings &settings,
   if (!program.model || !program.model->package)
     throw std::invalid_argument(
         std::string(masks ? "--mask" : "--pairs") +
-        " is for exported models, whose loss says which labels count: the "
-        "runtime's own predict the next token");
+        " is for exported models: the built-in GPT-2 always predicts the next "
+        "token");
   if (masks && program::lossTerms(*program.model->package) == 0)
     throw std::invalid_argument(
-        "--mask needs a model whose loss is a sum and its weight, for labels "
-        "that do not count would be in a mean: export it with such a loss");
+        "--mask needs a model whose loss is a sum and a weight, because in a "
+        "mean all labels count: export it with such a loss");
   if (masks)
     form.masking = {static_cast<int64_t>(settings.mask), settings.maskRate};
   if (pairs)
@@ -122,7 +122,7 @@ static std::string kindOf(const RunSettings &settings,
         settings.stages + " stages need a program with " +
         (settings.stages == kExported ? "an exported model" : "a model") +
         ", got one " +
-        (program.model ? std::string("that ") + ofModel + " stages run"
+        (program.model ? std::string("for ") + ofModel + " stages"
                        : "of bare stages"));
   return settings.stages;
 }
@@ -134,10 +134,10 @@ static void refuseWithoutValues(const program::ProgramT &program) {
          program.model->package->kinds[layer->kind]->parameters)
       if (parameter->start == program::Start::Given)
         throw std::invalid_argument(
-            "expected the values that the model's parameters begin with, for "
-            "it does not say how to draw '" +
+            "expected initial values of '" +
             program::printable(layer->path + parameter->name) +
-            "': give --load FILE, like values.safetensors of its package");
+            "', which the model does not draw: give --load FILE, such as "
+            "values.safetensors of its package");
 }
 
 /// Adds the stages of the program's model, on the accelerator if there is one,
@@ -187,7 +187,7 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   if (load.text->heldOutTokens() == 0 || settings.evaluateBatches == 0) {
     if (settings.given.contains("--evaluate-every"))
       throw std::invalid_argument(
-          "--evaluate-every needs held-out text, and --hold-out or "
+          "--evaluate-every needs held-out text, but --hold-out or "
           "--evaluate-batches is 0");
     return;
   }
@@ -208,12 +208,13 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   // Without a label that counts there is no mean loss.
   if (settings.given.contains("--evaluate-every"))
     throw std::invalid_argument(
-        "--evaluate-every needs held-out text in which labels count, and those "
-        "of its windows do not: give more of them (--evaluate-batches)");
+        "--evaluate-every needs held-out windows with labels that count, got "
+        "none: give more windows (--evaluate-batches)");
   load.heldOut.reset();
   load.passes = load.windows = 0;
-  load.noEvaluation = "no label of the held-out windows counts: the model is "
-                      "not evaluated, give more of them (--evaluate-batches)";
+  load.noEvaluation = "no label of the held-out windows counts, so the model "
+                      "is not evaluated: give more windows "
+                      "(--evaluate-batches)";
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
@@ -224,8 +225,7 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   // Check this before searching for a GPU.
   if (load.kind == kExported && settings.device == kCuda)
     throw std::invalid_argument(
-        "--device cuda is for models of the runtime's own: an exported one "
-        "runs on hosts so far, leave it out");
+        "exported models run on hosts only: leave out --device cuda");
   if (settings.device == kCuda)
     load.accelerator =
         loadCuda({.stagesOnHost = !isOfTensors(load.kind),
@@ -239,8 +239,8 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   }
   if (settings.data.empty())
     throw std::invalid_argument(
-        load.kind + " stages need text to train on: give --data FILE, or "
-                    "--stages exact or synthetic to run without");
+        load.kind + " stages need a text to train on: give --data FILE, or "
+                    "run without data with --stages exact or synthetic");
   auto text = std::make_unique<TextData>(
       openTokens(settings.data, tokenOptions(settings, program)), program,
       settings.holdOut, formOf(settings, program));

@@ -125,10 +125,11 @@ private:
     if (found.hosts.haveNodeLinks())
       for (uint32_t host = 0; host < found.hosts.count; ++host)
         communication.groups.push_back(groupOfHost(host));
-    Watchdog limit(options.timeout, "all ranks to make their groups",
+    Watchdog limit(options.timeout, "all ranks to create their communicators",
                    options.fail);
     channels.prepare(communication);
-    barrier(control, options.timeout, "all ranks to have made their groups");
+    barrier(control, options.timeout,
+            "all ranks to have created their communicators");
   }
 
   static ReduceGroup groupOf(uint32_t id, uint32_t first, uint32_t count) {

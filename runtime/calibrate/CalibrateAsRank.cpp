@@ -80,7 +80,7 @@ void chimera::runtime::calibrateAsRank(
       channels = use.accelerator->makeChannels(*device, control, use.timeout);
       canTell = true;
     } else {
-      Watchdog making(use.timeout, "all ranks to make their channels");
+      Watchdog making(use.timeout, "all ranks to create their channels");
       channels =
           joined->makeChannels(share.threads.progress, use.transportAllReduce);
     }
@@ -104,14 +104,14 @@ void chimera::runtime::calibrateAsRank(
                      .device = device.get()});
       if (joined->rank() == 0)
         use.onResult(found, share);
-      barrier(control, use.timeout, "all ranks to end");
+      barrier(control, use.timeout, "all ranks to end their measurements");
     }
   } catch (const WaitError &error) {
     fail(error.what(), error.reason == WaitError::Reason::Aborted);
   } catch (const std::exception &error) {
     fail(error.what());
   }
-  limit.emplace(use.timeout, "all ranks to leave, when all was done");
+  limit.emplace(use.timeout, "all ranks to leave after their work");
   channels.reset();
   device.reset();
   joined.reset();

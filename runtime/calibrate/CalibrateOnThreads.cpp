@@ -60,7 +60,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
            .device = device});
       if (rank == 0)
         use.onResult(found, share);
-      barrier(control, use.timeout, "all ranks to end");
+      barrier(control, use.timeout, "all ranks to end their measurements");
     } catch (const std::exception &error) {
       // Report before a device frees its memory, which may wait for other
       // ranks.

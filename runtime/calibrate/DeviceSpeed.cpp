@@ -287,9 +287,9 @@ std::string chimera::runtime::noteOfSlowType(program::DataType type,
     return {};
   char times[32];
   std::snprintf(times, sizeof(times), "%.1f", slowness);
-  return std::string("in ") + program::nameOf(type) +
-         " a block of the model takes " + times + " times as long here as in " +
+  return std::string("a block of the model takes ") + times +
+         " times as long in " + program::nameOf(type) + " as in " +
          program::nameOf(program::DataType::Float32) +
-         ": this processor computes slowly with it, leave out activation_type "
-         "unless memory needs it";
+         " on this processor: leave out activation_type unless you need the "
+         "memory";
 }

@@ -104,10 +104,11 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
                  std::span<const ConstBytes> given, Bytes sum) {
   if (reduction.bytes != sum.size() || reduction.type != type ||
       reduction.contributors != group.contributions)
-    throw std::invalid_argument(
-        "all-reduce " + std::to_string(number) + " of group " +
-        std::to_string(group.id) + ": rank " + std::to_string(self) +
-        " starts it with other bytes, type or members than those before");
+    throw std::invalid_argument("all-reduce " + std::to_string(number) +
+                                " of group " + std::to_string(group.id) +
+                                ": rank " + std::to_string(self) +
+                                " starts it with another size, type or members "
+                                "than the ranks before it");
   size_t next = 0;
   for (size_t i = 0; i < reduction.contributors.size(); ++i)
     if (reduction.contributors[i] == self)

@@ -201,7 +201,7 @@ void Interpreter::warmUp() {
       executeOne(instruction, i, 0);
     } catch (const std::exception &error) {
       throw std::runtime_error(
-          "in a rehearsal of instruction " + std::to_string(i) + ", " +
+          "in the warm-up run of instruction " + std::to_string(i) + ", " +
           program::describe(program,
                             channels.rank() %
                                 static_cast<uint32_t>(program.workers.size()),

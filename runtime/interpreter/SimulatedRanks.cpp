@@ -88,7 +88,7 @@ void SimulatedRanks::runAll() {
   simulation.setHosts({});
   std::string open = unfinished();
   if (!open.empty())
-    throw std::runtime_error("nothing can happen any more:\n" + open);
+    throw std::runtime_error("no rank can advance:\n" + open);
   for (running = 0; running < ranks.size(); ++running)
     ranks[running]->finish();
   std::string found;
@@ -103,6 +103,6 @@ std::string SimulatedRanks::unfinished() const {
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     if (ranks[rank]->next())
       lines += "  rank " + std::to_string(rank) +
-               ": its host has not put all on its queues\n";
+               ": its host has not enqueued all its instructions\n";
   return lines;
 }

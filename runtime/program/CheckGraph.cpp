@@ -52,7 +52,7 @@ static void checkArgument(FirstError &error, const ArgumentT &argument) {
   auto expect = [&](bool isGood) {
     if (!isGood)
       error.fail(
-          "expected an argument of one of the kinds, with what its kind has");
+          "expected an argument with the fields of its kind and no others");
   };
   if (argument.kind != ArgumentKind::Value &&
       argument.kind != ArgumentKind::Values)
@@ -92,17 +92,18 @@ void checkGraph(FirstError &error, const GraphT &graph,
   checkPorts(error, graph.outputs, makes, count);
   std::vector<bool> isDefined(graph.values);
   auto define = [&](uint64_t value) {
-    if (value >= graph.values || isDefined[value])
-      return error.fail("expected each of " + std::to_string(graph.values) +
-                        " values to be made once, got value " +
-                        std::to_string(value) + " again or beyond");
+    if (value >= graph.values)
+      return error.fail("expected a value below " +
+                        std::to_string(graph.values) + ", got " +
+                        std::to_string(value));
+    if (isDefined[value])
+      return error.fail("value " + std::to_string(value) + " is defined twice");
     isDefined[value] = true;
   };
   auto use = [&](uint64_t value) {
     if (value >= graph.values || !isDefined[value])
-      error.fail(
-          "expected values that are made before they are used, got value " +
-          std::to_string(value));
+      error.fail("value " + std::to_string(value) +
+                 " is used before it is defined");
   };
   for (const Port &port : graph.inputs)
     define(port.value());

@@ -104,12 +104,12 @@ private:
     if (parameter.zero_row < -1 ||
         (parameter.zero_row >= 0 &&
          (parameter.shape.empty() || parameter.zero_row >= parameter.shape[0])))
-      fail("expected a row of zeros that there is, or -1," + of);
+      fail("expected -1 or a row that exists as zero_row" + of);
   }
 
   void checkKind(const LayerKindT &kind) {
     if (kind.parameters.empty() || kind.parameters.size() > kMaxValues)
-      return fail("expected a parameter or more");
+      return fail("expected at least one parameter");
     std::set<std::string> names;
     for (const auto &parameter : kind.parameters) {
       checkText(error, "parameter's name", parameter->name);
@@ -157,11 +157,10 @@ private:
     if (error)
       return;
     if (graphs.inputs.empty() || graphs.outputs.empty())
-      return fail("expected an input or more and an output or more");
+      return fail("expected at least one input and one output");
     if (graphs.differentiable.size() != graphs.inputs.size())
-      return fail("expected a word for each of " +
-                  std::to_string(graphs.inputs.size()) +
-                  " inputs whether it is differentiable, got " +
+      return fail("expected an entry of differentiable for each of " +
+                  std::to_string(graphs.inputs.size()) + " inputs, got " +
                   std::to_string(graphs.differentiable.size()));
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     if (graphs.forward_flops > kMost / 4 ||
@@ -271,39 +270,39 @@ private:
     const LayerKindT &kind = *package.kinds[layer.kind];
     const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
     if (kind.graphs.size() != reference.graphs.size())
-      return fail("expected graphs for as many numbers of samples as the first "
-                  "layer has");
+      return fail(
+          "expected graphs for the same numbers of samples as the first layer");
     for (const auto &graphs : kind.graphs) {
       if (!isLast && graphs->weight)
-        return fail("expected a weight in the last layer alone");
+        return fail("expected a weight only in the last layer");
       if (!isLast && graphs->logits)
-        return fail("expected logits in the last layer alone");
+        return fail("expected logits only in the last layer");
       if (isLast) {
         const auto &outputs = graphs->outputs;
         if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
             (outputs[0]->type != TensorType::Float32 &&
              outputs[0]->type != TensorType::Float64))
-          return fail("expected the last layer to make the loss alone, one "
+          return fail("expected the last layer to make only the loss, one "
                       "number of float32 or float64");
       } else if (!graphs->labels.empty()) {
-        return fail("expected labels in the last layer alone");
+        return fail("expected labels only in the last layer");
       }
       if (number == 0) {
         if (std::ranges::any_of(graphs->differentiable,
                                 [](uint8_t is) { return is != 0; }))
-          return fail("expected no gradient of what the first layer takes");
+          return fail("expected no differentiable inputs of the first layer");
       } else {
         const LayerGraphsT *before =
             graphsOf(package, number - 1, graphs->samples);
         if (!before || !areEqual(before->outputs, graphs->inputs))
-          return fail("expected it to take what the layer before it makes, for "
-                      "each number of samples");
+          return fail("expected inputs equal to the outputs of the layer "
+                      "before, for each number of samples");
       }
       const auto terms = [](const LayerGraphsT &each) {
         return each.weight ? each.weight->outputs.size() : 0;
       };
       if (terms(*graphs) != terms(*kind.graphs[0]))
-        return fail("expected a weight of as many terms for all numbers of "
+        return fail("expected equal numbers of weight terms for all numbers of "
                     "samples");
       // The buffer of a part of a micro-batch is the part's share of the whole
       // buffer.

@@ -94,8 +94,7 @@ std::optional<Header> headerOf(std::span<const std::byte> bytes,
   }
   if (header.size > kMaxPayload) {
     error = "expected at most " + std::to_string(kMaxPayload) +
-            " bytes of content, the header claims " +
-            std::to_string(header.size);
+            " bytes of content, got " + std::to_string(header.size);
     return std::nullopt;
   }
   return header;
@@ -234,7 +233,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     return std::nullopt;
   }
   if (checksum(payload) != header->checksum) {
-    error = "damaged: the checksum of the content is not the header's";
+    error = "damaged: the checksum of the content differs from the header's";
     return std::nullopt;
   }
   // Each table takes some bytes and no table may be referenced twice, so the
@@ -257,8 +256,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     return std::nullopt;
   }
   if (sharesBytes(*GetProgram(content), payload.size())) {
-    error = "malformed: its lists and texts take more bytes than the content "
-            "has, so some share them";
+    error = "malformed: some lists or texts share bytes";
     return std::nullopt;
   }
   ProgramT program;

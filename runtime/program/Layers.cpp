@@ -55,7 +55,7 @@ std::string checkModel(const ModelT &model) {
       return std::string("expected ") + size.name + " between 1 and " +
              std::to_string(size.most) + ", got " + std::to_string(size.value);
   if (model.width % model.heads != 0)
-    return "expected a width that the heads divide, got width " +
+    return "expected a width divisible by the number of heads, got width " +
            std::to_string(model.width) + " and " + std::to_string(model.heads) +
            " heads";
   // This form of the condition also refuses NaN.
@@ -270,10 +270,9 @@ static std::string checkLayers(const ProgramT &program) {
     const Stage &stage = program.stages[s];
     if (stage.first_layer() != next || stage.layers() == 0 ||
         stage.layers() > layers - next)
-      return "expected stage " + std::to_string(s) + " to have layers from " +
-             std::to_string(next) + " on, of the model's " +
-             std::to_string(layers) + ", got " +
-             std::to_string(stage.layers()) + " from " +
+      return "stage " + std::to_string(s) + ": expected layers that begin at " +
+             std::to_string(next) + " and end by " + std::to_string(layers) +
+             ", got " + std::to_string(stage.layers()) + " from " +
              std::to_string(stage.first_layer()) + " on";
     next += stage.layers();
   }
@@ -307,7 +306,7 @@ std::string checkBytes(const ModelT &model, Types types,
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
     if (got != static_cast<uint64_t>(expected))
       return "expected " + std::to_string(expected) + " bytes of " + what +
-             ", by the model, got " + std::to_string(got);
+             " for this model, got " + std::to_string(got);
   return "";
 }
 
@@ -320,7 +319,7 @@ static std::string checkTied(const ProgramT &program) {
   std::string got = describe(program.tied.get());
   if (got == expected)
     return "";
-  return "expected " + expected + " as tied parameters, by the model, got " +
+  return "expected " + expected + " as tied parameters for this model, got " +
          got;
 }
 

@@ -245,9 +245,8 @@ bool writeAtomically(const std::string &path,
     return fail("write");
   if (!mayPublish())
     return false;
-  return place(file, target, ifExists)
-             ? true
-             : fail("put the finished file in its place");
+  return place(file, target, ifExists) ? true
+                                       : fail("rename the finished file");
 }
 
 bool writeStandardOutput(Parts parts, std::string &error,

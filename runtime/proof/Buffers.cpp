@@ -106,10 +106,10 @@ private:
   void read(uint32_t buffer) {
     BufferState &state = states[buffer];
     if (state.isFilling)
-      fail("reads what is still being received or summed", buffer);
+      fail("reads a buffer that is still being received or summed", buffer);
     else if (!state.isWritten)
       fail(state.isConsumed ? "uses a stash a second time"
-                            : "reads what nothing has written",
+                            : "reads a buffer that nothing has written",
            buffer);
     state.lastUse = position;
     if (isStash(buffer)) {
@@ -121,9 +121,9 @@ private:
   void write(uint32_t buffer, bool fills = false) {
     BufferState &state = states[buffer];
     if (state.isFilling)
-      fail("writes what is still being received or summed", buffer);
+      fail("writes a buffer that is still being received or summed", buffer);
     else if (state.readers > 0)
-      fail("writes what is still being sent or summed", buffer);
+      fail("writes a buffer that is still being sent or summed", buffer);
     else if (state.isWritten && isStash(buffer))
       fail("overwrites a stash that was not used", buffer);
     bool inPlace = state.birth != kNone && state.lastUse == position;
@@ -217,7 +217,7 @@ private:
       read(buffer);
       BufferState &state = states[buffer];
       if (state.readers > 0)
-        fail("writes what is still being sent or summed", buffer);
+        fail("writes a buffer that is still being sent or summed", buffer);
       state.lastUse = position - 1;
       close(buffer);
       state.isWritten = false;

@@ -334,7 +334,7 @@ private:
     findNodes();
     findStarts();
     std::vector<uint32_t> cycle = shortestCycle(graphOfNodes());
-    std::string message = "expected nothing that waits for itself under the " +
+    std::string message = "expected no deadlock under the " +
                           std::string(nameOf(program.message_model)) +
                           " model, got a cycle of " + text(cycle.size()) + ":";
     InstructionRef first{};

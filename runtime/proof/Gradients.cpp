@@ -316,9 +316,9 @@ std::string GradientSums::describe(const GradientSum &value) const {
 std::string GradientSums::describeContents(const GradientSum &sum,
                                            int64_t ofStep) const {
   if (sum.replica == kNone)
-    return "an unknown one";
+    return "an unknown sum";
   if (sum.backwards == 0)
-    return "one of nothing";
+    return "an empty sum";
   return "one of " + counted(sum.backwards, "backward") +
          " between micro-batch " + std::to_string(sum.first - ofStep * count) +
          " and " + std::to_string(sum.last - ofStep * count) + " of stage " +

@@ -61,7 +61,7 @@ private:
                   text(instruction.location()));
     bool isPost = opcode == Opcode::PostSend || opcode == Opcode::PostRecv;
     if (i < groupEnd && !isPost)
-      return fail("expected a post, as a group before it announces");
+      return fail("expected a post, as part of the group before it");
     if (!verifyOperandRange(instruction))
       return;
     switch (opcode) {
@@ -181,7 +181,7 @@ private:
       if (first != range.first + offset ||
           instruction.micro_batches() != range.count ||
           instruction.parts() != 1) {
-        fail("expected what one forward of its pipeline covers, " +
+        fail("expected the micro-batches of one forward of its pipeline, " +
              text(range.count) + " from micro-batch " +
              text(range.first + offset) + ", got " +
              text(instruction.micro_batches()) + " from " + text(first) +
@@ -195,7 +195,7 @@ private:
     if (instruction.micro_batches() != 1 || instruction.parts() != parts) {
       fail(std::string("expected one micro-batch") +
            (parts > 1 ? ", or one of " + text(parts) + " parts of it," : "") +
-           " as backwards of its pipeline cover, got " +
+           " in each backward of its pipeline, got " +
            text(instruction.micro_batches()) + " in " +
            text(instruction.parts()) + " parts");
       return false;

@@ -83,9 +83,10 @@ bool proveForRendezvous(ProgramT &program, const std::string &path,
 bool proveForStreamPerDevice(ProgramT &program, const std::string &path,
                              std::string &error) {
   return program.message_model == MessageModel::StreamPerDevice ||
-         proveFor(MessageModel::StreamPerDevice, program, path,
-                  "here a GPU does all that it communicates in one order",
-                  error);
+         proveFor(
+             MessageModel::StreamPerDevice, program, path,
+             "this transport executes all communication of a GPU in one order",
+             error);
 }
 
 bool writeProgramFile(const ProgramT &program, const std::string &path,

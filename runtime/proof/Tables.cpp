@@ -74,7 +74,8 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
       return structure(
           report, name + "expected forwards that cover its " +
                       counted(pipeline.micro_batches.size(), "micro-batch") +
-                      ", got one of " + text(count) + " behind " + text(next));
+                      ", got one of " + text(count) + " after the first " +
+                      text(next));
     for (uint32_t k = 1; k < count; ++k)
       if (pipeline.micro_batches[next + k] !=
           pipeline.micro_batches[next] + uint64_t(k))

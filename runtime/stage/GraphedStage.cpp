@@ -225,7 +225,7 @@ private:
     if (slot.captures())
       slot.sum = weightGradient.data();
     else if (slot.sum != weightGradient.data())
-      throw std::logic_error("expected the memory of gradients to stay");
+      throw std::logic_error("expected the same gradient buffer in every step");
     if (mode == WgradMode::Overwrite)
       graphs->zero(weightGradient);
   }
@@ -243,7 +243,7 @@ private:
 
   static void launch(Slot &slot, Action action) {
     if (!slot.graphs[action])
-      throw std::logic_error("expected an action of which there is a graph");
+      throw std::logic_error("expected an action with a captured graph");
     slot.graphs[action]->launch();
   }
 
@@ -257,9 +257,9 @@ private:
 std::string
 chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
-    return "without a flush weights have several places";
+    return "without a flush, weights are at several addresses";
   if (program.model && program.model->dropout > 0)
-    return "dropout draws other numbers for each micro-batch";
+    return "dropout draws different random numbers for each micro-batch";
   return "";
 }
 

@@ -30,8 +30,8 @@ void chimera::runtime::checkAgreement(
         throw std::runtime_error("expected the same " + agreedValues[i].name +
                                  " at every rank, but rank " +
                                  std::to_string(rank) +
-                                 " has another than rank 0: give all ranks "
-                                 "the same files and options");
+                                 " has a different one than rank 0: give all "
+                                 "ranks the same files and options");
   }
 }
 

@@ -115,16 +115,16 @@ std::string chimera::runtime::deviceMemoryError(const program::WorkerT &worker,
     return "";
   const uint64_t planned = arena + stashes;
   const uint64_t others = taken - std::min(taken, planned);
-  return "expected a device that holds at most the memory_cap of " +
-         std::to_string(cap) + " bytes, got " + std::to_string(taken) + ": " +
+  return "expected at most the memory_cap of " + std::to_string(cap) +
+         " bytes in use on the device, got " + std::to_string(taken) + ": " +
          std::to_string(arena) + " of the arena, " + std::to_string(stashes) +
          " of stashes, and " + std::to_string(others) +
-         " that no plan contains, as NCCL's buffers, workspaces of libraries "
-         "and what their allocators keep: " +
+         " outside of the plan (buffers of NCCL, workspaces of libraries, "
+         "memory that allocators keep): " +
          (others < cap
               ? "compile for memory_cap(" + std::to_string(cap - others) +
-                    "), which leaves room for these, or allow more"
-              : "allow more");
+                    "), which leaves room for these, or raise the memory_cap"
+              : "raise the memory_cap");
 }
 
 static void refuse(const std::string &fault) {

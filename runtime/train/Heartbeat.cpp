@@ -135,8 +135,9 @@ void Heartbeat::during(const std::function<void()> &work,
       patience = Deadline(timeout);
     } else if (!hangs && patience.passed()) {
       hangs = true;
-      runOrEnd("telling that saving hangs",
-               [&] { onHang(timeoutMessage(timeout, "its saving to go on")); });
+      runOrEnd("reporting that saving hangs", [&] {
+        onHang(timeoutMessage(timeout, "progress of its saving"));
+      });
     }
   }
   worker->finish();
@@ -162,9 +163,8 @@ void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
 } catch (const WaitError &error) {
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
-  throw WaitError(error.reason,
-                  timeoutMessage(timeout, "a sign of life from rank " +
-                                              std::to_string(root) +
-                                              ", which gathers, saves and "
-                                              "evaluates"));
+  throw WaitError(
+      error.reason,
+      timeoutMessage(timeout, "a heartbeat of rank " + std::to_string(root) +
+                                  ", which gathers, saves and evaluates"));
 }

@@ -81,13 +81,12 @@ std::optional<Job> chimera::runtime::findJob() {
     std::optional<uint32_t> ranks = number(names.ranks);
     if (!rank || !ranks || *rank >= *ranks)
       throw std::invalid_argument(
-          std::string("expected ") + names.rank + ", a number below " +
-          names.ranks + ", of which there are 1 to " +
-          std::to_string(UINT32_MAX) + ", got " + names.rank + "='" +
-          textOf(names.rank) + "' and " + names.ranks + "='" +
-          textOf(names.ranks) +
-          "' in the environment: put them right, or unset both to run all "
-          "ranks in one process");
+          std::string("expected ") + names.rank + " to be a number below " +
+          names.ranks + " (a number from 1 to " + std::to_string(UINT32_MAX) +
+          "), got " + names.rank + "='" + textOf(names.rank) + "' and " +
+          names.ranks + "='" + textOf(names.ranks) +
+          "' in the environment: correct them, or unset both to run all ranks "
+          "in one process");
     return Job{
         names.launcher, *rank, *ranks,
         std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks),

@@ -34,7 +34,7 @@ void chimera::runtime::checkThreadCount(uint32_t ranks) {
     throw std::invalid_argument(
         "expected at most " + std::to_string(kMaxThreads) +
         " ranks as threads of one process, got " + std::to_string(ranks) +
-        ": run it under mpirun, a process a rank");
+        ": run it under mpirun, one process per rank");
 }
 
 void chimera::runtime::runOnThreads(
@@ -110,10 +110,10 @@ void chimera::runtime::runOnThreads(
       return failure.running == 0 || !failure.report.empty();
     }))
       if (std::optional<uint32_t> rank = hangDetector.find())
-        runOrEnd("reporting a rank that does not move", [&] {
+        runOrEnd("reporting a rank that does not advance", [&] {
           failLocked(*rank, timeoutMessage(run.timeout,
                                            "rank " + std::to_string(*rank) +
-                                               " to go on"));
+                                               " to advance"));
         });
     // A rank may compute for a long time, or forever. The process ends without
     // waiting for it.

@@ -34,7 +34,7 @@ void Progress::step(const StepEvent &event) {
       !std::exchange(hasToldOfNothing, true)) {
     endLine();
     std::printf("no label of step %llu counts: its loss is 0, and it changes "
-                "no weight (further such steps are not told)\n",
+                "no weight (further such steps are not reported)\n",
                 static_cast<unsigned long long>(event.step + 1));
     std::fflush(stdout);
   }

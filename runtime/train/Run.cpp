@@ -49,15 +49,15 @@ Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
 
 void chimera::runtime::checkRun(const TrainingRun &run) {
   if (run.gatherGradients && run.steps == 0)
-    throw std::invalid_argument("expected at least one step where the last "
-                                "one's gradients are asked for, got none");
+    throw std::invalid_argument("expected at least one step to gather the "
+                                "gradients of the last step, got none");
   if (run.evaluation.every > 0 &&
       run.program.updates != program::Updates::Flush)
     throw std::invalid_argument(
         "expected a schedule with a flush for evaluations between steps, got " +
         run.program.schedule +
-        ": without one, no moment has all weights of one step; leave out "
-        "--evaluate-every to evaluate at the end alone");
+        ": without one, the stages never all have the weights of the same "
+        "step; leave out --evaluate-every to evaluate only at the end");
   for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
     run.stages(run.program, stage);
 }
@@ -76,10 +76,10 @@ std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
        {"--check-replicas", run.checkReplicas},
        // The root sends heartbeats at a rate that depends on it.
        {"--timeout", static_cast<uint64_t>(run.timeout.count())},
-       {"wish for weights", run.gatherWeights},
-       {"wish for gradients", run.gatherGradients},
-       {"wish for a digest", run.digestWeights},
-       {"wish for a profile", run.profile},
+       {"request for weights", run.gatherWeights},
+       {"request for gradients", run.gatherGradients},
+       {"request for a digest", run.digestWeights},
+       {"request for a profile", run.profile},
        {"--trace-steps", run.traceSteps},
        {"passes of an evaluation", run.evaluation.passes},
        {"--evaluate-every", run.evaluation.every}});
@@ -146,12 +146,14 @@ void runRank(const TrainingRun &run, const Communication &communication,
 
   barrier(control, run.timeout, "all ranks to start");
   {
-    Watchdog limit(run.timeout, "all ranks to make their groups", fail);
+    Watchdog limit(run.timeout, "all ranks to create their communicators",
+                   fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
     // A rank that frees memory of a GPU waits for running operations there. At
     // this point all ranks have freed temporary memory, and no step has begun.
-    barrier(control, run.timeout, "all ranks to have made their groups");
+    barrier(control, run.timeout,
+            "all ranks to have created their communicators");
   }
   if (std::optional<uint64_t> taken = device.allocatedBytes()) {
     std::string fault = deviceMemoryError(
@@ -204,10 +206,10 @@ void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
     if (!std::ranges::binary_search(watched, rank))
       names += (names.empty() ? "" : ", ") + std::to_string(rank);
   if (self == hostRanks.front() && !names.empty())
-    writeReport("cannot watch these ranks of the host of rank " +
-                std::to_string(self) + ": " + names +
-                " (are they in containers of their own?): a report will not "
-                "cover them\n");
+    writeReport(
+        "cannot watch these ranks on the host of rank " + std::to_string(self) +
+        ": " + names +
+        " (are they in other containers?): reports will not include them\n");
 }
 } // namespace
 

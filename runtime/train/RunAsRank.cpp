@@ -63,7 +63,7 @@ JoinOptions chimera::runtime::joinOptions(const JobOptions &use,
     return options;
   if (!use.job || !use.job->master)
     throw std::invalid_argument(
-        "--transport tcp needs to know of the other ranks: start it by "
+        "--transport tcp needs a rank and the address of rank 0: start it with "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
         "number from 1 to 65535; got " +
         environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
@@ -139,7 +139,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
   // before it reports. The other ranks may be healthy, so this does not wait
   // for them.
   auto end = [&](const std::string &reason, uint32_t first) {
-    runOrEnd("telling of a failure", [&] {
+    runOrEnd("reporting a failure", [&] {
       const bool isTold =
           reportStoppedRanks(joined->claimName(), joined->hostProcesses(),
                              reason, [&](const std::string &text) {
@@ -208,7 +208,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
   } catch (...) {
     fail(kUnknownError, firstToTell);
   }
-  limit.emplace(run.timeout, "all ranks to leave, when all was done");
+  limit.emplace(run.timeout, "all ranks to leave after their work");
   channels.reset();
   device.reset();
   joined.reset();

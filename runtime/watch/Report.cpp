@@ -86,11 +86,11 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   case Status::Absent:
     return "has not started" + stopped;
   case Status::Starting:
-    return std::string("starting, since ") + since + stopped;
+    return std::string("starting for ") + since + stopped;
   case Status::Finishing:
-    return std::string("past its last step, since ") + since + stopped;
+    return std::string("past its last step for ") + since + stopped;
   case Status::Saving:
-    return std::string("saving, since ") + since + stopped;
+    return std::string("saving for ") + since + stopped;
   case Status::Done:
     return "done" + stopped;
   default:
@@ -99,12 +99,12 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   std::string text = describePosition(program, known);
   std::vector<uint32_t> awaited = awaitedBy(program, account, known.rank);
   if (!awaited.empty())
-    text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
+    text += awaited.size() == 1 ? "; waiting for rank" : "; waiting for ranks";
   for (size_t i = 0; i < awaited.size(); ++i)
     text += (i ? ", " : " ") + std::to_string(awaited[i]);
-  text += (awaited.empty() ? "; there since " : " since ") + std::string(since);
+  text += (awaited.empty() ? "; there for " : " for ") + std::string(since);
   if (known.isBehind)
-    text += "; its device has got instructions up to " +
+    text += "; its host has enqueued instructions up to " +
             std::to_string(known.issuedInstruction) + " of step " +
             std::to_string(known.issuedStep + 1);
   return text + stopped;
@@ -209,7 +209,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     if (!account.find(rank))
       unknown += (unknown.empty() ? "" : ", ") + std::to_string(rank);
   if (!unknown.empty())
-    add("  nothing is known of the other ranks: " + unknown);
+    add("  nothing is known about the other ranks: " + unknown);
   if (!hasCause && account.headline.starts_with(kEndedBy))
     add(kHowToStop);
   return text;
@@ -282,7 +282,7 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
     open();
     writeAll({headline, "\n"});
   }
-  writeAll({"there is no memory left for a report on all ranks\n"});
+  writeAll({"out of memory: no report on all ranks\n"});
 }
 
 void chimera::runtime::endWithError(const char *doing,

@@ -40,15 +40,13 @@ bool isRegular(int fd, uint64_t bytes) {
 /// Otherwise returns nothing, because the file may belong to another container.
 std::nullopt_t noneOrThrow() {
   if (errno == EMFILE || errno == ENFILE)
-    throw std::runtime_error("cannot open the page on which ranks publish what "
-                             "they do: " +
+    throw std::runtime_error("cannot open the status page of the ranks: " +
                              errorText(errno));
   return std::nullopt;
 }
 
 [[noreturn]] void throwNone(int error) {
-  throw std::runtime_error("cannot make the page on which ranks publish what "
-                           "they do: " +
+  throw std::runtime_error("cannot create the status page of the ranks: " +
                            errorText(error));
 }
 } // namespace

@@ -106,12 +106,12 @@ void Signals::act(int signal) {
   askedBy.store(signal);
   tell(SIGUSR1);
   if (grace->onBegin)
-    runOrEnd("acting on a signal", [&] { grace->onBegin(signal); });
+    runOrEnd("handling a signal", [&] { grace->onBegin(signal); });
 }
 
 void Signals::tell(int signal) {
   if (listener)
-    runOrEnd("acting on a signal", [&] { listener(signal); });
+    runOrEnd("handling a signal", [&] { listener(signal); });
   else if (signal == SIGUSR1)
     askedToStop = true;
   else

@@ -65,13 +65,13 @@ class Test(Runs):
 
     def test_tcp_reports_missing_settings(self):
         program = self.sample("--workers", "2")
-        self.expect_error("--transport tcp needs to know of the other ranks",
+        self.expect_error("--transport tcp needs a rank and the address of rank 0",
                           program, "--transport", "tcp")
         # Rank 1 never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
                                            only=[0])
         self.assertEqual(status, 1)
-        self.assertRegex(output, r"these ranks did not come to 127.0.0.1 port "
+        self.assertRegex(output, r"these ranks did not connect to 127.0.0.1 port "
                                  r"\d+: 1|timed out .* all ranks to start")
         # Rank 0, which listens, never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
@@ -84,8 +84,8 @@ class Test(Runs):
         for options, needle in (
                 (["--sequential"], "leave out --sequential"),
                 (["--transport", "mpi"], "leave out --transport mpi"),
-                (["--profile", "p.json"], "simulated devices have no durations"),
-                (["--trace", "t.json"], "--trace is of hosts and GPUs"),
+                (["--profile", "p.json"], "--profile needs real durations"),
+                (["--trace", "t.json"], "--trace needs real durations"),
         ):
             self.expect_error(needle, self.sample(), "--device", "simulated",
                               *options)
@@ -112,11 +112,11 @@ class Test(Runs):
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_says_whether_ranks_have_progress_threads(self):
         program = self.sample("--workers", "2")
-        for progress, how in (("on", "a process with a progress thread a rank"),
-                              ("off", "a process a rank")):
+        for progress, how in (("on", "over MPI with a progress thread each"),
+                              ("off", "over MPI")):
             result = self.run_it(program, "--steps", "1", "--progress",
                                  progress, ranks=2)
-            self.assertIn(f", {how} over MPI, ", result.stdout)
+            self.assertIn(f", 2 processes {how}, ", result.stdout)
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_mpi_sums_integers_alike(self):
@@ -239,13 +239,17 @@ class Test(Runs):
 
     def test_prints_progress_and_result(self):
         ranks = os.cpu_count() + 1
-        program = self.sample("--workers", str(ranks))
+        program = self.sample("--workers", str(ranks), "--time-unit", "us")
         result = self.run_it(program, "--steps", "2")
+        self.assertIn(f", {ranks} threads of this process, ", result.stdout)
         self.assertRegex(result.stdout, rf"\n{ranks} ranks share \d+ cores?: "
-                         "steps take longer than predicted for a machine "
-                         "without node_cores")
+                         "steps take longer than predicted, unless the machine "
+                         "has node_cores")
         self.assertRegex(result.stdout, r"step 2/2  .* steps/s  ETA 0:00")
         self.assertIn("digest of the weights ", result.stdout)
+        untimed = self.sample("--workers", str(ranks))
+        self.assertNotIn("longer than predicted",
+                         self.run_it(untimed, "--steps", "2").stdout)
         quiet = self.run_it(program, "--steps", "2", "--quiet")
         self.assertNotIn("step", quiet.stdout.replace("2 steps in", ""))
         self.assertIn("digest of the weights ", quiet.stdout)
@@ -316,17 +320,19 @@ class Test(Runs):
 
     def test_options_that_others_have(self):
         for option, needle in (
-                ("--warmup", "warms up is not supported yet"),
-                ("--warmup-steps=7", "warms up is not supported yet"),
+                ("--warmup", "warming up the learning rate is not "
+                             "supported yet"),
+                ("--warmup-steps=7", "warming up the learning rate is not "
+                                     "supported yet"),
                 ("--lr-scheduler", "schedule of the learning rate is not "
                                    "supported yet"),
                 ("--clip", "clipping gradients is not supported yet"),
                 ("--max-grad-norm", "clipping gradients is not supported yet"),
-                ("--resume", "going on with a run is not supported yet: --load"),
+                ("--resume", "resuming a run is not supported yet: --load"),
                 ("--checkpoint-every", "checkpoints are not supported yet: "
                                        "--save"),
-                ("--lr", "it is learning_rate(…) of chimera.training"),
-                ("--epochs", "the length of a run is that of --steps")):
+                ("--lr", "set learning_rate(…) of chimera.training"),
+                ("--epochs", "set the length of a run with --steps")):
             self.expect_error(f"unknown option '{option.split('=')[0]}': ",
                               self.sample(), option, "7")
             self.expect_error(needle, self.sample(), option, "7")

@@ -61,8 +61,8 @@ class Test(Runs):
                           b"".join(bytes([byte, 0, 0, 0]) for byte in text))
         steps = ["--data", data, "--steps", "2", "--threads", "1",
                  "--evaluate-batches", "0"]
-        self.expect_error("every second of its numbers is as small as the upper "
-                          "part of one of 32 bits: give --tokens uint32",
+        self.expect_error("every second number is as small as the upper half of "
+                          "one of 32 bits: give --tokens uint32",
                           program, *steps, "--tokens", "uint16")
         plain = self.log_of(program, *steps, "--tokens", "uint32")[0]
         self.write("text_document.idx",
@@ -122,8 +122,8 @@ class Test(Runs):
         result = self.run_it(self.sample("--model"), "--data", data, "--tokens",
                              "uint16")
         self.assertEqual(result.stdout,
-                         f"looking at all {tokens} tokens before the first step "
-                         "(--trust-data leaves that out)\n")
+                         f"checking all {tokens} tokens before the first step "
+                         "(--trust-data skips this)\n")
         self.assertIn(f"got 256 as token {tokens - 1} of '{data}'",
                       result.stderr)
 

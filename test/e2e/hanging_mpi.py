@@ -66,7 +66,7 @@ def in_training(program, folder, progress):
     for rank in range(RANKS):
         check(len(lines_on(errors, rank)) == 1, f"expected one line on rank {rank}",
               errors)
-    check(re.search(r"; waits for rank \d since", errors),
+    check(re.search(r"; waiting for rank \d for", errors),
           "expected some rank to wait for another", errors)
 
 
@@ -110,10 +110,10 @@ def main():
             in_training(program, folder, progress)
         at_an_edge(program, "MPI_Comm_dup", "all ranks to start", folder)
         at_an_edge(program, "MPI_Comm_create_group",
-                   "all ranks to make their groups", folder, "--all-reduce",
+                   "all ranks to create their communicators", folder, "--all-reduce",
                    "transport")
         at_an_edge(program, "MPI_Comm_free",
-                   "all ranks to leave, when all was done", folder, at_start=False)
+                   "all ranks to leave after their work", folder, at_start=False)
         in_calibration(folder)
 
 

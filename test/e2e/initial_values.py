@@ -90,43 +90,43 @@ def cases(torch):
         "one of its class": lambda: nn.ModuleList([With(torch.ones(9)), With(torch.zeros(9))]),
     }  # fmt: skip
     unknown = {
-        "orthogonal": (with_(init.orthogonal_), {"p": "of what is drawn"}),
+        "orthogonal": (with_(init.orthogonal_), {"p": "from drawn ones"}),
         "identity": (with_(init.eye_), {"p": "are computed"}),
         "never set": (with_(None), {"p": "nothing sets its values"}),
         "two rows of their own": (
-            with_(lambda p: [p.normal_(), p[3].zero_(), p[4].zero_()]), {"p": "set apart"},
+            with_(lambda p: [p.normal_(), p[3].zero_(), p[4].zero_()]), {"p": "differently"},
         ),
         "half a row": (
-            with_(lambda p: [p.normal_(), p[3, :15].zero_()]), {"p": "set apart"},
+            with_(lambda p: [p.normal_(), p[3, :15].zero_()]), {"p": "differently"},
         ),
         "a column": (
-            with_(lambda p: [p.normal_(), p[:, 3].zero_()]), {"p": "set apart"},
+            with_(lambda p: [p.normal_(), p[:, 3].zero_()]), {"p": "differently"},
         ),
         "a row of its own, scaled": (
-            with_(lambda p: [p.normal_(), p[3].zero_(), p.mul_(2)]), {"p": "of what"},
+            with_(lambda p: [p.normal_(), p[3].zero_(), p.mul_(2)]), {"p": "from drawn"},
         ),
         "computed": (data(lambda: torch.linspace(1, 2, 30)), {"p": "are computed"}),
         "drawn and computed": (
-            data(lambda: torch.randn(1).exp()), {"p": "of what is drawn"}
+            data(lambda: torch.randn(1).exp()), {"p": "from drawn ones"}
         ),
-        "chosen": (data(lambda: torch.bernoulli(torch.full((9,), 0.5))), {"p": "of what"}),
-        "clamped": (with_(lambda p: p.normal_().clamp_(-1, 1)), {"p": "of what is drawn"}),
+        "chosen": (data(lambda: torch.bernoulli(torch.full((9,), 0.5))), {"p": "from drawn"}),
+        "clamped": (with_(lambda p: p.normal_().clamp_(-1, 1)), {"p": "from drawn ones"}),
         "a sum of two": (
-            data(lambda: torch.randn(40, 30) + torch.randn(40, 30)), {"p": "of what"}
+            data(lambda: torch.randn(40, 30) + torch.randn(40, 30)), {"p": "from drawn"}
         ),
         "repeated": (with_(lambda p: p.copy_(torch.randn(30))), {"p": "values repeat"}),
-        "one draw for two": (drawn_once, {"p": "begins as"}),
+        "one draw for two": (drawn_once, {"p": "same initial"}),
         "copied layers": (
-            copied, {"linear1.weight": "begins as", "linear2.bias": "begins as",
-                     "in_proj_weight": "begins as", "out_proj.weight": "begins as",
-                     "linear1.bias": "begins as", "linear2.weight": "begins as"},
+            copied, {"linear1.weight": "same initial", "linear2.bias": "same initial",
+                     "in_proj_weight": "same initial", "out_proj.weight": "same initial",
+                     "linear1.bias": "same initial", "linear2.weight": "same initial"},
         ),
         "a weight's norm": (
             lambda: nn.utils.parametrizations.weight_norm(nn.Linear(30, 40)),
-            {"original0": "of what is drawn", "original1": ""},
+            {"original0": "from drawn ones", "original1": ""},
         ),
         "an LSTM's gate": (
-            lambda: _gate(nn.LSTM(9, 9)), {"bias_ih_l0": "parts are set apart"},
+            lambda: _gate(nn.LSTM(9, 9)), {"bias_ih_l0": "parts are initialised differently"},
         ),
     }  # fmt: skip
     return {name: (make, {}) for name, make in known.items()} | unknown

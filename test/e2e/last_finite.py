@@ -160,8 +160,8 @@ class LastFinite(Runs):
                 self.assertEqual(status, 128 + number, said)
                 self.check_stopped(number, status, *said, *more)
                 self.assertEqual(
-                    "SIGINT: ends after this step and saves the weights to "
-                    f"{self.rescued}; once more ends it at once. to stop a run "
+                    "SIGINT: the run ends after this step and saves the weights to "
+                    f"{self.rescued}; a second SIGINT ends it at once; to stop a "
                     in said[1], number == signal.SIGINT)
 
     @unittest.skipUnless(MPIRUN, "needs MPI")

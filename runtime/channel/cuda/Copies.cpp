@@ -137,7 +137,10 @@ public:
       : hub(std::move(hub)), self(self), device(device),
         options(std::move(given)) {
     if (options.gpus.size() != this->hub->ranks)
-      throw std::invalid_argument("expected the GPU of each rank");
+      throw std::invalid_argument("expected " +
+                                  std::to_string(this->hub->ranks) +
+                                  " GPU numbers, one for each rank, got " +
+                                  std::to_string(options.gpus.size()));
   }
 
   uint32_t rank() const override { return self; }
@@ -247,8 +250,8 @@ private:
   const Stream &streamOf(const StreamKey &key) const {
     auto stream = streams.find(key);
     if (stream == streams.end())
-      throw std::logic_error("expected communication for which the channels "
-                             "have been prepared");
+      throw std::logic_error(
+          "expected a peer or group that was passed to prepare");
     return stream->second;
   }
 
@@ -317,7 +320,7 @@ private:
         missing +=
             (count++ ? ", " : "") + std::to_string(sum.members[memberIndex]);
       }
-    return (count == 0   ? "the others in"
+    return (count == 0   ? "the other ranks to start"
             : count == 1 ? "rank " + missing + " to start"
                          : "ranks " + missing + " to start") +
            std::string(" an all-reduce");

@@ -30,7 +30,7 @@ using namespace chimera::runtime;
 
 namespace {
 /// The name that mpi::enter gets for calls that advance all-reduces.
-constexpr const char *kAllReduce = "MPI, in an all-reduce,";
+constexpr const char *kAllReduce = "MPI (in an all-reduce)";
 
 class MpiChannels;
 
@@ -120,10 +120,14 @@ public:
                                           std::vector<ConstBytes> given,
                                           Bytes sum, Event) override {
     checkAllReduce(group, self, type, given, sum);
-    if (group.id > largestTag || std::ranges::max(group.contributions) >= size)
+    if (group.id > largestTag)
       throw std::invalid_argument("expected a group number up to " +
-                                  std::to_string(largestTag) +
-                                  " and ranks of this run");
+                                  std::to_string(largestTag) + ", got " +
+                                  std::to_string(group.id));
+    if (uint32_t last = std::ranges::max(group.contributions); last >= size)
+      throw std::invalid_argument(
+          "group " + std::to_string(group.id) + ": expected ranks below " +
+          std::to_string(size) + ", got " + std::to_string(last));
     auto reduction = std::make_unique<Reduction>(*this);
     {
       mpi::PriorityLock lock(reducing);
@@ -426,9 +430,8 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
 std::unique_ptr<Channels>
 MpiSession::makeChannels(const MpiOptions &options) const {
   if (options.progressThread && !allowsProgressThread())
-    throw std::runtime_error("expected an MPI that several threads may call "
-                             "(MPI_THREAD_MULTIPLE, or in turn "
-                             "MPI_THREAD_SERIALIZED) for a progress thread: "
-                             "run without one");
+    throw std::runtime_error(
+        "a progress thread needs an MPI with MPI_THREAD_SERIALIZED or "
+        "MPI_THREAD_MULTIPLE: run with --progress off");
   return std::make_unique<MpiChannels>(options);
 }

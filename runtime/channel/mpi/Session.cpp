@@ -25,8 +25,8 @@ MpiSession::MpiSession(MpiThreads threads) {
   mpi::check(MPI_Init_thread(nullptr, nullptr, wanted, &provided),
              "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
-    throw std::runtime_error("expected an MPI that lets other threads of a "
-                             "process run (MPI_THREAD_FUNNELED)");
+    throw std::runtime_error("expected an MPI with at least "
+                             "MPI_THREAD_FUNNELED, got MPI_THREAD_SINGLE");
   severalThreads =
       threads != MpiThreads::Funneled && provided >= MPI_THREAD_SERIALIZED;
   mpi::serializeCalls(severalThreads && provided < MPI_THREAD_MULTIPLE);

@@ -145,7 +145,7 @@ public:
     const Done &done = dynamic_cast<NcclRequest &>(*request).done;
     if (!*done)
       throw std::logic_error(
-          "expected a wait behind the end of the group of its post");
+          "expected endGroup before a wait for a message of the group");
     queue.wait(**done);
   }
 
@@ -223,8 +223,8 @@ private:
   Stream &streamOf(const Key &key) {
     auto stream = streams.find(key);
     if (stream == streams.end())
-      throw std::logic_error("expected communication for which the channels "
-                             "have been prepared");
+      throw std::logic_error(
+          "expected a peer or group that was passed to prepare");
     return stream->second;
   }
 

@@ -137,7 +137,8 @@ ncclComm_t Communicators::split(std::span<const uint32_t> members) {
   if (!part || isAborted) {
     lock.unlock();
     device.expectNoFailure();
-    throw std::runtime_error("NCCL failed: ncclCommSplit gave nothing");
+    throw std::runtime_error(
+        "NCCL failed: ncclCommSplit returned no communicator");
   }
   made.push_back(part);
   lock.unlock();

@@ -151,8 +151,9 @@ public:
         reductions.parts[member];
     }
     if (reductions.contributions != group.contributions)
-      throw std::invalid_argument("group " + std::to_string(group.id) +
-                                  ": expected the members that it had before");
+      throw std::invalid_argument(
+          "group " + std::to_string(group.id) +
+          ": expected the same members as in its earlier all-reduces");
     reductions.parts.at(self).push_back(
         {operation, type, std::move(given), sum});
     join(reductions);

@@ -27,7 +27,7 @@ Mesh::Mesh(const PeerTable &known, Listener own, milliseconds silence,
       resume(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       nextSign(std::chrono::steady_clock::now()) {
   if (!wakeUp || !resume)
-    throw std::runtime_error("cannot make an event: " + errorText(errno));
+    throw std::runtime_error("cannot create an eventfd: " + errorText(errno));
   makeNonBlocking(listener.socket);
   thread = std::thread([this] { run(); });
 }

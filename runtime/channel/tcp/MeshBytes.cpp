@@ -231,7 +231,8 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
     }
     if (!endPart(connection, done)) {
       if (connection.from && connection.isConfirmed)
-        lose(*connection.from, "has sent what was not asked for");
+        lose(*connection.from,
+             "sent a message larger than 64 KiB without a posted receive");
       return false;
     }
   }

@@ -243,7 +243,7 @@ void Mesh::pauseAccepting(int error, bool hasStrangers) {
   else if (!acceptRetryDeadline)
     acceptRetryDeadline.emplace(kPatience);
   else if (acceptRetryDeadline->passed())
-    throw std::runtime_error("cannot take a connection: " + errorText(error));
+    throw std::runtime_error("cannot accept a connection: " + errorText(error));
 }
 
 /// Accepts new connections. Connections that never greet must not use up the

@@ -77,11 +77,12 @@ void JoinedJob::connect(std::chrono::milliseconds timeout,
       own.text(), std::min<std::chrono::milliseconds>(timeout, kForever),
       onLongWait);
   if (entries.size() != ranks())
-    throw std::runtime_error(
-        "expected " + std::to_string(ranks()) + " ranks at " + store.host +
-        " port " + std::to_string(store.port) + ", where there are " +
-        std::to_string(entries.size()) +
-        ": was WORLD_SIZE the same for all, or does another run meet there?");
+    throw std::runtime_error("expected " + std::to_string(ranks()) +
+                             " ranks at " + store.host + " port " +
+                             std::to_string(store.port) + ", got " +
+                             std::to_string(entries.size()) +
+                             ": is WORLD_SIZE equal on all ranks, or does "
+                             "another run use this address?");
   state->peerInfo.emplace(rank(), entries);
   state->control.emplace(state->peerInfo->peerTable, std::move(listener),
                          watcherTimeout(timeout));

@@ -52,8 +52,8 @@ PeerEntry PeerEntry::parse(const std::string &text) {
   if (!(stream >> version >> entry.host >> entry.secret >> entry.pid >>
         entry.pidNamespace >> entry.address.port) ||
       version != 2)
-    throw std::runtime_error("expected the address of a rank of this version "
-                             "of chimera, got '" +
+    throw std::runtime_error("expected an entry of a rank of this version of "
+                             "chimera (do all ranks run the same one?), got '" +
                              text.substr(0, text.find('\n')) + "'");
   for (std::string host; stream >> host;)
     entry.address.hosts.push_back(host);

@@ -94,7 +94,7 @@ void awaitHost(const StoreAddress &address, bool isServer,
       if (deadline.passed())
         throw;
       notice.tellIfDue([&] {
-        return "still waits for rank 0 at " + nameOf(address) + " (" +
+        return "still waiting for rank 0 at " + nameOf(address) + " (" +
                error.what() + ")";
       });
       std::this_thread::sleep_for(kPause);
@@ -212,10 +212,9 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   }
   if (!isFirst)
     throw std::runtime_error(
-        "expected to be the only rank " + std::to_string(rank) + " at " +
-        where +
-        ", where another process is: was it started twice, or does "
-        "another run meet there?");
+        "rank " + std::to_string(rank) + " at " + where +
+        " is another process already: was it started twice, or does another "
+        "run use this address?");
   std::vector<std::string> keys;
   for (uint32_t other = 0; other < ranks; ++other)
     keys.push_back(store->entry(other));
@@ -230,21 +229,21 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     if (rank != 0) {
       // Rank 0 names the missing ranks.
       if (!store->await({store->all()}, timeout, notice, [&] {
-            return "still waits at " + where + " for all ranks to come";
+            return "still waiting at " + where + " for the other ranks";
           }))
         throw std::runtime_error(timeoutMessage(
-            timeout, "rank 0 to say at " + where +
-                         " where the other ranks are: some may not "
-                         "have come"));
+            timeout, "rank 0 at " + where +
+                         " to send the addresses of all ranks: some "
+                         "may not have started"));
       return linesOf(store->get(store->all()));
     }
     if (!store->await(keys, timeout, notice, [&] {
-          return "still waits at " + where + " for these ranks: " + missing();
+          return "still waiting at " + where + " for ranks " + missing();
         })) {
       const std::string reason =
-          "these ranks did not come to " + where + ": " + missing() +
+          "these ranks did not connect to " + where + ": " + missing() +
           (mayOpenMore() ? ""
-                         : ", or could not be heard: rank 0 has too many "
+                         : ", or rank 0 could not accept them: it has too many "
                            "open files, raise ulimit -n");
       store->reportFailure(reason);
       throw std::runtime_error(reason);
@@ -260,9 +259,10 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     store->reportFailure(failed.what()); // for ranks that come later
     throw;
   } catch (const c10::Error &error) {
-    throw std::runtime_error("the place where ranks meet, " + where +
-                             ", is gone: has rank 0 or its launcher ended? (" +
-                             firstLine(error.what()) + ")");
+    throw std::runtime_error(
+        "lost the connection to " + where +
+        ", where ranks meet: has rank 0 or its launcher ended? (" +
+        firstLine(error.what()) + ")");
   }
 }
 

@@ -72,8 +72,7 @@ int cuda::deviceCount() {
           : std::string(" (") + cudaGetErrorString(error) + ")";
   throw std::runtime_error(
       "expected a GPU that CUDA can use, got none" + why +
-      ": is one there, with a driver (nvidia-smi), and does "
-      "CUDA_VISIBLE_DEVICES allow it?");
+      ": check its driver (nvidia-smi) and CUDA_VISIBLE_DEVICES");
 }
 
 CudaDevice::CudaDevice(DeviceOptions given)
@@ -288,8 +287,8 @@ CudaQueue::~CudaQueue() { finish(); }
 
 void CudaQueue::finish() noexcept {
   if (std::uncaught_exceptions() > 0)
-    device.fail(std::make_exception_ptr(
-        std::runtime_error("a queue was ended before its work")));
+    device.fail(std::make_exception_ptr(std::runtime_error(
+        "a queue was destroyed before its operations ended")));
   if (!device.hasFailed) {
     (void)cudaStreamSynchronize(own);
     (void)cudaStreamDestroy(own);

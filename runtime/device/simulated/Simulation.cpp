@@ -326,7 +326,7 @@ void Simulation::waitFor(Event event, std::chrono::milliseconds timeout) {
     if (stepLocked(lock, false))
       continue;
     if (options.oneThread)
-      throw std::runtime_error("nothing can happen any more:\n" + unfinished());
+      throw std::runtime_error("no rank can advance:\n" + unfinished());
     changed.wait_for(lock, kLook);
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,

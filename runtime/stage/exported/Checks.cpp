@@ -41,7 +41,7 @@ static Tensor optionalTensor(const c10::IValue &argument) {
 static void expectSame(const Tensor &a, const Tensor &b) {
   expect(a.defined() && b.defined() && a.sizes() == b.sizes() &&
              a.scalar_type() == b.scalar_type(),
-         "a gradient of the shape and type of what it is the gradient of");
+         "a gradient with the same shape and type as its tensor");
 }
 
 template <size_t A, size_t B> static void same(const Arguments &arguments) {
@@ -110,7 +110,7 @@ static void convolutionBackward(const Arguments &arguments) {
   const auto dimensions = static_cast<size_t>(x.dim());
   expect(dimensions >= 3 && dimensions <= 5 && gradient.dim() == x.dim() &&
              weight.dim() == x.dim(),
-         "tensors of as many dimensions");
+         "tensors with equal numbers of dimensions");
   expect(x.numel() > 0 && weight.numel() > 0, "tensors with elements");
   const bool transposed = arguments[7].toBool();
   const int64_t groups = arguments[9].toInt();
@@ -133,7 +133,7 @@ static void convolutionBackward(const Arguments &arguments) {
              x.size(1) ==
                  (transposed ? weight.size(0) : weight.size(1) * groups) &&
              weight.size(0) % groups == 0,
-         "as many samples and channels");
+         "matching numbers of samples and channels");
   for (size_t i = 0; i + 2 < dimensions; ++i) {
     const auto d = static_cast<int64_t>(i + 2);
     const int64_t window = dilation[i] * (weight.size(d) - 1) + 1;
@@ -289,7 +289,7 @@ static void divide(const Arguments &arguments) {
     expect(!by.eq(-1).any().item<bool>() ||
                x.to(at::kLong).min().item<int64_t>() >
                    std::numeric_limits<int32_t>::min(),
-           "numbers that -1 divides");
+           "numbers that can be divided by -1 without overflow");
 }
 
 Check chimera::runtime::checkOf(const std::string &operatorName) {

@@ -156,7 +156,7 @@ Subgraph Executable::select(const std::vector<uint32_t> &given,
   for (uint32_t value = 0; value < graph.values; ++value)
     if (isNeeded[value] && !isGiven[value] && maker[value] < 0)
       throw std::invalid_argument(
-          "expected every input that its results need, value " +
+          "expected all inputs that the wanted results need, but value " +
           std::to_string(value) + " is missing");
 
   std::vector<bool> isKept(graph.values);

@@ -431,9 +431,8 @@ public:
     const std::optional<int64_t> tokens = program::contextOf(*program.model);
     if (!graphs.logits)
       throw std::invalid_argument(
-          "expected a model with logits, which says what comes next, got one "
-          "that was exported without: export it again (see Model in "
-          "tools/export)");
+          "expected a model that was exported with logits, got one without: "
+          "export it again (see Model in tools/export)");
     if (!tokens || program::inputFields(*program.model).size() != 1)
       throw std::invalid_argument(
           "expected a model that takes tokens alone to continue a text");

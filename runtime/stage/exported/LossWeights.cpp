@@ -158,8 +158,8 @@ private:
         }
       for (double &total : totals) {
         if (!(total >= 0))
-          throw std::runtime_error("expected labels that weigh something or "
-                                   "nothing, a term's weigh " +
+          throw std::runtime_error("expected a weight of at least 0 for the "
+                                   "labels of a loss term, got " +
                                    std::to_string(total));
         total = total > 0
                     ? static_cast<double>(microBatches * windowSteps) / total

@@ -184,10 +184,10 @@ NativeCode::NativeCode(const program::ProgramT &program,
     for (const auto &graphs : kind->graphs)
       if (!graphs->native.empty() && !archives.contains(graphs->native)) {
         if (package.producer != kProducer)
-          throw std::invalid_argument(std::string("expected native code of ") +
-                                      kProducer +
-                                      ", which this is, got some of " +
-                                      package.producer + kExportAgain);
+          throw std::invalid_argument(
+              std::string("expected native code for this version, ") +
+              kProducer + ", got native code for " + package.producer +
+              kExportAgain);
         read(graphs->native, folder);
       }
   if (archives.empty())

@@ -93,7 +93,7 @@ constexpr Format kFormats[] = {
      [](const File &file) {
        return file.has("MMIDIDX\0\0"sv) || file.has("TNTIDX\0\0"sv);
      },
-     "give the .bin file beside it, whose index is read by itself"},
+     "give the .bin file beside it, whose index is then read too"},
     {"compressed by gzip", isGzip, kDecompress},
     {"compressed by xz",
      [](const File &file) {

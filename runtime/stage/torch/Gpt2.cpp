@@ -61,9 +61,8 @@ program::ModelT ownModelOf(const program::ProgramT &program) {
     model.tied = program.model->tied;
     return model;
   }
-  throw std::invalid_argument(
-      "expected a program with a model of the runtime's own, got one that is "
-      "exported or of bare stages");
+  throw std::invalid_argument("expected a program with the built-in GPT-2, got "
+                              "one with an exported model or bare stages");
 }
 
 } // namespace

@@ -195,9 +195,8 @@ Tensor StageWeights::startOf(const Slot &slot,
   }
   if (parameter.start == program::Start::Given)
     throw std::invalid_argument(
-        "expected a file with the values that the model's parameters begin "
-        "with, for it does not say how to draw '" +
-        slot.name + "': give --load FILE");
+        "expected initial values of '" + slot.name +
+        "', which the model does not draw: give --load FILE");
   return draw(parameter, mix({seed, kInitialWeights, slot.initialFrom.layer,
                               slot.initialFrom.number}));
 }

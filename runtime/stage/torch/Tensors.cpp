@@ -58,10 +58,11 @@ public:
     if (bytes == 0)
       return {nullptr, nullptr, &release, device};
     if (bytes > mostBytesOfTensor)
-      throw std::runtime_error(
-          "expected tensors of at most " + std::to_string(mostBytesOfTensor) +
-          " bytes, as the sizes that are stated allow, got one of " +
-          std::to_string(bytes));
+      throw std::runtime_error("expected tensors of at most " +
+                               std::to_string(mostBytesOfTensor) +
+                               " bytes, the limit from the sizes that the "
+                               "program states, got one of " +
+                               std::to_string(bytes));
     Header *header = new (take(sizeof(Header) + bytes)) Header{nullptr, bytes};
     header->counter = &counterOfThisThread();
     header->counter->fetch_add(static_cast<int64_t>(bytes),

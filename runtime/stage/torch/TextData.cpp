@@ -90,10 +90,10 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
         ofSample ? std::vector<int64_t>() : std::vector<int64_t>{context};
     if (!valuesOf(field.name) || !putterOf(field.type) || field.shape != shape)
       throw std::runtime_error(
-          "expected a model that is given what tokens say, input_ids, "
-          "token_type_ids and attention_mask, and labels and "
-          "next_sentence_label, a number for each token or, of the last, for "
-          "each sample; got one with '" +
+          "expected a model whose inputs are among input_ids, token_type_ids "
+          "and attention_mask, and whose labels are among labels and "
+          "next_sentence_label, with one number per token "
+          "(next_sentence_label: per sample); got one with '" +
           field.name + "' of " + std::to_string(field.elements()) + " " +
           program::nameOf(field.type) + " a sample");
     if (ofSample && !pairs)
@@ -107,7 +107,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                         &program::Field::name)))
     throw std::runtime_error(std::string("expected a model with '") +
                              nameOfTokens +
-                             "', int64 numbers, to read text for");
+                             "' of type int64, because --data gives tokens");
   return fields;
 }
 
@@ -145,13 +145,13 @@ TextData::TextData(std::unique_ptr<Tokens> given,
                         form.pairing.has_value());
   if (form.pairing && !form.masking &&
       program::indexOfTokens(labels, program::kLabels))
-    throw std::runtime_error("expected masked tokens (--mask) in pairs of "
-                             "sentences, for what follows "
-                             "a token is not always the text's");
+    throw std::runtime_error(
+        "expected --mask with --pairs: in a pair of sentences, the next token "
+        "is not always that of the text");
   if (form.pairing && !has(inputs, program::kAttentionMask))
     throw std::runtime_error(
-        "expected a model with attention_mask for pairs of "
-        "sentences, or it would see what is padding");
+        "expected a model with attention_mask for --pairs: without it, the "
+        "model would attend to padding");
   samples = std::make_unique<TokenSamples>(
       [this](uint64_t first, std::span<int64_t> into) { read(first, into); },
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
@@ -184,8 +184,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
                          form.pairing->padding})
       if (mark == form.masking->token)
         throw std::runtime_error(
-            "expected a token that is no other mark for what is masked, got " +
-            std::to_string(mark) + " for --mask and among --pairs");
+            "expected different tokens for --mask and --pairs, got " +
+            std::to_string(mark) + " in both");
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
@@ -194,7 +194,7 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       throw std::runtime_error(
           "expected at least " + std::to_string(context + 1) +
           (isOfBytes() ? " bytes of " : " tokens of ") + part +
-          " text (a context of " + std::to_string(context) +
+          " text (the context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
           std::to_string(size) + " in " + tokens->fileNames() + "; " + advice);
   };

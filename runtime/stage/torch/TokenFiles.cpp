@@ -299,9 +299,9 @@ private:
     }
     if (!index && said == 0) {
       if (options.format == TokenFormat::Auto)
-        fail(path, "expected a file that says its type, like the one before "
-                   "it, got one that does not: give --tokens uint16 or uint32 "
-                   "if all files hold plain numbers of that type");
+        fail(path, "expected a file with a header or an index, like the file "
+                   "before it, got plain numbers: give --tokens uint16 or "
+                   "uint32 if all files hold plain numbers of that type");
       rejectKnownFormat(path, AssumedFormat::Tokens);
     }
     const uint64_t bytes = size - part.offset;
@@ -319,7 +319,7 @@ private:
                      " tokens that its index '" + index->path() +
                      "' says, got " + std::to_string(part.count));
     if (part.count == 0)
-      fail(path, "expected a token or more, got none");
+      fail(path, "expected at least one token, got none");
     if (index && index->isSigned())
       largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
     if (!options.trustPlainNumbers) {
@@ -353,8 +353,8 @@ private:
          "expected tokens of a text, but the last " + std::to_string(tail) +
              " of " + std::to_string(part.count) + " are all " +
              std::to_string(last) +
-             ", as if the program that wrote it did not end: write it again, "
-             "or give --trust-data if that is right");
+             ", as if the program that wrote it was interrupted: write it "
+             "again, or give --trust-data if that is right");
   }
 
   void rejectAnotherType(const Part &part) const {
@@ -383,8 +383,8 @@ private:
     const std::string wider = areOf64 ? "64" : "32";
     fail(part.path,
          "expected tokens of " + std::to_string(8 * sizeof(T)) +
-             " bits, but every second of its numbers is as small as the upper "
-             "part of one of " +
+             " bits, but every second number is as small as the upper half of "
+             "one of " +
              wider + " bits: " +
              (areOf64 ? "write it as uint32 (in Python "
                         "numpy.fromfile(…, 'int64').astype('uint32'))"
@@ -395,7 +395,7 @@ private:
   void readPart(const Part &part, uint64_t first, std::span<T> tokens) const {
     if (part.file.read(part.offset + first * sizeof(T),
                        std::as_writable_bytes(tokens)) < tokens.size_bytes())
-      fail(part.path, "it has become shorter");
+      fail(part.path, "it was truncated while it was read");
   }
 
   const TokenOptions options;

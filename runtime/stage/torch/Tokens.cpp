@@ -114,12 +114,11 @@ private:
   throw std::runtime_error(
       "expected tokens for a model " +
       (vocabulary > 0 ? "with a vocabulary of " + std::to_string(vocabulary)
-                      : std::string("that does not say its vocabulary")) +
+                      : std::string("with an unknown vocabulary")) +
       ", got '" + path +
-      "', which does not say what it holds: give --tokens uint16 or uint32 if "
-      "it holds tokens as plain numbers, turn a text into tokens with "
-      "tools/export/chimera-tokens, or give --tokens bytes if each byte is a "
-      "token");
+      "', whose format is unknown: give --tokens uint16 or uint32 if its "
+      "tokens are plain numbers, or --tokens bytes if each byte is a token. "
+      "tools/export/chimera-tokens turns a text into tokens");
 }
 
 } // namespace
@@ -146,8 +145,8 @@ chimera::runtime::openTokens(const std::vector<std::string> &files,
     rejectBytes(first, options.vocabulary);
   if (files.size() > 1)
     throw std::runtime_error(
-        "expected one text to train on, or files of tokens (llm.c's, "
-        "Megatron's, or those that --tokens uint16 or uint32 says), got " +
+        "expected one text to train on, or files of tokens (of llm.c or "
+        "Megatron, or with --tokens uint16 or uint32), got " +
         std::to_string(files.size()) + " texts");
   auto text = std::make_unique<Text>(first, options.mostBytes);
   if (mayBeText)

@@ -266,10 +266,9 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
       continue;
     if (!areEqual(first->second, {tensor.file, tensor.range->first,
                                   first->second.elements, fileType, false}))
-      differs(name, "expected the values of " +
+      differs(name, "expected the same values as in " +
                         program::printable(tied->named.name) +
-                        ", as the program's model has both as one tied "
-                        "parameter, and they differ");
+                        ", because the program's model ties the two");
   }
   for (const auto &[got, those] : ofOtherTypes)
     differs(those.second,
@@ -282,8 +281,8 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
     fail("it does not fit the program's model:" + differences);
   if (const std::string file = checkpoint.fileWithGaps(); !file.empty())
     fail((file == path ? "it" : "'" + file + "'") +
-         std::string(" is no safetensors file: its tensors share bytes or "
-                     "leave some"));
+         std::string(" is no safetensors file: its tensors overlap or "
+                     "leave gaps"));
 }
 
 std::string CheckpointWeights::conversion() const {

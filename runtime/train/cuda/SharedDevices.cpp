@@ -106,10 +106,10 @@ chimera::runtime::findGpuAssignment(const cuda::CudaDevice &device,
       }
       if (rankGpus[first].hasProcessOf(rankGpus[second]))
         throw std::invalid_argument(
-            "expected a GPU for each rank of a process, as there are several "
-            "processes, got ranks " +
+            "expected one GPU for each rank, because there are several "
+            "processes, but ranks " +
             std::to_string(first) + " and " + std::to_string(second) +
-            " of one on the GPU " + rankGpus[first].gpu.data() +
+            " of one process are on GPU " + rankGpus[first].gpu.data() +
             ": start one process for all ranks (chimera-run alone) or one for "
             "each (torchrun --no-python --nproc-per-node N -- chimera-run …, "
             "or mpirun)");

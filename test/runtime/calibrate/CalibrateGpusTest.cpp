@@ -87,8 +87,7 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
   EXPECT_EQ(found.hosts.ranksOnDevice, 1u);
   EXPECT_EQ(found.hosts.memory, kGiB);
   const std::string text = machineText(found, "threads, on GPUs");
-  EXPECT_NE(text.find("// Times are those of the GPUs' queues"),
-            std::string::npos)
+  EXPECT_NE(text.find("// Times are of the GPUs' queues"), std::string::npos)
       << text;
   EXPECT_NE(text.find("devices(2) memory(1024 MiB)"), std::string::npos)
       << text;

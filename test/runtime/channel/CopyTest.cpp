@@ -255,8 +255,8 @@ TEST_F(Copies, AMemberMismatchIsReported) {
     both.arrive_and_wait();
     rank.channels.wait(rank.queue, std::move(request), 50ms);
   });
-  EXPECT_EQ(errors[1], "all-reduce 0 of group 0: rank 1 starts it with other "
-                       "bytes, type or members than those before");
+  EXPECT_EQ(errors[1], "all-reduce 0 of group 0: rank 1 starts it with another "
+                       "size, type or members than the ranks before it");
 }
 
 TEST_F(Copies, RefusesUnpreparedOperations) {
@@ -386,9 +386,9 @@ TEST_F(Copies, ACudaErrorIsReportedByTheRankThatCopies) {
     bool isSum;
     std::string call, awaited;
   };
-  for (const Case &each :
-       {Case{false, "cudaMemcpyAsync", "rank 1 to receive"},
-        Case{true, "cudaLaunchKernel", "the others in an all-reduce"}}) {
+  for (const Case &each : {Case{false, "cudaMemcpyAsync", "rank 1 to receive"},
+                           Case{true, "cudaLaunchKernel",
+                                "the other ranks to start an all-reduce"}}) {
     std::barrier both(2);
     Errors errors = Ranks().run([&](GpuRank &rank) {
       Values<uint64_t> value(rank, {rank.rank()});

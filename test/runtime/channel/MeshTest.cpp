@@ -339,7 +339,7 @@ TEST_P(MeshOfTwo, ReportsTheFileLimit) {
   std::lock_guard lock(mutex);
   EXPECT_EQ(std::exchange(losses, {}),
             std::vector<std::string>{
-                "cannot move messages: cannot take a connection: Too many open "
-                "files: raise ulimit -n"});
+                "cannot move messages: cannot accept a connection: Too many "
+                "open files: raise ulimit -n"});
 }
 } // namespace

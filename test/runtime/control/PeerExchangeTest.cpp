@@ -98,7 +98,7 @@ TEST(Store, ARankIsOneProcess) {
   std::string ofSecond = failureOf(same, "second\n");
   first.join();
   auto isRefused = [](const std::string &failure) {
-    return failure.find("expected to be the only rank 0 at 127.0.0.1 port") !=
+    return failure.find(" is another process already: was it started twice") !=
            std::string::npos;
   };
   EXPECT_NE(isRefused(ofFirst), isRefused(ofSecond)) << ofFirst << "\n"
@@ -125,8 +125,8 @@ TEST(Store, ReportsTheFileLimit) {
   }
   filler.join();
   setrlimit(RLIMIT_NOFILE, &before);
-  EXPECT_NE(failure.find(": 1, or could not be heard: rank 0 has too many open "
-                         "files, raise ulimit -n"),
+  EXPECT_NE(failure.find(": 1, or rank 0 could not accept them: it has too "
+                         "many open files, raise ulimit -n"),
             std::string::npos)
       << failure;
 }
@@ -136,8 +136,9 @@ TEST(Store, RanksThatDoNotComeAreNamed) {
     exchangeAtStore(anyStore(), 0, 3, "alone\n", 300ms);
     FAIL() << "met nobody";
   } catch (const std::runtime_error &error) {
-    EXPECT_NE(std::string(error.what()).find("did not come to 127.0.0.1 port"),
-              std::string::npos)
+    EXPECT_NE(
+        std::string(error.what()).find("did not connect to 127.0.0.1 port"),
+        std::string::npos)
         << error.what();
     EXPECT_NE(std::string(error.what()).find(": 1, 2"), std::string::npos)
         << error.what();

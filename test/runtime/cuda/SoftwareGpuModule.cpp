@@ -23,7 +23,7 @@ using namespace chimera::runtime;
 extern "C" __attribute__((visibility("default"))) Accelerator *
 chimeraMakeAccelerator4(const AcceleratorOptions &options) {
   if (!options.stagesOnHost)
-    throw std::runtime_error("the stand-in for CUDA has no tensors");
+    throw std::runtime_error("software GPUs have no tensors");
   if (const char *gpus = std::getenv("CHIMERA_STAND_IN_GPUS"))
     test::setDevices(std::atoi(gpus), size_t{1} << 30);
   return makeCudaAccelerator(options, {}).release();

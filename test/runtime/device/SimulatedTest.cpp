@@ -159,9 +159,9 @@ TEST(Simulated, WorkUsesWhatItDeclared) {
 }
 
 TEST(Simulated, AccessOutsideOrAfterFreeIsReported) {
-  const std::string kNone = "the zeroing of rank 0 instruction 0 in step 0: "
-                            "uses 65 bytes that are not in memory of this "
-                            "device, or no longer";
+  const std::string kNone =
+      "the zeroing of rank 0 instruction 0 in step 0: uses 65 bytes that are "
+      "not allocated on this device";
   EXPECT_EQ(failureOf([](Device &, Queue &queue, Bytes a, Bytes) {
               queue.zero({a.data(), 65});
             }),
@@ -181,8 +181,8 @@ TEST(Simulated, AnEndlessWaitIsReported) {
         queue.wait(never);
         device.waitFor(queue.record(), kTimeout);
       });
-  EXPECT_EQ(failure, "nothing can happen any more:\n  rank 0, queue q: at the "
-                     "wait for an event of rank 0 instruction 0 in step 0\n");
+  EXPECT_EQ(failure, "no rank can advance:\n  rank 0, queue q: at the wait for "
+                     "an event of rank 0 instruction 0 in step 0\n");
 }
 
 TEST(Simulated, AnUnreferencedEventIsFreed) {

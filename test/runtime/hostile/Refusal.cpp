@@ -15,7 +15,7 @@ Refusal hostile::runRefused(const program::ProgramT &program, uint64_t seed,
                             uint64_t steps) {
   Refusal refusal;
   auto hasStopped = [](const Outcome &outcome) {
-    return outcome.failure.starts_with("nothing can happen any more:\n  rank ");
+    return outcome.failure.starts_with("no rank can advance:\n  rank ");
   };
   Outcome waiting = run(program, {.seed = seed, .steps = steps});
   if (!hasStopped(waiting))

@@ -144,8 +144,8 @@ TEST(HostileRun, ADeadlockReportNamesEveryRank) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     std::string failure = hostile::run(program, {.seed = seed}).failure;
     for (const char *part :
-         {"nothing can happen any more:\n  rank 0, queue compute: at the wait "
-          "of rank 0 instruction ",
+         {"no rank can advance:\n  rank 0, queue compute: at the wait of rank "
+          "0 instruction ",
           " (wait ", "\n  rank 1, queue compute: at the wait of rank 1 ",
           "the send of rank 0 instruction "})
       EXPECT_NE(failure.find(part), std::string::npos) << failure << part;

@@ -322,7 +322,7 @@ const Case kCases[] = {
     {"StashesNotLoopCarried", k2BW, Rule::Buffers, "uses a stash a second time",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::Rename)); }},
     {"BodyThatNeedsAnotherBefore", k2BW, Rule::Buffers,
-     "reads what nothing has written",
+     "reads a buffer that nothing has written",
      [](ProgramT &p) {
        operand(p, 0, at(p, 0, inEpilogue(p, 0, Opcode::Forward)), 0) =
            operand(p, 0, at(p, 0, inBody(p, 0, Opcode::Forward)), 0);
@@ -342,8 +342,8 @@ const Case kCases[] = {
 
     // Weights.
     {"ActivationNotLoopCarried", k2BW, Rule::Values,
-     "expected the activation of stage 2 micro-batch 0, got a value of no "
-     "action of this step",
+     "expected the activation of stage 2 micro-batch 0, got an unknown value "
+     "(of another kind or step)",
      [](ProgramT &p) {
        // The values in use and the received values exchange their buffers.
        uint32_t rename = inBody(p, 3, Opcode::Rename);

@@ -138,9 +138,9 @@ TEST(ProvenForOneOrder, RefusesWithAViolation) {
   program.workers[1]->peak_bytes += 1;
   std::string error;
   EXPECT_FALSE(proveForStreamPerDevice(program, "f", error));
-  EXPECT_EQ(error.find("f: refused: proven for rendezvous messages, but here a "
-                       "GPU does all that it communicates in one order: "
-                       "compile it with --messages=stream-per-device\n"),
+  EXPECT_EQ(error.find("f: refused: proven for rendezvous messages, but this "
+                       "transport executes all communication of a GPU in one "
+                       "order: compile it with --messages=stream-per-device\n"),
             0u)
       << error;
 }

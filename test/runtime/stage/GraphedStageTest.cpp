@@ -361,9 +361,9 @@ TEST(GraphedStage, IsForProgramsWhoseActionsStayTheSame) {
   program.model = std::make_unique<program::ModelT>();
   program.model->dropout = 0.1;
   EXPECT_EQ(graphsUnsupportedReason(program),
-            "dropout draws other numbers for each micro-batch");
+            "dropout draws different random numbers for each micro-batch");
   program.updates = program::Updates::EachStep;
   EXPECT_EQ(graphsUnsupportedReason(program),
-            "without a flush weights have several places");
+            "without a flush, weights are at several addresses");
 }
 } // namespace

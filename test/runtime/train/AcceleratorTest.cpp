@@ -259,7 +259,7 @@ TEST_F(OnGpus, AHangOfAGpuIsReported) {
         run.accelerator = gpus.get();
         return failureOf(run);
       });
-  expectContains(report, "; its device has got instructions up to ");
+  expectContains(report, "; its host has enqueued instructions up to ");
 }
 
 TEST_F(OnGpus, TooLittleMemoryIsReported) {
@@ -318,7 +318,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
   EXPECT_EQ(attempt(use.deviceBytes), "no failure");
   std::string report = attempt(use.deviceBytes - 1);
-  expectContains(report, "expected a device that holds at most the memory_cap");
+  expectContains(report, "expected at most the memory_cap of ");
   expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
 }
 
@@ -350,7 +350,7 @@ TEST_F(OnGpus, AWarmUpRunThatFailsNamesTheInstruction) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.accelerator = gpus.get();
   std::string report = failureOf(run);
-  expectContains(report, "failed: in a rehearsal of instruction ");
+  expectContains(report, "failed: in the warm-up run of instruction ");
   expectContains(report, ", load ");
   expectContains(report, " micro-batch 2: no memory left");
 }
@@ -484,8 +484,8 @@ TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
     thread.join();
   for (uint32_t rank : {0, 1})
     expectContains(errors[rank],
-                   "expected a GPU for each rank of a process, as there are "
-                   "several processes, got ranks 0 and 1 of one on the GPU "
+                   "expected one GPU for each rank, because there are several "
+                   "processes, but ranks 0 and 1 of one process are on GPU "
                    "0000:01:00.0: start one process for all ranks");
 }
 } // namespace

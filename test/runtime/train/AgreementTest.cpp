@@ -72,10 +72,11 @@ TEST(Agreement, HoldsIfAllRanksAreEqual) {
 TEST(Agreement, NamesTheFirstThatDiffers) {
   std::vector<AgreedValue> same = {{"program", 7}, {"seed", 1}};
   EXPECT_EQ(faultOf({same, same, {{"program", 7}, {"seed", 2}}}),
-            "expected the same seed at every rank, but rank 2 has another than "
-            "rank 0: give all ranks the same files and options");
-  EXPECT_EQ(faultOf({same, {{"program", 8}, {"seed", 2}}, {{"", 0}, {"", 0}}}),
-            "expected the same program at every rank, but rank 1 has another "
-            "than rank 0: give all ranks the same files and options");
+            "expected the same seed at every rank, but rank 2 has a different "
+            "one than rank 0: give all ranks the same files and options");
+  EXPECT_EQ(
+      faultOf({same, {{"program", 8}, {"seed", 2}}, {{"", 0}, {"", 0}}}),
+      "expected the same program at every rank, but rank 1 has a different one "
+      "than rank 0: give all ranks the same files and options");
 }
 } // namespace

@@ -117,13 +117,14 @@ TEST(Capacity, OfADeviceIsItsCap) {
   worker.memory_cap = 1000;
   EXPECT_EQ(deviceMemoryError(worker, 700, 200, 1000), "");
   EXPECT_EQ(deviceMemoryError(worker, 700, 200, 1100),
-            "expected a device that holds at most the memory_cap of 1000 "
-            "bytes, got 1100: 700 of the arena, 200 of stashes, and 200 that "
-            "no plan contains, as NCCL's buffers, workspaces of libraries and "
-            "what their allocators keep: compile for memory_cap(800), which "
-            "leaves room for these, or allow more");
-  EXPECT_TRUE(deviceMemoryError(worker, 700, 200, 2000)
-                  .ends_with("what their allocators keep: allow more"));
+            "expected at most the memory_cap of 1000 bytes in use on the "
+            "device, got 1100: 700 of the arena, 200 of stashes, and 200 "
+            "outside of the plan (buffers of NCCL, workspaces of libraries, "
+            "memory that allocators keep): compile for memory_cap(800), which "
+            "leaves room for these, or raise the memory_cap");
+  EXPECT_TRUE(
+      deviceMemoryError(worker, 700, 200, 2000)
+          .ends_with("memory that allocators keep): raise the memory_cap"));
 }
 
 } // namespace

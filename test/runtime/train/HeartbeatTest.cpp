@@ -74,8 +74,8 @@ TEST(Heartbeats, AreMissedWhereTheRootIsStopped) {
     std::this_thread::sleep_for(5ms);
   }
   other.join();
-  EXPECT_EQ(told, "timed out after 0.4 s waiting for a sign of life from rank "
-                  "0, which gathers, saves and evaluates");
+  EXPECT_EQ(told, "timed out after 0.4 s waiting for a heartbeat of rank 0, "
+                  "which gathers, saves and evaluates");
 }
 
 TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
@@ -133,8 +133,8 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
   heartbeat.during([] { std::this_thread::sleep_for(400ms); },
                    [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
-            std::vector<std::string>{"timed out after 0.1 s waiting for its "
-                                     "saving to go on"});
+            std::vector<std::string>{
+                "timed out after 0.1 s waiting for progress of its saving"});
 }
 
 TEST(Heartbeats, ASlowDeviceIsNoHang) {

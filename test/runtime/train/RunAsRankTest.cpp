@@ -60,7 +60,7 @@ TEST(CheckJob, NeedsAMeetingAddressWithoutMpi) {
   use.job->master.reset();
   std::string fault = faultOf(program, use);
   for (const char *part :
-       {"--transport tcp needs to know of the other ranks: start it by "
+       {"--transport tcp needs a rank and the address of rank 0: start it with "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
         "got RANK unset, WORLD_SIZE unset"})
     EXPECT_NE(fault.find(part), std::string::npos) << fault;
@@ -145,9 +145,9 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
                            std::fprintf(stderr, "told: %s\n", reason.c_str());
                          }),
               testing::ExitedWithCode(1),
-              "told: these ranks did not come to .*: 1");
+              "told: these ranks did not connect to .*: 1");
   EXPECT_EXIT(waitInVain(port, {}), testing::ExitedWithCode(1),
-              ": these ranks did not come to .*: 1");
+              ": these ranks did not connect to .*: 1");
 }
 
 /// One of two ranks, whose root does not get ready. Prints the messages that it
@@ -179,7 +179,7 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
       doNotGetReady(1, port);
     _exit(10 * statusOf(root) + statusOf(other));
   };
-  const std::string reason = "an error that has no words";
+  const std::string reason = "an unknown error";
   EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "rank 1: " + reason);
   EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11),
               "rank 0: aborted: rank 1 failed: " + reason);
@@ -203,7 +203,7 @@ void meetTwo(uint16_t port) {
 TEST(RunAsRankDeathTest, RanksOfAnotherNumberAreRefused) {
   uint16_t port = Listener().port;
   EXPECT_EXIT(meetTwo(port), testing::ExitedWithCode(1),
-              "expected 4 ranks at .*, where there are 2");
+              "expected 4 ranks at .*, got 2");
 }
 
 TEST(RunAsRank, ThrowsLocalErrorsBeforeTheMeeting) {

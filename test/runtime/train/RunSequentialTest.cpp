@@ -153,6 +153,6 @@ TEST(RunSequentialDeathTest, SavingThatHangsEndsIt) {
         runToItsEnd(trained);
       },
       testing::ExitedWithCode(1),
-      "timed out after 0.2 s waiting for its saving to go on");
+      "timed out after 0.2 s waiting for progress of its saving");
 }
 } // namespace

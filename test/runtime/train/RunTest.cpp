@@ -63,12 +63,12 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report, "rank 3 (worker 3) failed: the disk is gone");
   expectContains(report, "rank 3 (worker 3): step 2, instruction ");
   expectContains(report, "load labels pipeline 0 stage 3 micro-batch 2, from "
-                         "sample.mlir:4:3; there since ");
+                         "sample.mlir:4:3; there for ");
   for (int rank = 0; rank < 3; ++rank)
     expectContains(report, "rank " + std::to_string(rank) + " (worker " +
                                std::to_string(rank) +
                                "): step 2, instruction ");
-  expectContains(report, "; waits for rank ");
+  expectContains(report, "; waiting for rank ");
 }
 
 TEST(Run, AWaitTimesOut) {
@@ -104,7 +104,7 @@ TEST(Run, MeetingsTimeOut) {
         run.timeout = timeout;
         return failureOf(run);
       });
-  expectContains(report, ": starting, since ");
+  expectContains(report, ": starting for ");
 
   run.onThread = nullptr;
   test::retryUntilMessage(
@@ -124,8 +124,8 @@ TEST(Run, ARankThatComputesForEverTimesOut) {
   // With a single rank, no other rank waits for it.
   program::ProgramT program = program::samplePipeline({.workers = 1});
   std::string report = test::retryUntilMessage(
-      "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to go "
-      "on",
+      "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to "
+      "advance",
       200ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](program::ValueKind kind, MicroBatch microBatch) {
           if (kind == program::ValueKind::Tokens && microBatch.index == 1)
@@ -159,8 +159,8 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   std::string report = test::retryUntilMessage(
-      "rank 1 (worker 1) failed: timed out after {} waiting for its saving to "
-      "go on",
+      "rank 1 (worker 1) failed: timed out after {} waiting "
+      "for progress of its saving",
       200ms, [&](std::chrono::milliseconds timeout) {
         run.timeout = timeout;
         // The root waits for something that is not a device.
@@ -169,7 +169,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
         };
         return failureOf(run);
       });
-  expectContains(report, "rank 1 (worker 1): saving, since ");
+  expectContains(report, "rank 1 (worker 1): saving for ");
 }
 
 TEST(Run, WhatTheRootThrowsFailsTheRun) {
@@ -183,8 +183,7 @@ TEST(Run, WhatTheRootThrowsFailsTheRun) {
   expectContains(report, "rank 1 (worker 1) failed: no space left");
   expectContains(report, "rank 0 (worker 0): past its last step");
   run.onResult = [](const RunResult &) { throw 7; };
-  expectContains(failureOf(run),
-                 "rank 1 (worker 1) failed: an error that has no words");
+  expectContains(failureOf(run), "rank 1 (worker 1) failed: an unknown error");
 }
 
 TEST(Run, MayHaveTheLongestTimeoutThereIs) {

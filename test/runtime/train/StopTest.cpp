@@ -154,7 +154,7 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
         sleep(1000);
       },
       testing::ExitedWithCode(1),
-      ": failed while acting on a signal: std::bad_alloc");
+      ": failed while handling a signal: std::bad_alloc");
 }
 
 /// The signals that are reported during a grace time.

@@ -81,7 +81,7 @@ TEST(Report, SaysOfWhichRanksNothingIsKnown) {
             0u)
       << text;
   EXPECT_TRUE(
-      text.ends_with("  nothing is known of the other ranks: 0, 2, 3, 5\n"))
+      text.ends_with("  nothing is known about the other ranks: 0, 2, 3, 5\n"))
       << text;
 }
 
@@ -102,7 +102,7 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
   EXPECT_NE(text.find("rank 1 (worker 1): step 7, instruction "),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("; waits for rank 0 since 0.0"), std::string::npos)
+  EXPECT_NE(text.find("; waiting for rank 0 for 0.0"), std::string::npos)
       << text;
 }
 
@@ -169,7 +169,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
       },
       testing::ExitedWithCode(3),
       "watch_tests: rank 1 failed: it is tired\n"
-      "there is no memory left for a report on all ranks");
+      "out of memory: no report on all ranks");
 }
 #endif
 
@@ -180,7 +180,7 @@ TEST(ReportDeathTest, AnUncaughtExceptionEndsTheProcess) {
       testing::ExitedWithCode(1),
       "watch_tests: failed while watching: no such entry");
   EXPECT_EXIT(runOrEnd("watching", [] { throw 7; }), testing::ExitedWithCode(1),
-              "watch_tests: failed while watching: an error that has no words");
+              "watch_tests: failed while watching: an unknown error");
 }
 
 TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {

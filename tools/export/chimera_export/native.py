@@ -141,7 +141,7 @@ class Compiler:
         """The digest of the archive with a layer's selections, or None without one.
         `name` is for messages."""
         if drops(made.forward):
-            self.interpreted.append(f"{name}: it drops, and the runtime draws for that")
+            self.interpreted.append(f"{name}: it has dropout, whose elements the runtime draws")
             return None
         files = {}
         for function, graph, numbers, inputs, results in selections(

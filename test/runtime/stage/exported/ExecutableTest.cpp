@@ -309,7 +309,8 @@ TEST_F(ExecutableTest, refusesArgumentsOfOtherTypes) {
   const auto x = input(Role::Input, 0);
   call("aten::transpose", "int", {value(int32_t(x)), number(0.5), integer(1)});
   EXPECT_EQ(refusal(), "expected an integer as 'dim0' of "
-                       "'aten::transpose.int', got something else");
+                       "'aten::transpose.int', got an argument of kind "
+                       "Number");
   graph.calls.clear();
   call("aten::transpose", "int",
        {value(int32_t(x)), value(int32_t(x)), integer(1)});

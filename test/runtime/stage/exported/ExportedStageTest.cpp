@@ -405,7 +405,7 @@ TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
         ->initialize(bytesOf(weight), bytesOf(state));
     FAIL();
   } catch (const std::invalid_argument &error) {
-    EXPECT_NE(std::string(error.what()).find("how to draw 'block.scale'"),
+    EXPECT_NE(std::string(error.what()).find("initial values of 'block.scale'"),
               std::string::npos);
   }
 }

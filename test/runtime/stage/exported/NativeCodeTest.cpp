@@ -141,7 +141,7 @@ TEST_F(NativeCodeTest, anUnknownType) {
 TEST_F(NativeCodeTest, anotherVersionOfPyTorch) {
   write(archive("DEFAULT"));
   program.model->package->producer = "torch 1.0.0";
-  expectRefusal("which this is, got some of torch 1.0.0");
+  expectRefusal(", got native code for torch 1.0.0");
 }
 
 TEST_F(NativeCodeTest, anotherProcessor) {

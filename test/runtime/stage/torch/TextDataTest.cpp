@@ -209,10 +209,9 @@ TEST_F(TextDataTest, refusesMoreThanTheMost) {
 
 TEST_F(TextDataTest, refusesTooShortTraining) {
   writeRamp(9);
-  EXPECT_EQ(refusal(0.5),
-            "expected at least 9 bytes of training text (a context of 8 and "
-            "one more), got 5 of the 9 in '" +
-                path + "'; give a longer text");
+  EXPECT_EQ(refusal(0.5), "expected at least 9 bytes of training text (the "
+                          "context of 8 and one more), got 5 of the 9 in '" +
+                              path + "'; give a longer text");
   EXPECT_EQ(refusal(0), "(accepted)");
 }
 
@@ -402,11 +401,11 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   EXPECT_EQ(refusalOf(kPairs), "(accepted)");
   expectRefusal({.masking = kPairs.masking},
                 "expected pairs of sentences (--pairs)");
-  expectRefusal({.pairing = kPairs.pairing}, "expected masked tokens (--mask)");
+  expectRefusal({.pairing = kPairs.pairing}, "expected --mask with --pairs");
   for (const Pairing &pairing :
        {Pairing{300, 302, 303}, Pairing{301, 300, 303}, Pairing{301, 302, 300}})
     expectRefusal({.masking = kPairs.masking, .pairing = pairing},
-                  "got 300 for --mask and among --pairs");
+                  "got 300 in both");
   // A model may use one token both for the end of a text and for padding.
   EXPECT_EQ(
       refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),

@@ -76,7 +76,7 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
                 .find("a whole number of tokens of 2 bytes, got 3 bytes"),
             std::string::npos);
   EXPECT_NE(refusal({write<uint8_t>("empty", 0, 0)}, TokenFormat::UInt16)
-                .find("a token or more"),
+                .find("at least one token"),
             std::string::npos);
   const auto narrow = write<uint16_t>("narrow", 0, 600, 20240520);
   EXPECT_NE(refusal({narrow}, TokenFormat::UInt32)
@@ -107,7 +107,7 @@ TEST_F(TokensTest, bytesAreTokensOnlyForAVocabularyOf256OrByOption) {
   for (uint64_t vocabulary : {255, 257, 512, 0}) {
     const std::string reason = refusal({text}, TokenFormat::Auto, vocabulary);
     for (const char *part :
-         {vocabulary ? "with a vocabulary of " : "does not say its vocabulary",
+         {vocabulary ? "with a vocabulary of " : "with an unknown vocabulary",
           "--tokens uint16 or uint32", "chimera-tokens", "--tokens bytes"})
       EXPECT_NE(reason.find(part), std::string::npos) << reason;
     EXPECT_EQ(refusal({text}, TokenFormat::Bytes, vocabulary), "(accepted)");
@@ -136,19 +136,19 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
   const auto wide = write<uint32_t>("wide", 1, 200),
              widest = write<uint64_t>("widest", 1, 200);
   EXPECT_NE(refusal({wide}, TokenFormat::UInt16)
-                .find("upper part of one of 32 bits: give --tokens uint32"),
+                .find("upper half of one of 32 bits: give --tokens uint32"),
             std::string::npos);
   EXPECT_EQ(refusal({wide}, TokenFormat::UInt32), "(accepted)");
   EXPECT_NE(refusal({widest}, TokenFormat::UInt32)
-                .find("upper part of one of 64 bits: write it as uint32"),
+                .find("upper half of one of 64 bits: write it as uint32"),
             std::string::npos);
   EXPECT_NE(refusal({widest}, TokenFormat::UInt16)
-                .find("upper part of one of 64 bits: write it as uint32"),
+                .find("upper half of one of 64 bits: write it as uint32"),
             std::string::npos);
   // Beyond 16 bits the upper halves are not all 0, but small.
   const auto large = write<uint32_t>("large", 65000, 2000);
   EXPECT_NE(refusal({large}, TokenFormat::UInt16, 128'000)
-                .find("upper part of one of 32 bits"),
+                .find("upper half of one of 32 bits"),
             std::string::npos);
   EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
   // A user who has such tokens can say so. A few such tokens may occur by
@@ -215,7 +215,7 @@ TEST_F(TokensTest, aFileWithoutAHeaderIsNotReadAsTheOneBefore) {
   const auto llmc = write<uint16_t>("llmc", 0, 600, 20240520),
              plain = write<uint16_t>("plain", 1000, 600);
   EXPECT_NE(refusal({llmc, plain}, TokenFormat::Auto)
-                .find("plain': expected a file that says its type"),
+                .find("plain': expected a file with a header or an index"),
             std::string::npos);
   EXPECT_EQ(refusal({llmc, plain}, TokenFormat::UInt16), "(accepted)");
 }

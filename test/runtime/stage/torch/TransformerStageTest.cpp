@@ -417,7 +417,7 @@ TEST(TransformerStageTest, refusesABadModel) {
   program.model->heads = 3;
   EXPECT_NE(refusal([&] {
               makeTransformerStage(program, 0);
-            }).find("a width that the heads divide"),
+            }).find("a width divisible by the number of heads"),
             std::string::npos);
 }
 

@@ -115,7 +115,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);
   // The file is that of a model without a tie.
-  EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
+  EXPECT_NE(load().find("layers.3.head.weight: expected the same values as in "
                         "layers.0.token_embedding"),
             std::string::npos);
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -263,14 +263,14 @@ TEST_F(WeightsTest, refusesTensorsThatShareBytes) {
     header["layers.1.norm1.weight"]["data_offsets"] =
         header["layers.1.norm1.bias"]["data_offsets"];
   });
-  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+  EXPECT_NE(load().find("its tensors overlap or leave gaps"),
             std::string::npos);
 }
 
 TEST_F(WeightsTest, refusesBytesOfNoTensor) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   write(read() + "x");
-  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+  EXPECT_NE(load().find("its tensors overlap or leave gaps"),
             std::string::npos);
 }
 
@@ -518,9 +518,9 @@ TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
   EXPECT_EQ(load(), "(loaded)");
   for (size_t changed : {size_t{0}, tiedBytes - 1}) {
     saveBoth(changed);
-    EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
-                          "layers.0.token_embedding, as the program's model "
-                          "has both as one tied parameter, and they differ"),
+    EXPECT_NE(load().find("layers.3.head.weight: expected the same values as "
+                          "in layers.0.token_embedding, because the program's "
+                          "model ties the two"),
               std::string::npos);
   }
 }
