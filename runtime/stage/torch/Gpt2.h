@@ -42,7 +42,6 @@ public:
   at::ScalarType lossType() const { return held.type(); }
 
   const StageWeights &weights() const { return held; }
-  const DevicePlacement &devicePlacement() const { return placement; }
 
   /// Computes the layers on `input`: tokens [samples, tokens] for the
   /// embedding, else activations [samples, tokens, width]. `labels` [samples,
