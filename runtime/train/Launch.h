@@ -47,8 +47,8 @@ std::optional<Job> findJob();
 /// reported, as long as ranks cannot send messages to each other. Ranks of a
 /// job usually fail alike. Rank `first` returns at once and reports; its exit
 /// ends the other ranks before they report. The other ranks return after
-/// backOffTime the time that this process took to load, so a rank that fails
-/// alone reports a moment later. Without a job it returns at once.
+/// `backOffTime`, so a rank that fails alone reports a moment later. Without a
+/// job it returns at once.
 void backOff(uint32_t first = 0);
 
 /// The time for which a rank waits until another one has reported the same

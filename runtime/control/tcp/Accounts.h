@@ -67,9 +67,8 @@ private:
   uint64_t known = 0;         ///< how many ranks the accounts cover
   bool isClosed = false;
   Answer answered = Answer::None;
-  std::array<uint64_t, 2>
-      words{};              ///< buffers for the answers of `writingRanks`
-  std::thread writerThread; ///< writes; started by the first account
+  std::array<uint64_t, 2> words{}; ///< buffers for answers of `writingRanks`
+  std::thread writerThread;        ///< writes; started by the first account
 };
 
 } // namespace chimera::runtime::tcp

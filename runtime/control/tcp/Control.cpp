@@ -45,15 +45,15 @@ struct TcpControl::State {
   bool isRoot() const { return mesh.rank() == 0; }
 
   void listenTo(uint32_t rank) {
-    listenForNews(rank);
+    listenForAborts(rank);
     listenForAcknowledgements(rank);
   }
-  void listenForNews(uint32_t rank) {
+  void listenForAborts(uint32_t rank) {
     mesh.receive(rank, Streams::kAbort, abortMessages[rank], [this, rank] {
       const char *text =
           reinterpret_cast<const char *>(abortMessages[rank].data());
       announceAbort(std::string(text, strnlen(text, kAbortMessageBytes - 1)));
-      listenForNews(rank);
+      listenForAborts(rank);
     });
   }
   void listenForAcknowledgements(uint32_t rank) {
@@ -70,7 +70,7 @@ struct TcpControl::State {
   /// tells rank 0, which tells the rest. Does not wait for ranks that are not
   /// connected: when they connect, they find that this rank has left.
   void announceAbort(const std::string &reason) {
-    if (hasTold.exchange(true))
+    if (hasAnnounced.exchange(true))
       return;
     std::vector<std::byte> text(kAbortMessageBytes);
     size_t size = utf8PrefixSize(reason, kAbortMessageBytes - 1);
@@ -94,7 +94,7 @@ struct TcpControl::State {
 
   const std::vector<uint32_t> leaders; ///< by rank, see PeerTable::leaders
   AbortNotifier aborted;
-  std::atomic<bool> hasTold{false};
+  std::atomic<bool> hasAnnounced{false};
   std::vector<Unread> unread; ///< by rank
   std::vector<std::array<std::byte, kAbortMessageBytes>>
       abortMessages; ///< by rank
