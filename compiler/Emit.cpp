@@ -258,7 +258,7 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
     if (!worker.getPeakBytes())
       withoutPeak.push_back(index);
   if (!withoutPeak.empty())
-    program::statePeaks(*out, {withoutPeak.data(), withoutPeak.size()});
+    program::setPeaks(*out, {withoutPeak.data(), withoutPeak.size()});
   return out;
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Pre-trains a small BERT (examples/models/bert.py) on four ranks, by masked tokens and by
-# which sentence follows which, with a look at held-out text every 50 steps. Tokens are
-# bytes (--tokens bytes), and four more stand for [MASK], [CLS], [SEP] and [PAD]. Wants chimera built
-# (examples/quickstart.sh does) and Python's torch (tools/setup.sh --export).
+# Pre-trains a small BERT (examples/models/bert.py) on four ranks, with masked tokens and
+# pairs of sentences, and evaluates it on held-out text every 50 steps. Tokens are bytes
+# (--tokens bytes), plus [MASK], [CLS], [SEP] and [PAD]. Requires a build of chimera
+# (examples/quickstart.sh builds it) and Python's torch (tools/setup.sh --export).
 #
 #   examples/bert.sh              train on the texts of Debian's fortunes
-#   examples/bert.sh TEXT         train on your own file, where % ends a document
-#   STEPS=N examples/bert.sh      other than 300 steps
+#   examples/bert.sh TEXT         train on your own file, in which % ends a document
+#   STEPS=N examples/bert.sh      number of steps (default: 300)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=${CHIMERA_BIN:-$root/build/release/bin}

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Fine-tunes a causal language model of Hugging Face's transformers on four ranks, and
-# writes its weights back: FOLDER is what save_pretrained writes, with a
-# tokenizer.json. Wants chimera built (examples/quickstart.sh does) and Python's torch
-# and transformers (tools/setup.sh --export). The weights may be in one file or in
-# shards, in float32, bfloat16 or float16; they are written to one file in float32.
+# writes its weights back. FOLDER is a folder of save_pretrained with a tokenizer.json.
+# Requires a build of chimera (examples/quickstart.sh builds it) and Python's torch and
+# transformers (tools/setup.sh --export). The weights may be in one file or in shards,
+# in float32, bfloat16 or float16. They are written to one file in float32.
 #
 #   examples/fine-tune.sh FOLDER TEXT OUTPUT
 #   chimera-run OUTPUT/train.chimera --load OUTPUT/model.safetensors --generate 100
 #     --prompt TOKENS | tools/export/chimera-tokens --decode --tokenizer …
-#   STEPS=N CONTEXT=N RANKS=N examples/fine-tune.sh …    other than 100, 128, 4
+#   STEPS=N CONTEXT=N RANKS=N examples/fine-tune.sh …    (default: 100, 128, 4)
 set -euo pipefail
 [ $# = 3 ] || { sed -n '/FOLDER TEXT/s/^# *//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,7 +29,7 @@ chimera.pipeline @train of @tuned with @adamw stages(${RANKS:-4}) micro_batches(
 MLIR
 "$bin/chimera-compile" "$work/train.mlir" -o "$work/train.chimera"
 
-# What comes with the weights is as it was, but for their type and their files.
+# The other files of FOLDER stay the same, except for the type and files of the weights.
 mkdir -p "$output"
 cp "$model"/*.json "$work/train.chimera" "$output/"
 rm -f "$output/model.safetensors.index.json"

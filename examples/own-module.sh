@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Trains a PyTorch module of one's own, examples/own_module.py, on four ranks: exports
-# it as a package of layers, compiles it for a schedule, runs it. Wants chimera built
-# (examples/quickstart.sh does) and Python's torch (tools/setup.sh --export).
+# Trains your own PyTorch module (here examples/own_module.py) on four ranks: exports it
+# as a package of layers, compiles it for a schedule and runs it. Requires a build of
+# chimera (examples/quickstart.sh builds it) and Python's torch (tools/setup.sh --export).
 #
 #   examples/own-module.sh              train on the texts of Debian's fortunes
 #   examples/own-module.sh TEXT         train on your own file
-#   STEPS=N examples/own-module.sh      other than 150 steps
+#   STEPS=N examples/own-module.sh      number of steps (default: 150)
 #   SAVE=FILE examples/own-module.sh    keep the trained weights
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,11 +17,11 @@ text=${1:-$work/fortunes.txt}
 [ -n "${1:-}" ] || dpkg-query -L fortunes fortunes-min | grep /games/fortunes/ |
   grep -v -E '\.(dat|u8)$' | sort | xargs cat >"$text"
 
-# The module, cut into layers: as graphs with costs and sizes, and values apart.
+# Cuts the module into layers: graphs with costs and sizes, and a file of values.
 "$root/tools/export/chimera-export" "$root/examples/own_module.py" -o "$work/package" \
   --check
 
-# Which ranks, which schedule.
+# Describes the ranks and the schedule.
 cat >"$work/train.mlir" <<'MLIR'
 chimera.model @own exported("package")
 chimera.training @adamw learning_rate(2.0e-3)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # From nothing to a trained model: installs what is missing, builds chimera,
 # compiles examples/gpt2.mlir, prints its timeline, trains four ranks on real
-# text, and holds the result against a byte-unigram model.
+# text, and compares the result with a byte-unigram model.
 #
 #   examples/quickstart.sh              train on the texts of Debian's fortunes
 #   examples/quickstart.sh TEXT         train on your own file, 1 MB or more
-#   STEPS=N examples/quickstart.sh      other than 300 steps
+#   STEPS=N examples/quickstart.sh      number of steps (default: 300)
 set -euo pipefail
 if [ -n "${1:-}" ]; then
   text=$(realpath "$1")
@@ -54,7 +54,7 @@ import json, sys
 summary = json.loads(open(sys.argv[1]).read().splitlines()[-1])["summary"]
 held_out, unigram = summary["held_out_loss"], summary["unigram_loss"]
 ratio = held_out / unigram
-print(f"\nheld-out loss {held_out:.4f} nats a byte, unigram model {unigram:.4f}:"
+print(f"\nheld-out loss {held_out:.4f} nats per byte, unigram model {unigram:.4f}:"
       f" ratio {ratio:.3f} (expected at most 0.85)")
 sys.exit(ratio > 0.85)
 PYTHON

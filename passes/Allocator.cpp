@@ -295,7 +295,7 @@ private:
 
   /// Activations and gradients, which cross workers, have a heap of their own.
   /// Mostly of one size, they share bytes only with each other, so that the two
-  /// ends of a message can exchange buffers (runtime/interpreter/HandOver.h). A
+  /// ends of a message can exchange buffers (runtime/interpreter/ZeroCopy.h). A
   /// stash takes no arena memory. Its offset is only an identifier.
   Heap &heapFor(Type type) {
     return isStash(type)                             ? stashes

@@ -33,8 +33,8 @@ LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
     return module.emitError()
            << pass << ": " << path << ": expected another file than " << input;
   if (path != "-") {
-    if (program::writeWhole(path.str(), {std::as_bytes(std::span(text))},
-                            error))
+    if (program::writeAtomically(path.str(), {std::as_bytes(std::span(text))},
+                                 error))
       return success();
     return module.emitError() << pass << ": " << error;
   }

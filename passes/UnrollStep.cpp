@@ -120,7 +120,7 @@ private:
   /// The index of the tied piece among the two pieces of the stage's gradient,
   /// if it has tied parameters.
   std::optional<unsigned> tiedPiece(uint32_t s) const {
-    return program::tiedPiece(tied ? &*tied : nullptr, stages, s);
+    return program::indexOfTiedPiece(tied ? &*tied : nullptr, stages, s);
   }
 
   void split() {

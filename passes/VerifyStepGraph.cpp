@@ -131,8 +131,8 @@ private:
   /// The index of the tied piece among the two pieces of the stage's gradient,
   /// if it has tied parameters.
   std::optional<unsigned> tiedPiece(uint32_t stage) const {
-    return program::tiedPiece(tied ? &*tied : nullptr, layout.stages.size(),
-                              stage);
+    return program::indexOfTiedPiece(tied ? &*tied : nullptr,
+                                     layout.stages.size(), stage);
   }
 
   /// True if `value` is the part of a replica's complete sum that an all-reduce

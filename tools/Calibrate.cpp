@@ -28,7 +28,7 @@ using namespace chimera::runtime;
 /// compute, and how they sum.
 static std::string describeRanks(const RunSettings &settings,
                                  const std::optional<JobTransport> &transport,
-                                 const HostShare &share) {
+                                 const HostResources &share) {
   std::string where = !transport ? "threads of one process" : "a process each";
   if (settings.device == kCuda)
     where += ", on GPUs";
@@ -53,8 +53,8 @@ static void save(const RunSettings &settings, const Calibration &found,
   std::printf("%s", machineTable(found).c_str());
   const std::string text = machineText(found, where);
   std::string error;
-  if (!program::writeWhole(settings.calibrate, {std::as_bytes(std::span(text))},
-                           error))
+  if (!program::writeAtomically(settings.calibrate,
+                                {std::as_bytes(std::span(text))}, error))
     throw std::runtime_error(error);
   if (!settings.quiet)
     std::printf("saved %s\n", settings.calibrate.c_str());
@@ -75,27 +75,28 @@ void chimera::calibrateMachine(const RunSettings &settings,
                               .computing);
   const bool isSynthetic = settings.stages == kSynthetic;
   std::unique_ptr<Accelerator> accelerator;
-  Place place;
+  DevicePlacement placement;
   if (settings.device == kCuda) {
-    accelerator = loadCuda({.stagesOnHost = isSynthetic,
-                            .ownAllReduce = settings.allReduce == kTransport});
-    place = {.isCuda = true, .kernels = &accelerator->kernels()};
+    accelerator =
+        loadCuda({.stagesOnHost = isSynthetic,
+                  .transportAllReduce = settings.allReduce == kTransport});
+    placement = {.isCuda = true, .kernels = &accelerator->kernels()};
   }
-  CalibrationUse use;
+  CalibrationSetup use;
   use.accelerator = accelerator.get();
-  use.ownAllReduce = settings.allReduce == kTransport;
+  use.transportAllReduce = settings.allReduce == kTransport;
   if (isSynthetic)
     use.stages = makeSyntheticStages(settings.unitNanoseconds);
   else
-    use.stages = [place](const program::ProgramT &program, uint32_t stage) {
-      return makeTransformerStage(program, stage, place);
+    use.stages = [placement](const program::ProgramT &program, uint32_t stage) {
+      return makeTransformerStage(program, stage, placement);
     };
   use.threads = settings.threads;
   use.setThreads = [](uint32_t threads) {
     setThreads(static_cast<int>(threads));
   };
   use.timeout = timeoutOf(settings);
-  use.onFound = [&](const Calibration &found, const HostShare &share) {
+  use.onResult = [&](const Calibration &found, const HostResources &share) {
     save(settings, found, describeRanks(settings, transport, share));
   };
   if (!transport)

@@ -36,7 +36,7 @@ static void checkGenerate(const RunSettings &settings) {
   if (generates && settings.load.empty())
     throw std::invalid_argument("--generate needs weights: give --load FILE");
   if (generates && settings.prompt.empty())
-    throw std::invalid_argument("--generate needs what it continues: give "
+    throw std::invalid_argument("--generate needs a text to continue: give "
                                 "--prompt FILE");
 }
 
@@ -49,8 +49,8 @@ static void checkCalibrate(const RunSettings &settings) {
   const bool calibrates = settings.givenOptions.contains("--calibrate");
   if (!calibrates) {
     if (settings.givenOptions.contains("--ranks"))
-      throw std::invalid_argument("--ranks is for --calibrate: a program says "
-                                  "how many ranks it has, leave it out");
+      throw std::invalid_argument("--ranks is for --calibrate: leave it out, "
+                                  "a program has its number of ranks");
     return;
   }
   if (!settings.program.empty())
@@ -69,16 +69,16 @@ static void checkCalibrate(const RunSettings &settings) {
   if (!isSynthetic && settings.stages != kAuto &&
       settings.stages != kTransformer)
     throw std::invalid_argument(
-        "--calibrate measures layers of its own, transformer or synthetic "
-        "stages: leave out --stages " +
+        "--calibrate measures transformer or synthetic stages: leave out "
+        "--stages " +
         settings.stages);
   if (!isSynthetic && settings.givenOptions.contains("--unit-ns"))
     throw std::invalid_argument(
         "--unit-ns is for synthetic stages: give --stages synthetic too");
   if (isSynthetic && settings.unitNanoseconds == 0)
     throw std::invalid_argument(
-        "--calibrate measures how fast layers are, and synthetic ones that "
-        "take no time have no speed: give --unit-ns too");
+        "--calibrate measures the speed of layers, and synthetic layers that "
+        "take no time have none: give --unit-ns too");
 }
 
 /// Refuses `option`, which writes times to `file`, if the run has no times to
@@ -92,8 +92,8 @@ static void checkTimes(const RunSettings &settings, const std::string &option,
                                 " is for pipelines: leave out --sequential");
   if (settings.device == kSimulated)
     throw std::invalid_argument(option +
-                                " is of hosts and GPUs: simulated devices "
-                                "have no durations, leave it out");
+                                " needs real durations: leave it out with "
+                                "--device simulated");
   if (settings.steps == 0)
     throw std::invalid_argument(option + " needs at least one step");
 }
@@ -142,10 +142,10 @@ void chimera::checkSettings(const RunSettings &settings) {
     throw std::invalid_argument(
         "--device-seed is for --device simulated: give that too");
   uint32_t cores = findCores().host;
-  if (settings.threads > cores * kMostThreadsOnCore)
+  if (settings.threads > cores * kMaxThreadsOnCore)
     throw std::invalid_argument("--threads: expected at most " +
-                                std::to_string(cores * kMostThreadsOnCore) +
-                                ", " + std::to_string(kMostThreadsOnCore) +
+                                std::to_string(cores * kMaxThreadsOnCore) +
+                                ", " + std::to_string(kMaxThreadsOnCore) +
                                 " for each of " +
                                 program::counted(cores, "core") + ", got " +
                                 std::to_string(settings.threads));
@@ -169,16 +169,16 @@ void chimera::checkLaunch(const RunSettings &settings,
                           const std::optional<JobTransport> &transport) {
   if (settings.ranks > 0 && transport)
     throw std::invalid_argument(
-        "--ranks is for ranks that are threads of one process, and here each "
-        "process is one: leave it out");
+        "leave out --ranks: the launcher started one process for each rank");
   if (!settings.calibrate.empty() && settings.ranks == 0 && !transport)
     throw std::invalid_argument(
         "--calibrate needs ranks: give --ranks N for threads of this process, "
         "or start it under mpirun, srun or torchrun");
   if (!settings.calibrate.empty() && job && transport && job->ranks < 2)
-    throw std::invalid_argument("--calibrate measures what passes between "
-                                "ranks: expected at least 2, got 1 from " +
-                                std::string(job->launcher));
+    throw std::invalid_argument(
+        "--calibrate measures messages between "
+        "ranks: expected at least 2 ranks, got 1 from " +
+        std::string(job->launcher));
   if (job && !transport && job->ranks > 1)
     throw std::invalid_argument(std::string(settings.sequential ? "--sequential"
                                             : settings.device == kSimulated
@@ -188,15 +188,16 @@ void chimera::checkLaunch(const RunSettings &settings,
                                 std::to_string(job->ranks) + " from " +
                                 job->launcher);
   if (settings.device == kCuda && settings.progress == kOn)
-    throw std::invalid_argument("--progress on is for hosts: GPUs move "
-                                "messages while they compute, leave it out");
+    throw std::invalid_argument(
+        "--progress on is for hosts: leave it out, GPUs "
+        "move messages while they compute");
   if (transport != JobTransport::Mpi && settings.progress == kOn)
     throw std::invalid_argument(
-        "--progress on is for runs over MPI: elsewhere messages move without "
-        "help, leave it out");
+        "--progress on is for runs over MPI: leave it out, other transports "
+        "move messages without it");
   if (transport != JobTransport::Mpi && settings.device != kCuda &&
       settings.allReduce == kTransport)
     throw std::invalid_argument(
-        "--all-reduce transport is for runs over MPI and on GPUs: elsewhere "
-        "there is only the ordered one, leave it out");
+        "--all-reduce transport is for runs over MPI and on GPUs: leave it "
+        "out, other runs have only the ordered one");
 }

@@ -24,10 +24,10 @@
 
 namespace chimera {
 
-inline runtime::ProgressWish progressMode(const RunSettings &settings) {
-  return settings.progress == kOn    ? runtime::ProgressWish::On
-         : settings.progress == kOff ? runtime::ProgressWish::Off
-                                     : runtime::ProgressWish::Auto;
+inline runtime::ProgressMode progressMode(const RunSettings &settings) {
+  return settings.progress == kOn    ? runtime::ProgressMode::On
+         : settings.progress == kOff ? runtime::ProgressMode::Off
+                                     : runtime::ProgressMode::Auto;
 }
 
 /// The limit of a wait for another rank: --timeout, or half an hour by default,

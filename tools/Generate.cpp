@@ -10,7 +10,7 @@
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tokens.h"
 #include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "tools/Workload.h"
 
 #include <cerrno>
@@ -23,11 +23,11 @@ using namespace chimera::runtime;
 
 namespace {
 
-constexpr uint64_t kMostPrompt = 1 << 24;
+constexpr uint64_t kMaxPrompt = 1 << 24;
 
 std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
                                          const program::ProgramT &program) {
-  const auto values = std::make_shared<const SavedWeights>(
+  const auto values = std::make_shared<const CheckpointWeights>(
       program, settings.load, namesOf(settings, program));
   if (const std::string conversion = values->conversion(); !conversion.empty())
     std::fprintf(stderr, "--load: %s\n", conversion.c_str());
@@ -52,14 +52,14 @@ void chimera::generateText(const RunSettings &settings,
     throw std::invalid_argument(
         "--generate needs a program with a model, got one of bare stages");
   TokenOptions options = tokenOptions(settings, program);
-  options.mostBytes = kMostPrompt;
+  options.mostBytes = kMaxPrompt;
   const std::unique_ptr<Tokens> prompt = openTokens({settings.prompt}, options);
   const bool isOfBytes = prompt->bound() == 256;
-  if (prompt->count() == 0 || prompt->count() > kMostPrompt)
+  if (prompt->count() == 0 || prompt->count() > kMaxPrompt)
     throw std::runtime_error("expected a prompt of 1 to " +
-                             std::to_string(kMostPrompt) + " tokens, got " +
+                             std::to_string(kMaxPrompt) + " tokens, got " +
                              std::to_string(prompt->count()) + " in " +
-                             prompt->where());
+                             prompt->fileNames());
   const std::unique_ptr<Predictor> model = makePredictor(settings, program);
   std::vector<int64_t> text(prompt->count());
   prompt->read(0, text);
@@ -68,7 +68,7 @@ void chimera::generateText(const RunSettings &settings,
       write(byte, isOfBytes);
   const Sampling sampling{.temperature = settings.temperature,
                           .seed = settings.generateSeed,
-                          .bound = prompt->bound()};
+                          .vocabularyLimit = prompt->bound()};
   generate(*model, text, settings.generate, sampling,
            [&](int64_t token) { write(token, isOfBytes); });
   if (isOfBytes)

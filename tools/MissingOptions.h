@@ -27,32 +27,34 @@ inline std::string answerTo(std::string_view name) {
     const char *answer;
   } kAnswers[] = {
       // The first match is used: --lr-warmup matches "warmup".
-      {"warmup", "a learning rate that warms up is not supported yet: it is "
-                 "that of chimera.training in every step"},
-      {"warm-up", "a learning rate that warms up is not supported yet: it is "
-                  "that of chimera.training in every step"},
-      {"lr-", "a schedule of the learning rate is not supported yet: it is "
-              "that of chimera.training in every step"},
+      {"warmup", "warming up the learning rate is not supported yet: every "
+                 "step uses learning_rate(…) of chimera.training"},
+      {"warm-up", "warming up the learning rate is not supported yet: every "
+                  "step uses learning_rate(…) of chimera.training"},
+      {"lr-", "a schedule of the learning rate is not supported yet: every "
+              "step uses learning_rate(…) of chimera.training"},
       {"clip", "clipping gradients is not supported yet"},
       {"grad-norm", "clipping gradients is not supported yet"},
-      {"resume", "going on with a run is not supported yet: --load begins with "
-                 "saved weights, and with new optimizer state"},
+      {"resume",
+       "resuming a run is not supported yet: --load starts from saved "
+       "weights, with new optimizer state"},
       {"checkpoint", "checkpoints are not supported yet: --save writes the "
-                     "weights at the end, and --load begins with them"},
-      {"early-stop", "stopping by a loss is not supported yet: SIGUSR1 stops a "
-                     "run with its results"},
-      {"epoch", "the length of a run is that of --steps"},
-      {"learning-rate", "it is learning_rate(…) of chimera.training"},
-      {"lr", "it is learning_rate(…) of chimera.training"},
-      {"weight-decay", "it is weight_decay(…) of chimera.training"},
-      {"batch-size", "it is micro_batch_size(…) of chimera.pipeline, times "
-                     "micro_batches and data_parallel"},
-      {"dtype", "types are weight_type(…) and activation_type(…) of "
+                     "weights at the end, and --load starts from them"},
+      {"early-stop", "early stopping is not supported yet: SIGUSR1 stops a run "
+                     "after its step, with its results"},
+      {"epoch", "set the length of a run with --steps"},
+      {"learning-rate", "set learning_rate(…) of chimera.training"},
+      {"lr", "set learning_rate(…) of chimera.training"},
+      {"weight-decay", "set weight_decay(…) of chimera.training"},
+      {"batch-size", "set micro_batch_size(…), micro_batches(…) and "
+                     "data_parallel(…) of chimera.pipeline, whose product is "
+                     "the batch size"},
+      {"dtype", "set weight_type(…) and activation_type(…) of "
                 "chimera.pipeline"},
-      {"bf16", "types are weight_type(…) and activation_type(…) of "
+      {"bf16", "set weight_type(…) and activation_type(…) of "
                "chimera.pipeline"},
-      {"fp16", "types are weight_type(…) and activation_type(…) of "
-               "chimera.pipeline, and float16 is not supported yet"},
+      {"fp16", "float16 is not supported yet: set weight_type(…) and "
+               "activation_type(…) of chimera.pipeline to another type"},
   };
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   for (const auto &[part, answer] : kAnswers)

@@ -195,18 +195,18 @@ static std::string errorOfFiles() {
 }
 
 static std::string errorOfTable() {
-  constexpr uint32_t kMostShown = 1000;
+  constexpr uint32_t kMaxShown = 1000;
   for (const cl::opt<uint32_t> *option : {&top, &pick})
-    if (*option < 1 || *option > kMostShown)
+    if (*option < 1 || *option > kMaxShown)
       return "expected " + nameOf(*option) + " from 1 to " +
-             std::to_string(kMostShown) + ", got " + std::to_string(*option);
+             std::to_string(kMaxShown) + ", got " + std::to_string(*option);
   if (compared.empty())
     return {};
   std::string got;
   for (uint32_t number : compared)
     got += (got.empty() ? "" : ",") + std::to_string(number);
   if (compared.size() != 2 || llvm::any_of(compared, [&](uint32_t number) {
-        return number < 1 || number > kMostShown;
+        return number < 1 || number > kMaxShown;
       }))
     return "expected --explain with the numbers of two plans, such as 1,2, "
            "got " +
@@ -289,8 +289,8 @@ static std::string errorOf(const char *option,
     if (llvm::is_contained(possible, value))
       continue;
     std::string text = std::string("expected --") + option + " " + needs;
-    constexpr size_t kMostListed = 16;
-    if (possible.size() <= kMostListed) {
+    constexpr size_t kMaxListed = 16;
+    if (possible.size() <= kMaxListed) {
       text += " (";
       for (size_t i = 0; i < possible.size(); ++i)
         text += (i > 0 ? ", " : "") + std::to_string(possible[i]);

@@ -8,17 +8,19 @@
 #include "tools/Results.h"
 
 #include "runtime/interpreter/TraceFormat.h"
-#include "runtime/program/Elsewhere.h"
+#include "runtime/program/FallbackFile.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/torch/Finite.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "tools/CommonOptions.h"
 #include "tools/RunFiles.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <string_view>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -30,6 +32,13 @@ uint64_t tokensPerStep(const program::ProgramT &program) {
                              static_cast<uint64_t>(
                                  program::contextOf(*program.model).value_or(0))
                        : 0;
+}
+
+/// Whether the costs of stages are times. Only then has the compiler predicted
+/// the time of a step.
+bool hasTimes(const program::ProgramT &program) {
+  const std::array<std::string_view, 4> times = {"s", "ms", "us", "ns"};
+  return std::ranges::find(times, program.time_unit) != times.end();
 }
 
 /// "stage 2", "stages 0 and 1" or "stages 0, 1 and 2".
@@ -71,25 +80,26 @@ std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
 
 void chimera::printRunSummary(const RunSettings &settings,
                               const program::ProgramT &program,
-                              const Workload &load, const char *where,
-                              const HostShare &share) {
+                              const Workload &load, const std::string &where,
+                              const HostResources &share) {
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
               program::counted(program.workers.size(), "worker").c_str(),
-              program::counted(program.data_parallel, "copy").c_str(), where,
-              load.kind.c_str());
+              program::counted(program.data_parallel, "copy").c_str(),
+              where.c_str(), load.kind.c_str());
   if (usesTensors(load.kind))
-    std::printf(", %s a rank",
-                program::counted(share.threads.computing, "thread").c_str());
+    std::printf(
+        ", %s per rank",
+        program::counted(share.threads.computing, "computing thread").c_str());
   std::printf("\n");
   if (!load.noGraphsReason.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
   // Synthetic stages sleep and need no core.
   uint32_t cores = findCores().host;
-  if (share.ranks > cores && load.kind != kSynthetic)
-    std::printf("%u ranks share %s: steps take longer than predicted for a "
-                "machine without node_cores\n",
+  if (share.ranks > cores && load.kind != kSynthetic && hasTimes(program))
+    std::printf("%u ranks share %s: steps take longer than predicted, unless "
+                "the machine has node_cores\n",
                 share.ranks, program::counted(cores, "core").c_str());
   std::fflush(stdout);
 }
@@ -153,12 +163,12 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   // Print these results now, in case the process ends while it saves.
   std::fflush(stdout);
   attempt([&] {
-    if (result.isWhole())
+    if (result.endedRegularly())
       save("weights", settings.save, result.weights);
     else
       saveLastFinite(result);
   });
-  if (result.isWhole())
+  if (result.endedRegularly())
     attempt(
         [&] { save("gradients", settings.saveGradients, result.gradients); });
   if (!settings.profile.empty())
@@ -205,14 +215,14 @@ std::string Results::save(const char *what, const std::string &file,
     return file;
   }
   std::string written =
-      program::writeElsewhere(file, [&](const std::string &path) {
+      program::writeFallback(file, [&](const std::string &path) {
         return saveWeights(program, bytes, path, ignored, load.names,
-                           program::Existing::Kept);
+                           program::IfExists::Fail);
       });
   reportError(error + ": the " + what +
               (written.empty()
-                   ? " are lost, as neither the current folder nor that "
-                     "for temporary files has room for them"
+                   ? " are lost: neither the current folder nor the "
+                     "folder for temporary files has room for them"
                    : " are in " + written));
   return written;
 }
@@ -229,10 +239,11 @@ void Results::saveLastFinite(const RunResult &result) {
   std::string where;
   // Finite gradients can give an update that is not finite.
   if (!areFinite(program.weight_type, result.weights))
-    where = "the weights are not finite either, and not saved";
+    where = "the weights are not saved, because they are not finite either";
   else if (file.empty())
-    where = "the weights are not saved, as '" + settings.save +
-            "' is no file that another could lie beside";
+    where = "the weights are not saved: '" + settings.save +
+            "' is not a regular file, so there is no place for the last "
+            "finite weights";
   else if (const std::string saved = save("weights", file, result.weights);
            saved.empty())
     return reportError(why);
@@ -247,7 +258,8 @@ void Results::saveLastFinite(const RunResult &result) {
 void Results::saveDocument(const std::string &file,
                            const std::string &document) {
   std::string error;
-  if (!program::writeWhole(file, {std::as_bytes(std::span(document))}, error))
+  if (!program::writeAtomically(file, {std::as_bytes(std::span(document))},
+                                error))
     throw std::runtime_error(error);
   if (!settings.quiet)
     std::printf("saved %s\n", file.c_str());

@@ -25,10 +25,12 @@ namespace chimera {
 
 /// Prints one line about the run, unless --quiet is given: schedule, workers
 /// and copies, `where` the ranks are, and the ranks' threads. Warns if ranks
-/// share cores.
+/// share cores and the program's costs are times, which the compiler has
+/// predicted.
 void printRunSummary(const RunSettings &settings,
                      const program::ProgramT &program, const Workload &load,
-                     const char *where, const runtime::HostShare &share);
+                     const std::string &where,
+                     const runtime::HostResources &share);
 
 /// Prints, logs and saves the results of a run.
 class Results {
@@ -47,7 +49,7 @@ public:
 
   /// Prints the results and saves the files. The weights are saved first,
   /// because they took longest to compute. If their file cannot be written,
-  /// they go to another folder (writeElsewhere). If the run diverged or was
+  /// they go to another folder (writeFallback). If the run diverged or was
   /// ended by a signal, they go to lastFiniteFile of their file.
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 

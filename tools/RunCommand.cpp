@@ -38,8 +38,8 @@ using namespace chimera::runtime;
 
 namespace {
 /// The settings that all ranks of a job must have in common.
-std::vector<Shared> sharedSettings(const RunSettings &settings,
-                                   const Workload &load) {
+std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
+                                        const Workload &load) {
   auto digest = [](const std::string &text) {
     return digestOf(std::as_bytes(std::span(text)));
   };
@@ -96,14 +96,14 @@ TrainingRun makeRun(const RunSettings &settings,
   run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
   run.meter = load.meter;
   run.accelerator = load.accelerator.get();
-  run.rehearsals = load.warmUpRuns;
-  run.ownAllReduce = settings.allReduce == kTransport;
+  run.warmUpRuns = load.warmUpRuns;
+  run.transportAllReduce = settings.allReduce == kTransport;
   return run;
 }
 
 /// The threads of a rank. Only stages that compute with tensors use more than
 /// one.
-HostUse hostUse(const RunSettings &settings, const Workload &load) {
+HostOptions hostOptions(const RunSettings &settings, const Workload &load) {
   if (!usesTensors(load.kind))
     return {.threads = 1};
   return {.threads = settings.threads, .setThreads = [](uint32_t threads) {
@@ -111,25 +111,30 @@ HostUse hostUse(const RunSettings &settings, const Workload &load) {
           }};
 }
 
-/// A description of where the ranks run, for the output.
-const char *describeRanks(const RunSettings &settings,
-                          const std::optional<JobUse> &job,
-                          const HostShare &share) {
+/// A description of where the ranks run, for the output: "4 processes over
+/// MPI".
+std::string describeRanks(const RunSettings &settings,
+                          const program::ProgramT &program,
+                          const std::optional<JobOptions> &job,
+                          const HostResources &share) {
+  const uint32_t ranks = program::rankCount(program);
+  const std::string threads = program::counted(ranks, "thread"),
+                    processes = program::counted(ranks, "process");
   if (settings.device == kCuda)
-    return job ? "a process a rank, on GPUs" : "a thread a rank, on GPUs";
+    return (job ? processes : threads) + " on GPUs";
   if (job && job->transport == JobTransport::Tcp)
-    return "a process a rank over TCP";
+    return processes + " over TCP";
   if (job)
-    return share.threads.progress
-               ? "a process with a progress thread a rank over MPI"
-               : "a process a rank over MPI";
-  return settings.device == kSimulated ? "on simulated devices"
-                                       : "ranks are threads of this process";
+    return processes + " over MPI" +
+           (share.threads.progress ? " with a progress thread each" : "");
+  return settings.device == kSimulated
+             ? program::counted(ranks, "simulated device")
+             : threads + " of this process";
 }
 
 /// The number of cores for all ranks on this host. A launcher may bind each
 /// rank to some of them, so in a job this is the number of cores of the host.
-uint32_t coresForRanks(const std::optional<JobUse> &job) {
+uint32_t coresForRanks(const std::optional<JobOptions> &job) {
   const Cores cores = findCores();
   return job ? cores.host : cores.usable;
 }
@@ -137,7 +142,8 @@ uint32_t coresForRanks(const std::optional<JobUse> &job) {
 /// The hardware that computes on this host, for a profile. It has no number of
 /// cores if ranks sleep or compute on a GPU.
 Computed computedBy(const RunSettings &settings, const Workload &load,
-                    const std::optional<JobUse> &job, const HostShare &share) {
+                    const std::optional<JobOptions> &job,
+                    const HostResources &share) {
   Computed computed{.stages = load.kind,
                     .device = settings.device,
                     .threads = share.threads.computing};
@@ -158,10 +164,10 @@ void warnOfSlowType(const RunSettings &settings,
     return;
   takeThreads();
   const std::string note = noteOfSlowType(
-      type, slownessOfType(program,
-                           [](const program::ProgramT &block, uint32_t stage) {
-                             return makeTransformerStage(block, stage);
-                           }));
+      type, relativeTimeOfType(
+                program, [](const program::ProgramT &block, uint32_t stage) {
+                  return makeTransformerStage(block, stage);
+                }));
   if (note.empty())
     return;
   std::printf("%s\n", note.c_str());
@@ -172,15 +178,15 @@ void warnOfSlowType(const RunSettings &settings,
 /// the root prints it.
 void announceCheck(const RunSettings &settings,
                    const program::ProgramT &program, const Workload &load,
-                   const std::optional<JobUse> &job) {
+                   const std::optional<JobOptions> &job) {
   const int64_t tokens =
       load.text->trainingTokens() + load.text->heldOutTokens();
   constexpr int64_t kMany = int64_t{1} << 29;
   if (settings.quiet || tokens < kMany ||
       (job && job->job && job->job->rank != rootOf(program)))
     return;
-  std::printf("looking at all %lld tokens before the first step (--trust-data "
-              "leaves that out)\n",
+  std::printf("checking all %lld tokens before the first step (--trust-data "
+              "skips this)\n",
               static_cast<long long>(tokens));
   std::fflush(stdout);
 }
@@ -190,14 +196,15 @@ void announceCheck(const RunSettings &settings,
 /// time.
 void reportGrace(const RunSettings &settings, int signal) {
   if (signal == SIGINT)
-    writeReport("SIGINT: ends after this step and saves the weights to " +
-                fileAfterSignal(settings) + "; once more ends it at once. " +
-                kHowToStop + "\n");
+    writeReport("SIGINT: the run ends after this step and saves the weights "
+                "to " +
+                fileAfterSignal(settings) +
+                "; a second SIGINT ends it at once; " + kHowToStop + "\n");
 }
 
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
-          Workload &load, const std::optional<JobUse> &job) {
+          Workload &load, const std::optional<JobOptions> &job) {
   const bool mustCheck = load.text && !settings.trustData;
   if (mustCheck)
     announceCheck(settings, program, load, job);
@@ -210,25 +217,25 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   TrainingRun run = makeRun(settings, program, load, signals);
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
-  HostUse use = hostUse(settings, load);
+  HostOptions use = hostOptions(settings, load);
   // Set on the root, which opens the log and prints. Any rank of a job may be
   // the root.
   std::unique_ptr<Results> results;
   if (mustCheck && job)
-    run.faultOfData = [&](uint32_t part, uint32_t parts) {
+    run.dataError = [&](uint32_t part, uint32_t parts) {
       const Cores cores = findCores();
       return load.text->check(std::clamp(cores.host / parts, 1u, cores.usable),
                               part, parts);
     };
-  use.onReady = [&](const HostShare &share) {
-    checkRoom(settings, program, load.names);
+  use.onReady = [&](const HostResources &share) {
+    checkDiskSpace(settings, program, load.names);
     results = std::make_unique<Results>(settings, program, load,
                                         computedBy(settings, load, job, share));
     if (!settings.quiet && !load.conversionMessage.empty())
       std::printf("--load: %s\n", load.conversionMessage.c_str());
     if (!settings.sequential)
       printRunSummary(settings, program, load,
-                      describeRanks(settings, job, share), share);
+                      describeRanks(settings, program, job, share), share);
     if (!load.noEvaluationReason.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluationReason.c_str());
     warnOfSlowType(settings, program, load, [&] {
@@ -257,7 +264,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     runSequential(run, use,
                   isWhole ? 1 : static_cast<uint32_t>(program.stages.size()));
   } else if (job) {
-    run.shared = sharedSettings(settings, load);
+    run.agreedValues = sharedSettings(settings, load);
     runAsRank(run, use, *job);
   } else if (settings.device == kSimulated) {
     runOnHost(run, use, settings.deviceSeed);
@@ -303,7 +310,7 @@ int chimera::runCommand(const RunSettings &settings) {
 
   if (settings.generate > 0) {
     if (job)
-      throw std::invalid_argument("--generate is for one process: run it "
+      throw std::invalid_argument("--generate needs one process: run it "
                                   "without a launcher");
     setThreads(static_cast<int>(settings.threads > 0 ? settings.threads
                                                      : findCores().usable));
@@ -316,18 +323,18 @@ int chimera::runCommand(const RunSettings &settings) {
     checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);
   checkLaunch(settings, job, transport);
-  std::optional<JobUse> jobUse;
+  std::optional<JobOptions> jobOptions;
   if (transport) {
-    jobUse = {.transport = *transport,
-              .job = job,
-              .progress = progressMode(settings),
-              .onFailure = reportFailure};
-    checkJob(*program, *jobUse);
+    jobOptions = {.transport = *transport,
+                  .job = job,
+                  .progress = progressMode(settings),
+                  .onFailure = reportFailure};
+    checkJob(*program, *jobOptions);
   }
   Workload load = makeWorkload(settings, *program);
-  auto prove = settings.device == kCuda ? program::proveForOneOrder
+  auto prove = settings.device == kCuda ? program::proveForStreamPerDevice
                                         : program::proveForRendezvous;
   if (!settings.sequential && !prove(*program, settings.program, error))
     throw std::runtime_error(error);
-  return train(settings, *program, load, jobUse);
+  return train(settings, *program, load, jobOptions);
 }

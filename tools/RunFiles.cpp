@@ -7,10 +7,10 @@
 
 #include "tools/RunFiles.h"
 
+#include "runtime/program/DiskSpace.h"
 #include "runtime/program/Output.h"
-#include "runtime/program/Room.h"
 #include "runtime/stage/torch/MegatronIndex.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "runtime/train/LogFile.h"
 
 #include <filesystem>
@@ -87,7 +87,7 @@ void chimera::checkFiles(const RunSettings &settings) {
     add(use, path);
   }
   if (!settings.log.empty() && program::isRegularOrNew(settings.log))
-    add("the growing --log", runtime::partOf(settings.log));
+    add("the growing --log", runtime::temporaryName(settings.log));
 }
 
 std::string chimera::lastFiniteFile(const std::string &save) {
@@ -95,13 +95,13 @@ std::string chimera::lastFiniteFile(const std::string &save) {
                                                         : "";
 }
 
-void chimera::checkRoom(const RunSettings &settings,
-                        const program::ProgramT &program,
-                        const runtime::WeightNames &names) {
+void chimera::checkDiskSpace(const RunSettings &settings,
+                             const program::ProgramT &program,
+                             const runtime::WeightNames &names) {
   std::vector<program::PlannedFile> files;
   for (const std::string *file : {&settings.save, &settings.saveGradients})
     if (!file->empty())
       files.push_back({*file, runtime::weightsFileBytes(program, names)});
-  if (std::string problem = program::checkRoom(files); !problem.empty())
+  if (std::string problem = program::checkDiskSpace(files); !problem.empty())
     throw std::runtime_error(problem);
 }

@@ -27,8 +27,9 @@ std::string lastFiniteFile(const std::string &save);
 /// Throws std::exception if there is no room on the disk for the weights and
 /// gradients that will be saved. In a job, only the root writes them, so only
 /// the root calls this.
-void checkRoom(const RunSettings &settings, const program::ProgramT &program,
-               const runtime::WeightNames &names);
+void checkDiskSpace(const RunSettings &settings,
+                    const program::ProgramT &program,
+                    const runtime::WeightNames &names);
 
 } // namespace chimera
 

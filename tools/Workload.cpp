@@ -17,7 +17,7 @@
 #include "runtime/stage/exported/ExportedStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 
 #include <stdexcept>
 
@@ -32,7 +32,7 @@ TokenOptions chimera::tokenOptions(const RunSettings &settings,
                                                  : TokenFormat::Auto,
           .vocabulary = static_cast<uint64_t>(
               program::vocabularyOf(*program.model).value_or(0)),
-          .areTrusted = settings.trustData};
+          .trustPlainNumbers = settings.trustData};
 }
 
 WeightNames chimera::namesOf(const RunSettings &settings,
@@ -43,9 +43,9 @@ WeightNames chimera::namesOf(const RunSettings &settings,
 
 /// The form of samples: with masked tokens, with pairs of sentences, both or
 /// neither.
-static SampleForm formOf(const RunSettings &settings,
-                         const program::ProgramT &program) {
-  SampleForm form;
+static TokenSampleOptions formOf(const RunSettings &settings,
+                                 const program::ProgramT &program) {
+  TokenSampleOptions form;
   const auto wants = [&](const char *option, const char *wanted) {
     if (settings.givenOptions.contains(option) &&
         !settings.givenOptions.contains(wanted))
@@ -61,12 +61,12 @@ static SampleForm formOf(const RunSettings &settings,
   if (!program.model || !program.model->package)
     throw std::invalid_argument(
         std::string(masks ? "--mask" : "--pairs") +
-        " is for exported models, whose loss says which labels count: the "
-        "runtime's own predict the next token");
+        " is for exported models: the built-in GPT-2 always predicts the next "
+        "token");
   if (masks && program::lossTerms(*program.model->package) == 0)
     throw std::invalid_argument(
-        "--mask needs a model whose loss is a sum and its weight, for labels "
-        "that do not count would be in a mean: export it with such a loss");
+        "--mask needs a model whose loss is a sum and a weight, because in a "
+        "mean all labels count: export it with such a loss");
   if (masks)
     form.masking = {static_cast<int64_t>(settings.mask), settings.maskRate};
   if (pairs)
@@ -123,7 +123,7 @@ static std::string kindOf(const RunSettings &settings,
         settings.stages + " stages need a program with " +
         (settings.stages == kExported ? "an exported model" : "a model") +
         ", got one " +
-        (program.model ? std::string("that ") + ofModel + " stages run"
+        (program.model ? std::string("for ") + ofModel + " stages"
                        : "of bare stages"));
   return settings.stages;
 }
@@ -135,26 +135,27 @@ static void refuseWithoutValues(const program::ProgramT &program) {
          program.model->package->kinds[layer->kind]->parameters)
       if (parameter->start == program::Start::Given)
         throw std::invalid_argument(
-            "expected the values that the model's parameters begin with, for "
-            "it does not say how to draw '" +
+            "expected initial values of '" +
             program::printable(layer->path + parameter->name) +
-            "': give --load FILE, like values.safetensors of its package");
+            "', which the model does not draw: give --load FILE, such as "
+            "values.safetensors of its package");
 }
 
 /// Adds the stages of the program's model, on the accelerator if there is one,
 /// else on the host.
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
-  std::shared_ptr<const SavedWeights> values;
+  std::shared_ptr<const CheckpointWeights> values;
   load.names = namesOf(settings, program);
   if (!settings.load.empty()) {
-    values = std::make_shared<SavedWeights>(program, settings.load, load.names);
+    values =
+        std::make_shared<CheckpointWeights>(program, settings.load, load.names);
     load.valuesDigest = values->digest();
     load.conversionMessage = values->conversion();
   }
-  Place place;
+  DevicePlacement placement;
   if (load.accelerator)
-    place = {.isCuda = true, .kernels = &load.accelerator->kernels()};
+    placement = {.isCuda = true, .kernels = &load.accelerator->kernels()};
   if (load.kind == kExported) {
     if (!settings.allowNativeCode.empty())
       load.native =
@@ -171,9 +172,9 @@ static void addModel(Workload &load, const RunSettings &settings,
     };
     return;
   }
-  load.stages = [place, values](const program::ProgramT &whole,
-                                uint32_t stage) {
-    return makeTransformerStage(whole, stage, place, values);
+  load.stages = [placement, values](const program::ProgramT &whole,
+                                    uint32_t stage) {
+    return makeTransformerStage(whole, stage, placement, values);
   };
   load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
     return makeWholeModel(whole, values);
@@ -187,7 +188,7 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   if (load.text->heldOutTokens() == 0 || settings.evaluateBatches == 0) {
     if (settings.givenOptions.contains("--evaluate-every"))
       throw std::invalid_argument(
-          "--evaluate-every needs held-out text, and --hold-out or "
+          "--evaluate-every needs held-out text, but --hold-out or "
           "--evaluate-batches is 0");
     return;
   }
@@ -197,7 +198,8 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   load.windows = load.passes * ofStep * program.micro_batch_size;
   load.heldOut = load.text->heldOut(load.windows);
   if (load.kind == kExported)
-    load.heldOut = withWeights(program, std::move(load.heldOut), load.passes);
+    load.heldOut =
+        withLossWeights(program, std::move(load.heldOut), load.passes);
   double weight = 0;
   for (uint64_t pass = 0; pass < load.passes; ++pass)
     weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
@@ -207,13 +209,14 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   // Without a label that counts there is no mean loss.
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
-        "--evaluate-every needs held-out text in which labels count, and those "
-        "of its windows do not: give more of them (--evaluate-batches)");
+        "--evaluate-every needs held-out windows with labels that count, got "
+        "none: give more windows (--evaluate-batches)");
   load.heldOut.reset();
   load.passes = load.windows = 0;
   load.noEvaluationReason =
-      "no label of the held-out windows counts: the model is "
-      "not evaluated, give more of them (--evaluate-batches)";
+      "no label of the held-out windows counts, so the model "
+      "is not evaluated: give more windows "
+      "(--evaluate-batches)";
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
@@ -224,12 +227,11 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   // Check this before searching for a GPU.
   if (load.kind == kExported && settings.device == kCuda)
     throw std::invalid_argument(
-        "--device cuda is for models of the runtime's own: an exported one "
-        "runs on hosts so far, leave it out");
+        "exported models run on hosts only: leave out --device cuda");
   if (settings.device == kCuda)
     load.accelerator =
         loadCuda({.stagesOnHost = !usesTensors(load.kind),
-                  .ownAllReduce = settings.allReduce == kTransport});
+                  .transportAllReduce = settings.allReduce == kTransport});
   if (!usesTensors(load.kind)) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)
@@ -239,24 +241,24 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   }
   if (settings.data.empty())
     throw std::invalid_argument(
-        load.kind + " stages need text to train on: give --data FILE, or "
-                    "--stages exact or synthetic to run without");
+        load.kind + " stages need a text to train on: give --data FILE, or "
+                    "run without data with --stages exact or synthetic");
   auto text = std::make_unique<TextData>(
       openTokens(settings.data, tokenOptions(settings, program)), program,
       settings.holdOut, formOf(settings, program));
   load.text = text.get();
   addHeldOut(load, settings, program);
-  load.data = load.kind == kExported ? withWeights(program, std::move(text))
+  load.data = load.kind == kExported ? withLossWeights(program, std::move(text))
                                      : std::move(text);
   addModel(load, settings, program);
   if (load.accelerator) {
     if (settings.cudaGraphs)
-      load.noGraphsReason = whyNoGraphs(program);
+      load.noGraphsReason = graphsUnsupportedReason(program);
     if (settings.cudaGraphs && load.noGraphsReason.empty()) {
-      load.warmUpRuns = kRehearsalsOfGraphs;
+      load.warmUpRuns = kGraphWarmUpRuns;
       load.stages = [inner = load.stages, gpus = load.accelerator.get()](
                         const program::ProgramT &whole, uint32_t stage) {
-        return withGraphs(inner(whole, stage), gpus->makeGraphs());
+        return wrapWithGraphs(inner(whole, stage), gpus->makeGraphFactory());
       };
     }
     load.meter = &load.accelerator->meter();

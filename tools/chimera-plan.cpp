@@ -89,7 +89,7 @@ static bool write(const std::string &path,
   program::Parts parts = {std::as_bytes(std::span(text))};
   if (path == "-"
           ? program::writeStandardOutput(parts, error, [] { return true; })
-          : program::writeWhole(path, parts, error))
+          : program::writeAtomically(path, parts, error))
     return true;
   fail(error);
   return false;

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Installs what chimera needs and is not there yet: apt packages, and LibTorch
-# from the pinned `torch` wheel in a virtual environment under build/venv.
-# Safe to run again; it says what it does and does nothing twice.
+# Installs missing dependencies of chimera: apt packages, and LibTorch from the
+# pinned `torch` wheel in a virtual environment under build/venv. Running it
+# again installs only what is missing.
 #
 #   tools/setup.sh                light: enough to build and to train
-#   tools/setup.sh --export       light, and what exports PyTorch models: Python's
-#                                 torch, and Hugging Face's models and weights
-#   tools/setup.sh --full         and what only tests need: that too, clang, which
-#                                 fuzzes, Slurm, which starts jobs on hosts of
-#                                 namespaces, and xDSL, which reads our IR
-#   tools/setup.sh --cuda         light, and what runs on GPUs need: the libraries
-#                                 of CUDA and NCCL that LibTorch was built with
-#   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
-#   tools/setup.sh --runtime      what the runtime alone needs: no MLIR
+#   tools/setup.sh --export       light, plus the packages that export PyTorch
+#                                 models: torch, transformers, safetensors
+#   tools/setup.sh --full         --export, plus the dependencies of tests: clang
+#                                 (fuzzing), Slurm (jobs on several hosts) and
+#                                 xDSL (reads chimera's IR)
+#   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
+#                                 training on GPUs needs
+#   tools/setup.sh --compiler     only the dependencies of the compiler (no LibTorch)
+#   tools/setup.sh --runtime      only the dependencies of the runtime (no MLIR)
 #   tools/setup.sh --torch VERSION    another version of torch than the pinned one;
-#                                 tools/export/README.md says which are tested
+#                                 tools/export/README.md lists the tested ones
 #   tools/setup.sh --venv DIR     the virtual environment (default: build/venv)
-#   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR
-#                                 (it has include/ and lib/); fetch no wheel
+#   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR (a folder with
+#                                 include/ and lib/) and download no wheel
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -106,8 +106,8 @@ if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
   for file in include/torch/csrc/api/include/torch/torch.h \
     lib/libtorch_cpu.so; do
     if [ ! -e "$CHIMERA_TORCH_DIR/$file" ]; then
-      echo "setup: CHIMERA_TORCH_DIR=$CHIMERA_TORCH_DIR: expected a LibTorch," \
-        "which has $file" >&2
+      echo "setup: CHIMERA_TORCH_DIR=$CHIMERA_TORCH_DIR: expected the folder of a" \
+        "LibTorch, found no $file in it" >&2
       exit 1
     fi
   done
@@ -133,8 +133,8 @@ if installed export || { [ $export = no ] && installed cuda; } ||
 fi
 [ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv"
 if [ $export = yes ]; then
-  echo "setup: installing torch $torch_version with its Python side in $venv" \
-    "(some minutes, 5 GB)"
+  echo "setup: installing torch $torch_version for Python in $venv (some minutes," \
+    "5 GB)"
   "$venv/bin/pip" install -q --disable-pip-version-check \
     "torch==$torch_version" numpy "transformers==$transformers_version" \
     safetensors
@@ -145,7 +145,7 @@ elif [ $cuda = yes ]; then
   "$venv/bin/pip" install -q --disable-pip-version-check "torch==$torch_version"
   echo "torch==$torch_version cuda" >"$venv/.installed"
 else
-  echo "setup: installing LibTorch $torch_version in $venv (0.6 GB to fetch)"
+  echo "setup: installing LibTorch $torch_version in $venv (downloads 0.6 GB)"
   "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \
     "torch==$torch_version"
   # LibTorch itself is linked with only two libraries of CUDA. The wheel requires

@@ -72,7 +72,7 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
            "got " +
            std::to_string(microBatchSize);
   if (model)
-    if (std::string problem = program::checkUse(
+    if (std::string problem = program::checkTypesAndSizes(
             *model, types, static_cast<uint32_t>(microBatchSize),
             static_cast<uint32_t>(parts));
         !problem.empty())

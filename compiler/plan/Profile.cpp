@@ -7,7 +7,7 @@
 
 #include "compiler/plan/Profile.h"
 
-#include "runtime/program/ModelSizes.h"
+#include "runtime/program/ModelKey.h"
 
 #include <algorithm>
 #include <map>
@@ -181,7 +181,7 @@ std::string checkProfile(const Profile &profile, const program::ModelT &model,
     return differs("a model with",
                    std::to_string(layers) + " layers (with embedding and head)",
                    std::to_string(profile.layers));
-  json expected = json::parse(program::sizesOf(model));
+  json expected = json::parse(program::modelKey(model));
   if (json got = json::parse(profile.model); got != expected)
     return differs("the model", expected.dump(), got.dump());
   std::string values = std::string(program::nameOf(types.weights)) + ", " +

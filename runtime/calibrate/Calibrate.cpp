@@ -39,7 +39,7 @@ constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
 /// Sizes whose messages need rounds longer than this many times 16 ms are left
 /// out.
-constexpr int64_t kMostScale = 8;
+constexpr int64_t kMaxScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// For sums that run concurrently with computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
@@ -67,7 +67,7 @@ public:
     found.ranks = control.ranks();
     HostOfRank own = options.host;
     if (const auto capacity = device.capacity()) {
-      own.memory = capacity->bytes;
+      own.memory = capacity->freeBytes;
       own.ranksOnDevice = capacity->ranks;
     }
     found.hosts = hostsOf(gatherHosts(control, own, options.timeout));
@@ -82,7 +82,7 @@ public:
 
 private:
   /// Returns rank 0's value at all ranks.
-  template <typename Value> Value fromRoot(Value value) {
+  template <typename Value> Value broadcastFromRoot(Value value) {
     if (!isRoot)
       return receiveValue<Value>(control, 0, options.timeout);
     for (uint32_t rank = 1; rank < control.ranks(); ++rank)
@@ -91,17 +91,17 @@ private:
   }
 
   /// Returns the largest value of all ranks, at all ranks.
-  int64_t mostOf(int64_t value) {
+  int64_t maxOverRanks(int64_t value) {
     for (int64_t other : gatherValues(control, 0, value, options.timeout))
       value = std::max(value, other);
-    return fromRoot(value);
+    return broadcastFromRoot(value);
   }
 
   void compareClocks() {
     const std::vector<ClockOffset> clocks =
         gatherClocks(control, 0, options.timeout);
     if (!isRoot) {
-      ahead = receiveValue<int64_t>(control, 0, options.timeout);
+      clockAhead = receiveValue<int64_t>(control, 0, options.timeout);
       return;
     }
     for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
@@ -114,7 +114,7 @@ private:
   void prepare() {
     Communication communication;
     // The model under which programs for GPUs are proven.
-    if (!device.executesAtOnce())
+    if (!device.isSynchronous())
       communication.model = program::MessageModel::StreamPerDevice;
     for (uint32_t rank = 0; rank < control.ranks(); ++rank)
       for (uint32_t other : {rank - 1, rank + 1})
@@ -122,13 +122,14 @@ private:
           communication.pairs.push_back({rank, other});
     // The group of all ranks, then the group of each host.
     communication.groups.push_back(groupOf(0, 0, control.ranks()));
-    if (found.hosts.haveOwnLinks())
+    if (found.hosts.haveNodeLinks())
       for (uint32_t host = 0; host < found.hosts.count; ++host)
         communication.groups.push_back(groupOfHost(host));
-    Watchdog limit(options.timeout, "all ranks to make their groups",
+    Watchdog limit(options.timeout, "all ranks to create their communicators",
                    options.fail);
     channels.prepare(communication);
-    meet(control, options.timeout, "all ranks to have made their groups");
+    barrier(control, options.timeout,
+            "all ranks to have created their communicators");
   }
 
   static ReduceGroup groupOf(uint32_t id, uint32_t first, uint32_t count) {
@@ -144,12 +145,12 @@ private:
 
   /// About half of the time of a round trip between neighbours, for the slowest
   /// pair.
-  int64_t roughly(uint64_t bytes) {
+  int64_t roughOneWayTime(uint64_t bytes) {
     int64_t took = roughlyFrom(0, bytes);
     // All pairs that begin at rank 0 may be within hosts.
-    if (found.hosts.haveOwnLinks())
+    if (found.hosts.haveNodeLinks())
       took = std::max(took, roughlyFrom(1, bytes));
-    return mostOf(took);
+    return maxOverRanks(took);
   }
 
   /// This rank's measurement, with the pairs (first, first + 1), (first + 2,
@@ -158,19 +159,19 @@ private:
     const uint32_t self = control.rank();
     const uint32_t peer = ((self - first) ^ 1) + first;
     int64_t took = 0;
-    meet(control, options.timeout, "all ranks to measure");
+    barrier(control, options.timeout, "all ranks to measure");
     if (self >= first && peer < control.ranks()) {
       const Block memory = queue.zeros(bytes);
       const Bytes buffer(memory.get(), bytes);
       auto send = [&] {
         channels.wait(queue.get(), channels.postSend(peer, buffer),
                       options.timeout);
-        queue.timeOf(queue.here());
+        queue.timeOf(queue.recordPoint());
       };
       auto receive = [&] {
         channels.wait(queue.get(), channels.postReceive(peer, buffer),
                       options.timeout);
-        queue.timeOf(queue.here());
+        queue.timeOf(queue.recordPoint());
       };
       // The first trip may open connections.
       for (int trip = 0; trip < 3; ++trip) {
@@ -184,13 +185,13 @@ private:
   }
 
   void measureAllMessages() {
-    const bool haveOwnLinks = found.hosts.haveOwnLinks();
+    const bool haveNodeLinks = found.hosts.haveNodeLinks();
     MessagesBySize costs, onHosts;
     for (uint64_t bytes : sizesOf(kMessageSizes)) {
       MessageRounds rounds{
-          .bytes = bytes, .ahead = ahead, .timeout = options.timeout};
-      rounds.scale = 1 + roughly(bytes) / kMillisecond;
-      if (costs.sizes() >= kFewest && rounds.scale > kMostScale)
+          .bytes = bytes, .clockAhead = clockAhead, .timeout = options.timeout};
+      rounds.scale = 1 + roughOneWayTime(bytes) / kMillisecond;
+      if (costs.sizes() >= kFewest && rounds.scale > kMaxScale)
         break;
       rounds.rounds = std::max(
           kFewestRounds, static_cast<int>(options.effort * kRounds /
@@ -198,17 +199,17 @@ private:
       MessageTimes times, onHost;
       measureMessages(control, channels, queue, rounds,
                       [&](uint32_t peer) -> MessageTimes & {
-                        return haveOwnLinks && isOnThisHost(peer) ? onHost
-                                                                  : times;
+                        return haveNodeLinks && isOnThisHost(peer) ? onHost
+                                                                   : times;
                       });
       costs.add(bytes, costOf(gatherTimes(control, times, options.timeout)));
-      if (haveOwnLinks)
+      if (haveNodeLinks)
         onHosts.add(bytes,
                     costOf(gatherTimes(control, onHost, options.timeout)));
-      found.mostBytes = bytes;
+      found.largestMessage = bytes;
     }
     found.links = costs.fit();
-    if (haveOwnLinks)
+    if (haveNodeLinks)
       found.hostLinks = onHosts.fit();
   }
 
@@ -221,30 +222,30 @@ private:
   void measureAllSums() {
     const uint32_t onEach = found.hosts.ranksOnEach;
     found.links.sum = measureSumsOf(groupOf(0, 0, control.ranks()));
-    const uint64_t mostOfAll = found.mostSumBytes;
+    const uint64_t mostOfAll = found.largestSum;
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
     // A device that executes later runs sums concurrently with computation.
-    if (device.executesAtOnce())
+    if (device.isSynchronous())
       found.hiddenSum =
           hiddenPart(control, channels, groupOf(0, 0, control.ranks()),
                      std::min(mostOfAll, kOverlapBytes),
                      std::chrono::milliseconds(static_cast<int64_t>(
                          options.effort * kOverlapMilliseconds)),
-                     ahead, options.timeout);
+                     clockAhead, options.timeout);
   }
 
   /// The line of sums over `group`. All groups that are measured at the same
   /// time have the same number of ranks.
   SumLine measureSumsOf(const ReduceGroup &group) {
-    std::vector<Sized> sums;
+    std::vector<TimedSize> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
       return medianOf(measureSums(control, channels, queue, group, bytes,
-                                  rounds, ahead, options.timeout));
+                                  rounds, clockAhead, options.timeout));
     };
     for (uint64_t bytes : sizesOf(kSumSizes)) {
-      const auto rough = fromRoot(
+      const auto rough = broadcastFromRoot(
           static_cast<int64_t>(measure(bytes, /*rounds=*/1)) / kMillisecond);
       if (sums.size() >= kFewest && rough > 1000)
         break;
@@ -253,19 +254,19 @@ private:
                                       static_cast<double>(1 + rough)),
                      kFewestSumRounds, kSumRounds);
       sums.push_back({bytes, measure(bytes, rounds)});
-      found.mostSumBytes = std::max(found.mostSumBytes, bytes);
+      found.largestSum = std::max(found.largestSum, bytes);
     }
     return fitSums(sums, static_cast<uint32_t>(group.contributions.size()));
   }
 
   std::span<const uint64_t> sizesOf(std::span<const uint64_t> onHosts) const {
-    return device.executesAtOnce() ? onHosts : kBytesOnDevices;
+    return device.isSynchronous() ? onHosts : kBytesOnDevices;
   }
 
   /// The largest model that fits into the memory of every rank.
   program::ProgramT chooseModel() {
     const uint64_t room = found.hosts.memory / kPartOfMemory;
-    if (!device.executesAtOnce())
+    if (!device.isSynchronous())
       for (const BlockSizes &sizes : kSizesOnDevices) {
         found.sizes = sizes;
         if (bytesToMeasure(1, sizes) <= room)
@@ -284,7 +285,7 @@ private:
         measureSpeed(control, device, program, *stage,
                      std::chrono::milliseconds(static_cast<int64_t>(
                          options.effort * kWindowMilliseconds)),
-                     ahead, options.timeout);
+                     clockAhead, options.timeout);
     found.mean = {0, 0};
     found.least = found.most = own;
     for (const DeviceSpeed &speed :
@@ -305,7 +306,7 @@ private:
   const std::unique_ptr<Device> ownHost;
   Device &device;
   MeasuredQueue queue;
-  int64_t ahead = 0;
+  int64_t clockAhead = 0;
   Calibration found{};
 };
 } // namespace

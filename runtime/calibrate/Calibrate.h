@@ -43,13 +43,13 @@ struct Calibration {
   uint32_t ranks;
   Hosts hosts; ///< with each rank's memory
   /// Messages between neighbours, and all-reduces over all ranks. If hosts have
-  /// links of their own (Hosts::haveOwnLinks), messages within a host are left
+  /// links of their own (Hosts::haveNodeLinks), messages within a host are left
   /// out.
   LinkTimes links;
   /// Messages within a host, and all-reduces over the ranks of each host, on
   /// all hosts at the same time. Empty if hosts have no links of their own.
   std::optional<LinkTimes> hostLinks;
-  uint64_t mostBytes, mostSumBytes; ///< the largest sizes measured
+  uint64_t largestMessage, largestSum; ///< the largest sizes measured
   /// The part of an all-reduce over all ranks that computation hides, from 0 to
   /// 1. Empty if ranks compute on devices whose queues run concurrently.
   std::optional<double> hiddenSum;

@@ -8,7 +8,7 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/control/Messages.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/train/AbortedChannels.h"
+#include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/EndProcess.h"
@@ -19,21 +19,21 @@
 
 using namespace chimera::runtime;
 
-void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
-                                       const JobUse &jobUse,
-                                       const std::vector<Shared> &shared) {
-  const bool overMpi = jobUse.transport == JobTransport::Mpi;
-  auto shareAmong = [&](uint32_t ranks, ProgressWish wish) -> HostShare {
+void chimera::runtime::calibrateAsRank(
+    const CalibrationSetup &use, const JobOptions &jobOptions,
+    const std::vector<AgreedValue> &agreedValues) {
+  const bool overMpi = jobOptions.transport == JobTransport::Mpi;
+  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostResources {
     return {ranks, shareCores(findCores(), ranks, use.threads,
-                              overMpi ? wish : ProgressWish::Off)};
+                              overMpi ? mode : ProgressMode::Off)};
   };
   // The launcher's number of ranks on this host, until it is known exactly.
-  HostShare share =
-      shareAmong(jobUse.job ? jobUse.job->ranksOnHost : 1, jobUse.progress);
-  std::optional<Watchdog> limit(std::in_place, afterWaits(use.timeout),
+  HostResources share = shareAmong(
+      jobOptions.job ? jobOptions.job->ranksOnHost : 1, jobOptions.progress);
+  std::optional<Watchdog> limit(std::in_place, watcherTimeout(use.timeout),
                                 "all ranks to start");
-  std::optional<JoinedJob> joined(std::in_place,
-                                  joinOptions(jobUse, share.threads.progress));
+  std::optional<JoinedJob> joined(
+      std::in_place, joinOptions(jobOptions, share.threads.progress));
   if (joined->ranks() < 2)
     throw std::invalid_argument("expected at least 2 ranks to calibrate with, "
                                 "got " +
@@ -48,43 +48,48 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
     else
-      giveWay(hasHeard ? UINT32_MAX : 0);
-    jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+      backOff(hasHeard ? UINT32_MAX : 0);
+    jobOptions.onFailure ? jobOptions.onFailure(reason)
+                         : writeReport(reason + "\n");
     endProcess(1);
   };
   try {
-    joined->meet(use.timeout,
-                 [](const std::string &what) { writeReport(what + "\n"); });
+    joined->connect(use.timeout,
+                    [](const std::string &what) { writeReport(what + "\n"); });
     canTell = true;
     Control &control = joined->control();
     const std::vector<uint32_t> hostRanks = joined->hostRanks();
-    const bool mayProgress =
-        jobUse.progress != ProgressWish::Auto || joined->allowsProgress();
+    const bool allowProgressThread =
+        jobOptions.progress != ProgressMode::Auto ||
+        joined->allowsProgressThread();
     share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                       mayProgress ? jobUse.progress : ProgressWish::Off);
+                       allowProgressThread ? jobOptions.progress
+                                           : ProgressMode::Off);
     limit.reset();
-    checkAgreement(control, shared, use.timeout);
+    checkAgreement(control, agreedValues, use.timeout);
     use.setThreads(share.threads.computing);
     if (use.accelerator) {
       // If ranks fail, most fail in the same way, so the first one reports.
       canTell = false;
-      const auto place =
+      const auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
-      device = use.accelerator->makeDevice(
-          deviceOf(static_cast<uint32_t>(place), use.accelerator->devices()),
-          joined->rank());
+      device =
+          use.accelerator->makeDevice(deviceOf(static_cast<uint32_t>(localRank),
+                                               use.accelerator->devices()),
+                                      joined->rank());
       channels = use.accelerator->makeChannels(*device, control, use.timeout);
       canTell = true;
     } else {
-      Watchdog making(use.timeout, "all ranks to make their channels");
-      channels = joined->makeChannels(share.threads.progress, use.ownAllReduce);
+      Watchdog making(use.timeout, "all ranks to create their channels");
+      channels =
+          joined->makeChannels(share.threads.progress, use.transportAllReduce);
     }
     {
-      AbortedChannels aborted(control, *channels);
+      AbortScope aborted(control, *channels);
       // Ends the process, because this thread is inside MPI and cannot be told
       // anything.
       auto failForThis = [&](const std::string &why) { fail(why); };
-      CallWatch calls([&] { return channels->callsUnderWay(); }, use.timeout,
+      CallWatch calls([&] { return channels->callsInFlight(); }, use.timeout,
                       failForThis);
       const Calibration found =
           calibrate(control, *channels,
@@ -98,15 +103,15 @@ void chimera::runtime::calibrateAsRank(const CalibrationUse &use,
                      .fail = failForThis,
                      .device = device.get()});
       if (joined->rank() == 0)
-        use.onFound(found, share);
-      meet(control, use.timeout, "all ranks to end");
+        use.onResult(found, share);
+      barrier(control, use.timeout, "all ranks to end their measurements");
     }
   } catch (const WaitError &error) {
     fail(error.what(), error.reason == WaitError::Reason::Aborted);
   } catch (const std::exception &error) {
     fail(error.what());
   }
-  limit.emplace(use.timeout, "all ranks to leave, when all was done");
+  limit.emplace(use.timeout, "all ranks to leave after their work");
   channels.reset();
   device.reset();
   joined.reset();

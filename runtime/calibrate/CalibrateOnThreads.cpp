@@ -9,7 +9,7 @@
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
 #include "runtime/control/Messages.h"
-#include "runtime/train/AbortedChannels.h"
+#include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
 
 #include <exception>
@@ -19,10 +19,10 @@
 using namespace chimera::runtime;
 
 void chimera::runtime::calibrateOnThreads(uint32_t ranks,
-                                          const CalibrationUse &use) {
+                                          const CalibrationSetup &use) {
   const Cores cores = findCores();
-  const HostShare share{
-      ranks, shareCores(cores, ranks, use.threads, ProgressWish::Off)};
+  const HostResources share{
+      ranks, shareCores(cores, ranks, use.threads, ProgressMode::Off)};
   // All ranks belong to this process.
   const HostOfRank host{.host = 0,
                         .cores = cores.usable,
@@ -59,8 +59,8 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
            .fail = [&](const std::string &why) { control.abort(why); },
            .device = device});
       if (rank == 0)
-        use.onFound(found, share);
-      meet(control, use.timeout, "all ranks to end");
+        use.onResult(found, share);
+      barrier(control, use.timeout, "all ranks to end their measurements");
     } catch (const std::exception &error) {
       // Report before a device frees its memory, which may wait for other
       // ranks.
@@ -78,7 +78,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
           deviceOf(rank, use.accelerator->devices()), rank);
       const std::unique_ptr<Channels> channels =
           use.accelerator->makeChannels(*device, control, use.timeout);
-      AbortedChannels aborted(control, *channels);
+      AbortScope aborted(control, *channels);
       measure(rank, device.get(), *channels);
     } catch (const std::exception &error) {
       fail(rank, error);

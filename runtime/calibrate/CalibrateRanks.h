@@ -21,7 +21,7 @@
 namespace chimera::runtime {
 
 /// How ranks calibrate.
-struct CalibrationUse {
+struct CalibrationSetup {
   StageFactory stages;  ///< makes stages of transformers
   uint32_t threads = 0; ///< of each rank; 0: an equal share of the cores
   /// Called first on each thread on which a rank computes.
@@ -31,23 +31,23 @@ struct CalibrationUse {
   /// host.
   Accelerator *accelerator = nullptr;
   /// Whether all-reduces use the transport's own sum, as in TrainingRun.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
   double effort = 1; ///< as in CalibrationOptions
   /// Called once, in the process of rank 0, with the results and the ranks'
   /// share of its host. An exception from it makes the calibration fail.
-  std::function<void(const Calibration &, const HostShare &)> onFound;
+  std::function<void(const Calibration &, const HostResources &)> onResult;
 };
 
 /// Calibrates with `ranks` threads of this process as ranks. Throws what the
-/// stages, devices, waits and onFound throw.
-void calibrateOnThreads(uint32_t ranks, const CalibrationUse &use);
+/// stages, devices, waits and onResult throw.
+void calibrateOnThreads(uint32_t ranks, const CalibrationSetup &use);
 
-/// Calibrates with this process as one rank of a job. `shared` must be equal on
-/// all ranks of the job. Call it only once in a process. Throws, or ends the
-/// process, as runAsRank does. Throws std::invalid_argument for a job of one
-/// rank.
-void calibrateAsRank(const CalibrationUse &use, const JobUse &jobUse,
-                     const std::vector<Shared> &shared);
+/// Calibrates with this process as one rank of a job. `agreedValues` must be
+/// equal on all ranks of the job. Call it only once in a process. Throws, or
+/// ends the process, as runAsRank does. Throws std::invalid_argument for a job
+/// of one rank.
+void calibrateAsRank(const CalibrationSetup &use, const JobOptions &jobOptions,
+                     const std::vector<AgreedValue> &agreedValues);
 
 } // namespace chimera::runtime
 

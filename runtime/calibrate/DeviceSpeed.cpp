@@ -27,7 +27,7 @@ using namespace chimera::runtime;
 
 namespace {
 /// How many calls of work the host enqueues before it waits for the first.
-constexpr size_t kMostAhead = 2;
+constexpr size_t kMaxStepsAhead = 2;
 
 /// Fills memory with values of the type. Zeros might be faster to compute with,
 /// so most values are not zero.
@@ -50,12 +50,12 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
 /// rank while all other ranks do the same.
 template <typename Work>
 double rateOf(Control &control, Device &device, Queue &queue,
-              std::chrono::milliseconds window, int64_t ahead,
+              std::chrono::milliseconds window, int64_t clockAhead,
               std::chrono::milliseconds timeout, Work work) {
   work(); // the first call allocates memory and wakes threads
   device.waitFor(queue.record(), timeout);
   sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(20), timeout) +
-             ahead);
+             clockAhead);
   const int64_t begin = steadyNanoseconds();
   const int64_t most =
       std::chrono::duration_cast<std::chrono::nanoseconds>(window).count();
@@ -65,7 +65,7 @@ double rateOf(Control &control, Device &device, Queue &queue,
     work();
     ++count;
     ends.push_back(queue.record());
-    if (ends.size() > kMostAhead) {
+    if (ends.size() > kMaxStepsAhead) {
       device.waitFor(ends.front(), timeout);
       ends.pop_front();
     }
@@ -182,7 +182,8 @@ public:
         {reads(incoming), reads(weights), writes(gradient), writes(outgoing)},
         [=, this](const AddressMap &at) {
           stage.backward(microBatch, std::move(stash), at(incoming),
-                         at(weights), at(gradient), at(outgoing), Sum::Begin);
+                         at(weights), at(gradient), at(outgoing),
+                         WgradMode::Overwrite);
         });
   }
 
@@ -216,14 +217,16 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
                                            const program::ProgramT &program,
                                            Stage &stage,
                                            std::chrono::milliseconds window,
-                                           int64_t ahead,
+                                           int64_t clockAhead,
                                            std::chrono::milliseconds timeout) {
   const program::Stage &sizes = program.stages.at(1);
   MeasuredBlocks blocks(device, program, stage);
-  const double layersRate = rateOf(control, device, blocks.work(), window,
-                                   ahead, timeout, [&] { blocks.compute(); });
-  const double updatesRate = rateOf(control, device, blocks.work(), window,
-                                    ahead, timeout, [&] { blocks.update(); });
+  const double layersRate =
+      rateOf(control, device, blocks.work(), window, clockAhead, timeout,
+             [&] { blocks.compute(); });
+  const double updatesRate =
+      rateOf(control, device, blocks.work(), window, clockAhead, timeout,
+             [&] { blocks.update(); });
   // An update reads the gradient, the weights and the optimizer state, and
   // writes the last two.
   const uint64_t moved = sizes.weights_bytes() +
@@ -232,18 +235,18 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
           updatesRate * static_cast<double>(moved)};
 }
 
-double chimera::runtime::slownessOfType(const program::ProgramT &program,
-                                        const StageFactory &stages) {
+double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
+                                            const StageFactory &stages) {
   // Large enough for the speed of long matrix products. Larger models would
   // take seconds.
-  constexpr uint32_t kMostWidth = 256, kMostContext = 128;
+  constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;
   const program::ModelT &model = *program.model;
   const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
   const auto heads = static_cast<uint32_t>(
-      std::min<int64_t>(model.heads, std::max(1u, kMostWidth / ofHead)));
+      std::min<int64_t>(model.heads, std::max(1u, kMaxWidth / ofHead)));
   const BlockSizes sizes{
       heads * ofHead, heads,
-      static_cast<uint32_t>(std::min<int64_t>(model.context, kMostContext)), 1};
+      static_cast<uint32_t>(std::min<int64_t>(model.context, kMaxContext)), 1};
   const std::unique_ptr<Device> device = makeHostDevice();
   struct Case {
     program::ProgramT program;
@@ -284,9 +287,9 @@ std::string chimera::runtime::noteOfSlowType(program::DataType type,
     return {};
   char times[32];
   std::snprintf(times, sizeof(times), "%.1f", slowness);
-  return std::string("in ") + program::nameOf(type) +
-         " a block of the model takes " + times + " times as long here as in " +
+  return std::string("a block of the model takes ") + times +
+         " times as long in " + program::nameOf(type) + " as in " +
          program::nameOf(program::DataType::Float32) +
-         ": this processor computes slowly with it, leave out activation_type "
-         "unless memory needs it";
+         " on this processor: leave out activation_type unless you need the "
+         "memory";
 }

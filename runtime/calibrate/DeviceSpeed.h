@@ -45,19 +45,20 @@ uint64_t bytesToMeasure(uint32_t blocks,
 /// Measures the speed of layers and then of updates with `stage`, which is
 /// stage 1 of `program`, on `device`, for about `window` each. All ranks begin
 /// at the same time. As in a run, the host is ahead of a device that executes
-/// later. A collective call. `ahead` is how many nanoseconds this rank's clock
-/// is ahead of rank 0's. Throws what the stage, the device and waits throw.
+/// later. A collective call. `clockAhead` is how many nanoseconds this rank's
+/// clock is ahead of rank 0's. Throws what the stage, the device and waits
+/// throw.
 DeviceSpeed measureSpeed(Control &control, Device &device,
                          const program::ProgramT &program, Stage &stage,
-                         std::chrono::milliseconds window, int64_t ahead,
+                         std::chrono::milliseconds window, int64_t clockAhead,
                          std::chrono::milliseconds timeout);
 
 /// The duration of a block of the model on the host in the program's activation
 /// type, relative to float32. A large block is made smaller first. Uses this
 /// thread and its compute threads for some tenths of a second. Throws what the
 /// stages throw.
-double slownessOfType(const program::ProgramT &program,
-                      const StageFactory &stages);
+double relativeTimeOfType(const program::ProgramT &program,
+                          const StageFactory &stages);
 
 /// A note for the user about that slowness. Empty if the type is not much
 /// slower.

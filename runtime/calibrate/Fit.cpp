@@ -15,27 +15,28 @@ using namespace chimera::runtime;
 /// In nanoseconds. For shorter times, relative errors have no meaning.
 static constexpr double kLeast = 1000;
 
-static double scaleOf(const Sized &point) {
+static double scaleOf(const TimedSize &point) {
   return std::max(point.whole > 0 ? point.whole : point.nanoseconds, kLeast);
 }
 
 double chimera::runtime::residualOf(const Line &line,
-                                    std::span<const Sized> points) {
+                                    std::span<const TimedSize> points) {
   double most = 0;
-  for (const Sized &point : points)
-    most = std::max(most, std::abs(line.at(point.bytes) - point.nanoseconds) /
-                              scaleOf(point));
+  for (const TimedSize &point : points)
+    most = std::max(
+        most, std::abs(line.nanosecondsFor(point.bytes) - point.nanoseconds) /
+                  scaleOf(point));
   return most;
 }
 
-Line chimera::runtime::fitLine(std::span<const Sized> points,
+Line chimera::runtime::fitLine(std::span<const TimedSize> points,
                                double leastBase) {
   if (points.empty())
     return {};
   // Sums of w, w x, w x x, w y and w x y, where the weight w makes errors
   // relative.
   double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
-  for (const Sized &point : points) {
+  for (const TimedSize &point : points) {
     const double x = static_cast<double>(point.bytes), y = point.nanoseconds;
     const double weight = 1 / std::pow(scaleOf(point), 2);
     w += weight;

@@ -22,7 +22,7 @@
 namespace chimera::runtime {
 
 /// A size and its measured duration.
-struct Sized {
+struct TimedSize {
   uint64_t bytes;
   double nanoseconds;
   /// The time that errors are relative to. For a part of something, this is the
@@ -35,7 +35,7 @@ struct Line {
   double perByte = 0;  ///< nanoseconds
   double residual = 0; ///< the largest relative error
 
-  double at(uint64_t bytes) const {
+  double nanosecondsFor(uint64_t bytes) const {
     return base + perByte * static_cast<double>(bytes);
   }
 };
@@ -44,10 +44,10 @@ struct Line {
 /// `leastBase`, and its time for each byte is not negative. Errors are relative
 /// to at least 1 µs, because clocks and caches disturb times by that much. All
 /// zeros if there are no points.
-Line fitLine(std::span<const Sized> points, double leastBase = 0);
+Line fitLine(std::span<const TimedSize> points, double leastBase = 0);
 
 /// The largest relative error of `line` at the points.
-double residualOf(const Line &line, std::span<const Sized> points);
+double residualOf(const Line &line, std::span<const TimedSize> points);
 
 /// The median; 0 if there are no values.
 double medianOf(std::vector<int64_t> values);

@@ -15,9 +15,9 @@
 using namespace chimera::runtime;
 
 double Hosts::speedup() const {
-  return ranksWithCores == 0 ? 1
-                             : static_cast<double>(ranksOnEach) /
-                                   static_cast<double>(ranksWithCores);
+  return concurrentRanks == 0 ? 1
+                              : static_cast<double>(ranksOnEach) /
+                                    static_cast<double>(concurrentRanks);
 }
 
 Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
@@ -51,7 +51,7 @@ Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
       hosts.ranksOnEach = 0;
   }
   if (hosts.shareCores && areAlike && hosts.ranksOnEach > 0)
-    hosts.ranksWithCores = std::max(1u, first.cores / first.threads);
+    hosts.concurrentRanks = std::max(1u, first.cores / first.threads);
   return hosts;
 }
 

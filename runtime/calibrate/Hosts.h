@@ -44,7 +44,7 @@ struct Hosts {
   /// How many ranks of a host can compute at the same time as fast as one
   /// alone, at least 1. 0 if no ranks share cores, if hosts differ in cores or
   /// threads, or if `ranksOnEach` is 0.
-  uint32_t ranksWithCores = 0;
+  uint32_t concurrentRanks = 0;
   /// The smallest equal share of a rank in the memory of its host or device, in
   /// bytes.
   uint64_t memory = 0;
@@ -54,13 +54,13 @@ struct Hosts {
 
   /// The speed of a rank that computes alone, relative to its speed while all
   /// ranks compute. While k ranks of a host compute, each runs at min(1,
-  /// ranksWithCores / k) of full speed. 1 if no ranks share cores or
-  /// `ranksWithCores` is 0.
+  /// concurrentRanks / k) of full speed. 1 if no ranks share cores or
+  /// `concurrentRanks` is 0.
   double speedup() const;
 
   /// Whether the hosts are nodes of a machine with separate links inside a
   /// node: there are several hosts, each with at least two ranks.
-  bool haveOwnLinks() const { return count > 1 && ranksOnEach > 1; }
+  bool haveNodeLinks() const { return count > 1 && ranksOnEach > 1; }
 };
 
 /// Requires at least one rank.

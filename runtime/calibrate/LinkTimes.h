@@ -36,7 +36,7 @@ public:
   LinkTimes fit() const;
 
 private:
-  std::vector<Sized> send, way, receive, whole;
+  std::vector<TimedSize> send, way, receive, whole;
 };
 
 } // namespace chimera::runtime

@@ -80,11 +80,11 @@ std::string clausesOf(const LinkTimes &links, const std::string &link,
   return messages.clause() + sums.clause();
 }
 
-/// Such as "an all-reduce of 8 B takes 12.3 us, by the line 14.5 us".
+/// Such as "an all-reduce of 8 B takes 12.3 us (line: 14.5 us)".
 std::string smallestText(const SumLine &sum) {
   return "an all-reduce of " + bytesText(sum.smallest.bytes) + " takes " +
-         number("%.1f", sum.smallest.nanoseconds * 1e-3) + " us, by the line " +
-         number("%.1f", sum.smallestByLine * 1e-3) + " us";
+         number("%.1f", sum.smallest.nanoseconds * 1e-3) +
+         " us (line: " + number("%.1f", sum.smallestByLine * 1e-3) + " us)";
 }
 
 /// The largest relative errors of the lines.
@@ -93,26 +93,25 @@ std::string offText(const LinkTimes &links) {
          percent(links.way.residual) + " (way), " +
          percent(links.receive.residual) + " (receive), together " +
          percent(links.residual) + ".\n// All-reduces of " +
-         bytesText(kLeastGradient) + " and more are off by at most " +
+         bytesText(kLeastGradient) + " and more: at most " +
          percent(links.sum.message.residual) + ";\n// " +
          smallestText(links.sum) + ".\n";
 }
 
 /// Comment lines about the links of several hosts.
 std::string linksText(const Hosts &hosts) {
-  if (hosts.haveOwnLinks())
+  if (hosts.haveNodeLinks())
     return "// " + program::counted(hosts.count, "host") + " with " +
            program::counted(hosts.ranksOnEach, "rank") +
-           " each: messages between hosts (link) and within them\n"
-           "// (node_link) apart, all-reduces over all ranks (all_reduce) and "
-           "over those of each\n"
-           "// host, on all hosts at once (node_all_reduce).\n";
+           " each: link is between hosts, node_link within\n"
+           "// them; all_reduce is over all ranks, node_all_reduce over the "
+           "ranks of each\n"
+           "// host, on all hosts at the same time.\n";
   if (hosts.count > 1 && hosts.ranksOnEach == 0)
     return "// " + program::counted(hosts.count, "host") +
-           " that differ in their ranks or have ranks that do not follow each "
-           "other:\n"
-           "// link and all_reduce are of messages within hosts and between "
-           "them, mixed.\n";
+           " with different numbers of ranks, or with ranks that are not\n"
+           "// consecutive: link and all_reduce mix messages within and "
+           "between hosts.\n";
   return "";
 }
 
@@ -120,25 +119,24 @@ std::string linksText(const Hosts &hosts) {
 std::string sharingText(const Hosts &hosts) {
   if (hosts.ranksOnDevice > 1)
     return "// Up to " + std::to_string(hosts.ranksOnDevice) +
-           " ranks share a GPU: memory is a rank's part of it, and the "
+           " ranks share a GPU: memory is the share of one rank, and the "
            "speeds\n"
-           "// below are those of ranks that all compute.\n";
+           "// below are of one rank while all compute.\n";
   if (!hosts.shareCores)
     return "";
-  if (hosts.ranksWithCores == 0)
-    return "// Ranks share cores, and hosts differ in their ranks, cores or "
-           "threads or have\n"
-           "// ranks that do not follow each other: there are no node_cores, "
-           "and the speeds\n"
-           "// below are those of ranks that share cores.\n";
+  if (hosts.concurrentRanks == 0)
+    return "// Ranks share cores, and hosts have different numbers of ranks, "
+           "cores or threads, or\n"
+           "// ranks that are not consecutive: so there is no node_cores, and "
+           "the speeds below\n"
+           "// are of ranks that share cores.\n";
   return "// The " + std::to_string(hosts.ranksOnEach) +
-         " ranks of a host share its cores, on which " +
-         program::counted(hosts.ranksWithCores, "rank") +
-         (hosts.ranksWithCores == 1 ? " has" : " have") +
-         " room (node_cores):\n"
-         "// the speeds below are the means times " +
+         " ranks of a host share its cores, which are enough for " +
+         program::counted(hosts.concurrentRanks, "rank") +
+         " (node_cores):\n"
+         "// the speeds below are the measured means times " +
          number("%.3g", hosts.speedup()) +
-         ", of a rank that computes while no others do.\n";
+         ", for a rank that computes while no others do.\n";
 }
 /// Whether computation hides less than half of a sum. A machine can only say
 /// that sums are hidden or not, so a part is rounded.
@@ -146,10 +144,10 @@ bool sumsBlock(const Calibration &found) {
   return found.hiddenSum && *found.hiddenSum < 0.5;
 }
 
-/// Such as "7 % of an all-reduce: the machine says blocking_all_reduce".
+/// Such as "7 % of an all-reduce: blocking_all_reduce".
 std::string hiddenText(const Calibration &found) {
-  return number("%.0f", *found.hiddenSum * 100) + " % of an all-reduce: the " +
-         "machine says " + (sumsBlock(found) ? "" : "no ") +
+  return number("%.0f", *found.hiddenSum * 100) +
+         " % of an all-reduce: " + (sumsBlock(found) ? "" : "no ") +
          "blocking_all_reduce";
 }
 } // namespace
@@ -164,34 +162,33 @@ std::string chimera::runtime::machineText(const Calibration &found,
       ".\n"
       "//\n"
       "// Messages of 8 B to " +
-      bytesText(found.mostBytes) +
+      bytesText(found.largestMessage) +
       " between neighbours, all-reduces of 8 B to " +
-      bytesText(found.mostSumBytes) + " over all ranks.\n" + linksText(hosts) +
+      bytesText(found.largestSum) + " over all ranks.\n" + linksText(hosts) +
       (hosts.ranksOnDevice > 0
-           ? "// Times are those of the GPUs' queues, without what hosts take "
-             "to post.\n"
+           ? "// Times are of the GPUs' queues, without the hosts' time to "
+             "post.\n"
            : "") +
-      "// Measured speed and memory bandwidth: what blocks of a GPT-2 of "
-      "width " +
+      "// Speed and memory bandwidth are of blocks of a GPT-2 of width " +
       std::to_string(found.sizes.width) +
       " and\n"
-      "// their AdamW reach, in float32, while all ranks do the same; " +
+      "// of AdamW, in float32, while all ranks compute: " +
       perSecond(found.least.flops, "FLOP") + " to\n// " +
       perSecond(found.most.flops, "FLOP") + ", " +
       perSecond(found.least.bytes, "B") + " to " +
       perSecond(found.most.bytes, "B") + " a rank.\n" + sharingText(hosts) +
       "//\n"
-      "// The lines are off from the medians, relative to the whole message, "
-      "by at most\n// " +
+      "// Largest errors of the lines (medians to lines, relative to the whole "
+      "message):\n// " +
       offText(found.links);
   if (found.hostLinks)
     text += "// Within hosts: " + offText(*found.hostLinks);
   if (found.hiddenSum)
     text += "// Computation hides " + hiddenText(found) + ".\n";
   if (found.clockError > 0)
-    text += "// Clocks of the hosts were compared to " +
+    text += "// Clocks of the hosts differ by at most " +
             number("%.1f", static_cast<double>(found.clockError) * 1e-3) +
-            " us at worst; both directions are in the mean.\n";
+            " us after correction; messages are means of both directions.\n";
   text += "chimera.machine @here devices(" + std::to_string(found.ranks) +
           ") memory(" + std::to_string(hosts.memory >> 20) +
           " MiB)\n    speed(\"" +
@@ -199,10 +196,10 @@ std::string chimera::runtime::machineText(const Calibration &found,
           "\") memory_bandwidth(\"" +
           perSecond(found.mean.bytes * hosts.speedup(), "B") + "\")";
   text += clausesOf(found.links, "link", "all_reduce");
-  if (found.hostLinks || hosts.ranksWithCores > 0)
+  if (found.hostLinks || hosts.concurrentRanks > 0)
     text += "\n    node_devices(" + std::to_string(hosts.ranksOnEach) + ")";
-  if (hosts.ranksWithCores > 0)
-    text += " node_cores(" + std::to_string(hosts.ranksWithCores) + ")";
+  if (hosts.concurrentRanks > 0)
+    text += " node_cores(" + std::to_string(hosts.concurrentRanks) + ")";
   if (found.hostLinks)
     text += clausesOf(*found.hostLinks, "node_link", "node_all_reduce");
   if (sumsBlock(found))
@@ -249,10 +246,10 @@ std::string chimera::runtime::machineTable(const Calibration &found) {
       found.most.bytes, "B");
   if (found.hiddenSum)
     table += "computation hides    " + hiddenText(found) + "\n";
-  if (hosts.ranksWithCores > 0)
+  if (hosts.concurrentRanks > 0)
     table += "alone, a rank is     " + number("%.3g", hosts.speedup()) +
              " times as fast: " + std::to_string(hosts.ranksOnEach) +
-             " ranks share cores for " + std::to_string(hosts.ranksWithCores) +
+             " ranks share cores for " + std::to_string(hosts.concurrentRanks) +
              "\n";
   return table + "memory               " + std::to_string(hosts.memory >> 20) +
          " MiB a rank\n";

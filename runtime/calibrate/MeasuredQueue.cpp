@@ -8,7 +8,6 @@
 #include "runtime/calibrate/MeasuredQueue.h"
 
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 
 #include <algorithm>
 #include <thread>
@@ -23,7 +22,7 @@ constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;
 } // namespace
 
 MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
-    : device(device), atOnce(device.executesAtOnce()), timeout(timeout),
+    : device(device), atOnce(device.isSynchronous()), timeout(timeout),
       queue(device.makeQueue("measured")) {
   if (atOnce)
     return;
@@ -50,7 +49,7 @@ MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
 Block MeasuredQueue::zeros(uint64_t bytes) {
   Block block = device.allocate(bytes);
   queue->zero({block.get(), bytes});
-  timeOf(here());
+  timeOf(recordPoint());
   return block;
 }
 
@@ -70,7 +69,7 @@ int64_t MeasuredQueue::waitFor(const Event &event) {
   while (!device.isDone(event)) {
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, "the rank's device"));
+                      timeoutMessage(timeout, "the rank's device"));
     std::this_thread::yield();
   }
   return steadyNanoseconds();

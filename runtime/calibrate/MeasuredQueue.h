@@ -37,7 +37,7 @@ public:
   MeasuredQueue(Device &device, std::chrono::milliseconds timeout);
 
   Queue &get() { return *queue; }
-  bool executesAtOnce() const { return atOnce; }
+  bool isSynchronous() const { return atOnce; }
   /// Memory of the device, filled with zeros.
   Block zeros(uint64_t bytes);
 
@@ -45,14 +45,14 @@ public:
   // only a microsecond there.
 
   /// The point after everything that is on the queue.
-  Moment here() {
+  Moment recordPoint() {
     return atOnce ? Moment{.byHost = steadyNanoseconds()} : record();
   }
   /// The same. If the device executes later, puts some work on the queue first.
-  Moment behindWork() {
+  Moment afterWork() {
     if (!atOnce)
       putWork();
-    return here();
+    return recordPoint();
   }
   /// Waits until the queue has passed the point. Returns when it did, in
   /// steadyNanoseconds.
@@ -61,7 +61,7 @@ public:
   }
   /// For how many nanoseconds the operations that `call` enqueues keep the
   /// queue from other work.
-  template <typename Call> int64_t occupiedBy(const Call &call) {
+  template <typename Call> int64_t timeOccupiedBy(const Call &call) {
     if (atOnce) {
       const int64_t begin = steadyNanoseconds();
       call();

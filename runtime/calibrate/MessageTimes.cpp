@@ -86,7 +86,7 @@ void chimera::runtime::sleepUntil(int64_t nanoseconds) {
 int64_t chimera::runtime::agreeOnBegin(Control &control,
                                        std::chrono::milliseconds later,
                                        std::chrono::milliseconds timeout) {
-  meet(control, timeout, "all ranks to measure");
+  barrier(control, timeout, "all ranks to measure");
   if (control.rank() != 0)
     return receiveValue<int64_t>(control, 0, timeout);
   const int64_t begin = steadyNanoseconds() + later.count() * kMillisecond;
@@ -122,7 +122,7 @@ void chimera::runtime::measureMessages(
   std::map<uint32_t, Passed> passedWith;
   int64_t begin =
       agreeOnBegin(control, std::chrono::milliseconds(50), of.timeout) +
-      of.ahead;
+      of.clockAhead;
   for (int round = 0; round < of.rounds; ++round, begin += kRound * of.scale) {
     uint32_t first = static_cast<uint32_t>(round) % 2;
     if (self < first)
@@ -143,33 +143,33 @@ void chimera::runtime::measureMessages(
     Block &buffer = buffers[round % kBuffers];
     if (isSender) {
       sleepUntil(send);
-      const Moment made = queue.behindWork();
-      auto request = channels.handOver(peer, buffer, of.bytes, made.event);
+      const Moment made = queue.afterWork();
+      auto request = channels.postSendBlock(peer, buffer, of.bytes, made.event);
       // On a device that executes later, a post puts nothing on the queue.
       const int64_t own =
-          queue.executesAtOnce() ? steadyNanoseconds() - made.byHost : 0;
-      passed.begins.push_back(queue.timeOf(made) - of.ahead);
+          queue.isSynchronous() ? steadyNanoseconds() - made.byHost : 0;
+      passed.begins.push_back(queue.timeOf(made) - of.clockAhead);
       sleepUntil(begin + of.scale * kLook);
-      timesWith(peer).send.push_back(own + queue.occupiedBy([&] {
+      timesWith(peer).send.push_back(own + queue.timeOccupiedBy([&] {
         channels.wait(queue.get(), std::move(request), of.timeout);
       }));
       continue;
     }
-    auto request = channels.takeOver(peer, buffer, of.bytes);
+    auto request = channels.postReceiveBlock(peer, buffer, of.bytes);
     auto wait = [&] {
       channels.wait(queue.get(), std::move(request), of.timeout);
     };
     sleepUntil(isLate ? send + apart : send - apart);
-    Passed::Receive receive{.came = steadyNanoseconds() - of.ahead,
+    Passed::Receive receive{.came = steadyNanoseconds() - of.clockAhead,
                             .ended = 0,
                             .occupied = 0,
                             .isLate = isLate};
     if (isLate)
-      receive.occupied = queue.occupiedBy(wait);
+      receive.occupied = queue.timeOccupiedBy(wait);
     else
       wait();
-    const Moment ended = queue.here();
-    receive.ended = queue.timeOf(ended) - of.ahead;
+    const Moment ended = queue.recordPoint();
+    receive.ended = queue.timeOf(ended) - of.clockAhead;
     passed.receives.push_back(receive);
   }
   // Every rank begins with its lower neighbour, so there is no cycle of waits.

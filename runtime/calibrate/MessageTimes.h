@@ -60,7 +60,7 @@ struct MessageRounds {
   /// `scale` times 3 ms.
   int64_t scale = 1;
   /// How many nanoseconds this rank's clock is ahead of rank 0's.
-  int64_t ahead = 0;
+  int64_t clockAhead = 0;
   std::chrono::milliseconds timeout;
 };
 

@@ -18,7 +18,7 @@
 using namespace chimera::runtime;
 
 namespace {
-constexpr int kFewestRounds = 3, kMostRounds = 15;
+constexpr int kFewestRounds = 3, kMaxRounds = 15;
 
 /// Arithmetic that the compiler cannot remove and that needs no memory.
 void compute(int64_t turns) {
@@ -33,10 +33,10 @@ void compute(int64_t turns) {
 class Rounds {
 public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,
-         uint64_t bytes, int64_t ahead, std::chrono::milliseconds timeout)
+         uint64_t bytes, int64_t clockAhead, std::chrono::milliseconds timeout)
       : control(control), channels(channels), group(group),
-        memory(makeBlock(bytes)), values(memory.get(), bytes), ahead(ahead),
-        timeout(timeout) {
+        memory(makeBlock(bytes)), values(memory.get(), bytes),
+        clockAhead(clockAhead), timeout(timeout) {
     std::ranges::fill(values, std::byte(0)); // sums of zeros stay zero
   }
 
@@ -45,13 +45,13 @@ public:
   /// `turns` iterations of arithmetic.
   int64_t run(bool sums, int64_t turns) {
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
-               ahead);
+               clockAhead);
     const int64_t begin = steadyNanoseconds();
     std::unique_ptr<Request> request;
     if (sums)
       request = channels.startAllReduce(group, ElementType::Float32, {values},
                                         values);
-    channels.computing();
+    channels.beginComputing();
     compute(turns);
     if (request)
       channels.wait(hostQueue(), std::move(request), timeout);
@@ -71,7 +71,7 @@ private:
   const ReduceGroup &group;
   const Block memory;
   const Bytes values;
-  const int64_t ahead;
+  const int64_t clockAhead;
   const std::chrono::milliseconds timeout;
 };
 } // namespace
@@ -79,9 +79,9 @@ private:
 double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     const ReduceGroup &group, uint64_t bytes,
                                     std::chrono::milliseconds budget,
-                                    int64_t ahead,
+                                    int64_t clockAhead,
                                     std::chrono::milliseconds timeout) {
-  Rounds all(control, channels, group, bytes, ahead, timeout);
+  Rounds all(control, channels, group, bytes, clockAhead, timeout);
   all.run(/*sums=*/true, /*turns=*/0); // the first opens connections
   // The computation takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;
@@ -95,7 +95,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   // One round of each kind takes 5 times as long as the sum.
   const int64_t rounds =
       std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
-                 int64_t{kFewestRounds}, int64_t{kMostRounds});
+                 int64_t{kFewestRounds}, int64_t{kMaxRounds});
   int64_t computed = INT64_MAX, both = INT64_MAX;
   for (int64_t round = 0; round < rounds; ++round) {
     sum = std::min(sum, all.run(true, 0));

@@ -23,11 +23,11 @@ namespace chimera::runtime {
 /// A round takes as long as its slowest rank. The shortest round counts,
 /// because other work on the host makes rounds longer but never shorter. There
 /// are 3 to 15 rounds, about as many as fit into `budget`. A collective call.
-/// `ahead` is how many nanoseconds this rank's clock is ahead of rank 0's.
+/// `clockAhead` is how many nanoseconds this rank's clock is ahead of rank 0's.
 /// Requires channels of host memory. Throws what waits throw.
 double hiddenPart(Control &control, Channels &channels,
                   const ReduceGroup &group, uint64_t bytes,
-                  std::chrono::milliseconds budget, int64_t ahead,
+                  std::chrono::milliseconds budget, int64_t clockAhead,
                   std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime

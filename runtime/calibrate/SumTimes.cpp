@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 std::vector<int64_t>
 chimera::runtime::measureSums(Control &control, Channels &channels,
                               MeasuredQueue &queue, const ReduceGroup &group,
-                              uint64_t bytes, int rounds, int64_t ahead,
+                              uint64_t bytes, int rounds, int64_t clockAhead,
                               std::chrono::milliseconds timeout) {
   // The values are zeros, so they stay zeros however often they are summed.
   const Block memory = queue.zeros(bytes);
@@ -32,16 +32,16 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   for (int round = 0; round < rounds; ++round) {
     // A rank that gets the time too late is simply the last to start.
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
-               ahead);
-    const Moment ready = queue.behindWork();
+               clockAhead);
+    const Moment ready = queue.afterWork();
     channels.wait(queue.get(),
                   channels.startAllReduce(group, ElementType::Float32, {sum},
                                           sum, ready.event),
                   timeout);
-    const Moment summed = queue.here();
+    const Moment summed = queue.recordPoint();
     const Round own{.group = group.id,
-                    .begin = queue.timeOf(ready) - ahead,
-                    .end = queue.timeOf(summed) - ahead};
+                    .begin = queue.timeOf(ready) - clockAhead,
+                    .end = queue.timeOf(summed) - clockAhead};
     std::map<uint32_t, Round> groups;
     for (const Round &of : gatherValues(control, 0, own, timeout)) {
       Round &whole = groups.try_emplace(of.group, of).first->second;
@@ -57,14 +57,15 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   return times;
 }
 
-SumLine chimera::runtime::fitSums(std::span<const Sized> sums, uint32_t ranks) {
+SumLine chimera::runtime::fitSums(std::span<const TimedSize> sums,
+                                  uint32_t ranks) {
   const auto first = std::ranges::lower_bound(
-      sums, kLeastGradient, {}, [](const Sized &sum) { return sum.bytes; });
+      sums, kLeastGradient, {}, [](const TimedSize &sum) { return sum.bytes; });
   const Line line =
       fitLine({first, sums.end()}, /*leastBase=*/sums.front().nanoseconds);
   return {.message = messageOfSum(line, ranks),
           .smallest = sums.front(),
-          .smallestByLine = line.at(sums.front().bytes)};
+          .smallestByLine = line.nanosecondsFor(sums.front().bytes)};
 }
 
 Line chimera::runtime::messageOfSum(const Line &sum, uint32_t ranks) {

@@ -19,18 +19,18 @@ namespace chimera::runtime {
 /// Returns the durations in nanoseconds at rank 0, and nothing at other ranks.
 /// A duration lasts from when the last queue of a group reaches the all-reduce
 /// until the last queue of the group has the sum; the slowest group counts. A
-/// collective call: each rank passes the one group that it belongs to. `ahead`
-/// is how many nanoseconds this rank's clock is ahead of rank 0's. Throws what
-/// waits and the queue throw.
+/// collective call: each rank passes the one group that it belongs to.
+/// `clockAhead` is how many nanoseconds this rank's clock is ahead of rank 0's.
+/// Throws what waits and the queue throw.
 std::vector<int64_t> measureSums(Control &control, Channels &channels,
                                  MeasuredQueue &queue, const ReduceGroup &group,
-                                 uint64_t bytes, int rounds, int64_t ahead,
+                                 uint64_t bytes, int rounds, int64_t clockAhead,
                                  std::chrono::milliseconds timeout);
 
 /// The durations of all-reduces.
 struct SumLine {
-  Line message;     ///< fitted to all-reduces of at least kLeastGradient bytes
-  Sized smallest{}; ///< the smallest all-reduce
+  Line message; ///< fitted to all-reduces of at least kLeastGradient bytes
+  TimedSize smallest{};      ///< the smallest all-reduce
   double smallestByLine = 0; ///< its nanoseconds according to the line
 };
 
@@ -41,7 +41,7 @@ inline constexpr uint64_t kLeastGradient = 64 * 1024;
 /// are left out, but the line is nowhere less than the smallest all-reduce.
 /// Requires at least 2 ranks, ascending sizes, and a size of at least
 /// kLeastGradient.
-SumLine fitSums(std::span<const Sized> sums, uint32_t ranks);
+SumLine fitSums(std::span<const TimedSize> sums, uint32_t ranks);
 
 /// The message of an all-reduce in the compiler's formula for it
 /// (Rabenseifner's algorithm, see compiler/schedule/AllReduce.h): over r ranks,

@@ -17,7 +17,7 @@
 // all operations of its rank.
 //
 // One object serves one rank. Only one thread at a time may call it, except for
-// abort and callsUnderWay. Implementations are InProcess.h, cuda/, mpi/, nccl/,
+// abort and callsInFlight. Implementations are InProcess.h, cuda/, mpi/, nccl/,
 // simulated/ and tcp/. One conformance suite (test/runtime/channel) runs on all
 // of them.
 //
@@ -30,7 +30,7 @@
 #include "runtime/device/Device.h"
 #include "runtime/program/Program.h"
 #include "runtime/system/CallMark.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <chrono>
 #include <cstdint>
@@ -87,15 +87,17 @@ public:
 
   /// Posts a message of the whole block `memory` of `size` bytes. After its
   /// wait, the sender's block has undefined contents. If the sender uses
-  /// handOver and the receiver uses takeOver, channels of host memory may
-  /// exchange the two blocks instead of copying. So the object `memory` must
-  /// not be used until the wait.
-  virtual std::unique_ptr<Request> handOver(uint32_t to, Block &memory,
-                                            uint64_t size, Event after = {}) {
+  /// postSendBlock and the receiver uses postReceiveBlock, channels of host
+  /// memory may exchange the two blocks instead of copying. So the object
+  /// `memory` must not be used until the wait.
+  virtual std::unique_ptr<Request>
+  postSendBlock(uint32_t to, Block &memory, uint64_t size, Event after = {}) {
     return postSend(to, {memory.get(), size}, after);
   }
-  virtual std::unique_ptr<Request> takeOver(uint32_t from, Block &memory,
-                                            uint64_t size, Event after = {}) {
+  virtual std::unique_ptr<Request> postReceiveBlock(uint32_t from,
+                                                    Block &memory,
+                                                    uint64_t size,
+                                                    Event after = {}) {
     return postReceive(from, {memory.get(), size}, after);
   }
 
@@ -119,7 +121,7 @@ public:
   /// A hint that the rank starts to compute and will not call the channels
   /// until its next wait. Threads of the channels may make progress in the
   /// meantime.
-  virtual void computing() {}
+  virtual void beginComputing() {}
 
   /// Operations that are enqueued on `queue` after this call take effect after
   /// `request` is complete. On a host device this blocks until the request is
@@ -134,7 +136,7 @@ public:
   /// The library call that each thread of this rank is in, for threads that
   /// call a library without timeouts. Empty if no post or wait can hang in a
   /// library. Any thread may call it.
-  virtual std::vector<CallMark::Seen> callsUnderWay() const { return {}; }
+  virtual std::vector<CallMark::Call> callsInFlight() const { return {}; }
 
   /// Makes every wait of this rank throw, and perhaps the waits of other ranks.
   /// Any thread may call it, any number of times. The first reason counts.

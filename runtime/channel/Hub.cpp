@@ -15,9 +15,9 @@ using namespace chimera::runtime::local;
 bool Message::withdraw() {
   if (state.load(std::memory_order_acquire) < GivenUp) {
     // Dropped after an error: no thread may use its bytes after this.
-    std::unique_lock lock(pair.mutex);
+    std::unique_lock lock(queue.mutex);
     if (state.load() == Posted) {
-      Message **link = &pair.first;
+      Message **link = &queue.first;
       Message *before = nullptr;
       while (*link && *link != this) {
         before = *link;
@@ -25,8 +25,8 @@ bool Message::withdraw() {
       }
       if (*link) {
         *link = next;
-        if (pair.last == this)
-          pair.last = before;
+        if (queue.last == this)
+          queue.last = before;
       }
       return false;
     }
@@ -49,28 +49,28 @@ std::string Message::awaited() const {
   return "rank " + std::to_string(other) + " to " + (send ? "receive" : "send");
 }
 
-Pair &Hub::pair(uint32_t self, uint32_t peer, bool isSend) {
+MessageQueue &Hub::queue(uint32_t self, uint32_t peer, bool isSend) {
   if (peer >= ranks)
     throw std::invalid_argument("expected a rank below " +
                                 std::to_string(ranks) + ", got " +
                                 std::to_string(peer));
   const uint32_t from = isSend ? self : peer, to = isSend ? peer : self;
-  return pairs[static_cast<size_t>(from) * ranks + to];
+  return queues[static_cast<size_t>(from) * ranks + to];
 }
 
 Message *Hub::match(Message &mine) {
-  Pair &pair = mine.pair;
-  std::lock_guard lock(pair.mutex);
-  Message *other = pair.first;
+  MessageQueue &queue = mine.queue;
+  std::lock_guard lock(queue.mutex);
+  Message *other = queue.first;
   if (other && other->send != mine.send) {
-    pair.first = other->next;
-    if (!pair.first)
-      pair.last = nullptr;
+    queue.first = other->next;
+    if (!queue.first)
+      queue.last = nullptr;
     other->state.store(Message::Moving, std::memory_order_relaxed);
     return other;
   }
-  (pair.first ? pair.last->next : pair.first) = &mine;
-  pair.last = &mine;
+  (queue.first ? queue.last->next : queue.first) = &mine;
+  queue.last = &mine;
   return nullptr;
 }
 
@@ -86,16 +86,16 @@ void Hub::end(Message &mine, Message &other, Message::State outcome) {
   mine.state.store(outcome, std::memory_order_relaxed);
   // The other rank may destroy its end as soon as the state is stored.
   other.state.store(outcome, std::memory_order_release);
-  ring(mine.other);
+  notify(mine.other);
 }
 
 void Hub::begin(Reduction &reduction, const ReduceGroup &group,
                 ElementType type, uint64_t bytes) {
   reduction.type = type;
   reduction.bytes = bytes;
-  reduction.givers = group.contributions;
+  reduction.contributors = group.contributions;
   reduction.members = membersOf(group);
-  reduction.contributions.resize(reduction.givers.size());
+  reduction.contributions.resize(reduction.contributors.size());
   reduction.sums.resize(reduction.members.size());
 }
 
@@ -103,33 +103,34 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
                  uint64_t number, uint32_t self, ElementType type,
                  std::span<const ConstBytes> given, Bytes sum) {
   if (reduction.bytes != sum.size() || reduction.type != type ||
-      reduction.givers != group.contributions)
-    throw std::invalid_argument(
-        "all-reduce " + std::to_string(number) + " of group " +
-        std::to_string(group.id) + ": rank " + std::to_string(self) +
-        " starts it with other bytes, type or members than those before");
+      reduction.contributors != group.contributions)
+    throw std::invalid_argument("all-reduce " + std::to_string(number) +
+                                " of group " + std::to_string(group.id) +
+                                ": rank " + std::to_string(self) +
+                                " starts it with another size, type or members "
+                                "than the ranks before it");
   size_t next = 0;
-  for (size_t i = 0; i < reduction.givers.size(); ++i)
-    if (reduction.givers[i] == self)
+  for (size_t i = 0; i < reduction.contributors.size(); ++i)
+    if (reduction.contributors[i] == self)
       reduction.contributions[i] = given[next++].data();
-  const auto place =
+  const auto memberIndex =
       static_cast<size_t>(std::ranges::lower_bound(reduction.members, self) -
                           reduction.members.begin());
-  reduction.sums[place] = sum.data();
+  reduction.sums[memberIndex] = sum.data();
   ++reduction.started;
-  return place;
+  return memberIndex;
 }
 
 /// Whether a waiting rank may poll without taking a core from another rank.
 /// Also records the core on which `self` runs.
 bool Hub::mayPoll(uint32_t self) {
   int here = sched_getcpu();
-  bells[self].core.store(here, std::memory_order_relaxed);
+  events[self].core.store(here, std::memory_order_relaxed);
   if (ranks > cores)
     return false;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     if (rank != self &&
-        bells[rank].core.load(std::memory_order_relaxed) == here)
+        events[rank].core.load(std::memory_order_relaxed) == here)
       return false;
   return true;
 }
@@ -149,6 +150,6 @@ void Hub::abort(const std::string &given) {
     reason = given;
     aborted.store(true);
   }
-  for (RankBell &bell : bells)
-    bell.ring();
+  for (RankEvent &event : events)
+    event.notify();
 }

@@ -18,9 +18,9 @@
 #define CHIMERA_RUNTIME_CHANNEL_HUB_H
 
 #include "runtime/channel/Channels.h"
-#include "runtime/system/Bell.h"
 #include "runtime/system/Cores.h"
 #include "runtime/system/Deadline.h"
+#include "runtime/system/FutexEvent.h"
 
 #include <atomic>
 #include <map>
@@ -57,9 +57,9 @@ private:
 };
 
 /// The futex on which a rank waits. The thread that completes an operation of
-/// the rank rings it. The rank sleeps for at most 50 ms at a time and then
+/// the rank notifies it. The rank sleeps for at most 50 ms at a time and then
 /// checks its deadline.
-struct RankBell : Bell {
+struct RankEvent : FutexEvent {
   static constexpr std::chrono::milliseconds kLimit{50};
   std::atomic<int> core{-1}; ///< on which the rank ran when it last waited
 };
@@ -68,13 +68,13 @@ class Message;
 
 /// The unmatched ends of messages from one rank to another, oldest first. They
 /// are either all sends or all receives.
-struct alignas(64) Pair {
+struct alignas(64) MessageQueue {
   Lock mutex;
   Message *first = nullptr;
   Message *last = nullptr;
 };
 
-/// One end of a message. It is in the list of its pair until the other end is
+/// One end of a message. It is in the list of its queue until the other end is
 /// posted.
 class Message : public Request {
 public:
@@ -95,8 +95,8 @@ public:
   std::string awaited() const;
 
 protected:
-  Message(Pair &pair, Bytes bytes, bool isSend, uint32_t peer)
-      : bytes(bytes), pair(pair), send(isSend), other(peer) {}
+  Message(MessageQueue &queue, Bytes bytes, bool isSend, uint32_t peer)
+      : bytes(bytes), queue(queue), send(isSend), other(peer) {}
 
   /// Makes sure that no thread matches or moves this message any more. Derived
   /// classes call it in their destructor. Returns whether the message had
@@ -107,7 +107,7 @@ protected:
 
 private:
   friend class Hub;
-  Pair &pair;
+  MessageQueue &queue;
   const bool send;
   const uint32_t other;
   uint64_t otherSize = 0;
@@ -121,9 +121,9 @@ struct Reduction {
 
   ElementType type;
   uint64_t bytes;
-  std::vector<uint32_t> givers; ///< ReduceGroup::contributions
+  std::vector<uint32_t> contributors; ///< ReduceGroup::contributions
   std::vector<uint32_t> members;
-  std::vector<const std::byte *> contributions; ///< by giver
+  std::vector<const std::byte *> contributions; ///< by contributor
   std::vector<std::byte *> sums;                ///< by member
   uint32_t started = 0;
 };
@@ -131,13 +131,14 @@ struct Reduction {
 class Hub {
 public:
   explicit Hub(uint32_t ranks)
-      : ranks(ranks), bells(ranks), pairs(static_cast<size_t>(ranks) * ranks) {}
+      : ranks(ranks), events(ranks),
+        queues(static_cast<size_t>(ranks) * ranks) {}
 
   const uint32_t ranks;
 
   /// The list for the messages between `self` and `peer` in one direction.
   /// Throws std::invalid_argument if `peer` is not a rank.
-  Pair &pair(uint32_t self, uint32_t peer, bool isSend);
+  MessageQueue &queue(uint32_t self, uint32_t peer, bool isSend);
 
   /// Matches `mine` with the oldest unmatched other end. If there is one, calls
   /// `move(other)` (unless the sizes differ) and ends both messages. If `move`
@@ -163,9 +164,9 @@ public:
 
   /// Adds `self` to all-reduce `number` of the group. Requires a successful
   /// checkAllReduce. `Kind` is derived from Reduction. Calls `joined(reduction,
-  /// place, isLast)` while `mutex` is held; `place` is the position of `self`
-  /// among the members. Throws std::invalid_argument if the members do not
-  /// agree on size, type and contributions.
+  /// memberIndex, isLast)` while `mutex` is held; `memberIndex` is the position
+  /// of `self` among the members. Throws std::invalid_argument if the members
+  /// do not agree on size, type and contributions.
   template <typename Kind, typename Joined>
   std::shared_ptr<Kind> start(const ReduceGroup &group, uint64_t number,
                               uint32_t self, ElementType type,
@@ -178,20 +179,20 @@ public:
       slot = std::make_shared<Kind>();
       begin(*slot, group, type, sum.size());
     }
-    size_t place = join(*slot, group, number, self, type, given, sum);
+    size_t memberIndex = join(*slot, group, number, self, type, given, sum);
     auto reduction = std::static_pointer_cast<Kind>(slot);
     const bool isLast = reduction->started == reduction->members.size();
-    joined(*reduction, place, isLast);
+    joined(*reduction, memberIndex, isLast);
     if (isLast)
       starting.erase(key);
     return reduction;
   }
 
-  void ring(uint32_t rank) { bells[rank].ring(); }
-  void ringOthers(const std::vector<uint32_t> &members, uint32_t self) {
+  void notify(uint32_t rank) { events[rank].notify(); }
+  void notifyOthers(const std::vector<uint32_t> &members, uint32_t self) {
     for (uint32_t member : members)
       if (member != self)
-        ring(member);
+        notify(member);
   }
 
   /// Polls, then yields, then sleeps, until `done()`. If polling takes no core
@@ -215,18 +216,19 @@ public:
         begin = Clock::now();
     } while (mayPoll(self) && Clock::now() - *begin < kWaking);
     Deadline deadline(timeout);
-    RankBell &bell = bells[self];
+    RankEvent &event = events[self];
     for (int i = 0;; ++i) {
-      uint32_t seen = bell.count();
+      uint32_t seen = event.count();
       if (done())
         return;
       throwIfAborted();
       if (deadline.passed())
-        throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
+        throw WaitError(WaitError::Reason::TimedOut,
+                        timeoutMessage(timeout, what()));
       if (i < kYields)
         sched_yield();
       else
-        bell.sleep(seen, RankBell::kLimit);
+        event.sleep(seen, RankEvent::kLimit);
     }
   }
 
@@ -248,8 +250,8 @@ private:
   bool mayPoll(uint32_t self);
 
   const uint32_t cores = findCores().usable;
-  std::vector<RankBell> bells;
-  std::vector<Pair> pairs;
+  std::vector<RankEvent> events;
+  std::vector<MessageQueue> queues;
   /// The all-reduces that some member has not started, by group and number of
   /// the all-reduce within the group. Guarded by `mutex`.
   std::map<std::pair<uint32_t, uint64_t>, std::shared_ptr<Reduction>> starting;

@@ -17,9 +17,9 @@ using namespace chimera::runtime;
 
 namespace {
 struct Message final : local::Message {
-  Message(local::Pair &pair, Bytes bytes, Block *memory, bool isSend,
+  Message(local::MessageQueue &queue, Bytes bytes, Block *memory, bool isSend,
           uint32_t peer)
-      : local::Message(pair, bytes, isSend, peer), memory(memory) {}
+      : local::Message(queue, bytes, isSend, peer), memory(memory) {}
   ~Message() override { withdraw(); }
 
   /// Moves the bytes between this end and `other`, by copying or by exchanging
@@ -111,12 +111,12 @@ public:
                                        Event) override {
     return post(from, bytes, nullptr, false);
   }
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
-                                    Event) override {
+  std::unique_ptr<Request> postSendBlock(uint32_t to, Block &memory,
+                                         uint64_t size, Event) override {
     return post(to, {memory.get(), size}, &memory, true);
   }
-  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory, uint64_t size,
-                                    Event) override {
+  std::unique_ptr<Request> postReceiveBlock(uint32_t from, Block &memory,
+                                            uint64_t size, Event) override {
     return post(from, {memory.get(), size}, &memory, false);
   }
 
@@ -133,7 +133,7 @@ public:
 private:
   std::unique_ptr<Request> post(uint32_t peer, Bytes bytes, Block *memory,
                                 bool isSend) {
-    auto message = std::make_unique<Message>(hub->pair(self, peer, isSend),
+    auto message = std::make_unique<Message>(hub->queue(self, peer, isSend),
                                              bytes, memory, isSend, peer);
     hub->post(*message, [&](Message &other) { message->moveWith(other); });
     return message;
@@ -161,7 +161,7 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
         joined.ready.store(true, std::memory_order_release);
       });
   if (isComplete)
-    hub->ringOthers(reduction->members, self);
+    hub->notifyOthers(reduction->members, self);
   auto request = std::make_unique<ReductionRequest>();
   request->reduction = std::move(reduction);
   request->group = group.id;
@@ -187,7 +187,7 @@ void InProcess::wait(Queue &, std::unique_ptr<Request> request,
         bool found = true;
         while (found)
           if (reduction.foldOne(found))
-            hub->ringOthers(reduction.members, self);
+            hub->notifyOthers(reduction.members, self);
         return reduction.done();
       },
       timeout,

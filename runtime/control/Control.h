@@ -11,7 +11,7 @@
 // barrier) uses only this interface.
 //
 // One object serves one rank. Only one thread at a time may call it, except for
-// abort and handIn. Implementations are InProcess.h and tcp/Control.h.
+// abort and submitAccount. Implementations are InProcess.h and tcp/Control.h.
 // One conformance suite (test/runtime/control) runs on all implementations.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +20,7 @@
 #define CHIMERA_RUNTIME_CONTROL_CONTROL_H
 
 #include "runtime/device/Bytes.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <chrono>
 #include <cstdint>
@@ -77,7 +77,7 @@ public:
   /// write its own report, because there is only one host or because no rank
   /// that could write can be reached. May be called once in a process, from any
   /// thread, also after an abort.
-  virtual bool handIn(ConstBytes account, uint32_t ranks) {
+  virtual bool submitAccount(ConstBytes account, uint32_t ranks) {
     (void)account, (void)ranks;
     return false;
   }
@@ -85,9 +85,9 @@ public:
   /// Sets the function that writes the report of all hosts. If this rank is the
   /// one that writes, the function is called once, on any thread, with the
   /// accounts that have arrived. It replaces the previous function.
-  using WriteAccounts =
+  using ReportWriter =
       std::function<void(const std::vector<std::vector<std::byte>> &)>;
-  virtual void onAccounts(WriteAccounts write) { (void)write; }
+  virtual void setReportWriter(ReportWriter write) { (void)write; }
 };
 
 } // namespace chimera::runtime

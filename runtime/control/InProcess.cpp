@@ -7,7 +7,7 @@
 
 #include "runtime/control/InProcess.h"
 
-#include "runtime/control/AbortNews.h"
+#include "runtime/control/AbortNotifier.h"
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
@@ -26,12 +26,12 @@ struct Box {
 };
 
 /// The state that all ranks share. `mutex` guards everything that is not
-/// constant, except `news`.
+/// constant, except `notifiers`.
 struct Hub {
-  explicit Hub(uint32_t ranks) : ranks(ranks), news(ranks) {}
+  explicit Hub(uint32_t ranks) : ranks(ranks), notifiers(ranks) {}
 
   const uint32_t ranks;
-  std::vector<AbortNews> news; ///< by rank; has its own locks
+  std::vector<AbortNotifier> notifiers; ///< by rank; has its own locks
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<uint32_t, uint32_t>, Box> boxes; ///< by sender, receiver
@@ -87,12 +87,12 @@ public:
       hub->reason = reason;
     }
     hub->changed.notify_all();
-    for (AbortNews &each : hub->news)
-      each.tell(reason);
+    for (AbortNotifier &each : hub->notifiers)
+      each.notify(reason);
   }
 
-  void onAbort(AbortNews::Handler handler) override {
-    hub->news[self].setHandler(std::move(handler));
+  void onAbort(AbortNotifier::Handler handler) override {
+    hub->notifiers[self].setHandler(std::move(handler));
   }
 
 private:
@@ -112,7 +112,8 @@ private:
     while (!hub->changed.wait_for(lock, kLook,
                                   [&] { return hub->aborted || done(); }))
       if (deadline.passed())
-        throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
+        throw WaitError(WaitError::Reason::TimedOut,
+                        timeoutMessage(timeout, what()));
     if (hub->aborted)
       throw WaitError(WaitError::Reason::Aborted, "aborted: " + hub->reason);
   }

@@ -34,8 +34,9 @@ void chimera::runtime::receiveAll(Control &control, uint32_t from, Bytes bytes,
 /// A dissemination barrier (Hensgen, Finkel, Manber, IJPP 1988). In round k
 /// each rank hears from the rank 2^k before it, which has already heard from
 /// the 2^k - 1 ranks before that. There are ceil(log2(ranks)) rounds.
-void chimera::runtime::meet(Control &control, std::chrono::milliseconds timeout,
-                            const char *what) try {
+void chimera::runtime::barrier(Control &control,
+                               std::chrono::milliseconds timeout,
+                               const char *what) try {
   const std::byte word[1] = {};
   std::byte heard[1];
   uint64_t ranks = control.ranks();
@@ -50,5 +51,5 @@ void chimera::runtime::meet(Control &control, std::chrono::milliseconds timeout,
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
   // Name what the user knows, not the message of a round.
-  throw WaitError(error.reason, timedOut(timeout, what));
+  throw WaitError(error.reason, timeoutMessage(timeout, what));
 }

@@ -64,8 +64,8 @@ std::vector<Value> gatherValues(Control &control, uint32_t root,
 
 /// A barrier: returns after every rank has called it. The error of a timeout
 /// says that it waited for `what`.
-void meet(Control &control, std::chrono::milliseconds timeout,
-          const char *what);
+void barrier(Control &control, std::chrono::milliseconds timeout,
+             const char *what);
 
 } // namespace chimera::runtime
 

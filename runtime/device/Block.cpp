@@ -23,7 +23,7 @@ std::atomic<bool> keeping{false};
 } // namespace
 
 void FreeMemory::operator()(std::byte *memory) const noexcept {
-  if (!blocksAreKept())
+  if (!blocksAreNeverFreed())
     return device ? device->free(memory) : std::free(memory);
   // Leak checkers do not report memory that is in this list. The list is never
   // destroyed, because blocks may be freed after static destruction.
@@ -54,5 +54,5 @@ Block chimera::runtime::makeBlock(uint64_t bytes, uint64_t alignment) {
   return Block(memory);
 }
 
-void chimera::runtime::keepBlocks() noexcept { keeping.store(true); }
-bool chimera::runtime::blocksAreKept() noexcept { return keeping.load(); }
+void chimera::runtime::stopFreeingBlocks() noexcept { keeping.store(true); }
+bool chimera::runtime::blocksAreNeverFreed() noexcept { return keeping.load(); }

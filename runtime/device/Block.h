@@ -29,7 +29,7 @@ namespace chimera::runtime {
 class Device;
 
 /// Frees memory of `device`, or of the host if `device` is null. Does nothing
-/// after keepBlocks.
+/// after stopFreeingBlocks.
 struct FreeMemory {
   Device *device = nullptr;
   void operator()(std::byte *memory) const noexcept;
@@ -51,8 +51,8 @@ uint64_t blockBytes(uint64_t bytes, uint64_t alignment = kBlockAlignment);
 
 /// From now on, no block is freed until the process ends. Any thread may call
 /// it, and more than once.
-void keepBlocks() noexcept;
-bool blocksAreKept() noexcept;
+void stopFreeingBlocks() noexcept;
+bool blocksAreNeverFreed() noexcept;
 
 } // namespace chimera::runtime
 

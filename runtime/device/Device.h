@@ -40,7 +40,7 @@ struct Event {
   uint32_t queue = 0;
   uint64_t position = 0;
   /// Data of the device that lives as long as any copy of the event.
-  std::shared_ptr<const void> kept = {};
+  std::shared_ptr<const void> handle = {};
 };
 
 /// Memory that an operation uses.
@@ -139,7 +139,7 @@ public:
 
   /// Whether the device is synchronous: each operation has taken effect when
   /// its call returns, so events are not needed for order.
-  virtual bool executesAtOnce() const = 0;
+  virtual bool isSynchronous() const = 0;
 
   /// Allocates at least `bytes` bytes, uninitialised, aligned to `alignment`, a
   /// power of two. Throws std::bad_alloc.
@@ -151,12 +151,12 @@ public:
   /// The device memory that was allocated since the process opened the device,
   /// including memory of libraries. None if this is not known: on hosts, and if
   /// several ranks use the same device.
-  virtual std::optional<uint64_t> takenBytes() { return std::nullopt; }
+  virtual std::optional<uint64_t> allocatedBytes() { return std::nullopt; }
 
   /// The memory of a device and the ranks that share it.
   struct Capacity {
-    uint64_t bytes; ///< free when this process opened the device
-    uint32_t ranks; ///< that use the device; known after channels exist
+    uint64_t freeBytes; ///< when this process opened the device
+    uint32_t ranks;     ///< that use the device; known after channels exist
   };
   /// None on hosts.
   virtual std::optional<Capacity> capacity() { return std::nullopt; }
@@ -186,22 +186,22 @@ public:
   /// thread.
   struct Listener {
     std::chrono::milliseconds timeout; ///< for one instruction
-    /// Reports the oldest instruction, of those named by `enter`, that has not
-    /// ended.
-    std::function<void(uint64_t step, uint32_t instruction)> isAt;
+    /// Reports the oldest instruction, of those named by `setInstruction`, that
+    /// has not ended.
+    std::function<void(uint64_t step, uint32_t instruction)> onInstruction;
     /// Reports that everything on the queues has ended.
-    std::function<void()> hasNothing;
+    std::function<void()> onIdle;
     /// Reports that an instruction failed or exceeded the timeout. Later calls
     /// of the device may throw or block.
-    std::function<void(const std::string &)> failed;
+    std::function<void(const std::string &)> onFailure;
   };
   /// Sets the listener, or removes it if there is none. Has no effect on
   /// synchronous devices.
-  virtual void listen(std::optional<Listener> listener) { (void)listener; }
+  virtual void setListener(std::optional<Listener> listener) { (void)listener; }
 
   /// Operations that are put on queues from now on belong to this instruction
   /// of this step. For reports.
-  virtual void enter(uint64_t step, uint32_t instruction) {
+  virtual void setInstruction(uint64_t step, uint32_t instruction) {
     (void)step, (void)instruction;
   }
 };

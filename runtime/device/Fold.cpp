@@ -7,7 +7,7 @@
 
 #include "runtime/device/Fold.h"
 
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"
 
 #include <algorithm>
@@ -47,19 +47,19 @@ template <typename T>
   }
 }
 
-CHIMERA_VECTOR_WIDTHS void foldFloats(Contributions contributions,
-                                      std::byte *sum, uint64_t begin,
-                                      uint64_t end) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void foldFloats(Contributions contributions,
+                                            std::byte *sum, uint64_t begin,
+                                            uint64_t end) {
   foldElements<float>(contributions, sum, begin, end);
 }
-CHIMERA_VECTOR_WIDTHS void foldDoubles(Contributions contributions,
-                                       std::byte *sum, uint64_t begin,
-                                       uint64_t end) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void foldDoubles(Contributions contributions,
+                                             std::byte *sum, uint64_t begin,
+                                             uint64_t end) {
   foldElements<double>(contributions, sum, begin, end);
 }
-CHIMERA_VECTOR_WIDTHS void foldIntegers(Contributions contributions,
-                                        std::byte *sum, uint64_t begin,
-                                        uint64_t end) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void foldIntegers(Contributions contributions,
+                                              std::byte *sum, uint64_t begin,
+                                              uint64_t end) {
   foldElements<uint64_t>(contributions, sum, begin, end);
 }
 
@@ -67,10 +67,11 @@ CHIMERA_VECTOR_WIDTHS void foldIntegers(Contributions contributions,
 template <typename Fold>
 void foldAll(const Fold &fold, uint64_t elementBytes,
              Contributions contributions, std::byte *sum, uint64_t bytes) {
-  inRanges(static_cast<int64_t>(bytes / elementBytes), kGrain / elementBytes,
-           [&](int64_t begin, int64_t end) {
-             fold(contributions, sum, begin * elementBytes, end * elementBytes);
-           });
+  parallelFor(static_cast<int64_t>(bytes / elementBytes), kGrain / elementBytes,
+              [&](int64_t begin, int64_t end) {
+                fold(contributions, sum, begin * elementBytes,
+                     end * elementBytes);
+              });
 }
 } // namespace
 
@@ -109,12 +110,13 @@ template <typename T>
   }
 }
 
-CHIMERA_VECTOR_WIDTHS void multiplyFloats(std::byte *elements, int64_t begin,
-                                          int64_t end, double factor) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void
+multiplyFloats(std::byte *elements, int64_t begin, int64_t end, double factor) {
   multiply<float>(elements, begin, end, factor);
 }
-CHIMERA_VECTOR_WIDTHS void multiplyDoubles(std::byte *elements, int64_t begin,
-                                           int64_t end, double factor) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void multiplyDoubles(std::byte *elements,
+                                                 int64_t begin, int64_t end,
+                                                 double factor) {
   multiply<double>(elements, begin, end, factor);
 }
 } // namespace
@@ -125,7 +127,7 @@ void chimera::runtime::scaleElements(ElementType type, Bytes bytes,
     return;
   bool isFloat = type == ElementType::Float32;
   auto count = static_cast<int64_t>(bytes.size() / elementBytes(type));
-  inRanges(count, kGrain / 4, [&](int64_t begin, int64_t end) {
+  parallelFor(count, kGrain / 4, [&](int64_t begin, int64_t end) {
     (isFloat ? multiplyFloats : multiplyDoubles)(bytes.data(), begin, end,
                                                  factor);
   });

@@ -50,7 +50,7 @@ public:
 
 class Host final : public Device {
 public:
-  bool executesAtOnce() const override { return true; }
+  bool isSynchronous() const override { return true; }
   Block allocate(uint64_t bytes, uint64_t alignment) override {
     Block block = makeBlock(bytes, alignment);
     // Touches every page now, so that the first step is not slower than others.

@@ -55,7 +55,7 @@ void Interpreter::findEvaluated() {
 
 void Interpreter::evaluate() {
   beginEvaluation();
-  leaveSections(); // for a rank without instructions to evaluate
+  enterNextSection(); // for a rank without instructions to evaluate
   while (next())
     advance();
   finish();
@@ -70,7 +70,7 @@ void Interpreter::beginEvaluation() {
   for (const program::State &state : worker.states)
     evaluatedWeights[{state.pipeline(), state.stage()}] =
         bytesOf(state.weights());
-  placesBefore = places;
+  memoryBeforePass = memoryOf;
   enterPass();
 }
 
@@ -79,8 +79,8 @@ void Interpreter::beginEvaluation() {
 void Interpreter::enterPass() {
   lossOfStep.reset();
   const bool flushes = program.updates == program::Updates::Flush;
-  enter(flushes ? worker.body_begin : 0,
-        flushes ? worker.body_end : worker.body_begin);
+  enterSection(flushes ? worker.body_begin : 0,
+               flushes ? worker.body_end : worker.body_begin);
   skipToEvaluated();
 }
 
@@ -94,16 +94,16 @@ void Interpreter::skipToEvaluated() {
 
 /// Continues after the end of a section of a pass. Returns whether the
 /// evaluation has ended.
-bool Interpreter::leavePass() {
+bool Interpreter::endPass() {
   const bool flushes = program.updates == program::Updates::Flush;
   const auto size = static_cast<uint32_t>(worker.instructions.size());
   if (!flushes && end == worker.body_begin) {
-    enter(worker.body_end, size);
+    enterSection(worker.body_end, size);
     skipToEvaluated();
     return false;
   }
   endStep();
-  places = placesBefore;
+  memoryOf = memoryBeforePass;
   if (++*pass < options.evaluation.passes) {
     enterPass();
     return false;
@@ -113,7 +113,7 @@ bool Interpreter::leavePass() {
   return true;
 }
 
-void Interpreter::tellOfPass(const Ended &ofPass) {
+void Interpreter::reportPass(const QueuedStep &ofPass) {
   if (!ofPass.lossType)
     return;
   const ConstBytes sum{losses[ofPass.losses % losses.size()].get(), kLossBytes};
@@ -125,5 +125,6 @@ void Interpreter::tellOfPass(const Ended &ofPass) {
   for (uint64_t each = 0; each < evaluation.passes; ++each)
     weight += totalWeight(program, *evaluation.data, each, /*first=*/0,
                           program.micro_batches);
-  evaluation.onLoss(ofPass.step, meanOf(std::exchange(sumOfPasses, 0), weight));
+  evaluation.onLoss(ofPass.step,
+                    evaluationLoss(std::exchange(sumOfPasses, 0), weight));
 }

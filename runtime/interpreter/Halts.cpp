@@ -49,7 +49,7 @@ void Interpreter::readFlags() {
 }
 
 /// Records the replicas whose updates halted in a step that has ended.
-void Interpreter::noteHalts(const Ended &step) {
+void Interpreter::noteHalts(const QueuedStep &step) {
   if (flags.empty())
     return;
   const bool isFirst = haltedIn.empty();

@@ -15,13 +15,14 @@ using program::Instruction;
 using program::Opcode;
 using program::ValueKind;
 
-static Sum sumOf(const Instruction &instruction) {
-  return program::beginsSum(instruction) ? Sum::Begin : Sum::Continue;
+static WgradMode wgradModeOf(const Instruction &instruction) {
+  return program::beginsSum(instruction) ? WgradMode::Overwrite
+                                         : WgradMode::Add;
 }
 
 /// How a backward uses the memory of its gradient sum.
-static Access usesSum(Sum sum, Bytes bytes) {
-  return sum == Sum::Begin ? writes(bytes) : updates(bytes);
+static Access usesGradientSum(WgradMode mode, Bytes bytes) {
+  return mode == WgradMode::Overwrite ? writes(bytes) : updates(bytes);
 }
 
 /// Slice k of `count` equal slices.
@@ -54,14 +55,14 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     auto *stash = &stashOf(in[0]);
     ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
     Bytes weightGradient = bytesOf(out[0]), inputGradient = optional(out, 1);
-    Sum sum = sumOf(instruction);
+    WgradMode mode = wgradModeOf(instruction);
     return compute->launch(
-        {reads(outputGradient), reads(weights), usesSum(sum, weightGradient),
-         writes(inputGradient)},
+        {reads(outputGradient), reads(weights),
+         usesGradientSum(mode, weightGradient), writes(inputGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->backward(microBatch, std::move(*stash), at(outputGradient),
                           at(weights), at(weightGradient), at(inputGradient),
-                          sum);
+                          mode);
         });
   }
   case Opcode::InputGradient: {
@@ -80,12 +81,12 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     auto *stash = &stashOf(in[0]);
     ConstBytes weights = bytesOf(in[1]);
     Bytes weightGradient = bytesOf(out[0]);
-    Sum sum = sumOf(instruction);
+    WgradMode mode = wgradModeOf(instruction);
     return compute->launch(
-        {reads(weights), usesSum(sum, weightGradient)},
+        {reads(weights), usesGradientSum(mode, weightGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->weightGradient(microBatch, std::move(*stash), at(weights),
-                                at(weightGradient), sum);
+                                at(weightGradient), mode);
         });
   }
   case Opcode::PostSend:
@@ -111,9 +112,9 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
   case Opcode::Rename: {
     std::vector<uint32_t> from;
     for (uint32_t buffer : in)
-      from.push_back(places[buffer]);
+      from.push_back(memoryOf[buffer]);
     for (size_t i = 0; i < out.size(); ++i)
-      places[out[i]] = from[i];
+      memoryOf[out[i]] = from[i];
     return;
   }
   }
@@ -169,14 +170,14 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
       bool again = recomputed[instruction.stage() * pieces.count() +
                               pieces.numberOf(m, part)];
       auto *stash = again || pass ? nullptr : &stashOf(out[nextStash++]);
-      const Wanted wanted = pass    ? Wanted::Evaluation
-                            : stash ? Wanted::Both
-                                    : Wanted::Output;
+      const ForwardMode mode = pass    ? ForwardMode::Evaluation
+                               : stash ? ForwardMode::Both
+                                       : ForwardMode::Output;
       compute->launch(
           {reads(input), reads(labels), reads(weights), writes(output)},
           [=, piece = pieceOf(step, m, part, parts)](const AddressMap &at) {
             auto made = stage->forward(piece, at(input), at(labels),
-                                       at(weights), at(output), wanted);
+                                       at(weights), at(output), mode);
             if (stash)
               *stash = std::move(made);
           });
@@ -206,8 +207,9 @@ void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
   MicroBatch piece = pieceOf(step, m, instruction.part(), instruction.parts());
   compute->launch({reads(input), reads(labels), reads(weights)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {
-                    *stash = stage->forward(piece, at(input), at(labels),
-                                            at(weights), {}, Wanted::Stash);
+                    *stash =
+                        stage->forward(piece, at(input), at(labels),
+                                       at(weights), {}, ForwardMode::Stash);
                   });
 }
 
@@ -217,16 +219,18 @@ void Interpreter::post(const Instruction &instruction, uint32_t index) {
   uint32_t buffer = (isSend ? program::operandsOf(worker, instruction)
                             : program::resultsOf(worker, instruction))[0];
   Bytes bytes = bytesOf(buffer);
-  if (handsOver[index]) {
-    Block &memory = arena[blocks.places[buffer].block];
-    requests[index] = isSend ? channels.handOver(peer, memory, bytes.size())
-                             : channels.takeOver(peer, memory, bytes.size());
+  if (isZeroCopy[index]) {
+    Block &memory = arena[blocks.locations[buffer].block];
+    requests[index] =
+        isSend ? channels.postSendBlock(peer, memory, bytes.size())
+               : channels.postReceiveBlock(peer, memory, bytes.size());
     return;
   }
   requests[index] =
       isSend
-          ? channels.postSend(peer, bytes, lastUses.lastWrite(places[buffer]))
-          : channels.postReceive(peer, bytes, lastUses.lastUse(places[buffer]));
+          ? channels.postSend(peer, bytes, lastUses.lastWrite(memoryOf[buffer]))
+          : channels.postReceive(peer, bytes,
+                                 lastUses.lastUse(memoryOf[buffer]));
 }
 
 void Interpreter::update(const Instruction &instruction, uint64_t step) {
@@ -259,10 +263,10 @@ void Interpreter::startAllReduce(const Instruction &instruction,
                                  uint32_t index) {
   std::vector<ConstBytes> contributions;
   uint32_t result = program::resultsOf(worker, instruction)[0];
-  Event after = lastUses.lastUse(places[result]);
+  Event after = lastUses.lastUse(memoryOf[result]);
   for (uint32_t buffer : program::operandsOf(worker, instruction)) {
     contributions.push_back(bytesOf(buffer));
-    after = later(after, lastUses.lastWrite(places[buffer]));
+    after = later(after, lastUses.lastWrite(memoryOf[buffer]));
   }
   requests[index] = channels.startAllReduce(
       groups[instruction.target()], reduceTypes[instruction.target()],
@@ -280,8 +284,10 @@ void Interpreter::finishWait(const Instruction &waited) {
 }
 
 /// The memory for the gradient sum of an update.
-Interpreter::Kept &Interpreter::keptOf(const Instruction &instruction) {
-  Kept &copy = kept[{instruction.pipeline(), instruction.stage()}];
+Interpreter::GradientCopy &
+Interpreter::gradientCopyOf(const Instruction &instruction) {
+  GradientCopy &copy =
+      gradientCopies[{instruction.pipeline(), instruction.stage()}];
   if (!copy.block) {
     uint32_t sum = program::operandsOf(worker, instruction)[2];
     copy.block = allocate(worker.buffers[sum].bytes());
@@ -292,7 +298,7 @@ Interpreter::Kept &Interpreter::keptOf(const Instruction &instruction) {
 
 void Interpreter::keepGradient(const Instruction &instruction, ConstBytes sum,
                                double scale) {
-  Kept &copy = keptOf(instruction);
+  GradientCopy &copy = gradientCopyOf(instruction);
   copy.isThere = true;
   compute->copy(sum, copy.bytes);
   compute->scale(stageOf(instruction)->weightType(), copy.bytes, scale);

@@ -78,14 +78,14 @@ Interpreter::Interpreter(const program::ProgramT &program,
   }
   // The exchange takes effect immediately, so an asynchronous device could
   // still be using the block.
-  handsOver = device.executesAtOnce()
-                  ? findHandOvers(program, worker, blocks)
-                  : std::vector<bool>(worker.instructions.size());
+  isZeroCopy = device.isSynchronous()
+                   ? findZeroCopyMessages(program, worker, blocks)
+                   : std::vector<bool>(worker.instructions.size());
   stashes.resize(worker.buffers.size());
-  places.resize(worker.buffers.size());
-  std::iota(places.begin(), places.end(), 0);
+  memoryOf.resize(worker.buffers.size());
+  std::iota(memoryOf.begin(), memoryOf.end(), 0);
   requests.resize(worker.instructions.size());
-  for (size_t i = 0; i < kMostAhead + 2; ++i)
+  for (size_t i = 0; i < kMaxStepsAhead + 2; ++i)
     losses.push_back(device.allocateHost(kLossBytes));
   uint32_t parts = 1;
   for (const auto &pipeline : program.pipelines)
@@ -120,7 +120,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   if (options.keepGradients)
     for (const Instruction &instruction : worker.instructions)
       if (instruction.opcode() == Opcode::OptimizerStep)
-        keptOf(instruction);
+        gradientCopyOf(instruction);
   arenaInUse = arenaBytesInUse(worker);
   if (options.meter)
     meterStart = options.meter->currentBytes();
@@ -151,7 +151,8 @@ void Interpreter::expectLoads() {
       bytes +=
           worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
     }
-  compute->expectLoads((kMostAhead + 2) * count, (kMostAhead + 2) * bytes);
+  compute->expectLoads((kMaxStepsAhead + 2) * count,
+                       (kMaxStepsAhead + 2) * bytes);
 }
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
@@ -171,20 +172,20 @@ uint64_t Interpreter::stashBytes() const {
 }
 
 Bytes Interpreter::bytesOf(uint32_t buffer) const {
-  Blocks::Place place = blocks.places[places[buffer]];
-  return {arena[place.block].get() + place.offset,
-          worker.buffers[places[buffer]].bytes()};
+  Blocks::Location location = blocks.locations[memoryOf[buffer]];
+  return {arena[location.block].get() + location.offset,
+          worker.buffers[memoryOf[buffer]].bytes()};
 }
 
 std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
-  return stashes[places[buffer]];
+  return stashes[memoryOf[buffer]];
 }
 
 Stage *Interpreter::stageOf(const Instruction &instruction) {
   return stages.at({instruction.pipeline(), instruction.stage()}).get();
 }
 
-void Interpreter::rehearse() {
+void Interpreter::warmUp() {
   std::vector<bool> isState(worker.buffers.size());
   for (const program::State &state : worker.states)
     isState[state.weights()] = isState[state.optimizer_state()] = true;
@@ -200,7 +201,7 @@ void Interpreter::rehearse() {
       executeOne(instruction, i, 0);
     } catch (const std::exception &error) {
       throw std::runtime_error(
-          "in a rehearsal of instruction " + std::to_string(i) + ", " +
+          "in the warm-up run of instruction " + std::to_string(i) + ", " +
           program::describe(program,
                             channels.rank() %
                                 static_cast<uint32_t>(program.workers.size()),
@@ -212,9 +213,9 @@ void Interpreter::rehearse() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
-  // After the first rehearsal no stash is left, so the remaining bytes belong
-  // to libraries. In later rehearsals they belong to stashes.
-  if (options.meter && !std::exchange(hasRehearsed, true)) {
+  // After the first warm-up run no stash is left, so the remaining bytes belong
+  // to libraries. In later warm-up runs they belong to stashes.
+  if (options.meter && !std::exchange(hasWarmedUp, true)) {
     peakStash -= std::min(peakStash, stashBytes());
     meterStart = options.meter->currentBytes();
   }
@@ -235,12 +236,12 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   if (steps == 0)
     return;
   inPrologue = true;
-  if (options.profile && device.executesAtOnce())
+  if (options.profile && device.isSynchronous())
     stepBegin = steadyNanoseconds();
   else if (options.profile)
     stepBeginOnDevice = compute->recordTime();
-  enter(0, worker.body_begin);
-  leaveSections();
+  enterSection(0, worker.body_begin);
+  enterNextSection();
 }
 
 std::optional<Interpreter::Position> Interpreter::next() const {
@@ -249,7 +250,7 @@ std::optional<Interpreter::Position> Interpreter::next() const {
   return Position{step, index};
 }
 
-void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
+void Interpreter::enterSection(uint32_t sectionBegin, uint32_t sectionEnd) {
   index = sectionBegin;
   end = sectionEnd;
   stashBefore = stashBytes();
@@ -257,23 +258,23 @@ void Interpreter::enter(uint32_t sectionBegin, uint32_t sectionEnd) {
 
 /// If this section has no more instructions, continues with the next section
 /// that has any.
-void Interpreter::leaveSections() {
+void Interpreter::enterNextSection() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
     if (pass) {
-      if (!leavePass())
+      if (!endPass())
         continue;
       if (step == steps)
         return;
       status.enter(Status::Running);
     } else if (!inPrologue) {
-      if (options.profile && device.executesAtOnce()) {
+      if (options.profile && device.isSynchronous()) {
         int64_t stepEnd = steadyNanoseconds();
         options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
       }
       endStep();
       ++step;
-      if (step < steps && options.mayBegin && !options.mayBegin(step))
+      if (step < steps && options.mayBeginStep && !options.mayBeginStep(step))
         steps = flushes ? step : step + 1;
       if (step == steps)
         return;
@@ -287,42 +288,45 @@ void Interpreter::leaveSections() {
     inPrologue = false;
     lossOfStep.reset();
     if (flushes || step + 1 < steps)
-      enter(worker.body_begin, worker.body_end);
+      enterSection(worker.body_begin, worker.body_end);
     else
-      enter(worker.body_end, static_cast<uint32_t>(worker.instructions.size()));
+      enterSection(worker.body_end,
+                   static_cast<uint32_t>(worker.instructions.size()));
   }
 }
 
 bool Interpreter::isTooFarAhead() const {
-  return ended.size() > kMostAhead && !device.isDone(ended.front().end);
+  return queuedSteps.size() > kMaxStepsAhead &&
+         !device.isDone(queuedSteps.front().end);
 }
 
 void Interpreter::endStep() {
   readFlags();
-  ended.push_back({step, pass, nextLoss++, lossOfStep,
-                   options.profile ? compute->recordTime() : compute->record(),
-                   std::exchange(timed, {})});
+  queuedSteps.push_back(
+      {step, pass, nextLoss++, lossOfStep,
+       options.profile ? compute->recordTime() : compute->record(),
+       std::exchange(timed, {})});
   // Reports steps that have ended, without a wait.
-  tellOfSteps(SIZE_MAX);
+  reportSteps(SIZE_MAX);
 }
 
 /// Reports steps that have ended. Waits until at most `mostAhead` steps have
 /// not.
-void Interpreter::tellOfSteps(size_t mostAhead) {
-  while (!ended.empty() &&
-         (ended.size() > mostAhead || device.isDone(ended.front().end))) {
-    device.waitFor(ended.front().end, options.timeout);
-    Ended first = std::move(ended.front());
-    ended.pop_front();
+void Interpreter::reportSteps(size_t mostAhead) {
+  while (!queuedSteps.empty() && (queuedSteps.size() > mostAhead ||
+                                  device.isDone(queuedSteps.front().end))) {
+    device.waitFor(queuedSteps.front().end, options.timeout);
+    QueuedStep first = std::move(queuedSteps.front());
+    queuedSteps.pop_front();
     if (first.pass) {
       if (options.profile)
         stepBeginOnDevice = first.end;
-      tellOfPass(first);
+      reportPass(first);
       continue;
     }
-    if (options.profile && !device.executesAtOnce())
+    if (options.profile && !device.isSynchronous())
       profileStep(first);
-    if (options.trace && !device.executesAtOnce())
+    if (options.trace && !device.isSynchronous())
       keepForTrace(first);
     noteHalts(first);
     std::optional<Loss> loss;
@@ -336,19 +340,19 @@ void Interpreter::tellOfSteps(size_t mostAhead) {
 }
 
 void Interpreter::finish() {
-  tellOfSteps(0);
+  reportSteps(0);
   if (!tracedOnDevice.empty())
     traceDevice();
 }
 
 void Interpreter::advance() {
-  tellOfSteps(kMostAhead);
+  reportSteps(kMaxStepsAhead);
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
-  device.enter(step, index);
+  device.setInstruction(step, index);
   uint64_t blocksBefore = device.hostBlocks();
   if (computes(instruction.opcode()))
-    channels.computing();
+    channels.beginComputing();
   if (isTimed())
     executeTimed(instruction);
   else
@@ -357,7 +361,7 @@ void Interpreter::advance() {
     channels.endGroup();
     groupEnd = 0;
   }
-  if (!device.executesAtOnce())
+  if (!device.isSynchronous())
     noteUses(instruction);
   blocksInSteps += device.hostBlocks() - blocksBefore;
   uint64_t stashAfter = stashBytes();
@@ -369,7 +373,7 @@ void Interpreter::advance() {
   ++index;
   if (pass)
     skipToEvaluated();
-  leaveSections();
+  enterNextSection();
 }
 
 /// Records which memory the compute queue has used for an instruction.
@@ -389,7 +393,7 @@ void Interpreter::noteUses(const Instruction &instruction) {
   Event event = compute->record();
   forEachUse(worker, instruction, [&](uint32_t buffer, Use use) {
     bool reads = use == Use::Read || use == Use::EndOfRead;
-    lastUses.note(places[buffer], !reads, event);
+    lastUses.note(memoryOf[buffer], !reads, event);
   });
 }
 
@@ -405,7 +409,7 @@ Replicas Interpreter::weights() const {
 Replicas Interpreter::gradients() const {
   Replicas replicas;
   Event now = compute->record();
-  for (const auto &[key, copy] : kept)
+  for (const auto &[key, copy] : gradientCopies)
     if (copy.isThere)
       replicas[key] = device.readBack(copy.bytes, now, options.timeout);
   return replicas;

@@ -24,14 +24,14 @@
 
 #include "runtime/channel/Channels.h"
 #include "runtime/device/Device.h"
-#include "runtime/interpreter/HandOver.h"
 #include "runtime/interpreter/LastUses.h"
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/interpreter/Status.h"
 #include "runtime/interpreter/Trace.h"
-#include "runtime/program/Pieces.h"
+#include "runtime/interpreter/ZeroCopy.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/system/Deadline.h"
 
@@ -75,7 +75,7 @@ public:
     /// Called before each step except the first. If it returns false, no
     /// further step begins. Without a flush, the step before has already begun
     /// this step, so this step is completed and is the last one.
-    std::function<bool(uint64_t)> mayBegin = {};
+    std::function<bool(uint64_t)> mayBeginStep = {};
     const MemoryMeter *meter = nullptr;
     /// If set, collects the durations of instructions and steps.
     Profile *profile = nullptr;
@@ -104,7 +104,7 @@ public:
   /// each other. If they did so later, the device could block until its
   /// communication ends; if two devices did so, they could block each other for
   /// ever. Call it before `begin` or not at all.
-  void rehearse();
+  void warmUp();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
 
@@ -113,11 +113,11 @@ public:
   /// epilogue. Calls `onStep` after each step, with the step's loss if this
   /// worker has one. Call it once.
   ///
-  /// On an asynchronous device, the host is at most kMostAhead whole steps
+  /// On an asynchronous device, the host is at most kMaxStepsAhead whole steps
   /// ahead. If it is further ahead, it waits, between two steps, until the
   /// oldest step has ended. It never waits inside a step.
   void run(uint64_t steps, const OnStep &onStep);
-  static constexpr size_t kMostAhead = 1;
+  static constexpr size_t kMaxStepsAhead = 1;
 
   /// Runs the same program one instruction at a time: call `begin`, then
   /// `advance` while `next` returns a position, then `finish`.
@@ -164,7 +164,7 @@ public:
 private:
   using Key = std::pair<uint32_t, uint32_t>;
   /// A copy of a gradient sum.
-  struct Kept {
+  struct GradientCopy {
     Block block;
     Bytes bytes;
     bool isThere = false; ///< whether an update has filled it
@@ -172,24 +172,24 @@ private:
   /// The bytes of a loss on the host: one element of any type.
   static constexpr uint64_t kLossBytes = 8;
 
-  struct Ended;
+  struct QueuedStep;
 
   Block allocate(uint64_t bytes) const;
   void findRecomputes();
   void expectLoads();
-  void enter(uint32_t sectionBegin, uint32_t sectionEnd);
-  void leaveSections();
+  void enterSection(uint32_t sectionBegin, uint32_t sectionEnd);
+  void enterNextSection();
   void findEvaluated();
   void enterPass();
   void skipToEvaluated();
-  bool leavePass();
-  void tellOfPass(const Ended &pass);
+  bool endPass();
+  void reportPass(const QueuedStep &pass);
   bool isTimed() const { return (options.profile || options.trace) && !pass; }
   void executeTimed(const program::Instruction &instruction);
   void addToProfile(const program::Instruction &instruction,
                     int64_t nanoseconds);
-  void profileStep(const Ended &step);
-  void keepForTrace(Ended &step);
+  void profileStep(const QueuedStep &step);
+  void keepForTrace(QueuedStep &step);
   void traceDevice();
   void executeOne(const program::Instruction &instruction, uint32_t index,
                   uint64_t step);
@@ -202,14 +202,14 @@ private:
   void update(const program::Instruction &instruction, uint64_t step);
   void makeFlags();
   void readFlags();
-  void noteHalts(const Ended &step);
+  void noteHalts(const QueuedStep &step);
   Bytes flagOf(const Key &key) const;
-  Kept &keptOf(const program::Instruction &instruction);
+  GradientCopy &gradientCopyOf(const program::Instruction &instruction);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum,
                     double scale);
   void noteUses(const program::Instruction &instruction);
   void endStep();
-  void tellOfSteps(size_t mostAhead);
+  void reportSteps(size_t mostAhead);
   MicroBatch pieceOf(uint64_t step, uint32_t m, uint32_t part,
                      uint32_t parts) const;
   uint64_t stashBytes() const;
@@ -228,28 +228,28 @@ private:
   Status &status;
   const uint32_t copy;
   const uint32_t firstRank; // the first rank of this copy
-  const program::Pieces pieces;
+  const program::BackwardPieces pieces;
 
   // The order of these members matters: requests must be destroyed before the
   // memory that they use, even after an error.
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
-  std::vector<Block> arena; // by block; a handed-over message replaces one
+  std::vector<Block> arena; // by block; a zero-copy message replaces one
   std::map<Key, std::unique_ptr<Stage>> stages;
-  std::map<Key, Kept> kept;             // gradient sums
-  std::map<Key, Block> flags;           // halted or not, on the device
-  std::vector<ElementType> reduceTypes; // by communicator
+  std::map<Key, GradientCopy> gradientCopies; // gradient sums
+  std::map<Key, Block> flags;                 // halted or not, on the device
+  std::vector<ElementType> reduceTypes;       // by communicator
   // For each buffer, the buffer in whose memory its value is. A rename permutes
   // them.
-  std::vector<uint32_t> places;
-  std::vector<std::unique_ptr<Stash>> stashes;    // by place
+  std::vector<uint32_t> memoryOf;
+  std::vector<std::unique_ptr<Stash>> stashes;    // by entry of `memoryOf`
   std::vector<std::unique_ptr<Request>> requests; // by post's index
-  std::vector<bool> handsOver;                    // by post's index
+  std::vector<bool> isZeroCopy;                   // by post's index
   // Whether a recompute makes the stash of a piece. Indexed by stage, then
   // piece.
   std::vector<bool> recomputed;
   Block shares;      // parts of a loss
-  LastUses lastUses; // by entry of `places`
+  LastUses lastUses; // by entry of `memoryOf`
   uint32_t groupEnd = 0;
 
   // A step that was put on the queues completely.
@@ -258,7 +258,7 @@ private:
     uint32_t instruction;
     Event begin, end;
   };
-  struct Ended {
+  struct QueuedStep {
     uint64_t step;
     std::optional<uint64_t> pass;        // the pass, if it is an evaluation
     uint64_t losses;                     // number of its loss
@@ -266,7 +266,7 @@ private:
     Event end;
     std::vector<Timed> timed; // only on an asynchronous device
   };
-  std::deque<Ended> ended; // oldest first; not reported yet
+  std::deque<QueuedStep> queuedSteps; // oldest first; not reported yet
   // Host memory for the losses of these steps and the current one, used in
   // turn, and for their flags, in the order of `flags`.
   std::vector<Block> losses;
@@ -295,7 +295,7 @@ private:
   // During an evaluation: the current pass, and the weights that it uses.
   std::optional<uint64_t> pass;
   std::map<Key, Bytes> evaluatedWeights;
-  std::vector<uint32_t> placesBefore;
+  std::vector<uint32_t> memoryBeforePass;
   std::vector<bool> evaluated; // by instruction, whether a pass runs it
   double sumOfPasses = 0;
 
@@ -303,7 +303,7 @@ private:
 
   uint64_t executed = 0;
   int64_t meterStart = 0;
-  bool hasRehearsed = false;
+  bool hasWarmedUp = false;
   uint64_t allocated = 0;           // bytes allocated for the arena
   std::vector<uint64_t> arenaInUse; // by instruction
   uint64_t stashBefore = 0;         // before the next instruction

@@ -7,7 +7,7 @@
 
 #include "runtime/interpreter/Profile.h"
 
-#include "runtime/program/ModelSizes.h"
+#include "runtime/program/ModelKey.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ using program::Instruction;
 using program::Opcode;
 
 namespace {
-constexpr size_t kMostSamples = 4096;
+constexpr size_t kMaxSamples = 4096;
 
 /// The kind of event under which an instruction's duration is recorded.
 Profile::Key keyOf(const Instruction &instruction, const Instruction *posted) {
@@ -56,8 +56,8 @@ ordered_json toJson(const Durations &durations) {
   return {{"count", durations.count()},
           {"total", durations.total()},
           {"median", durations.median()},
-          {"min", durations.least()},
-          {"max", durations.most()}};
+          {"min", durations.min()},
+          {"max", durations.max()}};
 }
 
 /// For example "receive_activation".
@@ -89,7 +89,7 @@ void addProgram(ordered_json &document, const program::ProgramT &program) {
   document["micro_batches"] = program.micro_batches;
   document["micro_batch_size"] = program.micro_batch_size;
   if (program.model)
-    document["model"] = ordered_json::parse(program::sizesOf(*program.model));
+    document["model"] = ordered_json::parse(program::modelKey(*program.model));
   document["weight_type"] = program::nameOf(program.weight_type);
   document["activation_type"] = program::nameOf(program.activation_type);
   document["optimizer"] = toJson(*program.optimizer);
@@ -102,7 +102,7 @@ void Durations::add(int64_t nanoseconds) {
   sum += nanoseconds;
   smallest = std::min(smallest, nanoseconds);
   largest = std::max(largest, nanoseconds);
-  if (samples.size() < kMostSamples)
+  if (samples.size() < kMaxSamples)
     return;
   // From now on, every second sample of the current ones is enough.
   stride *= 2;

@@ -34,8 +34,8 @@ public:
   uint64_t count() const { return number; }
   int64_t total() const { return sum; }
   /// These require a count of at least 1.
-  int64_t least() const { return smallest; }
-  int64_t most() const { return largest; }
+  int64_t min() const { return smallest; }
+  int64_t max() const { return largest; }
   int64_t median() const;
 
 private:

@@ -46,7 +46,7 @@ void chimera::runtime::addShares(ElementType type, ConstBytes shares,
   fold(type, each, loss.data(), loss.size());
 }
 
-double chimera::runtime::meanOf(double sum, double weight) {
+double chimera::runtime::evaluationLoss(double sum, double weight) {
   if (!(weight > 0))
     throw std::runtime_error(
         "expected held-out data with labels that count, got none: give more "
@@ -57,9 +57,9 @@ double chimera::runtime::meanOf(double sum, double weight) {
 Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
                                 double weight) {
   if (!(weight >= 0))
-    throw std::runtime_error("expected a step whose labels weigh something or "
-                             "nothing, they weigh " +
-                             std::to_string(weight));
+    throw std::runtime_error(
+        "expected a weight of at least 0 for the labels of a step, got " +
+        std::to_string(weight));
   uint64_t bits = 0;
   std::memcpy(&bits, sum.data(), std::min(sum.size(), sizeof(bits)));
   double total = 0;
@@ -75,6 +75,6 @@ Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
     break;
   }
   if (weight == 0)
-    return {bits, 0, /*counts=*/false};
+    return {bits, 0, /*hasWeight=*/false};
   return {bits, total / weight};
 }

@@ -32,7 +32,7 @@ void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 struct Loss {
   uint64_t sum;
   double mean;
-  bool counts = true; ///< false if the weight is 0; then the mean is 0
+  bool hasWeight = true; ///< false if the weight is 0; then the mean is 0
 };
 
 /// Reads a sum of losses whose total weight is `weight`. Throws
@@ -41,7 +41,7 @@ Loss readLoss(ConstBytes sum, ElementType type, double weight);
 
 /// The mean loss of an evaluation. Throws std::runtime_error unless the weight
 /// is positive.
-double meanOf(double sum, double weight);
+double evaluationLoss(double sum, double weight);
 
 } // namespace chimera::runtime
 

@@ -20,7 +20,8 @@ SimulatedRanks::SimulatedRanks(const program::ProgramT &program,
         all.model = options.model.value_or(all.model);
         return all;
       }()),
-      hostsWait(options.hostsWait), simulation(optionsOf(options)),
+      synchronousHosts(options.synchronousHosts),
+      simulation(optionsOf(options)),
       channels(makeSimulatedChannels(simulation, program::rankCount(program))) {
   for (running = 0; running < channels.size(); ++running) {
     channels[running]->prepare(communication);
@@ -49,7 +50,7 @@ simulated::Options SimulatedRanks::optionsOf(const Options &options) const {
                        program::describe(program, worker, label.instruction) +
                        ")";
               },
-          .isLeftOut = options.isLeftOut};
+          .ignores = options.ignores};
 }
 
 void SimulatedRanks::run(uint64_t steps, const OnStep &onStep) {
@@ -74,7 +75,7 @@ void SimulatedRanks::runAll() {
     hosts.push_back({[this, rank] {
                        return ranks[rank]->next() &&
                               !ranks[rank]->isTooFarAhead() &&
-                              (!hostsWait || simulation.isIdle(rank));
+                              (!synchronousHosts || simulation.isIdle(rank));
                      },
                      [this, rank] {
                        running = rank;
@@ -87,7 +88,7 @@ void SimulatedRanks::runAll() {
   simulation.setHosts({});
   std::string open = unfinished();
   if (!open.empty())
-    throw std::runtime_error("nothing can happen any more:\n" + open);
+    throw std::runtime_error("no rank can advance:\n" + open);
   for (running = 0; running < ranks.size(); ++running)
     ranks[running]->finish();
   std::string found;
@@ -102,6 +103,6 @@ std::string SimulatedRanks::unfinished() const {
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     if (ranks[rank]->next())
       lines += "  rank " + std::to_string(rank) +
-               ": its host has not put all on its queues\n";
+               ": its host has not enqueued all its instructions\n";
   return lines;
 }

@@ -28,15 +28,15 @@ public:
     std::optional<program::MessageModel> model = {};
     /// Whether each host advances only when its queues are empty, as on a
     /// synchronous device.
-    bool hostsWait = false;
+    bool synchronousHosts = false;
     Interpreter::Options interpreter = {};
     /// Called for evaluations with the rank, the step and the loss, in place of
     /// the interpreters' own callbacks.
     std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
     std::function<Status &(uint32_t)> statusOf; ///< by rank; required
     /// For tests: orderings that the simulation leaves out.
-    std::function<bool(const simulated::Label &, simulated::Ordering)>
-        isLeftOut = {};
+    std::function<bool(const simulated::Label &, simulated::Ordering)> ignores =
+        {};
   };
 
   /// Creates the interpreters. Requires a verified program. Throws the
@@ -66,7 +66,7 @@ private:
 
   const program::ProgramT &program;
   const Communication communication;
-  const bool hostsWait;
+  const bool synchronousHosts;
   simulated::Simulation simulation;
   std::vector<std::unique_ptr<Channels>> channels;
   std::vector<std::unique_ptr<Interpreter>> ranks;

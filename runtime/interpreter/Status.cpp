@@ -33,7 +33,7 @@ void Status::fail(const std::string &text) {
       sched_yield();
     return;
   }
-  size_t size = beginningWithin(text, reason.size() - 1);
+  size_t size = utf8PrefixSize(text, reason.size() - 1);
   std::memcpy(reason.data(), text.data(), size);
   reason[size] = 0;
   failedIn.store(state.load());

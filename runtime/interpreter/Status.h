@@ -65,7 +65,7 @@ struct alignas(64) Status {
     deviceSince.store(steadyNanoseconds(), std::memory_order_relaxed);
     isBehind.store(1, std::memory_order_release);
   }
-  void deviceHasNothing() { isBehind.store(0, std::memory_order_release); }
+  void deviceIsIdle() { isBehind.store(0, std::memory_order_release); }
   /// Records a failure; only the first one of a rank is kept. Several threads
   /// of the process may call it at once.
   void fail(const std::string &text);

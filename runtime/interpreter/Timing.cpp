@@ -21,7 +21,7 @@ using program::Opcode;
 
 void Interpreter::executeTimed(const Instruction &instruction) {
   const uint64_t section = inPrologue ? 0 : step + 1;
-  if (!device.executesAtOnce()) {
+  if (!device.isSynchronous()) {
     Event begin = compute->recordTime();
     executeOne(instruction, index, step);
     timed.push_back({section, index, std::move(begin), compute->recordTime()});
@@ -45,7 +45,7 @@ void Interpreter::addToProfile(const Instruction &instruction,
 }
 
 /// Adds the device's times for a step that has ended.
-void Interpreter::profileStep(const Ended &step) {
+void Interpreter::profileStep(const QueuedStep &step) {
   for (const Timed &each : step.timed)
     addToProfile(worker.instructions[each.instruction],
                  device.nanosecondsBetween(each.begin, each.end));
@@ -56,7 +56,7 @@ void Interpreter::profileStep(const Ended &step) {
 
 /// Keeps the points of a step that has ended until the end of the run, unless
 /// later steps replace it in the trace.
-void Interpreter::keepForTrace(Ended &step) {
+void Interpreter::keepForTrace(QueuedStep &step) {
   tracedOnDevice.push_back(std::move(step.timed));
   // An entry has one section. Only the first step's also has the prologue.
   while (tracedOnDevice.size() > options.trace->mostSections())

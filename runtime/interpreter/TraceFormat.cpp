@@ -178,7 +178,7 @@ private:
   std::string nameOfSum(const Instruction &start) const {
     const program::CommunicatorT &sum = *program.communicators[start.target()];
     return "all-reduce of " + (sum.kind == ValueKind::Loss ? "the loss"
-                               : program::reducesTied(sum)
+                               : program::reducesTiedParameters(sum)
                                    ? "tied weights"
                                    : "stage " + std::to_string(start.stage()));
   }

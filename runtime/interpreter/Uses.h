@@ -7,7 +7,7 @@
 //
 // The uses of buffers by instructions. The runtime derives everything it knows
 // about the lifetime of values from here: the bytes in use (ArenaUse.h), the
-// messages that need no copy (HandOver.h), and the points that messages must
+// messages that need no copy (ZeroCopy.h), and the points that messages must
 // wait for (LastUses.h).
 //
 //===----------------------------------------------------------------------===//

@@ -14,12 +14,12 @@
 
 namespace chimera::program {
 
-static constexpr size_t kMostName = 1 << 10;
+static constexpr size_t kMaxName = 1 << 10;
 
 void checkText(FirstError &error, const char *what, const std::string &text) {
-  if (text.size() > kMostName || !isPrintable(text))
+  if (text.size() > kMaxName || !isPrintable(text))
     error.fail(std::string("expected a ") + what + " of at most " +
-               std::to_string(kMostName) + " printable characters, got '" +
+               std::to_string(kMaxName) + " printable characters, got '" +
                printable(text.substr(0, 64)) + "'");
 }
 
@@ -52,7 +52,7 @@ static void checkArgument(FirstError &error, const ArgumentT &argument) {
   auto expect = [&](bool isGood) {
     if (!isGood)
       error.fail(
-          "expected an argument of one of the kinds, with what its kind has");
+          "expected an argument with the fields of its kind and no others");
   };
   if (argument.kind != ArgumentKind::Value &&
       argument.kind != ArgumentKind::Values)
@@ -85,24 +85,25 @@ void checkGraph(FirstError &error, const GraphT &graph,
                 const std::function<size_t(Role)> &count) {
   if (error)
     return;
-  if (graph.values > kMostValues)
+  if (graph.values > kMaxValues)
     return error.fail("expected at most 2^20 values, got " +
                       std::to_string(graph.values));
   checkPorts(error, graph.inputs, takes, count);
   checkPorts(error, graph.outputs, makes, count);
   std::vector<bool> isDefined(graph.values);
   auto define = [&](uint64_t value) {
-    if (value >= graph.values || isDefined[value])
-      return error.fail("expected each of " + std::to_string(graph.values) +
-                        " values to be made once, got value " +
-                        std::to_string(value) + " again or beyond");
+    if (value >= graph.values)
+      return error.fail("expected a value below " +
+                        std::to_string(graph.values) + ", got " +
+                        std::to_string(value));
+    if (isDefined[value])
+      return error.fail("value " + std::to_string(value) + " is defined twice");
     isDefined[value] = true;
   };
   auto use = [&](uint64_t value) {
     if (value >= graph.values || !isDefined[value])
-      error.fail(
-          "expected values that are made before they are used, got value " +
-          std::to_string(value));
+      error.fail("value " + std::to_string(value) +
+                 " is used before it is defined");
   };
   for (const Port &port : graph.inputs)
     define(port.value());

@@ -16,7 +16,7 @@
 namespace chimera::program {
 
 /// The limit on values in a graph, and on tensors of one kind in a layer.
-inline constexpr uint32_t kMostValues = 1 << 20;
+inline constexpr uint32_t kMaxValues = 1 << 20;
 
 /// The first error in a package. Later errors are ignored.
 struct FirstError {

@@ -19,8 +19,8 @@ namespace {
 
 // No model has more. Sizes below this can be multiplied by 16 and added without
 // overflow.
-constexpr int64_t kMostElements = int64_t{1} << 44;
-constexpr size_t kMostLayers = 1 << 14;
+constexpr int64_t kMaxElements = int64_t{1} << 44;
+constexpr size_t kMaxLayers = 1 << 14;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
@@ -36,9 +36,9 @@ public:
              ": export the model again";
     if (package.type != DataType::Float32 && package.type != DataType::Float64)
       return "expected parameters of float32 or float64";
-    if (package.layers.empty() || package.layers.size() > kMostLayers ||
+    if (package.layers.empty() || package.layers.size() > kMaxLayers ||
         package.kinds.size() > package.layers.size())
-      return "expected 1 to " + std::to_string(kMostLayers) +
+      return "expected 1 to " + std::to_string(kMaxLayers) +
              " layers, and no more kinds than layers, got " +
              std::to_string(package.layers.size()) + " and " +
              std::to_string(package.kinds.size());
@@ -67,13 +67,13 @@ private:
   void checkShape(const std::vector<int64_t> &shape) {
     const bool areGood =
         std::ranges::all_of(shape, [](int64_t extent) { return extent >= 1; });
-    if (!areGood || shape.size() > 64 || elementsOf(shape) > kMostElements)
+    if (!areGood || shape.size() > 64 || elementsOf(shape) > kMaxElements)
       fail(
           "expected shapes of extents of at least 1 and at most 2^44 elements");
   }
 
   void checkShapes(const Shapes &shapes) {
-    if (shapes.size() > kMostValues)
+    if (shapes.size() > kMaxValues)
       return fail("expected at most 2^20 tensors");
     for (const auto &shape : shapes) {
       checkType(error, shape->type);
@@ -104,12 +104,12 @@ private:
     if (parameter.zero_row < -1 ||
         (parameter.zero_row >= 0 &&
          (parameter.shape.empty() || parameter.zero_row >= parameter.shape[0])))
-      fail("expected a row of zeros that there is, or -1," + of);
+      fail("expected -1 or a row that exists as zero_row" + of);
   }
 
   void checkKind(const LayerKindT &kind) {
-    if (kind.parameters.empty() || kind.parameters.size() > kMostValues)
-      return fail("expected a parameter or more");
+    if (kind.parameters.empty() || kind.parameters.size() > kMaxValues)
+      return fail("expected at least one parameter");
     std::set<std::string> names;
     for (const auto &parameter : kind.parameters) {
       checkText(error, "parameter's name", parameter->name);
@@ -157,11 +157,10 @@ private:
     if (error)
       return;
     if (graphs.inputs.empty() || graphs.outputs.empty())
-      return fail("expected an input or more and an output or more");
+      return fail("expected at least one input and one output");
     if (graphs.differentiable.size() != graphs.inputs.size())
-      return fail("expected a word for each of " +
-                  std::to_string(graphs.inputs.size()) +
-                  " inputs whether it is differentiable, got " +
+      return fail("expected an entry of differentiable for each of " +
+                  std::to_string(graphs.inputs.size()) + " inputs, got " +
                   std::to_string(graphs.differentiable.size()));
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     if (graphs.forward_flops > kMost / 4 ||
@@ -217,9 +216,9 @@ private:
       const Role weight[] = {Role::Output};
       error.where = before + "weight: ";
       const size_t terms = graphs.weight->outputs.size();
-      if (terms < 1 || terms > kMostLossTerms)
+      if (terms < 1 || terms > kMaxLossTerms)
         return fail("expected it to make 1 to " +
-                    std::to_string(kMostLossTerms) + " numbers, got " +
+                    std::to_string(kMaxLossTerms) + " numbers, got " +
                     std::to_string(terms));
       checkGraph(error, *graphs.weight, labels, weight, [&](Role role) {
         return role == Role::Output ? terms : count(role);
@@ -271,39 +270,39 @@ private:
     const LayerKindT &kind = *package.kinds[layer.kind];
     const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
     if (kind.graphs.size() != reference.graphs.size())
-      return fail("expected graphs for as many numbers of samples as the first "
-                  "layer has");
+      return fail(
+          "expected graphs for the same numbers of samples as the first layer");
     for (const auto &graphs : kind.graphs) {
       if (!isLast && graphs->weight)
-        return fail("expected a weight in the last layer alone");
+        return fail("expected a weight only in the last layer");
       if (!isLast && graphs->logits)
-        return fail("expected logits in the last layer alone");
+        return fail("expected logits only in the last layer");
       if (isLast) {
         const auto &outputs = graphs->outputs;
         if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
             (outputs[0]->type != TensorType::Float32 &&
              outputs[0]->type != TensorType::Float64))
-          return fail("expected the last layer to make the loss alone, one "
+          return fail("expected the last layer to make only the loss, one "
                       "number of float32 or float64");
       } else if (!graphs->labels.empty()) {
-        return fail("expected labels in the last layer alone");
+        return fail("expected labels only in the last layer");
       }
       if (number == 0) {
         if (std::ranges::any_of(graphs->differentiable,
                                 [](uint8_t is) { return is != 0; }))
-          return fail("expected no gradient of what the first layer takes");
+          return fail("expected no differentiable inputs of the first layer");
       } else {
         const LayerGraphsT *before =
             graphsOf(package, number - 1, graphs->samples);
         if (!before || !areEqual(before->outputs, graphs->inputs))
-          return fail("expected it to take what the layer before it makes, for "
-                      "each number of samples");
+          return fail("expected inputs equal to the outputs of the layer "
+                      "before, for each number of samples");
       }
       const auto terms = [](const LayerGraphsT &each) {
         return each.weight ? each.weight->outputs.size() : 0;
       };
       if (terms(*graphs) != terms(*kind.graphs[0]))
-        return fail("expected a weight of as many terms for all numbers of "
+        return fail("expected equal numbers of weight terms for all numbers of "
                     "samples");
       // The buffer of a part of a micro-batch is the part's share of the whole
       // buffer.
@@ -382,7 +381,7 @@ private:
       const auto &parameters = kindOf(package, k).parameters;
       for (uint32_t i = 0; i < parameters.size(); ++i) {
         elements += elementsOf(parameters[i]->shape);
-        if (elements > kMostElements)
+        if (elements > kMaxElements)
           return fail("expected at most 2^44 parameters");
         const bool isTied = package.tied && k + 1 == package.layers.size() &&
                             i == package.tied->last();

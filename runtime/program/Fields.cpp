@@ -51,8 +51,8 @@ int64_t sampleBytes(const std::vector<Field> &fields) {
   return bytes;
 }
 
-std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
-                                  const char *name) {
+std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
+                                    const char *name) {
   auto found = std::ranges::find(fields, name, &Field::name);
   // The factors of a loss, if there are any, are the last field. They are not
   // part of a sample.
@@ -67,7 +67,7 @@ std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
 
 std::optional<int64_t> contextOf(const ModelT &model) {
   const std::vector<Field> fields = inputFields(model);
-  const std::optional<size_t> tokens = tokensAmong(fields, kInputIds);
+  const std::optional<size_t> tokens = indexOfTokens(fields, kInputIds);
   return tokens ? std::optional(fields[*tokens].shape[0]) : std::nullopt;
 }
 
@@ -75,7 +75,7 @@ std::optional<int64_t> vocabularyOf(const ModelT &model) {
   if (!model.package)
     return model.vocabulary;
   const std::optional<size_t> tokens =
-      tokensAmong(inputFields(model), kInputIds);
+      indexOfTokens(inputFields(model), kInputIds);
   const LayerKindT &first = kindOf(*model.package, 0);
   const GraphT &graph = *first.graphs[0]->forward;
   const auto portOf = [&](const ArgumentT &argument) {

@@ -49,8 +49,8 @@ int64_t sampleBytes(const std::vector<Field> &fields);
 /// The index in `fields` of the field with a sample's tokens, or with their
 /// labels: the field called `name`, or the only field. None if there is no such
 /// field, or if its samples are not one row of int64 numbers.
-std::optional<size_t> tokensAmong(const std::vector<Field> &fields,
-                                  const char *name);
+std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
+                                    const char *name);
 
 /// The number of tokens in a sample; none if a sample of the model is not a row
 /// of tokens.

@@ -7,9 +7,9 @@
 
 #include "runtime/program/File.h"
 
-#include "runtime/program/Aliases.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Package.h"
+#include "runtime/program/SharedBytes.h"
 
 #include <algorithm>
 #include <bit>
@@ -94,8 +94,7 @@ std::optional<Header> headerOf(std::span<const std::byte> bytes,
   }
   if (header.size > kMaxPayload) {
     error = "expected at most " + std::to_string(kMaxPayload) +
-            " bytes of content, the header claims " +
-            std::to_string(header.size);
+            " bytes of content, got " + std::to_string(header.size);
     return std::nullopt;
   }
   return header;
@@ -234,7 +233,7 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     return std::nullopt;
   }
   if (checksum(payload) != header->checksum) {
-    error = "damaged: the checksum of the content is not the header's";
+    error = "damaged: the checksum of the content differs from the header's";
     return std::nullopt;
   }
   // Each table takes some bytes and no table may be referenced twice, so the
@@ -256,9 +255,8 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     error = "malformed: the content is not a valid FlatBuffer of a program";
     return std::nullopt;
   }
-  if (hasAliases(*GetProgram(content), payload.size())) {
-    error = "malformed: its lists and texts take more bytes than the content "
-            "has, so some share them";
+  if (sharesBytes(*GetProgram(content), payload.size())) {
+    error = "malformed: some lists or texts share bytes";
     return std::nullopt;
   }
   ProgramT program;
@@ -296,9 +294,10 @@ bool hasAllTables(const ProgramT &program) {
 }
 
 bool serializeFile(const ProgramT &program, const std::string &path,
-                   std::string &error, const std::function<bool()> &isWanted) {
+                   std::string &error,
+                   const std::function<bool()> &mayPublish) {
   if (payloadBytes(program) > kMaxPayload) {
-    if (isWanted())
+    if (mayPublish())
       error = path + ": expected at most " + std::to_string(kMaxPayload) +
               " bytes of content, got about " +
               std::to_string(payloadBytes(program));
@@ -306,8 +305,8 @@ bool serializeFile(const ProgramT &program, const std::string &path,
   }
   Content content(program);
   Parts parts = {content.headerBytes(), content.payload()};
-  return path == "-" ? writeStandardOutput(parts, error, isWanted)
-                     : writeWhole(path, parts, error, isWanted);
+  return path == "-" ? writeStandardOutput(parts, error, mayPublish)
+                     : writeAtomically(path, parts, error, mayPublish);
 }
 
 } // namespace chimera::program

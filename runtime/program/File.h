@@ -61,13 +61,14 @@ std::optional<ProgramT> deserializeFile(const std::string &path,
 /// serialized.
 bool hasAllTables(const ProgramT &program);
 
-/// Writes serialize(program) to `path`, completely or not at all (writeWhole),
-/// or to standard output if `path` is `-`. Returns false, with the reason in
-/// `error`, if that fails or if the program would take 2 GB or more. Calls
-/// `isWanted` as writeWhole does. Requires a program that has all its tables.
+/// Writes serialize(program) to `path`, completely or not at all
+/// (writeAtomically), or to standard output if `path` is `-`. Returns false,
+/// with the reason in `error`, if that fails or if the program would take 2 GB
+/// or more. Calls `mayPublish` as writeAtomically does. Requires a program that
+/// has all its tables.
 bool serializeFile(
     const ProgramT &program, const std::string &path, std::string &error,
-    const std::function<bool()> &isWanted = [] { return true; });
+    const std::function<bool()> &mayPublish = [] { return true; });
 
 /// The program as JSON, for people and scripts: every field of the schema, with
 /// the names of enumerators and a description of each instruction.

@@ -40,12 +40,12 @@ std::string checkModel(const ModelT &model) {
   constexpr uint32_t kLargest = 1 << 20;
   // Each layer needs memory besides its parameters, so their number is limited
   // too.
-  constexpr uint32_t kMostLayers = 1 << 14;
+  constexpr uint32_t kMaxLayers = 1 << 14;
   struct {
     const char *name;
     uint32_t value;
     uint32_t most = kLargest;
-  } const sizes[] = {{"layers", model.layers, kMostLayers},
+  } const sizes[] = {{"layers", model.layers, kMaxLayers},
                      {"heads", model.heads},
                      {"width", model.width},
                      {"context", model.context},
@@ -55,7 +55,7 @@ std::string checkModel(const ModelT &model) {
       return std::string("expected ") + size.name + " between 1 and " +
              std::to_string(size.most) + ", got " + std::to_string(size.value);
   if (model.width % model.heads != 0)
-    return "expected a width that the heads divide, got width " +
+    return "expected a width divisible by the number of heads, got width " +
            std::to_string(model.width) + " and " + std::to_string(model.heads) +
            " heads";
   // This form of the condition also refuses NaN.
@@ -85,8 +85,8 @@ std::string checkTypes(Types types) {
   return "";
 }
 
-std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
-                     uint32_t parts) {
+std::string checkTypesAndSizes(const ModelT &model, Types types,
+                               uint32_t microBatchSize, uint32_t parts) {
   if (std::string problem = checkTypes(types); !problem.empty())
     return problem;
   if (!model.package)
@@ -166,7 +166,8 @@ static std::optional<TiedNumbers> tiedNumbers(const ModelT &model) {
 
 bool isTied(const ModelT &model) { return tiedNumbers(model).has_value(); }
 
-ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number) {
+ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
+                                   uint32_t number) {
   const std::optional<TiedNumbers> tied = tiedNumbers(model);
   if (tied && layer + 1 == layerCount(model) && number == tied->last)
     return {0, tied->first};
@@ -176,8 +177,8 @@ ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number) {
 /// Whether parameter `number` of `layer` shares memory with another parameter
 /// of a stage whose first layer is `first`. This is so for the last layer's
 /// tied parameter if the stage also has the first layer.
-static bool isHeldElsewhere(const ModelT &model, uint32_t first, uint32_t layer,
-                            uint32_t number) {
+static bool sharesTiedParameter(const ModelT &model, uint32_t first,
+                                uint32_t layer, uint32_t number) {
   if (first != 0 || layer + 1 != layerCount(model))
     return false;
   const std::optional<TiedNumbers> tied = tiedNumbers(model);
@@ -190,7 +191,7 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   for (uint32_t layer = first; layer != first + count; ++layer) {
     uint32_t number = 0;
     for (Parameter &parameter : layerParameters(model, layer)) {
-      if (!isHeldElsewhere(model, first, layer, number))
+      if (!sharesTiedParameter(model, first, layer, number))
         result.push_back({layer, number, std::move(parameter)});
       ++number;
     }
@@ -204,7 +205,7 @@ static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;
   for (const Parameter &parameter : layerParameters(model, layer))
-    if (!isHeldElsewhere(model, first, layer, number++))
+    if (!sharesTiedParameter(model, first, layer, number++))
       result = saturatedSum({result, parameter.elements()});
   return result;
 }
@@ -269,10 +270,9 @@ static std::string checkLayers(const ProgramT &program) {
     const Stage &stage = program.stages[s];
     if (stage.first_layer() != next || stage.layers() == 0 ||
         stage.layers() > layers - next)
-      return "expected stage " + std::to_string(s) + " to have layers from " +
-             std::to_string(next) + " on, of the model's " +
-             std::to_string(layers) + ", got " +
-             std::to_string(stage.layers()) + " from " +
+      return "stage " + std::to_string(s) + ": expected layers that begin at " +
+             std::to_string(next) + " and end by " + std::to_string(layers) +
+             ", got " + std::to_string(stage.layers()) + " from " +
              std::to_string(stage.first_layer()) + " on";
     next += stage.layers();
   }
@@ -306,7 +306,7 @@ std::string checkBytes(const ModelT &model, Types types,
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
     if (got != static_cast<uint64_t>(expected))
       return "expected " + std::to_string(expected) + " bytes of " + what +
-             ", by the model, got " + std::to_string(got);
+             " for this model, got " + std::to_string(got);
   return "";
 }
 
@@ -319,7 +319,7 @@ static std::string checkTied(const ProgramT &program) {
   std::string got = describe(program.tied.get());
   if (got == expected)
     return "";
-  return "expected " + expected + " as tied parameters, by the model, got " +
+  return "expected " + expected + " as tied parameters for this model, got " +
          got;
 }
 
@@ -329,9 +329,9 @@ std::string checkStages(const ProgramT &program) {
   if (program.micro_batch_size == 0)
     return "expected a micro-batch size of at least 1, got 0";
   for (const auto &pipeline : program.pipelines)
-    if (std::string problem =
-            checkUse(*program.model, typesOf(program), program.micro_batch_size,
-                     std::max(pipeline->backward_parts, 1u));
+    if (std::string problem = checkTypesAndSizes(
+            *program.model, typesOf(program), program.micro_batch_size,
+            std::max(pipeline->backward_parts, 1u));
         !problem.empty())
       return problem;
   if (std::string problem = checkOptimizer(program.optimizer->name);

@@ -93,8 +93,8 @@ std::string checkModel(const ModelT &model);
 /// in these types, with micro-batches of `microBatchSize` samples in `parts`
 /// parts. Refuses types that checkTypes refuses, and types and sizes that a
 /// package was not exported for. Requires a checked model.
-std::string checkUse(const ModelT &model, Types types, uint32_t microBatchSize,
-                     uint32_t parts);
+std::string checkTypesAndSizes(const ModelT &model, Types types,
+                               uint32_t microBatchSize, uint32_t parts);
 
 int64_t bytesOf(DataType type);
 
@@ -124,7 +124,8 @@ struct ParameterNumber {
 
 /// The parameter whose random numbers initialise this parameter: the parameter
 /// itself or, for the tied parameter of the last layer, the first layer's.
-ParameterNumber startsAs(const ModelT &model, uint32_t layer, uint32_t number);
+ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
+                                   uint32_t number);
 
 /// A parameter of a stage.
 struct StageParameter {
@@ -161,11 +162,11 @@ std::string checkBytes(const ModelT &model, Types types,
                        const Stage &stage);
 
 /// Returns what is wrong with the stages of `program`; empty if they agree with
-/// its model. Refuses a model that checkModel refuses, a use that checkUse
-/// refuses, an optimizer that checkOptimizer refuses, and a micro-batch size of
-/// 0. Refuses stages that do not have each layer once, in order, bytes that
-/// checkBytes refuses, and a `tied` that differs from the model's. Requires at
-/// least one stage, a model and an optimizer.
+/// its model. Refuses a model that checkModel refuses, a use that
+/// checkTypesAndSizes refuses, an optimizer that checkOptimizer refuses, and a
+/// micro-batch size of 0. Refuses stages that do not have each layer once, in
+/// order, bytes that checkBytes refuses, and a `tied` that differs from the
+/// model's. Requires at least one stage, a model and an optimizer.
 std::string checkStages(const ProgramT &program);
 
 /// The cost of `layer` for one micro-batch of `microBatchSize` samples. The

@@ -162,11 +162,11 @@ bool link(const Descriptor &file, const char *name) {
 
 /// Gives the complete file its final name. Returns false, with errno set, if
 /// that fails.
-bool place(Descriptor &file, const std::string &target, Existing existing) {
+bool place(Descriptor &file, const std::string &target, IfExists ifExists) {
   // If no file has the name, link is enough.
   if (link(file, target.c_str()))
     return true;
-  if (errno != EEXIST || existing == Existing::Kept)
+  if (errno != EEXIST || ifExists == IfExists::Fail)
     return false;
   // No system call can link over an existing name. So the file gets a temporary
   // name, which rename then replaces.
@@ -195,16 +195,18 @@ bool writeAll(int descriptor, Parts parts) {
   return true;
 }
 
-bool writeWhole(const std::string &path, Parts parts, std::string &error,
-                const std::function<bool()> &isWanted, Existing existing) {
-  return writeWhole(
+bool writeAtomically(const std::string &path, Parts parts, std::string &error,
+                     const std::function<bool()> &mayPublish,
+                     IfExists ifExists) {
+  return writeAtomically(
       path, [&](int descriptor) { return writeAll(descriptor, parts); }, error,
-      isWanted, existing);
+      mayPublish, ifExists);
 }
 
-bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
-                std::string &error, const std::function<bool()> &isWanted,
-                Existing existing) {
+bool writeAtomically(const std::string &path,
+                     const std::function<bool(int)> &write, std::string &error,
+                     const std::function<bool()> &mayPublish,
+                     IfExists ifExists) {
   auto fail = [&](const char *what) {
     error = path + ": cannot " + what + ": " + reasonOf(errno);
     return false;
@@ -215,7 +217,7 @@ bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists) {
-    if (existing == Existing::Kept) {
+    if (ifExists == IfExists::Fail) {
       errno = EEXIST;
       return fail("write");
     }
@@ -224,7 +226,7 @@ bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
       return fail("write");
     }
     if (!isRegularOrNew(path)) {
-      if (!isWanted())
+      if (!mayPublish())
         return false;
       Descriptor device(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
       if (device.get() < 0)
@@ -241,16 +243,15 @@ bool writeWhole(const std::string &path, const std::function<bool(int)> &write,
   if ((exists && ::fchmod(file.get(), status.st_mode & 0777) != 0) ||
       !write(file.get()) || ::fsync(file.get()) != 0)
     return fail("write");
-  if (!isWanted())
+  if (!mayPublish())
     return false;
-  return place(file, target, existing)
-             ? true
-             : fail("put the finished file in its place");
+  return place(file, target, ifExists) ? true
+                                       : fail("rename the finished file");
 }
 
 bool writeStandardOutput(Parts parts, std::string &error,
-                         const std::function<bool()> &isWanted) {
-  if (!isWanted())
+                         const std::function<bool()> &mayPublish) {
+  if (!mayPublish())
     return false;
   if (writeAll(STDOUT_FILENO, parts))
     return true;

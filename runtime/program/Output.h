@@ -26,14 +26,14 @@ std::string reasonOf(int code);
 bool writeAll(int descriptor, Parts parts);
 
 /// What happens to an existing file of the same name.
-enum class Existing { Replaced, Kept };
+enum class IfExists { Replace, Fail };
 
 /// Writes the parts, one after the other, to `path`, completely or not at all:
 /// it writes a new file in the same folder, which then takes the name. Symbolic
 /// links stay links (see targetOf). If `path` is not a regular file, for
 /// example a pipe or /dev/null, it is written directly. Returns false, with the
-/// reason in `error`, if this fails, or if a file exists and `existing` is
-/// Kept.
+/// reason in `error`, if this fails, or if a file exists and `ifExists` is
+/// Fail.
 ///
 /// The new file has no name until it is complete; then it gets its final name.
 /// There are two exceptions. If it replaces another file, it is called
@@ -42,25 +42,25 @@ enum class Existing { Replaced, Kept };
 /// start. If a process is killed, such a file can stay; the next call for the
 /// same `path` removes it. A file lock tells whether its writer is still alive.
 ///
-/// Calls `isWanted` at the last moment before the result becomes visible. If it
-/// returns false, nothing is left; `isWanted` must have set `error`.
-bool writeWhole(
+/// Calls `mayPublish` at the last moment before the result becomes visible. If
+/// it returns false, nothing is left; `mayPublish` must have set `error`.
+bool writeAtomically(
     const std::string &path, Parts parts, std::string &error,
-    const std::function<bool()> &isWanted = [] { return true; },
-    Existing existing = Existing::Replaced);
+    const std::function<bool()> &mayPublish = [] { return true; },
+    IfExists ifExists = IfExists::Replace);
 
 /// The same, but `write` writes the content to an open file. It returns false,
 /// with errno set, if it cannot.
-bool writeWhole(
+bool writeAtomically(
     const std::string &path, const std::function<bool(int)> &write,
     std::string &error,
-    const std::function<bool()> &isWanted = [] { return true; },
-    Existing existing = Existing::Replaced);
+    const std::function<bool()> &mayPublish = [] { return true; },
+    IfExists ifExists = IfExists::Replace);
 
-/// Appends the parts to the process's standard output if `isWanted` returns
-/// true. Returns false as writeWhole does.
+/// Appends the parts to the process's standard output if `mayPublish` returns
+/// true. Returns false as writeAtomically does.
 bool writeStandardOutput(Parts parts, std::string &error,
-                         const std::function<bool()> &isWanted);
+                         const std::function<bool()> &mayPublish);
 
 /// Returns why `path` cannot be written now; empty if it looks writable. Call
 /// it before long work whose result goes there.

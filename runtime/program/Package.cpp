@@ -21,6 +21,7 @@ const char *nameOf(Role role) {
       "parameter",       "constant",       "input",
       "label",           "output",         "saved tensor",
       "output gradient", "input gradient", "weight gradient"};
+  static_assert(std::size(names) == size_t(Role::MAX) + 1);
   const auto number = static_cast<size_t>(role);
   return number < std::size(names) ? names[number] : "unknown role";
 }
@@ -29,18 +30,23 @@ const char *nameOf(TensorType type) {
   const char *const names[] = {"boolean", "uint8",  "int8",    "int16",
                                "int32",   "int64",  "float16", "bfloat16",
                                "float32", "float64"};
+  static_assert(std::size(names) == size_t(TensorType::MAX) + 1);
   const auto number = static_cast<size_t>(type);
   return number < std::size(names) ? names[number] : "unknown type";
 }
 
 const char *nameOf(Start start) {
-  const char *const names[] = {"normal", "zeros", "ones", "given"};
+  const char *const names[] = {"normal",          "zeros",    "ones",
+                               "given",           "constant", "uniform",
+                               "truncated normal"};
+  static_assert(std::size(names) == size_t(Start::MAX) + 1);
   const auto number = static_cast<size_t>(start);
   return number < std::size(names) ? names[number] : "unknown start";
 }
 
 const char *nameOf(Decay decay) {
   const char *const names[] = {"by shape", "never", "always"};
+  static_assert(std::size(names) == size_t(Decay::MAX) + 1);
   const auto number = static_cast<size_t>(decay);
   return number < std::size(names) ? names[number] : "unknown decay";
 }

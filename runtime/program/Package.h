@@ -87,7 +87,7 @@ uint32_t lossTerms(const PackageT &package);
 
 /// The name of the label that scales the terms of a loss that has several.
 inline constexpr char kLossScales[] = "loss_scales";
-inline constexpr uint32_t kMostLossTerms = 16;
+inline constexpr uint32_t kMaxLossTerms = 16;
 
 /// Bytes that a forward keeps for the backward: its saved tensors, and those of
 /// its inputs, labels and outputs that the backward uses. INT64_MAX if it

@@ -174,7 +174,7 @@ std::string counted(uint64_t count, const std::string &singular) {
   std::string text = std::to_string(count) + " ";
   if (count == 1)
     return text + singular;
-  if (singular.ends_with("batch"))
+  if (singular.ends_with("batch") || singular.ends_with("process"))
     return text + singular + "es";
   if (singular.ends_with("copy"))
     return text + singular.substr(0, singular.size() - 1) + "ies";

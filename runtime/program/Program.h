@@ -94,7 +94,7 @@ inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
 
 /// Whether an all-reduce sums gradients of tied parameters, which come from the
 /// first and the last stage. Requires contributions.
-inline bool reducesTied(const CommunicatorT &communicator) {
+inline bool reducesTiedParameters(const CommunicatorT &communicator) {
   return communicator.contributions.front().stage() !=
          communicator.contributions.back().stage();
 }
@@ -102,8 +102,8 @@ inline bool reducesTied(const CommunicatorT &communicator) {
 /// The offset, in bytes, of the tied parameters in the weights of `stage`,
 /// where `stages` is the number of stages. None if the stage has no tied
 /// parameters.
-inline std::optional<uint64_t> tiedOffset(const Tied *tied, size_t stages,
-                                          uint32_t stage) {
+inline std::optional<uint64_t>
+offsetOfTiedParameters(const Tied *tied, size_t stages, uint32_t stage) {
   if (tied && stage == 0)
     return tied->first_offset();
   if (tied && stage + 1 == stages)
@@ -111,17 +111,18 @@ inline std::optional<uint64_t> tiedOffset(const Tied *tied, size_t stages,
   return std::nullopt;
 }
 
-inline std::optional<uint64_t> tiedOffset(const ProgramT &program,
-                                          uint32_t stage) {
-  return tiedOffset(program.tied.get(), program.stages.size(), stage);
+inline std::optional<uint64_t> offsetOfTiedParameters(const ProgramT &program,
+                                                      uint32_t stage) {
+  return offsetOfTiedParameters(program.tied.get(), program.stages.size(),
+                                stage);
 }
 
 /// A stage with tied parameters has two pieces of its gradient: the tied
 /// parameters at one end, and the rest. Returns the index, 0 or 1, of the tied
 /// piece; none if the stage has no tied parameters.
-inline std::optional<unsigned> tiedPiece(const Tied *tied, size_t stages,
-                                         uint32_t stage) {
-  std::optional<uint64_t> offset = tiedOffset(tied, stages, stage);
+inline std::optional<unsigned> indexOfTiedPiece(const Tied *tied, size_t stages,
+                                                uint32_t stage) {
+  std::optional<uint64_t> offset = offsetOfTiedParameters(tied, stages, stage);
   return offset ? std::optional<unsigned>(*offset == 0 ? 0 : 1) : std::nullopt;
 }
 
@@ -137,8 +138,7 @@ inline constexpr uint64_t kBucketAlignment = 8;
 inline constexpr uint32_t kBufferAlignment = 64;
 /// The limits of `buffer_alignment` in a file. No user of a buffer needs more
 /// than a page.
-inline constexpr uint32_t kLeastBufferAlignment = 8,
-                          kMostBufferAlignment = 4096;
+inline constexpr uint32_t kLeastBufferAlignment = 8, kMaxBufferAlignment = 4096;
 
 // Limits that no real program reaches (see runtime/proof/Verify.h). A file that
 // exceeds them is wrong or malicious.

@@ -112,7 +112,8 @@ private:
     size_t cell = cellOf(instruction.stage(), instruction.micro_batch(),
                          instruction.part());
     if (seen[step][cell] & bit)
-      return report.add(Rule::Structure, w, i, "is there a second time");
+      return report.add(Rule::Structure, w, i,
+                        "expected each action once, got it a second time");
     seen[step][cell] |= bit;
     if (bit == Recompute) {
       if (facts.recomputed.empty())
@@ -179,7 +180,7 @@ private:
   }
 
   const ProgramT &program;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   Facts &facts;
   Report &report;
   uint64_t stages;

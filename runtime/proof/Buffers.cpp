@@ -27,11 +27,11 @@ public:
   BufferVerifier(const ProgramT &program, uint32_t w,
                  const std::vector<Run> &runs, Report &report)
       : unrolled(program, w, runs), w(w), worker(unrolled.worker),
-        report(report), slots(worker.buffers.size()) {
+        report(report), states(worker.buffers.size()) {
     for (const State &state : worker.states)
       for (uint32_t buffer : {state.weights(), state.optimizer_state()}) {
-        slots[buffer].isState = true;
-        slots[buffer].isWritten = true;
+        states[buffer].isState = true;
+        states[buffer].isWritten = true;
       }
   }
 
@@ -42,13 +42,13 @@ public:
         return {};
       walk(run);
     }
-    for (uint32_t b = 0; b < slots.size() && !report.full(); ++b) {
-      if (slots[b].isWritten && isStash(b))
+    for (uint32_t b = 0; b < states.size() && !report.full(); ++b) {
+      if (states[b].isWritten && isStash(b))
         report.addAt(
-            Rule::Buffers, w, unrolled.instructionAt(slots[b].writer),
+            Rule::Buffers, w, unrolled.instructionAt(states[b].writer),
             "worker " + text(w) + ": expected the stash in buffer " + text(b) +
                 " to be used, as it was written by " +
-                report.name(w, unrolled.instructionAt(slots[b].writer)));
+                report.name(w, unrolled.instructionAt(states[b].writer)));
       close(b);
     }
     if (!report.empty())
@@ -58,7 +58,7 @@ public:
   }
 
 private:
-  struct Slot {
+  struct BufferState {
     uint32_t birth = kNone; ///< from here on the value counts; kNone: no value
     uint32_t lastUse = 0;
     uint32_t writer = 0;  ///< the position that wrote it last
@@ -76,12 +76,12 @@ private:
       step(worker.instructions[i]);
     if (unrolled.runs.size() == 1 || run.section != kBody || !report.empty())
       return;
-    std::vector<bool> written(slots.size());
-    for (uint32_t b = 0; b < slots.size(); ++b)
-      written[b] = slots[b].isWritten;
+    std::vector<bool> written(states.size());
+    for (uint32_t b = 0; b < states.size(); ++b)
+      written[b] = states[b].isWritten;
     // The second body must leave the same buffers filled as the first one.
     if (run.step == 1)
-      for (uint32_t b = 0; b < slots.size(); ++b)
+      for (uint32_t b = 0; b < states.size(); ++b)
         if (written[b] != found[b])
           report.addAt(
               Rule::Buffers, w, kNone,
@@ -104,48 +104,48 @@ private:
   }
 
   void read(uint32_t buffer) {
-    Slot &slot = slots[buffer];
-    if (slot.isFilling)
-      fail("reads what is still being received or summed", buffer);
-    else if (!slot.isWritten)
-      fail(slot.isConsumed ? "uses a stash a second time"
-                           : "reads what nothing has written",
+    BufferState &state = states[buffer];
+    if (state.isFilling)
+      fail("reads a buffer that is still being received or summed", buffer);
+    else if (!state.isWritten)
+      fail(state.isConsumed ? "uses a stash a second time"
+                            : "reads a buffer that nothing has written",
            buffer);
-    slot.lastUse = position;
+    state.lastUse = position;
     if (isStash(buffer)) {
-      slot.isWritten = false;
-      slot.isConsumed = true;
+      state.isWritten = false;
+      state.isConsumed = true;
     }
   }
 
   void write(uint32_t buffer, bool fills = false) {
-    Slot &slot = slots[buffer];
-    if (slot.isFilling)
-      fail("writes what is still being received or summed", buffer);
-    else if (slot.readers > 0)
-      fail("writes what is still being sent or summed", buffer);
-    else if (slot.isWritten && isStash(buffer))
+    BufferState &state = states[buffer];
+    if (state.isFilling)
+      fail("writes a buffer that is still being received or summed", buffer);
+    else if (state.readers > 0)
+      fail("writes a buffer that is still being sent or summed", buffer);
+    else if (state.isWritten && isStash(buffer))
       fail("overwrites a stash that was not used", buffer);
-    bool inPlace = slot.birth != kNone && slot.lastUse == position;
+    bool inPlace = state.birth != kNone && state.lastUse == position;
     if (!inPlace) {
       close(buffer);
-      slot.birth = position;
-      slot.lastUse = position;
+      state.birth = position;
+      state.lastUse = position;
     }
-    slot.writer = position;
-    slot.isWritten = !fills;
-    slot.isFilling = fills;
-    slot.isConsumed = false;
+    state.writer = position;
+    state.isWritten = !fills;
+    state.isFilling = fills;
+    state.isConsumed = false;
   }
 
   void close(uint32_t buffer) {
-    Slot &slot = slots[buffer];
-    bool isCounted = slot.birth != kNone && !slot.isState;
+    BufferState &state = states[buffer];
+    bool isCounted = state.birth != kNone && !state.isState;
     // A value that a rename moved out of a state's buffer may never be used
     // again.
-    if (isCounted && slot.lastUse >= slot.birth)
-      intervals.push_back({buffer, slot.birth, slot.lastUse});
-    slot.birth = kNone;
+    if (isCounted && state.lastUse >= state.birth)
+      intervals.push_back({buffer, state.birth, state.lastUse});
+    state.birth = kNone;
   }
 
   void step(const Instruction &instruction) {
@@ -157,7 +157,7 @@ private:
     case Opcode::PostSend: {
       uint32_t buffer = operandsOf(worker, instruction)[0];
       read(buffer);
-      ++slots[buffer].readers;
+      ++states[buffer].readers;
       return;
     }
     case Opcode::InputGradient:
@@ -181,7 +181,7 @@ private:
       write(sum, true);
       for (uint32_t buffer : operandsOf(worker, instruction))
         if (buffer != sum)
-          ++slots[buffer].readers;
+          ++states[buffer].readers;
       return;
     }
     default:
@@ -204,9 +204,9 @@ private:
       write(buffer);
     const uint32_t stash = in[0], kept = out[0];
     if (worker.buffers[stash].bytes() <= worker.buffers[kept].bytes())
-      slots[stash].lastUse = position - 1;
+      states[stash].lastUse = position - 1;
     else
-      slots[kept].birth = position + 1;
+      states[kept].birth = position + 1;
     close(stash);
   }
 
@@ -215,12 +215,12 @@ private:
   void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     for (uint32_t buffer : from) {
       read(buffer);
-      Slot &slot = slots[buffer];
-      if (slot.readers > 0)
-        fail("writes what is still being sent or summed", buffer);
-      slot.lastUse = position - 1;
+      BufferState &state = states[buffer];
+      if (state.readers > 0)
+        fail("writes a buffer that is still being sent or summed", buffer);
+      state.lastUse = position - 1;
       close(buffer);
-      slot.isWritten = false;
+      state.isWritten = false;
     }
     for (uint32_t buffer : to)
       write(buffer);
@@ -228,22 +228,22 @@ private:
 
   /// Exchanges the values of buffers, together with their intervals.
   void rename(std::span<const uint32_t> from, std::span<const uint32_t> to) {
-    std::vector<Slot> moved;
+    std::vector<BufferState> moved;
     std::vector<bool> isState;
     for (size_t k = 0; k < from.size(); ++k) {
-      moved.push_back(slots[from[k]]);
-      isState.push_back(slots[to[k]].isState);
+      moved.push_back(states[from[k]]);
+      isState.push_back(states[to[k]].isState);
     }
     for (size_t k = 0; k < from.size(); ++k) {
-      Slot &slot = slots[to[k]];
-      slot = moved[k];
-      slot.isState = isState[k];
-      if (isState[k] && !moved[k].isState && slot.birth != kNone) {
-        intervals.push_back({from[k], slot.birth, position});
-        slot.birth = kNone;
+      BufferState &state = states[to[k]];
+      state = moved[k];
+      state.isState = isState[k];
+      if (isState[k] && !moved[k].isState && state.birth != kNone) {
+        intervals.push_back({from[k], state.birth, position});
+        state.birth = kNone;
       } else if (!isState[k] && moved[k].isState) {
-        slot.birth = position + 1;
-        slot.lastUse = position;
+        state.birth = position + 1;
+        state.lastUse = position;
       }
     }
   }
@@ -253,14 +253,14 @@ private:
     uint32_t filled = kNone;
     if (post.results() > 0) {
       filled = resultsOf(worker, post)[0];
-      slots[filled].isFilling = false;
-      slots[filled].isWritten = true;
-      slots[filled].lastUse = position;
+      states[filled].isFilling = false;
+      states[filled].isWritten = true;
+      states[filled].lastUse = position;
     }
     for (uint32_t buffer : operandsOf(worker, post))
       if (buffer != filled) {
-        --slots[buffer].readers;
-        slots[buffer].lastUse = position;
+        --states[buffer].readers;
+        states[buffer].lastUse = position;
       }
   }
 
@@ -268,7 +268,7 @@ private:
   uint32_t w;
   const WorkerT &worker;
   Report &report;
-  std::vector<Slot> slots; ///< by buffer
+  std::vector<BufferState> states; ///< by buffer
   std::vector<Interval> intervals;
   std::vector<bool> found; ///< by buffer, whether the last body filled it
   uint32_t position = 0;
@@ -282,7 +282,8 @@ std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
     for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w) {
       Footprint found = BufferVerifier(program, w, runs, report).run();
       Footprint &most = footprints[w];
-      most.atStated = std::max(most.atStated, found.atStated);
+      most.bytesAtStatedPeak =
+          std::max(most.bytesAtStatedPeak, found.bytesAtStatedPeak);
       if (found.peak > most.peak) {
         most.peak = found.peak;
         most.peakInstruction = found.peakInstruction;

@@ -22,7 +22,7 @@ void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
   if (list.front().stage() > last)
     return structure(report, name + "expected a stage below " + text(last + 1) +
                                  ", got " + text(list.front().stage()));
-  bool ofTied = reducesTied(communicator);
+  bool ofTied = reducesTiedParameters(communicator);
   if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
     return structure(report, name +
                                  "expected contributions of one stage, got "

@@ -24,13 +24,7 @@ namespace chimera::program::verify {
 namespace {
 
 /// The limit on the links of a cycle that a message shows.
-constexpr size_t kMostLinks = 20;
-
-/// A post or start, by worker and instruction.
-struct Site {
-  uint32_t worker;
-  uint32_t index;
-};
+constexpr size_t kMaxLinks = 20;
 
 /// The operations of a worker that take effect one after another: those of one
 /// communicator, or all of them.
@@ -44,9 +38,9 @@ struct Stream {
   uint32_t open = 0; ///< posts of the head whose partners are not in effect
 };
 
-class Machine {
+class AbstractExecution {
 public:
-  Machine(const ProgramT &program, const Facts &facts, Report &report)
+  AbstractExecution(const ProgramT &program, const Facts &facts, Report &report)
       : program(program), facts(facts), report(report),
         buffered(program.message_model == MessageModel::Buffered),
         streamed(isStreamed(program.message_model)),
@@ -88,30 +82,32 @@ public:
   }
 
 private:
-  const Instruction &at(Site site) const {
-    return program.workers[site.worker]->instructions[site.index];
+  const Instruction &at(InstructionRef ref) const {
+    return program.workers[ref.worker]->instructions[ref.index];
   }
-  uint32_t mateOf(Site site) const {
-    return facts.mate[site.worker][site.index];
+  uint32_t matchOf(InstructionRef ref) const {
+    return facts.match[ref.worker][ref.index];
   }
-  bool isStart(Site site) const {
-    return at(site).opcode() == Opcode::AllReduceStart;
+  bool isStart(InstructionRef ref) const {
+    return at(ref).opcode() == Opcode::AllReduceStart;
   }
   bool isStuck(uint32_t w) const { return next[w] < done[w].size(); }
-  bool isReached(Site site) const { return site.index < next[site.worker]; }
-  bool isInEffect(Site site) const {
-    return streamed ? inEffect[site.worker][site.index] : isReached(site);
+  bool isReached(InstructionRef ref) const {
+    return ref.index < next[ref.worker];
+  }
+  bool isInEffect(InstructionRef ref) const {
+    return streamed ? inEffect[ref.worker][ref.index] : isReached(ref);
   }
 
   /// The stream, on its worker, to which a post or start belongs.
-  uint64_t keyOf(Site site) const {
+  uint64_t keyOf(InstructionRef ref) const {
     if (program.message_model == MessageModel::StreamPerDevice)
       return 0;
-    uint64_t target = at(site).target();
-    if (isStart(site))
+    uint64_t target = at(ref).target();
+    if (isStart(ref))
       return uint64_t(1) << 40 | sharedBy[target];
     bool isOwn = program.message_model == MessageModel::StreamPerDirection &&
-                 at(site).opcode() == Opcode::PostSend;
+                 at(ref).opcode() == Opcode::PostSend;
     return target << 1 | isOwn;
   }
 
@@ -167,58 +163,58 @@ private:
   }
 
   /// The posts and starts of the operation at the head of a stream.
-  std::vector<Site> headOf(uint32_t w, uint64_t key) const {
+  std::vector<InstructionRef> headOf(uint32_t w, uint64_t key) const {
     const Stream &stream = streams[w].at(key);
     Stream::Operation head = stream.queue[stream.head];
-    std::vector<Site> posts;
+    std::vector<InstructionRef> posts;
     for (uint32_t k = head.begin; k < head.end; ++k)
       posts.push_back({w, posted[w][k]});
     return posts;
   }
 
   void begin(uint32_t w, uint64_t key) {
-    std::vector<Site> posts = headOf(w, key);
+    std::vector<InstructionRef> posts = headOf(w, key);
     streams[w][key].open = static_cast<uint32_t>(posts.size());
-    for (Site post : posts) {
+    for (InstructionRef post : posts) {
       inEffect[post.worker][post.index] = true;
       takeEffect(post);
     }
   }
 
-  void takeEffect(Site site) {
-    if (isStart(site)) {
-      std::vector<Site> &starts = arrived[mateOf(site)];
-      starts.push_back(site);
-      if (starts.size() == facts.members[at(site).target()].size())
-        for (Site each : starts)
-          meet(each);
+  void takeEffect(InstructionRef ref) {
+    if (isStart(ref)) {
+      std::vector<InstructionRef> &starts = arrived[matchOf(ref)];
+      starts.push_back(ref);
+      if (starts.size() == facts.members[at(ref).target()].size())
+        for (InstructionRef each : starts)
+          partnersInEffect(each);
       return;
     }
-    Site peer{at(site).target(), mateOf(site)};
+    InstructionRef peer{at(ref).target(), matchOf(ref)};
     bool both = isInEffect(peer);
-    if (both || (buffered && at(site).opcode() == Opcode::PostSend))
-      meet(site);
+    if (both || (buffered && at(ref).opcode() == Opcode::PostSend))
+      partnersInEffect(ref);
     if (both)
-      meet(peer);
+      partnersInEffect(peer);
   }
 
   /// Called when all partners of a post or start are in effect.
-  void meet(Site site) {
+  void partnersInEffect(InstructionRef ref) {
     if (!streamed)
-      return complete(site);
-    uint64_t key = keyOf(site);
-    Stream &stream = streams[site.worker][key];
+      return complete(ref);
+    uint64_t key = keyOf(ref);
+    Stream &stream = streams[ref.worker][key];
     if (--stream.open > 0)
       return;
-    for (Site post : headOf(site.worker, key))
+    for (InstructionRef post : headOf(ref.worker, key))
       complete(post);
     if (++stream.head < stream.queue.size())
-      beginning.emplace_back(site.worker, key);
+      beginning.emplace_back(ref.worker, key);
   }
 
   /// Completes a post or start. If its worker waits for it, the worker can run.
-  void complete(Site site) {
-    auto [w, i] = site;
+  void complete(InstructionRef ref) {
+    auto [w, i] = ref;
     if (done[w][i])
       return;
     done[w][i] = true;
@@ -238,7 +234,7 @@ private:
   /// `awaited`, which takes effect only after node `node` advances.
   struct Edge {
     uint32_t node;
-    Site post, awaited;
+    InstructionRef post, awaited;
   };
 
   bool isStuck(uint32_t w, uint64_t key) const {
@@ -269,15 +265,16 @@ private:
     for (uint32_t w = 0; w < next.size(); ++w)
       for (uint32_t i = 0; i < done[w].size(); ++i)
         if (isStart({w, i}))
-          starts[mateOf({w, i})].push_back({w, i});
+          starts[matchOf({w, i})].push_back({w, i});
   }
 
   /// The posts, or the one start, that a node is at or waits for.
-  std::vector<Site> postsOf(const Node &node) const {
+  std::vector<InstructionRef> postsOf(const Node &node) const {
     if (node.key)
       return headOf(node.worker, *node.key);
-    Site own{node.worker, awaitedBy(node.worker)};
-    return streamed ? headOf(node.worker, keyOf(own)) : std::vector<Site>{own};
+    InstructionRef own{node.worker, awaitedBy(node.worker)};
+    return streamed ? headOf(node.worker, keyOf(own))
+                    : std::vector<InstructionRef>{own};
   }
   uint32_t awaitedBy(uint32_t w) const {
     return program.workers[w]->instructions[next[w]].target();
@@ -285,15 +282,15 @@ private:
 
   /// The edges of `posts`, at most one to each node, in ascending order of
   /// nodes.
-  std::vector<Edge> edgesOf(const std::vector<Site> &posts) const {
+  std::vector<Edge> edgesOf(const std::vector<InstructionRef> &posts) const {
     std::vector<Edge> edges;
-    for (Site post : posts) {
-      std::vector<Site> partners;
+    for (InstructionRef post : posts) {
+      std::vector<InstructionRef> partners;
       if (isStart(post))
-        partners = starts[mateOf(post)];
+        partners = starts[matchOf(post)];
       else
-        partners = {{at(post).target(), mateOf(post)}};
-      for (Site partner : partners) {
+        partners = {{at(post).target(), matchOf(post)}};
+      for (InstructionRef partner : partners) {
         if (isInEffect(partner))
           continue;
         if (!isReached(partner))
@@ -317,9 +314,9 @@ private:
     Graph graph;
     std::vector<uint32_t> listOfStart(starts.size(), kNone);
     for (const Node &node : nodes) {
-      std::vector<Site> posts = postsOf(node);
+      std::vector<InstructionRef> posts = postsOf(node);
       uint32_t *shared =
-          isStart(posts[0]) ? &listOfStart[mateOf(posts[0])] : nullptr;
+          isStart(posts[0]) ? &listOfStart[matchOf(posts[0])] : nullptr;
       if (!shared || *shared == kNone) {
         std::vector<uint32_t> &list = graph.lists.emplace_back();
         for (const Edge &edge : edgesOf(posts))
@@ -337,13 +334,13 @@ private:
     findNodes();
     findStarts();
     std::vector<uint32_t> cycle = shortestCycle(graphOfNodes());
-    std::string message = "expected nothing that waits for itself under the " +
+    std::string message = "expected no deadlock under the " +
                           std::string(nameOf(program.message_model)) +
                           " model, got a cycle of " + text(cycle.size()) + ":";
-    Site first{};
+    InstructionRef first{};
     for (size_t k = 0; k < cycle.size(); ++k) {
       // More links do not help a reader.
-      if (k == kMostLinks) {
+      if (k == kMaxLinks) {
         message += "\n    and " + text(cycle.size() - k) + " more";
         break;
       }
@@ -353,14 +350,16 @@ private:
       Edge edge = *std::ranges::lower_bound(edges, next, {}, &Edge::node);
       message += describe(node, edge);
       if (k == 0)
-        first =
-            node.key ? edge.post : Site{node.worker, this->next[node.worker]};
+        first = node.key ? edge.post
+                         : InstructionRef{node.worker, this->next[node.worker]};
     }
     report.addAt(Rule::Deadlock, first.worker, first.index, message);
   }
 
   std::string describe(const Node &node, const Edge &edge) const {
-    auto name = [&](Site site) { return report.name(site.worker, site.index); };
+    auto name = [&](InstructionRef ref) {
+      return report.name(ref.worker, ref.index);
+    };
     const std::string stream =
         program.message_model == MessageModel::StreamPerDevice ? "device"
                                                                : "communicator";
@@ -407,8 +406,9 @@ private:
   bool buffered;
   bool streamed;
   std::vector<uint32_t> next; ///< by worker, the index of the next instruction
-  std::vector<std::vector<bool>> done;    ///< by worker, then post or start
-  std::vector<std::vector<Site>> arrived; ///< by all-reduce, starts in effect
+  std::vector<std::vector<bool>> done; ///< by worker, then post or start
+  std::vector<std::vector<InstructionRef>>
+      arrived; ///< by all-reduce, starts in effect
   std::vector<uint32_t> runnable;
 
   // Used only under a stream model.
@@ -424,14 +424,14 @@ private:
   std::vector<Node> nodes;
   std::vector<uint32_t> waiting; ///< by worker, its node at a wait
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> held; ///< nodes of streams
-  std::vector<std::vector<Site>> starts;                  ///< by all-reduce
+  std::vector<std::vector<InstructionRef>> starts;        ///< by all-reduce
 };
 
 } // namespace
 
 void verifyDeadlock(const ProgramT &program, const Facts &facts,
                     Report &report) {
-  Machine(program, facts, report).run();
+  AbstractExecution(program, facts, report).run();
 }
 
 } // namespace chimera::program::verify

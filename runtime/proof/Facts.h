@@ -14,7 +14,7 @@
 #ifndef CHIMERA_RUNTIME_PROOF_FACTS_H
 #define CHIMERA_RUNTIME_PROOF_FACTS_H
 
-#include "runtime/program/Pieces.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/proof/Verify.h"
 
 #include <algorithm>
@@ -57,6 +57,12 @@ inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
           {{kPrologue, 0}, {kEpilogue, 0}}};
 }
 
+/// An instruction, by worker and index.
+struct InstructionRef {
+  uint32_t worker;
+  uint32_t index;
+};
+
 /// A worker that contributes to a communicator, and the indices of its
 /// contributions there, ascending.
 struct Member {
@@ -68,7 +74,7 @@ struct Member {
 /// vectors is the worker.
 struct Facts {
   /// Set after the pipelines have been verified.
-  std::optional<Pieces> pieces;
+  std::optional<BackwardPieces> pieces;
   /// Whether a piece is recomputed on a stage, so that its forward makes no
   /// stash for it. Indexed by stage, then piece. Empty if nothing is
   /// recomputed.
@@ -82,7 +88,7 @@ struct Facts {
   std::vector<std::vector<uint32_t>> waitOf;
   /// For each post, the index of the matching post on its target. For each
   /// start, the number of its all-reduce, which is the same at every member.
-  std::vector<std::vector<uint32_t>> mate;
+  std::vector<std::vector<uint32_t>> match;
   /// The communicator of each all-reduce.
   std::vector<uint32_t> communicatorOf;
 };
@@ -152,8 +158,9 @@ void verifyDeadlock(const ProgramT &program, const Facts &facts,
 /// The bytes that a worker holds, as defined in Verify.h.
 struct Footprint {
   uint64_t peak;
-  uint32_t peakInstruction; ///< the first instruction that reaches the peak
-  uint64_t atStated; ///< the maximum at the instruction that the program states
+  uint32_t peakInstruction;   ///< the first instruction that reaches the peak
+  uint64_t bytesAtStatedPeak; ///< the maximum at the instruction that the
+                              ///< program states
   /// Only for workers with a cap: the maximum bytes of live stashes, and the
   /// first instruction that reaches it.
   uint64_t stashes = 0;

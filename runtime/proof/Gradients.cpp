@@ -13,7 +13,7 @@ namespace chimera::program::verify {
 
 using Part = GradientSum::Part;
 
-static constexpr uint64_t kUnknownBegin = UINT64_MAX;
+static constexpr uint64_t kUnknownOffset = UINT64_MAX;
 
 std::string nameOfReplica(uint32_t replica, uint32_t stages) {
   return replica == kNone ? "another worker"
@@ -32,14 +32,15 @@ GradientSum GradientSum::later(int64_t microBatches, int64_t updates) const {
   return sum;
 }
 
-GradientSums::Begins GradientSums::unknownBegins(const Facts &facts) {
-  return Begins(facts.communicatorOf.size(), kUnknownBegin);
+GradientSums::BucketOffsets GradientSums::unknownOffsets(const Facts &facts) {
+  return BucketOffsets(facts.communicatorOf.size(), kUnknownOffset);
 }
 
 GradientSums::GradientSums(const ProgramT &program, const Facts &facts,
-                           Begins &begins, uint32_t w, Report &report)
-    : program(program), facts(facts), begins(begins), w(w), report(report),
-      worker(*program.workers[w]),
+                           BucketOffsets &bucketOffsets, uint32_t w,
+                           Report &report)
+    : program(program), facts(facts), bucketOffsets(bucketOffsets), w(w),
+      report(report), worker(*program.workers[w]),
       stages(static_cast<uint32_t>(program.stages.size())),
       count(program.micro_batches) {}
 
@@ -85,7 +86,7 @@ std::string GradientSums::faultOf(const Instruction &update, uint32_t buffer,
   if (!sum.isWhole())
     return "expected a whole gradient sum, got " + describe(sum);
   if (sum.replica == kNone || sum.replica % stages != update.stage() ||
-      takenBy(sum) != number)
+      updateFor(sum) != number)
     return "expected the sum of all gradients that its label names, over all "
            "pipelines and copies, got " +
            describeContents(sum, ofStep);
@@ -114,7 +115,7 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   if (start.kind() != ValueKind::WeightGradient)
     return;
   const CommunicatorT &communicator = *program.communicators[start.target()];
-  bool ofTied = reducesTied(communicator);
+  bool ofTied = reducesTiedParameters(communicator);
   GradientSum result;
   size_t next = 0;
   for (uint32_t own : facts.memberOf(start.target(), w)->contributions) {
@@ -135,13 +136,13 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
                   describe(given));
     if (given.bucket != start.micro_batch() ||
         given.buckets != std::max<uint32_t>(1, start.micro_batches()) ||
-        (next > 1 && given.begin != result.begin))
+        (next > 1 && given.offset != result.offset))
       return fail("expected the bucket of the gradient sum that its label "
                   "names, got " +
                   describe(given));
     // This check must be here: no other worker knows which gradients are in
     // this worker's contribution.
-    int64_t update = updateOfSum(given);
+    int64_t update = completeUpdateOf(given);
     if (update == kNoUpdate || (next > 1 && update != result.update))
       return fail("expected the gradients of a whole update to reduce, got " +
                   describeContents(given, step));
@@ -152,13 +153,13 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
     result.first = std::min(result.first, given.first);
     result.last = std::max(result.last, given.last);
   }
-  uint64_t &begin = begins[facts.mate[w][i]];
-  if (begin == kUnknownBegin)
-    begin = result.begin;
-  if (result.begin != begin)
-    return fail("expected a bucket from byte " + text(begin) +
+  uint64_t &offset = bucketOffsets[facts.match[w][i]];
+  if (offset == kUnknownOffset)
+    offset = result.offset;
+  if (result.offset != offset)
+    return fail("expected a bucket from byte " + text(offset) +
                 " on, as another worker gives, got one from byte " +
-                text(result.begin));
+                text(result.offset));
   if (communicator.contributions.size() !=
       program.pipelines.size() * (ofTied ? 2 : 1))
     result.update = kNoUpdate;
@@ -169,7 +170,7 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
 /// The update for which `sum`, the sum of one replica, has every gradient of
 /// that replica; kNoUpdate if there is none. Requires a known replica. It is
 /// enough to count backwards, because each is in the program once.
-int64_t GradientSums::updateOfSum(const GradientSum &sum) const {
+int64_t GradientSums::completeUpdateOf(const GradientSum &sum) const {
   const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
   // A pipeline without micro-batches contributes zeros, to update 0. There is
   // no other update, because such a program has a flush.
@@ -185,10 +186,11 @@ int64_t GradientSums::updateOfSum(const GradientSum &sum) const {
 }
 
 /// The update that may use `sum`; kNoUpdate if none may.
-int64_t GradientSums::takenBy(const GradientSum &sum) const {
+int64_t GradientSums::updateFor(const GradientSum &sum) const {
   bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
   bool hasTied = sum.part == Part::All && tiedPieceOf(sum.replica % stages);
-  return alone && !sum.isReduced && !hasTied ? updateOfSum(sum) : sum.update;
+  return alone && !sum.isReduced && !hasTied ? completeUpdateOf(sum)
+                                             : sum.update;
 }
 
 void GradientSums::split(const Instruction &instruction, Buffers in,
@@ -202,12 +204,12 @@ void GradientSums::split(const Instruction &instruction, Buffers in,
     return splitTied(instruction, piece, out);
   piece.buckets = static_cast<uint32_t>(out.size());
   for (uint32_t buffer : out) {
-    if (piece.begin % kBucketAlignment != 0)
+    if (piece.offset % kBucketAlignment != 0)
       fail("expected buckets that begin at multiples of " +
-           text(kBucketAlignment) + " bytes, got byte " + text(piece.begin) +
+           text(kBucketAlignment) + " bytes, got byte " + text(piece.offset) +
            " (buffer " + text(buffer) + ")");
     sums[buffer] = piece;
-    piece.begin += worker.buffers[buffer].bytes();
+    piece.offset += worker.buffers[buffer].bytes();
     ++piece.bucket;
   }
 }
@@ -235,7 +237,7 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
   if (isSumOf(instruction, expected) && expected.part != Part::All &&
       expected.buckets == 1)
     return joinTied(instruction, in, result);
-  expected.begin = 0;
+  expected.offset = 0;
   expected.bucket = 0;
   expected.buckets = static_cast<uint32_t>(in.size());
   for (uint32_t buffer : in) {
@@ -244,11 +246,11 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
                   text(expected.buckets) + " of " +
                   describe(expected.part, replicaOf(instruction)) +
                   ", reduced like the others, got " + describe(sums[buffer]));
-    expected.begin += worker.buffers[buffer].bytes();
+    expected.offset += worker.buffers[buffer].bytes();
     ++expected.bucket;
     sums[buffer] = GradientSum();
   }
-  expected.begin = 0;
+  expected.offset = 0;
   expected.bucket = 0;
   expected.buckets = 1;
   result = expected;
@@ -273,7 +275,7 @@ void GradientSums::joinTied(const Instruction &instruction, Buffers in,
   const GradientSum &ofTied = sums[in[tied]], &ofRest = sums[in[1 - tied]];
   GradientSum whole = ofRest;
   whole.part = Part::All;
-  whole.update = takenBy(ofRest) == ofTied.update ? ofTied.update : kNoUpdate;
+  whole.update = updateFor(ofRest) == ofTied.update ? ofTied.update : kNoUpdate;
   whole.isReduced = true;
   for (uint32_t buffer : in)
     sums[buffer] = GradientSum();
@@ -314,9 +316,9 @@ std::string GradientSums::describe(const GradientSum &value) const {
 std::string GradientSums::describeContents(const GradientSum &sum,
                                            int64_t ofStep) const {
   if (sum.replica == kNone)
-    return "an unknown one";
+    return "an unknown sum";
   if (sum.backwards == 0)
-    return "one of nothing";
+    return "an empty sum";
   return "one of " + counted(sum.backwards, "backward") +
          " between micro-batch " + std::to_string(sum.first - ofStep * count) +
          " and " + std::to_string(sum.last - ofStep * count) + " of stage " +

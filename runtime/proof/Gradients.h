@@ -39,7 +39,7 @@ struct GradientSum {
   enum class Part : uint8_t { All, Rest, Tied } part = Part::All;
   // For a bucket: the byte of the part at which it begins, its number, and the
   // number of buckets of the part. A whole part is bucket 0 of 1.
-  uint64_t begin = 0;
+  uint64_t offset = 0;
   uint32_t bucket = 0, buckets = 1;
 
   bool isWhole() const { return part == Part::All && buckets == 1; }
@@ -54,11 +54,11 @@ class GradientSums {
 public:
   /// For each all-reduce, the byte at which its bucket begins, if known. All
   /// members must agree, so all workers of a program share this list.
-  using Begins = std::vector<uint64_t>;
-  static Begins unknownBegins(const Facts &facts);
+  using BucketOffsets = std::vector<uint64_t>;
+  static BucketOffsets unknownOffsets(const Facts &facts);
 
-  GradientSums(const ProgramT &program, const Facts &facts, Begins &begins,
-               uint32_t w, Report &report);
+  GradientSums(const ProgramT &program, const Facts &facts,
+               BucketOffsets &bucketOffsets, uint32_t w, Report &report);
 
   /// Forgets all sums.
   void clear() { sums.assign(worker.buffers.size(), GradientSum()); }
@@ -88,8 +88,8 @@ private:
   void copy(const Instruction &instruction, const GradientSum &from,
             GradientSum &to);
 
-  int64_t updateOfSum(const GradientSum &sum) const;
-  int64_t takenBy(const GradientSum &sum) const;
+  int64_t completeUpdateOf(const GradientSum &sum) const;
+  int64_t updateFor(const GradientSum &sum) const;
 
   uint32_t replicaOf(const Instruction &instruction) const {
     return instruction.pipeline() * stages + instruction.stage();
@@ -100,7 +100,7 @@ private:
   /// The index of the tied piece among the two pieces of the stage's gradient;
   /// none if the stage has no tied parameters.
   std::optional<unsigned> tiedPieceOf(uint32_t stage) const {
-    return tiedPiece(program.tied.get(), stages, stage);
+    return indexOfTiedPiece(program.tied.get(), stages, stage);
   }
 
   std::string name(uint32_t replica) const {
@@ -116,7 +116,7 @@ private:
 
   const ProgramT &program;
   const Facts &facts;
-  Begins &begins;
+  BucketOffsets &bucketOffsets;
   uint32_t w;
   Report &report;
   const WorkerT &worker;

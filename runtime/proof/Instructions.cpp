@@ -61,7 +61,7 @@ private:
                   text(instruction.location()));
     bool isPost = opcode == Opcode::PostSend || opcode == Opcode::PostRecv;
     if (i < groupEnd && !isPost)
-      return fail("expected a post, as a group before it announces");
+      return fail("expected a post, as part of the group before it");
     if (!verifyOperandRange(instruction))
       return;
     switch (opcode) {
@@ -152,8 +152,10 @@ private:
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
     // Without a flush, a body also has actions of the next step.
-    bool reachesOn = program.updates != Updates::Flush && section == kBody;
-    uint64_t most = program.micro_batches * (reachesOn ? uint64_t(2) : 1);
+    bool includesNextStep =
+        program.updates != Updates::Flush && section == kBody;
+    uint64_t most =
+        program.micro_batches * (includesNextStep ? uint64_t(2) : 1);
     if (last == first || last > most) {
       fail("expected micro-batches inside [0, " + text(most) + "), got [" +
            text(first) + ", " + text(last) + ")");
@@ -179,7 +181,7 @@ private:
       if (first != range.first + offset ||
           instruction.micro_batches() != range.count ||
           instruction.parts() != 1) {
-        fail("expected what one forward of its pipeline covers, " +
+        fail("expected the micro-batches of one forward of its pipeline, " +
              text(range.count) + " from micro-batch " +
              text(range.first + offset) + ", got " +
              text(instruction.micro_batches()) + " from " + text(first) +
@@ -193,7 +195,7 @@ private:
     if (instruction.micro_batches() != 1 || instruction.parts() != parts) {
       fail(std::string("expected one micro-batch") +
            (parts > 1 ? ", or one of " + text(parts) + " parts of it," : "") +
-           " as backwards of its pipeline cover, got " +
+           " in each backward of its pipeline, got " +
            text(instruction.micro_batches()) + " in " +
            text(instruction.parts()) + " parts");
       return false;
@@ -475,7 +477,7 @@ private:
   const ProgramT &program;
   const Facts &facts;
   Report &report;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   Sizes sizes;
   uint32_t stages;
   /// Signatures are indexed by opcode and these properties.

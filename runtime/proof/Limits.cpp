@@ -111,8 +111,8 @@ private:
   void verifyStage(const std::string &name, const Stage &stage) {
     verifyBytes(name, "weights", stage.weights_bytes());
     if (stage.copy_bytes() > 0 && stage.copy_bytes() >= stage.weights_bytes())
-      fail(name + "expected a copy of parameters in a part of the " +
-           text(stage.weights_bytes()) + " bytes of weights, got one of " +
+      fail(name + "expected a copy of less than the " +
+           text(stage.weights_bytes()) + " bytes of weights, got " +
            text(stage.copy_bytes()));
     verifyBytes(name, "optimizer state", stage.optimizer_bytes());
     verifyBytes(name, "stash", stage.stash_bytes());
@@ -135,11 +135,9 @@ private:
     for (const Instruction &instruction : worker.instructions)
       used += uint64_t(instruction.operands()) + instruction.results();
     if (used > worker.operands.size())
-      fail("worker " + text(w) + ": expected at most the " +
+      fail("worker " + text(w) + ": expected instructions with at most the " +
                text(worker.operands.size()) +
-               " operands and results of its pool, each of one instruction, "
-               "got " +
-               text(used),
+               " operands and results of its pool in total, got " + text(used),
            w);
   }
 

@@ -48,7 +48,7 @@ Footprint footprintOf(const Unrolled &unrolled,
         result.peakInstruction = i;
       }
       if (i == worker.peak_instruction)
-        result.atStated = std::max(result.atStated, held);
+        result.bytesAtStatedPeak = std::max(result.bytesAtStatedPeak, held);
       if (stashChange.empty())
         continue;
       stashes += stashChange[at];
@@ -76,10 +76,10 @@ void verifyMemory(const ProgramT &program,
       fail(Rule::Memory, found.peakInstruction,
            "expected a peak of " + text(worker.peak_bytes) +
                " bytes as stated, got " + text(found.peak) + " here");
-    else if (found.atStated != found.peak)
+    else if (found.bytesAtStatedPeak != found.peak)
       fail(Rule::Memory, worker.peak_instruction,
            "expected the peak of " + text(found.peak) +
-               " bytes here as stated, got " + text(found.atStated));
+               " bytes here as stated, got " + text(found.bytesAtStatedPeak));
     if (worker.memory_cap != 0 &&
         worker.arena_bytes + found.stashes > worker.memory_cap)
       fail(Rule::Cap, found.stashInstruction,

@@ -54,24 +54,18 @@ void verifyWaits(const ProgramT &program, Facts &facts, Report &report) {
 
 namespace {
 
-/// An instruction, by worker and index.
-struct Site {
-  uint32_t worker;
-  uint32_t index;
-};
-
-/// Sorts `sites` by a key below `keys`. Stable, in linear time.
+/// Sorts `refs` by a key below `keys`. Stable, in linear time.
 template <typename Key>
-void sortBy(std::vector<Site> &sites, size_t keys, Key key) {
+void sortBy(std::vector<InstructionRef> &refs, size_t keys, Key key) {
   std::vector<size_t> starts(keys + 1);
-  for (const Site &site : sites)
-    ++starts[key(site) + 1];
+  for (const InstructionRef &ref : refs)
+    ++starts[key(ref) + 1];
   for (size_t k = 0; k < keys; ++k)
     starts[k + 1] += starts[k];
-  std::vector<Site> sorted(sites.size());
-  for (const Site &site : sites)
-    sorted[starts[key(site)]++] = site;
-  sites = std::move(sorted);
+  std::vector<InstructionRef> sorted(refs.size());
+  for (const InstructionRef &ref : refs)
+    sorted[starts[key(ref)]++] = ref;
+  refs = std::move(sorted);
 }
 
 class Matcher {
@@ -81,7 +75,7 @@ public:
 
   void run() {
     for (const auto &worker : program.workers)
-      facts.mate.emplace_back(worker->instructions.size(), kNone);
+      facts.match.emplace_back(worker->instructions.size(), kNone);
     // Each section is matched separately and leaves no message unreceived. So
     // the body may run any number of times.
     for (size_t section = 0; section < kSections; ++section) {
@@ -92,16 +86,18 @@ public:
   }
 
 private:
-  const Instruction &at(Site site) const {
-    return program.workers[site.worker]->instructions[site.index];
+  const Instruction &at(InstructionRef ref) const {
+    return program.workers[ref.worker]->instructions[ref.index];
   }
-  uint32_t &mateOf(Site site) { return facts.mate[site.worker][site.index]; }
-  uint32_t peerOf(Site site) const { return at(site).target(); }
+  uint32_t &matchOf(InstructionRef ref) {
+    return facts.match[ref.worker][ref.index];
+  }
+  uint32_t peerOf(InstructionRef ref) const { return at(ref).target(); }
 
-  uint64_t bytesOf(Site site) const {
-    const WorkerT &worker = *program.workers[site.worker];
+  uint64_t bytesOf(InstructionRef ref) const {
+    const WorkerT &worker = *program.workers[ref.worker];
     // A post has one buffer. All buffers of a start have equal bytes.
-    return worker.buffers[worker.operands[at(site).first_operand()]].bytes();
+    return worker.buffers[worker.operands[at(ref).first_operand()]].bytes();
   }
 
   /// Collects all posts of a section, worker by worker in program order.
@@ -128,8 +124,8 @@ private:
     // Sorts both lists by destination, then source, then program order. Before
     // this, each is ordered by the worker of the post.
     size_t workers = program.workers.size();
-    auto own = [](Site site) { return site.worker; };
-    auto peer = [this](Site site) { return peerOf(site); };
+    auto own = [](InstructionRef ref) { return ref.worker; };
+    auto peer = [this](InstructionRef ref) { return peerOf(ref); };
     sortBy(sends, workers, peer);
     sortBy(receives, workers, peer);
     sortBy(receives, workers, own);
@@ -162,29 +158,31 @@ private:
       // it.
       if (agreed && !(hasSend && hasReceive && agree(sends[s], receives[r]))) {
         agreed = false;
-        auto side = [&](bool has, Site site, const char *what) {
-          return has ? report.name(site.worker, site.index) + " with " +
-                           text(bytesOf(site)) + " bytes"
+        auto side = [&](bool has, InstructionRef ref, const char *what) {
+          return has ? report.name(ref.worker, ref.index) + " with " +
+                           text(bytesOf(ref)) + " bytes"
                      : std::string("no ") + what;
         };
-        Site first = hasSend ? sends[s] : receives[r];
+        InstructionRef first = hasSend ? sends[s] : receives[r];
         report.addAt(
             Rule::Matching, first.worker, first.index,
             "channel from worker " + text(source) + " to worker " +
                 text(destination) + ": expected send " + text(k) +
                 " and receive " + text(k) + " to agree, got " +
-                side(hasSend, hasSend ? sends[s] : Site(), "send") + " and " +
-                side(hasReceive, hasReceive ? receives[r] : Site(), "receive"));
+                side(hasSend, hasSend ? sends[s] : InstructionRef(), "send") +
+                " and " +
+                side(hasReceive, hasReceive ? receives[r] : InstructionRef(),
+                     "receive"));
       } else if (agreed) {
-        mateOf(sends[s]) = receives[r].index;
-        mateOf(receives[r]) = sends[s].index;
+        matchOf(sends[s]) = receives[r].index;
+        matchOf(receives[r]) = sends[s].index;
       }
       s += hasSend;
       r += hasReceive;
     }
   }
 
-  bool agree(Site send, Site receive) const {
+  bool agree(InstructionRef send, InstructionRef receive) const {
     const Instruction &left = at(send);
     const Instruction &right = at(receive);
     return left.kind() == right.kind() && left.pipeline() == right.pipeline() &&
@@ -197,12 +195,12 @@ private:
 
   void matchStarts(size_t section) {
     sortBy(starts, program.communicators.size(),
-           [this](Site site) { return peerOf(site); });
+           [this](InstructionRef ref) { return peerOf(ref); });
     size_t next = 0;
     for (uint32_t c = 0; c < program.communicators.size(); ++c) {
       const std::vector<Member> &members = facts.members[c];
       auto first = static_cast<uint32_t>(facts.communicatorOf.size());
-      std::vector<Site> expected; // of the first member
+      std::vector<InstructionRef> expected; // of the first member
       const CommunicatorT &communicator = *program.communicators[c];
       for (const Member &member : members) {
         bool isFirst = &member == &members.front();
@@ -210,7 +208,7 @@ private:
         for (; next < starts.size() && peerOf(starts[next]) == c &&
                starts[next].worker == member.worker;
              ++next, ++k) {
-          mateOf(starts[next]) = first + static_cast<uint32_t>(k);
+          matchOf(starts[next]) = first + static_cast<uint32_t>(k);
           if (isFirst)
             expected.push_back(starts[next]);
           else if (k < expected.size() &&
@@ -251,10 +249,10 @@ private:
 
   /// Whether two starts reduce the same bucket of a gradient. True for
   /// all-reduces of losses, which have no label.
-  bool sameBucket(const CommunicatorT &communicator, Site left,
-                  Site right) const {
-    auto buckets = [&](Site site) {
-      return std::max<uint32_t>(1, at(site).micro_batches());
+  bool sameBucket(const CommunicatorT &communicator, InstructionRef left,
+                  InstructionRef right) const {
+    auto buckets = [&](InstructionRef ref) {
+      return std::max<uint32_t>(1, at(ref).micro_batches());
     };
     return communicator.kind == ValueKind::Loss ||
            (at(left).micro_batch() == at(right).micro_batch() &&
@@ -271,8 +269,9 @@ private:
     report.add(Rule::Matching,
                "communicator " + text(communicator) + ": expected " + message);
   }
-  void fail(uint32_t communicator, Site site, const std::string &message) {
-    report.addAt(Rule::Matching, site.worker, site.index,
+  void fail(uint32_t communicator, InstructionRef ref,
+            const std::string &message) {
+    report.addAt(Rule::Matching, ref.worker, ref.index,
                  "communicator " + text(communicator) + ": expected " +
                      message);
   }
@@ -280,7 +279,7 @@ private:
   const ProgramT &program;
   Facts &facts;
   Report &report;
-  std::vector<Site> sends, receives, starts;
+  std::vector<InstructionRef> sends, receives, starts;
 };
 
 } // namespace

@@ -80,12 +80,13 @@ bool proveForRendezvous(ProgramT &program, const std::string &path,
                   "here a send may wait for its receive", error);
 }
 
-bool proveForOneOrder(ProgramT &program, const std::string &path,
-                      std::string &error) {
+bool proveForStreamPerDevice(ProgramT &program, const std::string &path,
+                             std::string &error) {
   return program.message_model == MessageModel::StreamPerDevice ||
-         proveFor(MessageModel::StreamPerDevice, program, path,
-                  "here a GPU does all that it communicates in one order",
-                  error);
+         proveFor(
+             MessageModel::StreamPerDevice, program, path,
+             "this transport executes all communication of a GPU in one order",
+             error);
 }
 
 bool writeProgramFile(const ProgramT &program, const std::string &path,

@@ -44,8 +44,8 @@ bool proveForRendezvous(ProgramT &program, const std::string &path,
 /// communication of a device in one order. NCCL promises no more than this. The
 /// program is then marked as proven for stream-per-device. Returns false, with
 /// a violation in `error`, if it is refused.
-bool proveForOneOrder(ProgramT &program, const std::string &path,
-                      std::string &error);
+bool proveForStreamPerDevice(ProgramT &program, const std::string &path,
+                             std::string &error);
 
 /// Proves the program and writes it to `path`, completely or not at all, or to
 /// standard output if `path` is `-`. One thread proves it while another writes

@@ -66,14 +66,14 @@ public:
 private:
   /// Follows each node's first successor until a node is visited a second time.
   std::vector<uint32_t> walk() const {
-    std::vector<uint32_t> path, placeOf(nodes, kNever);
+    std::vector<uint32_t> path, indexInPath(nodes, kNever);
     uint32_t node = 0;
-    for (; placeOf[node] == kNever;
+    for (; indexInPath[node] == kNever;
          node = graph.lists[graph.listOf[node]].front()) {
-      placeOf[node] = static_cast<uint32_t>(path.size());
+      indexInPath[node] = static_cast<uint32_t>(path.size());
       path.push_back(node);
     }
-    path.erase(path.begin(), path.begin() + placeOf[node]);
+    path.erase(path.begin(), path.begin() + indexInPath[node]);
     std::ranges::rotate(path, std::ranges::min_element(path));
     return path;
   }

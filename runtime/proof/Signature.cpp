@@ -7,6 +7,11 @@
 
 #include "runtime/proof/Signature.h"
 
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <vector>
+
 namespace chimera::program::verify {
 
 Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
@@ -69,6 +74,95 @@ Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
     break;
   }
   return signature;
+}
+
+namespace {
+
+/// Lists the kinds [begin, end), but at most 8 of them.
+std::string kindList(size_t begin, size_t end,
+                     const std::function<ValueKind(size_t)> &kind) {
+  std::string list = "(";
+  for (size_t k = begin; k < std::min(end, begin + 8); ++k)
+    list += (k > begin ? ", " : "") + std::string(nameOf(kind(k)));
+  return list + ")";
+}
+
+std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
+                         const Signature &signature, bool isLast) {
+  const uint32_t *buffers =
+      worker.operands.data() + instruction.first_operand();
+  size_t operands = signature.operands;
+  size_t count = operands + signature.results;
+  bool isForward = instruction.opcode() == Opcode::Forward;
+  // The signature has one loss. A forward has one more for each further
+  // micro-batch, and any number of stashes.
+  uint32_t losses = 0;
+  if (isForward) {
+    losses = isLast ? instruction.micro_batches() - 1 : 0;
+    count =
+        operands + std::max<size_t>(instruction.results(), size_t(1) + losses);
+  }
+  auto expected = [&](size_t k) {
+    if (!isForward || k < operands)
+      return signature.kinds[k];
+    return k <= operands + losses ? signature.kinds[operands]
+                                  : ValueKind::Stash;
+  };
+  auto found = [&](size_t k) { return worker.buffers[buffers[k]].kind(); };
+  size_t given = size_t(instruction.operands()) + instruction.results();
+  bool agrees = instruction.operands() == operands && given == count;
+  for (size_t k = 0; agrees && k < count; ++k)
+    agrees = found(k) == expected(k);
+  if (agrees)
+    return "";
+  return "expected " + kindList(0, operands, expected) + " -> " +
+         kindList(operands, count, expected) + ", got " +
+         kindList(0, instruction.operands(), found) + " -> " +
+         kindList(instruction.operands(), given, found);
+}
+
+/// Returns which result shares a buffer with an operand or another result
+/// although it must not, or does not share one although it must; empty if none
+/// does.
+std::string faultOfBuffers(const WorkerT &worker,
+                           const Instruction &instruction,
+                           const Signature &signature) {
+  std::span<const uint32_t> operands = operandsOf(worker, instruction);
+  std::span<const uint32_t> results = resultsOf(worker, instruction);
+  auto isOperand = [&](uint32_t buffer) {
+    return std::ranges::find(operands, buffer) != operands.end();
+  };
+  bool hasTwice = results.size() == 2 && results[0] == results[1];
+  if (results.size() > 2) {
+    std::vector<uint32_t> sorted(results.begin(), results.end());
+    std::ranges::sort(sorted);
+    hasTwice = std::ranges::adjacent_find(sorted) != sorted.end();
+  }
+  for (size_t r = 0; r < results.size(); ++r) {
+    uint32_t result = results[r];
+    if (r < signature.results && signature.inPlace[r] != kNotInPlace) {
+      uint32_t expected = operands[signature.inPlace[r]];
+      bool isApart = r == 0 && signature.mayMove && !isOperand(result);
+      if (result == expected || isApart)
+        continue;
+      return std::string("expected the ") +
+             nameOf(signature.kinds[signature.operands + r]) +
+             " in place in buffer " + std::to_string(expected) +
+             ", got buffer " + std::to_string(result);
+    }
+    if (hasTwice || isOperand(result))
+      return "expected a result apart from its other buffers, got buffer " +
+             std::to_string(result) + " twice";
+  }
+  return "";
+}
+
+} // namespace
+
+std::string faultOf(const WorkerT &worker, const Instruction &instruction,
+                    const Signature &signature, bool isLast) {
+  std::string fault = faultOfKinds(worker, instruction, signature, isLast);
+  return fault.empty() ? faultOfBuffers(worker, instruction, signature) : fault;
 }
 
 } // namespace chimera::program::verify

@@ -41,9 +41,9 @@ struct Signature {
 
 /// The signature of a computation. `first` and `last` tell whether its stage is
 /// the first or the last, `beginsSum` whether a backward or weight gradient
-/// begins a gradient sum. Empty for other opcodes. The signature of a forward
-/// has one loss and no stash; their true numbers depend on the micro-batches
-/// that the forward covers.
+/// begins a gradient sum. Empty for other opcodes. The signature of a
+/// forward has one loss and no stash; their true numbers depend on the
+/// micro-batches that the forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum);
 
 /// Returns which operands and results of a computation do not have the kinds of

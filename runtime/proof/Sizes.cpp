@@ -13,7 +13,7 @@
 
 namespace chimera::program::verify {
 
-Sizes::Sizes(const ProgramT &program, const Pieces &pieces)
+Sizes::Sizes(const ProgramT &program, const BackwardPieces &pieces)
     : program(program), pieces(pieces) {
   if (!program.model)
     return;

@@ -12,7 +12,7 @@
 #ifndef CHIMERA_RUNTIME_PROOF_SIZES_H
 #define CHIMERA_RUNTIME_PROOF_SIZES_H
 
-#include "runtime/program/Pieces.h"
+#include "runtime/program/BackwardPieces.h"
 
 namespace chimera::program::verify {
 
@@ -25,7 +25,7 @@ std::string alignmentFault(const ProgramT &program, const Buffer &buffer);
 class Sizes {
 public:
   /// Requires verified tables of the program.
-  Sizes(const ProgramT &program, const Pieces &pieces);
+  Sizes(const ProgramT &program, const BackwardPieces &pieces);
 
   /// Returns what is wrong with the size and the offset of a buffer of `kind`
   /// whose value `label` names; empty if nothing is. `stage` is the stage whose
@@ -37,7 +37,7 @@ public:
 
 private:
   const ProgramT &program;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   uint64_t tokenBytes = UINT64_MAX; ///< of a micro-batch, if known
   uint64_t labelBytes = UINT64_MAX;
 };

@@ -43,11 +43,11 @@ bool verifyPresence(const ProgramT &program, Report &report) {
               "unknown message model " + text(uint64_t(program.message_model)));
   if (!std::has_single_bit(program.buffer_alignment) ||
       program.buffer_alignment < kLeastBufferAlignment ||
-      program.buffer_alignment > kMostBufferAlignment)
+      program.buffer_alignment > kMaxBufferAlignment)
     structure(report, "expected a buffer alignment of " +
                           text(kLeastBufferAlignment) + ", " +
                           text(2 * kLeastBufferAlignment) + ", ... or " +
-                          text(kMostBufferAlignment) + " bytes, got " +
+                          text(kMaxBufferAlignment) + " bytes, got " +
                           text(program.buffer_alignment));
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
@@ -66,15 +66,16 @@ bool verifyPresence(const ProgramT &program, Report &report) {
 
 /// Whether the forwards of a pipeline cover its micro-batches exactly, and
 /// whether parts of backwards divide them.
-void verifyCuts(const ProgramT &program, const PipelineT &pipeline,
-                const std::string &name, Report &report) {
+void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
+                            const std::string &name, Report &report) {
   size_t next = 0;
   for (uint32_t count : pipeline.forwards) {
     if (count == 0 || count > pipeline.micro_batches.size() - next)
       return structure(
           report, name + "expected forwards that cover its " +
                       counted(pipeline.micro_batches.size(), "micro-batch") +
-                      ", got one of " + text(count) + " behind " + text(next));
+                      ", got one of " + text(count) + " after the first " +
+                      text(next));
     for (uint32_t k = 1; k < count; ++k)
       if (pipeline.micro_batches[next + k] !=
           pipeline.micro_batches[next] + uint64_t(k))
@@ -159,7 +160,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
                               text(owner[m]) + " too");
       owner[m] = p;
     }
-    verifyCuts(program, pipeline, name, report);
+    verifyForwardsAndParts(program, pipeline, name, report);
     if (report.full())
       return;
   }

@@ -212,7 +212,7 @@ private:
 
   std::string nameOf(Value value) const {
     if (value == kUnknown)
-      return "a value of no action of this step";
+      return "an unknown value (of another kind or step)";
     bool isNext = value % 2;
     uint64_t piece = value / 2 % pieces.count();
     uint64_t stage = value / 2 / pieces.count() % stages;
@@ -231,7 +231,7 @@ private:
   }
 
   const Facts &facts;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   const std::vector<bool> &recomputed;
   Report &report;
   const ProgramT &program;

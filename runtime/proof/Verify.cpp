@@ -54,7 +54,7 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
   return std::move(report.list);
 }
 
-void statePeaks(ProgramT &program, std::span<const uint32_t> workers) {
+void setPeaks(ProgramT &program, std::span<const uint32_t> workers) {
   verify::Facts facts;
   verify::Report report(program);
   verifyStreams(program, facts, report);

@@ -144,11 +144,11 @@ struct Violation {
 /// Splits and joins: after a split, the whole gradient can no longer be used;
 /// after a join, its pieces can no longer be used. The results are the same
 /// bytes in memory. For each piece, the proof knows the sum that it is part of
-/// and the byte at which it begins. The contributions to an all-reduce have all
-/// gradients of an update. If it reduces a bucket, each contribution is that
-/// bucket of its stage's sum, begins at the same byte at every member, and
-/// begins where no element is cut (kBucketAlignment). A join needs all pieces
-/// in their places, and either all or none of them reduced.
+/// and the byte at which it begins. The contributions to an all-reduce
+/// have all gradients of an update. If it reduces a bucket, each contribution
+/// is that bucket of its stage's sum, begins at the same byte at every
+/// member, and begins where no element is cut (kBucketAlignment). A join
+/// needs all pieces in their places, and either all or none of them reduced.
 ///
 /// Tied parameters: the first and the last stage have them at the offsets that
 /// `tied` states, which are those of the model. The gradient sum of such a
@@ -187,7 +187,8 @@ struct Violation {
 ///   labels. Both are divisible by the number of parts of any micro-batch.
 /// - If there is a model, the sizes of its layers (Layers.h) are the sizes of
 ///   tokens, labels and stages, and each of its layers is in one stage.
-/// - A buffer begins at a multiple of `buffer_alignment` bytes, except for
+/// - A buffer begins at a multiple of `buffer_alignment` bytes, except
+/// for
 ///   pieces of gradients.
 ///
 /// Memory: at an instruction, a worker holds the bytes of
@@ -223,7 +224,7 @@ std::vector<Violation> verifyProgram(const ProgramT &program);
 /// peak and the first instruction that reaches it. Changes nothing if the
 /// program has an error that prevents this; verifyProgram then reports the
 /// error. Requires workers of the program.
-void statePeaks(ProgramT &program, std::span<const uint32_t> workers);
+void setPeaks(ProgramT &program, std::span<const uint32_t> workers);
 
 } // namespace chimera::program
 

@@ -32,13 +32,14 @@ struct Value {
 class WeightsVerifier {
 public:
   WeightsVerifier(const ProgramT &program, const Facts &facts,
-                  GradientSums::Begins &begins, uint32_t w, Report &report)
+                  GradientSums::BucketOffsets &bucketOffsets, uint32_t w,
+                  Report &report)
       : program(program), pieces(*facts.pieces), report(report), w(w),
         worker(*program.workers[w]),
         stages(static_cast<uint32_t>(program.stages.size())),
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
-        sums(program, facts, begins, w, report) {
+        sums(program, facts, bucketOffsets, w, report) {
     // A worker has few of the replicas. Only those get an index.
     for (const State &state : worker.states)
       held.push_back(state.pipeline() * stages + state.stage());
@@ -281,7 +282,7 @@ private:
   static std::string text(int64_t value) { return std::to_string(value); }
 
   const ProgramT &program;
-  const Pieces &pieces;
+  const BackwardPieces &pieces;
   Report &report;
   uint32_t w;
   const WorkerT &worker;
@@ -311,10 +312,11 @@ private:
 
 void verifyWeights(const ProgramT &program, const Facts &facts,
                    Report &report) {
-  GradientSums::Begins begins = GradientSums::unknownBegins(facts);
+  GradientSums::BucketOffsets bucketOffsets =
+      GradientSums::unknownOffsets(facts);
   for (const std::vector<Run> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
-      WeightsVerifier(program, facts, begins, w, report).run(runs);
+      WeightsVerifier(program, facts, bucketOffsets, w, report).run(runs);
 }
 
 } // namespace chimera::program::verify

@@ -67,7 +67,8 @@ class ExactStage final : public Stage {
 public:
   ExactStage(const program::ProgramT &program, uint32_t stage)
       : seed(program.seed), stage(stage) {
-    std::optional<uint64_t> offset = program::tiedOffset(program, stage);
+    std::optional<uint64_t> offset =
+        program::offsetOfTiedParameters(program, stage);
     if (!offset)
       return;
     tied = {*offset, program.tied->bytes()};
@@ -86,22 +87,23 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     uint64_t hash = mix({kForward, stage, microBatch.step, numberOf(microBatch),
                          digestOf(input), digestOf(labels), digestOf(weights)});
     fill(output, hash, kOutput);
-    if (!keepsStash(wanted))
+    if (!keepsStash(mode))
       return nullptr;
     return std::make_unique<ExactStash>(hash, kForward);
   }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     stash = this->inputGradient(microBatch, std::move(stash), outputGradient,
                                 weights, inputGradient);
     this->weightGradient(microBatch, std::move(stash), weights, weightGradient,
-                         sum);
+                         mode);
   }
 
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
@@ -118,11 +120,11 @@ public:
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     uint64_t hash =
         mix({kWeightGradient, stage, microBatch.step, numberOf(microBatch),
              open(std::move(stash), kBackward), digestOf(weights)});
-    const uint64_t kept = sum == Sum::Continue ? ~uint64_t(0) : 0;
+    const uint64_t kept = mode == WgradMode::Add ? ~uint64_t(0) : 0;
     eachWordOfRest(weightGradient, [&](uint64_t i, uint64_t before) {
       return (before & kept) + mix({hash, i});
     });

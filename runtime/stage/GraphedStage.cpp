@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 namespace {
 /// The fixed buffers for operands and results of the actions on a micro-batch
 /// or on a part of it. At any time, one action uses them.
-struct Ports {
+struct FixedBuffers {
   Bytes input, labels, output, outputGradient, inputGradient;
 };
 
@@ -39,12 +39,12 @@ struct Slot {
 };
 
 struct SlotStash final : Stash {
-  SlotStash(Ports &ports, Slot &slot) : ports(ports), slot(slot) {
+  SlotStash(FixedBuffers &buffers, Slot &slot) : buffers(buffers), slot(slot) {
     slot.isTaken = true;
   }
   ~SlotStash() override { slot.isTaken = false; }
 
-  Ports &ports;
+  FixedBuffers &buffers;
   Slot &slot;
   /// The wrapped stage's stash; null if a captured graph made it.
   std::unique_ptr<Stash> own;
@@ -52,7 +52,8 @@ struct SlotStash final : Stash {
 
 class GraphedStage final : public Stage {
 public:
-  GraphedStage(std::unique_ptr<Stage> stage, std::shared_ptr<Graphs> graphs)
+  GraphedStage(std::unique_ptr<Stage> stage,
+               std::shared_ptr<GraphFactory> graphs)
       : graphs(std::move(graphs)), stage(std::move(stage)) {}
 
   ElementType weightType() const override { return stage->weightType(); }
@@ -69,35 +70,35 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
-    if (wanted == Wanted::Evaluation) // rare
-      return stage->forward(microBatch, input, labels, weights, output, wanted);
+                                 Bytes output, ForwardMode mode) override {
+    if (mode == ForwardMode::Evaluation) // rare
+      return stage->forward(microBatch, input, labels, weights, output, mode);
     Shape &shape = shapes[microBatch.parts];
     // A forward without a stash frees its slot when it returns, so all of them
     // share one slot.
     auto taken = std::make_unique<SlotStash>(
-        shape.ports, slotFor(shape.slots[{wanted, weights.data()}]));
+        shape.buffers, slotFor(shape.slots[{mode, weights.data()}]));
     Slot &slot = taken->slot;
     if (slot.runs()) {
       taken->own =
-          stage->forward(microBatch, input, labels, weights, output, wanted);
+          stage->forward(microBatch, input, labels, weights, output, mode);
     } else {
-      Ports &ports = shape.ports;
-      copyIn(input, ports.input);
-      copyIn(labels, ports.labels);
-      expectSize(output.size(), ports.output);
+      FixedBuffers &buffers = shape.buffers;
+      copyIn(input, buffers.input);
+      copyIn(labels, buffers.labels);
+      expectSize(output.size(), buffers.output);
       if (slot.captures()) {
         slot.weights = weights.data();
         capture(slot, Forward, [&] {
           taken->own =
-              stage->forward(microBatch, ports.input, ports.labels, weights,
-                             ports.output.first(output.size()), wanted);
+              stage->forward(microBatch, buffers.input, buffers.labels, weights,
+                             buffers.output.first(output.size()), mode);
         });
       }
       launch(slot, Forward);
-      copyOut(ports.output, output);
+      copyOut(buffers.output, output);
     }
-    if (wanted != Wanted::Output)
+    if (mode != ForwardMode::Output)
       return taken;
     ++slot.uses;
     return nullptr;
@@ -105,25 +106,26 @@ public:
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     SlotStash &taken = open(stash, weights);
     Slot &slot = taken.slot;
     if (slot.runs()) {
       stage->backward(microBatch, std::move(taken.own), outputGradient, weights,
-                      weightGradient, inputGradient, sum);
+                      weightGradient, inputGradient, mode);
     } else {
-      Ports &ports = taken.ports;
-      copyIn(outputGradient, ports.outputGradient);
-      expectSize(inputGradient.size(), ports.inputGradient);
-      beginSum(slot, weightGradient, sum);
+      FixedBuffers &buffers = taken.buffers;
+      copyIn(outputGradient, buffers.outputGradient);
+      expectSize(inputGradient.size(), buffers.inputGradient);
+      beginSum(slot, weightGradient, mode);
       if (slot.captures())
         capture(slot, Backward, [&] {
           stage->backward(microBatch, std::move(taken.own),
-                          ports.outputGradient, weights, weightGradient,
-                          ports.inputGradient, Sum::Continue);
+                          buffers.outputGradient, weights, weightGradient,
+                          buffers.inputGradient, WgradMode::Add);
         });
       launch(slot, Backward);
-      copyOut(ports.inputGradient, inputGradient);
+      copyOut(buffers.inputGradient, inputGradient);
     }
     ++slot.uses;
   }
@@ -140,34 +142,34 @@ public:
                                        outputGradient, weights, inputGradient);
       return stash;
     }
-    Ports &ports = taken.ports;
-    copyIn(outputGradient, ports.outputGradient);
-    expectSize(inputGradient.size(), ports.inputGradient);
+    FixedBuffers &buffers = taken.buffers;
+    copyIn(outputGradient, buffers.outputGradient);
+    expectSize(inputGradient.size(), buffers.inputGradient);
     if (slot.captures())
       capture(slot, InputGradient, [&] {
         taken.own = stage->inputGradient(microBatch, std::move(taken.own),
-                                         ports.outputGradient, weights,
-                                         ports.inputGradient);
+                                         buffers.outputGradient, weights,
+                                         buffers.inputGradient);
       });
     launch(slot, InputGradient);
-    copyOut(ports.inputGradient, inputGradient);
+    copyOut(buffers.inputGradient, inputGradient);
     return stash;
   }
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     SlotStash &taken = open(stash, weights);
     Slot &slot = taken.slot;
     if (slot.runs()) {
       stage->weightGradient(microBatch, std::move(taken.own), weights,
-                            weightGradient, sum);
+                            weightGradient, mode);
     } else {
-      beginSum(slot, weightGradient, sum);
+      beginSum(slot, weightGradient, mode);
       if (slot.captures())
         capture(slot, WeightGradient, [&] {
           stage->weightGradient(microBatch, std::move(taken.own), weights,
-                                weightGradient, Sum::Continue);
+                                weightGradient, WgradMode::Add);
         });
       launch(slot, WeightGradient);
     }
@@ -177,10 +179,10 @@ public:
 private:
   /// Buffers and slots for parts of one size.
   struct Shape {
-    Ports ports;
+    FixedBuffers buffers;
     /// For each forward mode and weight address: as many slots as stashes may
     /// be alive at the same time.
-    std::map<std::pair<Wanted, const std::byte *>,
+    std::map<std::pair<ForwardMode, const std::byte *>,
              std::vector<std::unique_ptr<Slot>>>
         slots;
   };
@@ -207,7 +209,7 @@ private:
   /// The buffer gets its final size before the first capture.
   void expectSize(size_t bytes, Bytes &port) {
     if (port.size() < bytes)
-      port = graphs->take(bytes);
+      port = graphs->allocate(bytes);
   }
   void copyIn(ConstBytes from, Bytes &port) {
     expectSize(from.size(), port);
@@ -219,12 +221,12 @@ private:
       graphs->copy(port.first(to.size()), to);
   }
 
-  void beginSum(Slot &slot, Bytes weightGradient, Sum sum) {
+  void beginSum(Slot &slot, Bytes weightGradient, WgradMode mode) {
     if (slot.captures())
       slot.sum = weightGradient.data();
     else if (slot.sum != weightGradient.data())
-      throw std::logic_error("expected the memory of gradients to stay");
-    if (sum == Sum::Begin)
+      throw std::logic_error("expected the same gradient buffer in every step");
+    if (mode == WgradMode::Overwrite)
       graphs->zero(weightGradient);
   }
 
@@ -241,27 +243,28 @@ private:
 
   static void launch(Slot &slot, Action action) {
     if (!slot.graphs[action])
-      throw std::logic_error("expected an action of which there is a graph");
+      throw std::logic_error("expected an action with a captured graph");
     slot.graphs[action]->launch();
   }
 
-  const std::shared_ptr<Graphs> graphs;
+  const std::shared_ptr<GraphFactory> graphs;
   // Graphs are destroyed before the stage and the factory that made them.
   const std::unique_ptr<Stage> stage;
   std::map<uint32_t, Shape> shapes; // by number of parts
 };
 } // namespace
 
-std::string chimera::runtime::whyNoGraphs(const program::ProgramT &program) {
+std::string
+chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
-    return "without a flush weights have several places";
+    return "without a flush, weights are at several addresses";
   if (program.model && program.model->dropout > 0)
-    return "dropout draws other numbers for each micro-batch";
+    return "dropout draws different random numbers for each micro-batch";
   return "";
 }
 
 std::unique_ptr<Stage>
-chimera::runtime::withGraphs(std::unique_ptr<Stage> stage,
-                             std::shared_ptr<Graphs> graphs) {
+chimera::runtime::wrapWithGraphs(std::unique_ptr<Stage> stage,
+                                 std::shared_ptr<GraphFactory> graphs) {
   return std::make_unique<GraphedStage>(std::move(stage), std::move(graphs));
 }

@@ -20,7 +20,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_GRAPHEDSTAGE_H
 #define CHIMERA_RUNTIME_STAGE_GRAPHEDSTAGE_H
 
-#include "runtime/stage/Graphs.h"
+#include "runtime/stage/GraphFactory.h"
 #include "runtime/stage/Stage.h"
 
 #include <string>
@@ -31,17 +31,17 @@ namespace chimera::runtime {
 /// why not. An action must do the same for every micro-batch of every step. So
 /// dropout is impossible: its random numbers differ each time. Weights must
 /// also stay at one address, which is the case in schedules with a flush.
-std::string whyNoGraphs(const program::ProgramT &program);
+std::string graphsUnsupportedReason(const program::ProgramT &program);
 
 /// Wraps `stage` and runs its actions as graphs that `graphs` makes. Requires
 /// that the actions put operations on a queue and do not wait for them. An
 /// optimizer step runs without a graph, since it differs from step to step.
-std::unique_ptr<Stage> withGraphs(std::unique_ptr<Stage> stage,
-                                  std::shared_ptr<Graphs> graphs);
+std::unique_ptr<Stage> wrapWithGraphs(std::unique_ptr<Stage> stage,
+                                      std::shared_ptr<GraphFactory> graphs);
 
 /// The number of warm-up runs of a program's step until every graph is
 /// captured.
-inline constexpr int kRehearsalsOfGraphs = 2;
+inline constexpr int kGraphWarmUpRuns = 2;
 
 } // namespace chimera::runtime
 

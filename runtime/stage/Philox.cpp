@@ -7,7 +7,7 @@
 
 #include "runtime/stage/Philox.h"
 
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"
 
 #include <algorithm>
@@ -46,8 +46,8 @@ template <uint64_t N>
 }
 
 /// keepElements for the elements [begin, end).
-CHIMERA_VECTOR_WIDTHS void keepOf(uint64_t least, uint64_t key, uint64_t begin,
-                                  uint64_t end, bool *kept) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void
+keepOf(uint64_t least, uint64_t key, uint64_t begin, uint64_t end, bool *kept) {
   Counters<kLanes> counters;
   auto &words = counters.words;
   while (begin < end) {
@@ -87,7 +87,7 @@ chimera::runtime::philox(std::array<uint32_t, 4> counter, uint64_t key) {
   return {one.words[0][0], one.words[1][0], one.words[2][0], one.words[3][0]};
 }
 
-uint64_t chimera::runtime::keptFrom(double dropped) {
+uint64_t chimera::runtime::smallestKeptDraw(double dropped) {
   const auto limit = static_cast<float>(dropped);
   uint64_t below = 0, least = uint64_t(1) << 32;
   while (below < least) {
@@ -102,8 +102,8 @@ uint64_t chimera::runtime::keptFrom(double dropped) {
 
 void chimera::runtime::keepElements(double dropped, uint64_t key,
                                     uint64_t first, int64_t count, bool *kept) {
-  const uint64_t least = keptFrom(dropped);
-  inRanges(count, kGrain, [&](int64_t begin, int64_t end) {
+  const uint64_t least = smallestKeptDraw(dropped);
+  parallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
     keepOf(least, key, first + static_cast<uint64_t>(begin),
            first + static_cast<uint64_t>(end), kept + begin);
   });

@@ -26,7 +26,7 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 /// whether each element is kept. Each one is dropped with probability
 /// `dropped`. The draw of element n is word n mod 4 of the philox output for
 /// counter n / 4. The element is kept if its draw is at least
-/// `keptFrom(dropped)`.
+/// `smallestKeptDraw(dropped)`.
 void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
                   bool *kept);
 
@@ -34,7 +34,7 @@ void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
 /// cuRAND turns a draw x into a float in (0, 1]: x * 2^-32 + 2^-33 in float
 /// arithmetic. An element is kept if this float is greater than `dropped`
 /// rounded to float, which is the rule of fused attention kernels.
-uint64_t keptFrom(double dropped);
+uint64_t smallestKeptDraw(double dropped);
 
 } // namespace chimera::runtime
 

@@ -45,12 +45,12 @@ void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
   for (uint64_t n = 0; n < count; ++n) {
     const size_t seen = std::min<uint64_t>(text.size(), model.context());
     std::vector<double> logits = model.next(std::span(text).last(seen));
-    logits.resize(std::min<uint64_t>(logits.size(), sampling.bound));
+    logits.resize(std::min<uint64_t>(logits.size(), sampling.vocabularyLimit));
     // A model may exclude a token with a logit of minus infinity.
     if (std::ranges::any_of(logits, [](double x) { return std::isnan(x); }) ||
         !std::isfinite(*std::ranges::max_element(logits)))
-      throw std::runtime_error("the model's logits are no numbers: its weights "
-                               "may be of a training that diverged");
+      throw std::runtime_error("the model's logits are not finite numbers: its "
+                               "training may have diverged");
     // 53 random bits give a number in [0, 1).
     const double place =
         static_cast<double>(mix({sampling.seed, n}) >> 11) * 0x1p-53;

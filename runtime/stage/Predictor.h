@@ -34,7 +34,7 @@ struct Sampling {
   double temperature = 1;
   uint64_t seed = 0;
   /// Only tokens below this number are drawn.
-  uint64_t bound = UINT64_MAX;
+  uint64_t vocabularyLimit = UINT64_MAX;
 };
 
 /// Continues `text` by `count` tokens and calls `onToken` with each of them.

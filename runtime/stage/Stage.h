@@ -50,16 +50,16 @@ public:
 /// What a forward computes. `Both`: output and stash. If the stash is
 /// recomputed, the first forward makes only the `Output` and the recompute
 /// makes only the `Stash`. `Evaluation`: only the output, without dropout.
-enum class Wanted { Both, Output, Stash, Evaluation };
+enum class ForwardMode { Both, Output, Stash, Evaluation };
 
 /// Whether a forward makes a stash.
-inline bool keepsStash(Wanted wanted) {
-  return wanted == Wanted::Both || wanted == Wanted::Stash;
+inline bool keepsStash(ForwardMode mode) {
+  return mode == ForwardMode::Both || mode == ForwardMode::Stash;
 }
 
-/// `Continue`: a weight gradient is added to the contents of its buffer (beta =
-/// 1 in GEMM). `Begin`: it overwrites the buffer (beta = 0).
-enum class Sum { Continue, Begin };
+/// What a backward does with the buffer of a weight gradient. `Add`: it adds to
+/// the contents (beta = 1 in GEMM). `Overwrite`: it replaces them (beta = 0).
+enum class WgradMode { Add, Overwrite };
 
 /// The size in bytes of a flag, which is one int32_t with the value 0 or 1.
 inline constexpr uint64_t kFlagBytes = 4;
@@ -81,22 +81,22 @@ public:
   /// others. `labels` is empty except on the last stage. `output` receives the
   /// activation, or the loss of the micro-batch on the last stage. For a part,
   /// it receives the part's share of that loss: the shares of all parts add up
-  /// to the loss. If only the stash is wanted, `output` is empty. If only the
-  /// output is wanted, the returned stash is null.
-  virtual std::unique_ptr<Stash> forward(MicroBatch microBatch,
-                                         ConstBytes input, ConstBytes labels,
-                                         ConstBytes weights, Bytes output,
-                                         Wanted wanted = Wanted::Both) = 0;
+  /// to the loss. If `mode` is `Stash`, `output` is empty. If `mode` has no
+  /// stash, the returned stash is null.
+  virtual std::unique_ptr<Stash>
+  forward(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
+          ConstBytes weights, Bytes output,
+          ForwardMode mode = ForwardMode::Both) = 0;
 
   /// Adds the gradient of the loss to `weightGradient`, or overwrites it if
-  /// `sum` is `Begin`. For a part, it is the gradient of the part's share of
-  /// the loss. Writes `inputGradient`, which is empty on the first stage. On
+  /// `mode` is `Overwrite`. For a part, it is the gradient of the part's share
+  /// of the loss. Writes `inputGradient`, which is empty on the first stage. On
   /// the last stage, `outputGradient` holds the loss of the whole micro-batch,
   /// whose gradient is one. Consumes the stash.
   virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                         ConstBytes outputGradient, ConstBytes weights,
                         Bytes weightGradient, Bytes inputGradient,
-                        Sum sum = Sum::Continue) = 0;
+                        WgradMode mode = WgradMode::Add) = 0;
 
   /// The two halves of `backward`. `inputGradient` writes the input gradient
   /// and returns the values that `weightGradient` needs.
@@ -108,7 +108,7 @@ public:
   virtual void weightGradient(MicroBatch microBatch,
                               std::unique_ptr<Stash> stash, ConstBytes weights,
                               Bytes weightGradient,
-                              Sum sum = Sum::Continue) = 0;
+                              WgradMode mode = WgradMode::Add) = 0;
 
   /// Updates weights and optimizer state in place with `scale` times
   /// `gradientSum`. `halted` is empty, or a flag that is 0 before the first

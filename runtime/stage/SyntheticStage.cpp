@@ -32,8 +32,8 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes, ConstBytes,
                                  ConstBytes, Bytes output,
-                                 Wanted wanted) override {
-    bool again = wanted == Wanted::Stash;
+                                 ForwardMode mode) override {
+    bool again = mode == ForwardMode::Stash;
     spend(again ? costs.recompute() : costs.forward(), microBatch);
     if (last)
       zero(output);
@@ -41,8 +41,9 @@ public:
   }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
-                ConstBytes, Bytes weightGradient, Bytes, Sum sum) override {
-    begin(weightGradient, sum);
+                ConstBytes, Bytes weightGradient, Bytes,
+                WgradMode mode) override {
+    begin(weightGradient, mode);
     spend(costs.backward(), microBatch);
   }
 
@@ -54,8 +55,8 @@ public:
   }
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
-                      Bytes weightGradient, Sum sum) override {
-    begin(weightGradient, sum);
+                      Bytes weightGradient, WgradMode mode) override {
+    begin(weightGradient, mode);
     spend(costs.weight_gradient(), microBatch);
   }
 
@@ -70,8 +71,8 @@ private:
       std::memset(bytes.data(), 0, bytes.size());
   }
 
-  static void begin(Bytes weightGradient, Sum sum) {
-    if (sum == Sum::Begin)
+  static void begin(Bytes weightGradient, WgradMode mode) {
+    if (mode == WgradMode::Overwrite)
       zero(weightGradient);
   }
 

@@ -31,14 +31,14 @@ public:
   }
   void leave() noexcept { current.store(nullptr, std::memory_order_release); }
 
-  struct Seen {
+  struct Call {
     const char *name = nullptr; ///< null: the thread is in no call
     uint64_t number = 0;        ///< counts the calls; valid only inside a call
-    bool operator==(const Seen &) const = default;
+    bool operator==(const Call &) const = default;
   };
-  /// If two successive looks return the same name and number, the thread was
+  /// If two successive reads return the same name and number, the thread was
   /// inside the same call at both times.
-  Seen look() const noexcept {
+  Call read() const noexcept {
     const char *name = current.load(std::memory_order_acquire);
     return {name, number.load(std::memory_order_relaxed)};
   }

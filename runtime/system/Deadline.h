@@ -1,4 +1,4 @@
-//===- Deadline.h - Timeouts of waits ---------------------------*- C++ -*-===//
+//===- Deadline.h - Timeouts and errors of waits ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 
 namespace chimera::runtime {
@@ -51,19 +52,30 @@ private:
 /// The timeout for a watcher of waits that have the timeout `timeout`. It is
 /// 500 ms longer, so that a wait times out before its watcher does: the wait's
 /// error message says more.
-inline std::chrono::milliseconds afterWaits(std::chrono::milliseconds timeout) {
+inline std::chrono::milliseconds
+watcherTimeout(std::chrono::milliseconds timeout) {
   return std::min<std::chrono::milliseconds>(timeout, kForever) +
          std::chrono::milliseconds(500);
 }
 
 /// The error message of a wait for `what` that timed out.
-inline std::string timedOut(std::chrono::milliseconds timeout,
-                            const std::string &what) {
+inline std::string timeoutMessage(std::chrono::milliseconds timeout,
+                                  const std::string &what) {
   char text[48];
   std::snprintf(text, sizeof(text), "timed out after %g s waiting for ",
                 static_cast<double>(timeout.count()) / 1000);
   return text + what;
 }
+
+/// Thrown if a wait for other ranks timed out, or if another rank aborted the
+/// run.
+class WaitError : public std::runtime_error {
+public:
+  enum class Reason { TimedOut, Aborted };
+  WaitError(Reason reason, const std::string &message)
+      : std::runtime_error(message), reason(reason) {}
+  Reason reason;
+};
 
 } // namespace chimera::runtime
 

@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 /// Waits until the socket is ready for `events`. Throws if `end` passes first.
 void await(const Socket &socket, short events, Clock::time_point end,
            const char *what) {
-  pollfd entry{socket.number(), events, 0};
+  pollfd entry{socket.fd(), events, 0};
   for (;;) {
     auto left =
         std::chrono::duration_cast<milliseconds>(end - Clock::now()).count();
@@ -93,9 +93,9 @@ std::string sourceTo(const std::string &name) try {
     sockaddr_storage own{};
     socklen_t size = sizeof(own);
     // Connecting a datagram socket chooses a route and sends nothing.
-    if (socket && connect(socket.number(), to->ai_addr, to->ai_addrlen) == 0 &&
-        getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own),
-                    &size) == 0)
+    if (socket && connect(socket.fd(), to->ai_addr, to->ai_addrlen) == 0 &&
+        getsockname(socket.fd(), reinterpret_cast<sockaddr *>(&own), &size) ==
+            0)
       return numberOf(reinterpret_cast<sockaddr *>(&own));
   }
   return {};
@@ -131,8 +131,8 @@ Socket localSocket() {
 /// Returns an empty Socket if the name is taken.
 Socket listenAt(const LocalName &name) {
   Socket socket = localSocket();
-  if (socket && bind(socket.number(), name.get(), name.size) == 0 &&
-      listen(socket.number(), SOMAXCONN) == 0)
+  if (socket && bind(socket.fd(), name.get(), name.size) == 0 &&
+      listen(socket.fd(), SOMAXCONN) == 0)
     return socket;
   return {};
 }
@@ -143,9 +143,8 @@ Socket connectAt(const LocalName &name) {
   Socket socket = localSocket();
   ucred other{};
   socklen_t size = sizeof(other);
-  if (socket && connect(socket.number(), name.get(), name.size) == 0 &&
-      getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &other, &size) ==
-          0 &&
+  if (socket && connect(socket.fd(), name.get(), name.size) == 0 &&
+      getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 &&
       other.uid == geteuid())
     return socket;
   return {};
@@ -153,8 +152,8 @@ Socket connectAt(const LocalName &name) {
 } // namespace
 
 Socket::~Socket() {
-  if (fd >= 0)
-    close(fd);
+  if (descriptor >= 0)
+    close(descriptor);
 }
 
 Listener::Listener() {
@@ -165,21 +164,21 @@ Listener::Listener() {
   any4.sin_family = AF_INET;
   int no = 0;
   socket = Socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  bool isBound = socket &&
-                 setsockopt(socket.number(), IPPROTO_IPV6, IPV6_V6ONLY, &no,
-                            sizeof(no)) == 0 &&
-                 bind(socket.number(), reinterpret_cast<sockaddr *>(&any6),
-                      sizeof(any6)) == 0;
+  bool isBound =
+      socket &&
+      setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) ==
+          0 &&
+      bind(socket.fd(), reinterpret_cast<sockaddr *>(&any6), sizeof(any6)) == 0;
   if (!isBound) {
     socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket || bind(socket.number(), reinterpret_cast<sockaddr *>(&any4),
+    if (!socket || bind(socket.fd(), reinterpret_cast<sockaddr *>(&any4),
                         sizeof(any4)) != 0)
       fail("cannot open a port for other ranks");
   }
   sockaddr_storage own{};
   socklen_t size = sizeof(own);
-  if (listen(socket.number(), SOMAXCONN) != 0 ||
-      getsockname(socket.number(), reinterpret_cast<sockaddr *>(&own), &size))
+  if (listen(socket.fd(), SOMAXCONN) != 0 ||
+      getsockname(socket.fd(), reinterpret_cast<sockaddr *>(&own), &size))
     fail("cannot listen for other ranks");
   port = ntohs(own.ss_family == AF_INET
                    ? reinterpret_cast<sockaddr_in &>(own).sin_port
@@ -187,11 +186,11 @@ Listener::Listener() {
   local = listenAt(LocalName(port));
 }
 
-Socket chimera::runtime::claimLocally(const std::string &claim) {
+Socket chimera::runtime::claimSocketName(const std::string &claim) {
   return listenAt(LocalName(claim));
 }
 
-bool chimera::runtime::isClaimedLocally(const std::string &claim) {
+bool chimera::runtime::isSocketNameClaimed(const std::string &claim) {
   return bool(connectAt(LocalName(claim)));
 }
 
@@ -223,7 +222,7 @@ chimera::runtime::addressesOfHost(const std::string &reachable) {
   return once;
 }
 
-void chimera::runtime::lookUp(const std::string &host) {
+void chimera::runtime::expectKnownHost(const std::string &host) {
   resolve(host, /*port=*/0, SOCK_STREAM);
 }
 
@@ -233,17 +232,17 @@ static Socket connectToOne(const addrinfo &to, const std::string &what,
       ::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket)
     fail(what);
-  if (connect(socket.number(), to.ai_addr, to.ai_addrlen) != 0) {
+  if (connect(socket.fd(), to.ai_addr, to.ai_addrlen) != 0) {
     if (errno != EINPROGRESS)
       fail(what);
     await(socket, POLLOUT, Clock::now() + timeout, what.c_str());
     int code = 0;
     socklen_t size = sizeof(code);
-    getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &code, &size);
+    getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &code, &size);
     if (code != 0)
       fail(what, code);
   }
-  makeImmediate(socket);
+  makeNonBlocking(socket);
   return socket;
 }
 
@@ -268,8 +267,7 @@ void chimera::runtime::sendBytes(const Socket &socket,
                                  milliseconds timeout) {
   auto end = Clock::now() + timeout;
   while (!bytes.empty()) {
-    ssize_t sent =
-        send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ssize_t sent = send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0)
       bytes = bytes.subspan(static_cast<size_t>(sent));
     else if (errno == EAGAIN)
@@ -284,7 +282,7 @@ void chimera::runtime::receiveBytes(const Socket &socket,
                                     milliseconds timeout) {
   auto end = Clock::now() + timeout;
   while (!bytes.empty()) {
-    ssize_t got = recv(socket.number(), bytes.data(), bytes.size(), 0);
+    ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
     if (got > 0)
       bytes = bytes.subspan(static_cast<size_t>(got));
     else if (got == 0)
@@ -296,8 +294,8 @@ void chimera::runtime::receiveBytes(const Socket &socket,
   }
 }
 
-void chimera::runtime::makeImmediate(const Socket &socket) {
-  fcntl(socket.number(), F_SETFL, fcntl(socket.number(), F_GETFL) | O_NONBLOCK);
+void chimera::runtime::makeNonBlocking(const Socket &socket) {
+  fcntl(socket.fd(), F_SETFL, fcntl(socket.fd(), F_GETFL) | O_NONBLOCK);
   int yes = 1;
-  setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }

@@ -22,19 +22,20 @@ namespace chimera::runtime {
 class Socket {
 public:
   Socket() = default;
-  explicit Socket(int number) : fd(number) {}
-  Socket(Socket &&other) noexcept : fd(std::exchange(other.fd, -1)) {}
+  explicit Socket(int fd) : descriptor(fd) {}
+  Socket(Socket &&other) noexcept
+      : descriptor(std::exchange(other.descriptor, -1)) {}
   Socket &operator=(Socket &&other) noexcept {
-    std::swap(fd, other.fd);
+    std::swap(descriptor, other.descriptor);
     return *this;
   }
   ~Socket();
 
-  int number() const { return fd; }
-  explicit operator bool() const { return fd >= 0; }
+  int fd() const { return descriptor; }
+  explicit operator bool() const { return descriptor >= 0; }
 
 private:
-  int fd = -1;
+  int descriptor = -1;
 };
 
 /// A TCP socket that listens on all addresses of this host, on a port that the
@@ -52,9 +53,9 @@ struct Listener {
 /// Creates a Unix socket named `claim`. Only one process of a host can have it
 /// at a time, and it disappears with that process. Returns an empty Socket if
 /// another process has it, or if the system has no abstract Unix sockets.
-Socket claimLocally(const std::string &claim);
+Socket claimSocketName(const std::string &claim);
 /// Whether a process of this host and this user has the socket named `claim`.
-bool isClaimedLocally(const std::string &claim);
+bool isSocketNameClaimed(const std::string &claim);
 
 /// Connects to the Unix socket of the listener on `port`. Returns an empty
 /// Socket if nobody listens, or if the listener belongs to another user.
@@ -72,12 +73,12 @@ class UnknownHost : public std::runtime_error {
 /// Looks up the name of a host. Throws UnknownHost if there is no such host,
 /// and std::runtime_error if the lookup fails for another reason (for example,
 /// because the name server does not answer).
-void lookUp(const std::string &host);
+void expectKnownHost(const std::string &host);
 
 /// Connects to a numeric address or a host name. Tries all addresses of the
-/// name in turn, each for at most `timeout`. Throws as lookUp does. If no
-/// address can be reached, throws std::runtime_error with the reason for each
-/// address.
+/// name in turn, each for at most `timeout`. Throws as expectKnownHost does. If
+/// no address can be reached, throws std::runtime_error with the reason for
+/// each address.
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 
@@ -89,7 +90,7 @@ void receiveBytes(const Socket &socket, std::span<std::byte> bytes,
                   std::chrono::milliseconds timeout);
 
 /// Makes the socket non-blocking, and disables Nagle's algorithm (TCP_NODELAY).
-void makeImmediate(const Socket &socket);
+void makeNonBlocking(const Socket &socket);
 
 } // namespace chimera::runtime
 

@@ -15,7 +15,7 @@ namespace chimera::runtime {
 
 /// The size in bytes of the longest prefix of the UTF-8 `text` that has at most
 /// `most` bytes and does not split a character.
-inline size_t beginningWithin(std::string_view text, size_t most) {
+inline size_t utf8PrefixSize(std::string_view text, size_t most) {
   if (text.size() <= most)
     return text.size();
   while (most > 0 && (text[most] & 0xc0) == 0x80)

@@ -29,10 +29,10 @@
 /// Put this before a function that is not a template. The function is compiled
 /// once for each SIMD width, and calls go to the version for this machine.
 #if defined(__x86_64__) && !defined(CHIMERA_ONE_VECTOR_WIDTH)
-#define CHIMERA_VECTOR_WIDTHS                                                  \
+#define CHIMERA_FOR_EACH_SIMD_WIDTH                                            \
   __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
-#define CHIMERA_VECTOR_WIDTHS
+#define CHIMERA_FOR_EACH_SIMD_WIDTH
 #endif
 
 #endif // CHIMERA_RUNTIME_SYSTEM_VECTORWIDTHS_H

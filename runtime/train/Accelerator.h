@@ -17,7 +17,7 @@
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 #include "runtime/interpreter/MemoryMeter.h"
-#include "runtime/stage/Graphs.h"
+#include "runtime/stage/GraphFactory.h"
 #include "runtime/stage/StageKernels.h"
 
 namespace chimera::runtime {
@@ -28,7 +28,7 @@ struct AcceleratorOptions {
   bool stagesOnHost = false;
   /// Whether the communication library computes sums, if it can. They may round
   /// differently.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
 };
 
 class Accelerator {
@@ -53,7 +53,7 @@ public:
   /// The size of the tensors on the current device of the calling thread.
   virtual const MemoryMeter &meter() = 0;
   /// For tensor stages on the current device of the calling thread.
-  virtual std::shared_ptr<Graphs> makeGraphs() = 0;
+  virtual std::shared_ptr<GraphFactory> makeGraphFactory() = 0;
 };
 
 /// Loads the module for CUDA and NCCL. Throws std::runtime_error, with advice,
@@ -62,10 +62,10 @@ public:
 /// threads read the environment.
 std::unique_ptr<Accelerator> loadCuda(const AcceleratorOptions &options);
 
-/// The device of the rank with number `place` on its host. If there are more
-/// ranks than devices, ranks share devices.
-inline uint32_t deviceOf(uint32_t place, uint32_t devices) {
-  return place % devices;
+/// The device of the rank with number `localRank` on its host. If there are
+/// more ranks than devices, ranks share devices.
+inline uint32_t deviceOf(uint32_t localRank, uint32_t devices) {
+  return localRank % devices;
 }
 
 } // namespace chimera::runtime

@@ -11,11 +11,11 @@
 
 using namespace chimera::runtime;
 
-void chimera::runtime::checkAgreement(Control &control,
-                                      const std::vector<Shared> &shared,
-                                      std::chrono::milliseconds timeout) {
+void chimera::runtime::checkAgreement(
+    Control &control, const std::vector<AgreedValue> &agreedValues,
+    std::chrono::milliseconds timeout) {
   std::vector<uint64_t> own;
-  for (const Shared &entry : shared)
+  for (const AgreedValue &entry : agreedValues)
     own.push_back(entry.value);
   if (control.rank() != 0) {
     sendAll(control, 0, std::as_bytes(std::span(own)), timeout);
@@ -27,16 +27,17 @@ void chimera::runtime::checkAgreement(Control &control,
                timeout);
     for (size_t i = 0; i < own.size(); ++i)
       if (given[i] != own[i])
-        throw std::runtime_error("expected the same " + shared[i].name +
+        throw std::runtime_error("expected the same " + agreedValues[i].name +
                                  " at every rank, but rank " +
                                  std::to_string(rank) +
-                                 " has another than rank 0: give all ranks "
-                                 "the same files and options");
+                                 " has a different one than rank 0: give all "
+                                 "ranks the same files and options");
   }
 }
 
-void chimera::runtime::checkFaults(Control &control, const std::string &fault,
-                                   std::chrono::milliseconds timeout) {
+void chimera::runtime::throwFirstError(Control &control,
+                                       const std::string &fault,
+                                       std::chrono::milliseconds timeout) {
   if (control.rank() != 0) {
     sendValue<uint64_t>(control, 0, fault.size(), timeout);
     sendAll(control, 0, std::as_bytes(std::span(fault)), timeout);

@@ -22,7 +22,7 @@
 namespace chimera::runtime {
 
 /// A value that must be the same at every rank.
-struct Shared {
+struct AgreedValue {
   std::string name; ///< for error messages: "program"
   uint64_t value;   ///< the value or a digest of it
 };
@@ -30,14 +30,15 @@ struct Shared {
 /// Compares the values of all ranks at rank 0. Every rank must give the same
 /// names in the same order. If values differ, throws std::runtime_error at rank
 /// 0, naming the value and the first rank that differs.
-void checkAgreement(Control &control, const std::vector<Shared> &shared,
+void checkAgreement(Control &control,
+                    const std::vector<AgreedValue> &agreedValues,
                     std::chrono::milliseconds timeout);
 
 /// Collects errors. All ranks must call this; `fault` is empty if the rank
 /// found no error. Throws std::runtime_error at rank 0 with the fault of the
 /// lowest rank that has one.
-void checkFaults(Control &control, const std::string &fault,
-                 std::chrono::milliseconds timeout);
+void throwFirstError(Control &control, const std::string &fault,
+                     std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime
 

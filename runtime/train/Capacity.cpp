@@ -7,7 +7,7 @@
 
 #include "runtime/train/Capacity.h"
 
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 #include "runtime/program/Layers.h"
 #include "runtime/system/ControlGroups.h"
 
@@ -67,9 +67,9 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
          gigabytes(bytes) + whoseAndAdvice;
 }
 
-std::string chimera::runtime::faultOfCapacity(const program::ProgramT &program,
-                                              std::span<const uint32_t> ranks,
-                                              uint64_t memory) {
+std::string chimera::runtime::capacityError(const program::ProgramT &program,
+                                            std::span<const uint32_t> ranks,
+                                            uint64_t memory) {
   // A worker's arena is allocated without gaps.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -106,25 +106,25 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
                  " for the whole model: leave out --sequential");
 }
 
-std::string
-chimera::runtime::faultOfDeviceMemory(const program::WorkerT &worker,
-                                      uint64_t arena, uint64_t stashes,
-                                      uint64_t taken) {
+std::string chimera::runtime::deviceMemoryError(const program::WorkerT &worker,
+                                                uint64_t arena,
+                                                uint64_t stashes,
+                                                uint64_t taken) {
   const uint64_t cap = worker.memory_cap;
   if (cap == 0 || taken <= cap)
     return "";
   const uint64_t planned = arena + stashes;
   const uint64_t others = taken - std::min(taken, planned);
-  return "expected a device that holds at most the memory_cap of " +
-         std::to_string(cap) + " bytes, got " + std::to_string(taken) + ": " +
+  return "expected at most the memory_cap of " + std::to_string(cap) +
+         " bytes in use on the device, got " + std::to_string(taken) + ": " +
          std::to_string(arena) + " of the arena, " + std::to_string(stashes) +
          " of stashes, and " + std::to_string(others) +
-         " that no plan contains, as NCCL's buffers, workspaces of libraries "
-         "and what their allocators keep: " +
+         " outside of the plan (buffers of NCCL, workspaces of libraries, "
+         "memory that allocators keep): " +
          (others < cap
               ? "compile for memory_cap(" + std::to_string(cap - others) +
-                    "), which leaves room for these, or allow more"
-              : "allow more");
+                    "), which leaves room for these, or raise the memory_cap"
+              : "raise the memory_cap");
 }
 
 static void refuse(const std::string &fault) {
@@ -134,7 +134,7 @@ static void refuse(const std::string &fault) {
 
 void chimera::runtime::checkCapacity(const program::ProgramT &program,
                                      std::span<const uint32_t> ranks) {
-  refuse(faultOfCapacity(program, ranks, hostMemory()));
+  refuse(capacityError(program, ranks, hostMemory()));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,

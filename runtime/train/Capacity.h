@@ -21,8 +21,8 @@ uint64_t hostMemory(const std::string &root = "");
 /// of `program` on one host; each touches its whole arena before the first
 /// step. Returns an empty string, or what is missing and what to do. Requires a
 /// verified program.
-std::string faultOfCapacity(const program::ProgramT &program,
-                            std::span<const uint32_t> ranks, uint64_t memory);
+std::string capacityError(const program::ProgramT &program,
+                          std::span<const uint32_t> ranks, uint64_t memory);
 
 /// The same for the minimum memory of trainSequentially with this number of
 /// `stages`.
@@ -33,10 +33,10 @@ std::string faultOfSequentialCapacity(const program::ProgramT &program,
 /// `taken` is the number of bytes in use; the plan includes `arena` and
 /// `stashes`. Returns an empty string if the use is within the cap or there is
 /// no cap, else what is wrong and what to do.
-std::string faultOfDeviceMemory(const program::WorkerT &worker, uint64_t arena,
-                                uint64_t stashes, uint64_t taken);
+std::string deviceMemoryError(const program::WorkerT &worker, uint64_t arena,
+                              uint64_t stashes, uint64_t taken);
 
-/// Throw std::invalid_argument with the message of faultOfCapacity or
+/// Throw std::invalid_argument with the message of capacityError or
 /// faultOfSequentialCapacity for this host's memory, unless it is empty.
 /// Without the check, the system may kill a process that uses too much memory.
 void checkCapacity(const program::ProgramT &program,

@@ -56,7 +56,7 @@ chimera::runtime::gatherClocks(Control &control, uint32_t root,
                                std::chrono::milliseconds timeout,
                                const Clock &clock) {
   const std::vector<uint64_t> numbers =
-      gatherValues(control, root, clock.number, timeout);
+      gatherValues(control, root, clock.identity, timeout);
   if (control.rank() != root) {
     if (receiveValue<uint8_t>(control, root, timeout))
       return {};
@@ -70,7 +70,8 @@ chimera::runtime::gatherClocks(Control &control, uint32_t root,
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
     if (rank == root)
       continue;
-    const uint8_t isShared = clock.number != 0 && numbers[rank] == clock.number;
+    const uint8_t isShared =
+        clock.identity != 0 && numbers[rank] == clock.identity;
     sendValue(control, rank, isShared, timeout);
     if (!isShared)
       offsets[rank] = compareWith(control, rank, timeout, clock);

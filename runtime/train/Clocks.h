@@ -24,13 +24,13 @@ namespace chimera::runtime {
 
 /// A rank's steady clock.
 struct Clock {
-  /// Equal numbers mean the same clock; 0 if unknown.
-  uint64_t number;
+  /// Equal values mean the same clock; 0 if unknown.
+  uint64_t identity;
   std::function<int64_t()> now; ///< nanoseconds
 };
 
 /// The clock of this process. All processes that share the host's clock get the
-/// same number.
+/// same identity.
 Clock clockOfHost();
 
 struct ClockOffset {

@@ -8,9 +8,9 @@
 #include "runtime/train/FinishRank.h"
 
 #include "runtime/control/Messages.h"
-#include "runtime/train/Ending.h"
 #include "runtime/train/Gather.h"
-#include "runtime/train/SignsOfLife.h"
+#include "runtime/train/Heartbeat.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/train/WeightsDigest.h"
 
 #include <algorithm>
@@ -20,17 +20,18 @@ using namespace chimera::runtime;
 
 /// At the root: calls `work` on another thread while heartbeats are sent.
 /// `work` may be empty.
-static void workAsRoot(const TrainingRun &run, SignsOfLife &signs,
-                       const std::function<void()> &work, const Fail &fail) {
+static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
+                       const std::function<void()> &work,
+                       const OnFailure &fail) {
   if (work)
-    signs.during(
+    heartbeat.during(
         [&] {
           if (run.onThread)
             run.onThread();
           work();
         },
         fail);
-  signs.sendLast();
+  heartbeat.sendLast();
 }
 
 bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
@@ -38,22 +39,22 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                   const std::optional<Divergence> &loss,
                                   double seconds, uint64_t deviceBytes,
                                   const Profile &profile, const Trace &trace,
-                                  Status &status, const Fail &fail) {
+                                  Status &status, const OnFailure &fail) {
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
-  meet(control, run.timeout, "all ranks to end their last step");
+  barrier(control, run.timeout, "all ranks to end their last step");
 
   // Clocks are compared here, since the last step has just ended and the root
   // sends no heartbeats yet.
   std::vector<ClockOffset> clocks;
   if (run.traceSteps > 0)
     clocks = gatherClocks(control, root, run.timeout);
-  std::optional<SignsOfLife> signs;
+  std::optional<Heartbeat> heartbeat;
   if (isRoot)
-    signs.emplace(control, run.timeout);
+    heartbeat.emplace(control, run.timeout);
   auto sign = [&] {
-    if (signs)
-      signs->sendIfDue();
+    if (heartbeat)
+      heartbeat->sendIfDue();
   };
   RunResult result;
   result.seconds = seconds;
@@ -64,7 +65,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
               interpreter.peakStashBytes(), interpreter.peakBytes(),
               interpreter.hostBlocksInSteps(), deviceBytes},
       run.timeout);
-  const Ending ending = agreeOnEnd(
+  const RunEnd runEnd = agreeOnRunEnd(
       run, control, root, haltsOf(run.program, interpreter), loss, result);
   sign();
   if (run.profile)
@@ -80,7 +81,7 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
   // Updates of tied parameters may have halted in only one of the two stages.
-  if (run.checkReplicas && !ending.hasDiverged)
+  if (run.checkReplicas && !runEnd.hasDiverged)
     checkReplicas(run.program, control, root, weights, run.timeout);
   sign();
   if (run.digestWeights)
@@ -96,28 +97,28 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
                                     interpreter.gradients(), run.timeout, sign);
   if (isRoot) {
     status.enter(Status::Saving);
-    workAsRoot(run, *signs,
+    workAsRoot(run, *heartbeat,
                run.onResult ? [&] { run.onResult(result); }
                             : std::function<void()>(),
                fail);
   } else {
-    awaitLastSign(control, root, run.timeout);
+    awaitLastHeartbeat(control, root, run.timeout);
   }
-  if (ending.stoppedBy != 0 && !ending.isWhole && run.onStopped)
-    run.onStopped(ending.stoppedBy);
-  return ending.isWhole;
+  if (runEnd.stoppedBy != 0 && !runEnd.endedRegularly && run.onStopped)
+    run.onStopped(runEnd.stoppedBy);
+  return runEnd.endedRegularly;
 }
 
 void chimera::runtime::endRank(const TrainingRun &run, Control &control,
-                               Status &status, const Fail &fail) {
+                               Status &status, const OnFailure &fail) {
   const uint32_t root = rootOf(run.program);
   if (control.rank() == root) {
     status.enter(Status::Saving);
-    SignsOfLife signs(control, run.timeout);
-    workAsRoot(run, signs, run.onEnd, fail);
+    Heartbeat heartbeat(control, run.timeout);
+    workAsRoot(run, heartbeat, run.onEnd, fail);
   } else {
     status.enter(Status::Finishing);
-    awaitLastSign(control, root, run.timeout);
+    awaitLastHeartbeat(control, root, run.timeout);
   }
   status.enter(Status::Done);
 }

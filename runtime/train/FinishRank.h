@@ -13,7 +13,7 @@
 
 namespace chimera::runtime {
 
-using Fail = std::function<void(const std::string &)>;
+using OnFailure = std::function<void(const std::string &)>;
 
 /// A rank's work after its last step. It sends everything that `run` requests
 /// to the root, which calls run.onResult while the others wait. `loss` is the
@@ -25,12 +25,12 @@ bool saveResult(const TrainingRun &run, Control &control,
                 const Interpreter &interpreter,
                 const std::optional<Divergence> &loss, double seconds,
                 uint64_t deviceBytes, const Profile &profile,
-                const Trace &trace, Status &status, const Fail &fail);
+                const Trace &trace, Status &status, const OnFailure &fail);
 
 /// The end of a rank, after everything else: the root calls run.onEnd while the
 /// others wait.
 void endRank(const TrainingRun &run, Control &control, Status &status,
-             const Fail &fail);
+             const OnFailure &fail);
 
 } // namespace chimera::runtime
 

@@ -96,7 +96,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
       auto [first, isNew] =
           firsts.try_emplace(stage, First{digests[i].whole, name});
       compare(first->second, digests[i].whole, "weights", name);
-      if (!program::tiedOffset(program, stage))
+      if (!program::offsetOfTiedParameters(program, stage))
         continue;
       if (!firstTied)
         firstTied = {digests[i].tied, name};

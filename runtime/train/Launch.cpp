@@ -54,16 +54,16 @@ constexpr struct {
      "LOCAL_WORLD_SIZE"},
 };
 
-std::optional<MeetingPlace> findPlace() {
+std::optional<MasterAddress> findMaster() {
   std::optional<uint32_t> port = number("MASTER_PORT");
   std::string host = textOf("MASTER_ADDR");
   if (host.empty() || !port || *port == 0 || *port > UINT16_MAX)
     return std::nullopt;
   // torchrun's own store serves all attempts of a run.
-  return MeetingPlace{host, static_cast<uint16_t>(*port),
-                      textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
-                      textOf("TORCHELASTIC_RUN_ID") + "/" +
-                          textOf("TORCHELASTIC_RESTART_COUNT") + "/"};
+  return MasterAddress{host, static_cast<uint16_t>(*port),
+                       textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
+                       textOf("TORCHELASTIC_RUN_ID") + "/" +
+                           textOf("TORCHELASTIC_RESTART_COUNT") + "/"};
 }
 } // namespace
 
@@ -81,17 +81,16 @@ std::optional<Job> chimera::runtime::findJob() {
     std::optional<uint32_t> ranks = number(names.ranks);
     if (!rank || !ranks || *rank >= *ranks)
       throw std::invalid_argument(
-          std::string("expected ") + names.rank + ", a number below " +
-          names.ranks + ", of which there are 1 to " +
-          std::to_string(UINT32_MAX) + ", got " + names.rank + "='" +
-          textOf(names.rank) + "' and " + names.ranks + "='" +
-          textOf(names.ranks) +
-          "' in the environment: put them right, or unset both to run all "
-          "ranks in one process");
+          std::string("expected ") + names.rank + " to be a number below " +
+          names.ranks + " (a number from 1 to " + std::to_string(UINT32_MAX) +
+          "), got " + names.rank + "='" + textOf(names.rank) + "' and " +
+          names.ranks + "='" + textOf(names.ranks) +
+          "' in the environment: correct them, or unset both to run all ranks "
+          "in one process");
     return Job{
         names.launcher, *rank, *ranks,
         std::clamp(number(names.ranksOnHost).value_or(*ranks), 1u, *ranks),
-        findPlace()};
+        findMaster()};
   }
   return std::nullopt;
 }
@@ -123,16 +122,16 @@ static std::chrono::milliseconds timeLived() {
 static const std::chrono::milliseconds kLoading = timeLived();
 
 std::chrono::milliseconds
-chimera::runtime::patienceOf(std::chrono::milliseconds loading) {
+chimera::runtime::backOffTime(std::chrono::milliseconds loading) {
   constexpr std::chrono::milliseconds kLeast = std::chrono::seconds(2),
                                       kMost = std::chrono::minutes(1);
   return std::clamp(4 * loading, kLeast, kMost);
 }
 
-void chimera::runtime::giveWay(uint32_t first) {
+void chimera::runtime::backOff(uint32_t first) {
   try {
     if (std::optional<Job> job = findJob(); job && job->rank != first)
-      std::this_thread::sleep_for(patienceOf(kLoading));
+      std::this_thread::sleep_for(backOffTime(kLoading));
   } catch (const std::invalid_argument &) {
     // The caller is about to report this error.
   }
@@ -140,17 +139,17 @@ void chimera::runtime::giveWay(uint32_t first) {
 
 RankThreads chimera::runtime::shareCores(const Cores &cores,
                                          uint32_t ranksOnHost, uint32_t asked,
-                                         ProgressWish wish) {
+                                         ProgressMode mode) {
   ranksOnHost = std::max(1u, ranksOnHost);
-  bool isOn = wish == ProgressWish::On;
+  bool isOn = mode == ProgressMode::On;
   if (asked) {
     bool hasCore = asked < cores.usable &&
                    ranksOnHost * (uint64_t(asked) + 1) <= cores.host;
-    return {asked, isOn || (wish == ProgressWish::Auto && hasCore)};
+    return {asked, isOn || (mode == ProgressMode::Auto && hasCore)};
   }
   // A launcher may already have bound this rank to its own cores.
   uint32_t share = std::clamp(cores.host / ranksOnHost, 1u, cores.usable);
-  if (wish != ProgressWish::Off && share >= (isOn ? 2 : kShareWithProgress))
+  if (mode != ProgressMode::Off && share >= (isOn ? 2 : kShareWithProgress))
     return {share - 1, true};
   return {share, isOn};
 }

@@ -19,7 +19,7 @@ namespace chimera::runtime {
 
 /// The address at which ranks find each other without MPI. torchrun sets it;
 /// users who start processes by other means can set it too.
-struct MeetingPlace {
+struct MasterAddress {
   std::string host;      ///< MASTER_ADDR
   uint16_t port = 0;     ///< MASTER_PORT
   bool isServed = false; ///< by torchrun; else by rank 0
@@ -33,7 +33,7 @@ struct Job {
   uint32_t rank;
   uint32_t ranks;
   uint32_t ranksOnHost; ///< `ranks` if the launcher does not say
-  std::optional<MeetingPlace> place = {};
+  std::optional<MasterAddress> master = {};
 };
 
 /// The job that this process belongs to, according to its environment; none if
@@ -47,17 +47,17 @@ std::optional<Job> findJob();
 /// reported, as long as ranks cannot send messages to each other. Ranks of a
 /// job usually fail alike. Rank `first` returns at once and reports; its exit
 /// ends the other ranks before they report. The other ranks return after
-/// patienceOf the time that this process took to load, so a rank that fails
-/// alone reports a moment later. Without a job it returns at once.
-void giveWay(uint32_t first = 0);
+/// `backOffTime`, so a rank that fails alone reports a moment later. Without a
+/// job it returns at once.
+void backOff(uint32_t first = 0);
 
 /// The time for which a rank waits until another one has reported the same
 /// failure: 2 s, or more on a busy machine, where the other rank may be late by
 /// a similar amount. `loading` is the time from the start of this process to
 /// its main function.
-std::chrono::milliseconds patienceOf(std::chrono::milliseconds loading);
+std::chrono::milliseconds backOffTime(std::chrono::milliseconds loading);
 
-enum class ProgressWish { Off, Auto, On };
+enum class ProgressMode { Off, Auto, On };
 
 /// The threads of one rank.
 struct RankThreads {
@@ -75,7 +75,7 @@ struct RankThreads {
 /// core of the share: with `Auto` if the share is at least kShareWithProgress,
 /// with `On` if it is at least 2.
 RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
-                       ProgressWish wish);
+                       ProgressMode mode);
 
 /// With a share of at least this size, the progress thread uses at most an
 /// eighth of its rank's cores. This limits its cost if there is little
@@ -85,7 +85,7 @@ inline constexpr uint32_t kShareWithProgress = 8;
 /// The maximum number of threads per core of the host. With more threads,
 /// starting them and synchronising after each computation takes so long that a
 /// run seems to hang.
-inline constexpr uint32_t kMostThreadsOnCore = 16;
+inline constexpr uint32_t kMaxThreadsOnCore = 16;
 
 } // namespace chimera::runtime
 

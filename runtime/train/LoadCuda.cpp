@@ -28,8 +28,8 @@ static std::filesystem::path findModule() {
   throw std::runtime_error(
       "this chimera was built without CUDA: expected " +
       std::string(kCudaModule) + " in " + program.string() +
-      " or ../lib/chimera from there. tools/setup.sh --cuda installs what it "
-      "takes to build it, cmake says what is missing");
+      " or ../lib/chimera from there. tools/setup.sh --cuda installs the "
+      "requirements, and cmake lists those that are missing");
 }
 
 std::unique_ptr<Accelerator>

@@ -22,7 +22,7 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-std::string chimera::runtime::partOf(const std::string &file) {
+std::string chimera::runtime::temporaryName(const std::string &file) {
   return program::isRegularOrNew(file) ? program::targetOf(file) + ".part"
                                        : file;
 }
@@ -34,7 +34,7 @@ LogFile::LogFile(std::string target, std::string part)
 // destructor closes the file.
 LogFile::LogFile(const std::string &file)
     : LogFile(program::isRegularOrNew(file) ? program::targetOf(file) : file,
-              partOf(file)) {
+              temporaryName(file)) {
   do {
     if (descriptor >= 0)
       close(descriptor);

@@ -16,10 +16,10 @@ namespace chimera::runtime {
 /// The temporary name of the log `file`: FILE.part, in the folder to which
 /// symbolic links of `file` lead. If `file` is not a regular file but, for
 /// example, a pipe, the log is written to it directly.
-std::string partOf(const std::string &file);
+std::string temporaryName(const std::string &file);
 
-/// A log that is written to partOf(FILE) and gets its final name when it is
-/// complete. Old logs are never lost: a file that an earlier run left under
+/// A log that is written to temporaryName(FILE) and gets its final name when it
+/// is complete. Old logs are never lost: a file that an earlier run left under
 /// either name is first renamed to FILE.1, or to FILE.2 if that exists, and so
 /// on.
 class LogFile {

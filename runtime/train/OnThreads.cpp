@@ -8,8 +8,8 @@
 #include "runtime/train/OnThreads.h"
 
 #include "runtime/watch/EndProcess.h"
+#include "runtime/watch/HangDetector.h"
 #include "runtime/watch/Report.h"
-#include "runtime/watch/Standstill.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -29,22 +29,22 @@ struct Failure {
 };
 } // namespace
 
-void chimera::runtime::expectThreads(uint32_t ranks) {
-  if (ranks > kMostThreads)
+void chimera::runtime::checkThreadCount(uint32_t ranks) {
+  if (ranks > kMaxThreads)
     throw std::invalid_argument(
-        "expected at most " + std::to_string(kMostThreads) +
+        "expected at most " + std::to_string(kMaxThreads) +
         " ranks as threads of one process, got " + std::to_string(ranks) +
-        ": run it under mpirun, a process a rank");
+        ": run it under mpirun, one process per rank");
 }
 
 void chimera::runtime::runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,
-    const std::function<void(uint32_t, const Fail &)> &work) {
+    const std::function<void(uint32_t, const OnFailure &)> &work) {
   const uint32_t ranks = page.ranks();
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0);
-  Standstill standstill(page, run.timeout);
+  HangDetector hangDetector(page, run.timeout);
   Failure failure;
   failure.running = ranks;
 
@@ -60,7 +60,7 @@ void chimera::runtime::runOnThreads(
     std::lock_guard lock(failure.mutex);
     failLocked(rank, reason);
   };
-  Listening listening(run.signals, [&](int signal) {
+  SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
     std::lock_guard lock(failure.mutex);
@@ -78,7 +78,7 @@ void chimera::runtime::runOnThreads(
       } catch (const std::exception &error) {
         fail(rank, error.what());
       } catch (...) {
-        fail(rank, kWithoutWords);
+        fail(rank, kUnknownError);
       }
       std::lock_guard lock(failure.mutex);
       --failure.running;
@@ -109,11 +109,11 @@ void chimera::runtime::runOnThreads(
     while (!failure.ended.wait_for(lock, kLook, [&] {
       return failure.running == 0 || !failure.report.empty();
     }))
-      if (std::optional<uint32_t> rank = standstill.find())
-        runOrEnd("reporting a rank that does not move", [&] {
-          failLocked(*rank,
-                     timedOut(run.timeout,
-                              "rank " + std::to_string(*rank) + " to go on"));
+      if (std::optional<uint32_t> rank = hangDetector.find())
+        runOrEnd("reporting a rank that does not advance", [&] {
+          failLocked(*rank, timeoutMessage(run.timeout,
+                                           "rank " + std::to_string(*rank) +
+                                               " to advance"));
         });
     // A rank may compute for a long time, or forever. The process ends without
     // waiting for it.

@@ -14,21 +14,21 @@
 
 namespace chimera::runtime {
 
-/// Throws std::invalid_argument for more ranks than kMostThreads.
-void expectThreads(uint32_t ranks);
+/// Throws std::invalid_argument for more ranks than kMaxThreads.
+void checkThreadCount(uint32_t ranks);
 
 /// Calls `work` for each rank of `run` on a separate thread and returns when
 /// all threads have ended. Meanwhile it handles signals.
 ///
 /// A rank fails if `work` throws, if it calls `fail`, or if it makes no
-/// progress for longer than the timeout (Standstill.h). Then all waits of
+/// progress for longer than the timeout (HangDetector.h). Then all waits of
 /// `controls` are aborted, and this throws RunFailure with the report on all
 /// ranks. If another rank does not end within a few seconds, this writes the
 /// report and calls endProcess.
 void runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,
-    const std::function<void(uint32_t rank, const Fail &fail)> &work);
+    const std::function<void(uint32_t rank, const OnFailure &fail)> &work);
 
 } // namespace chimera::runtime
 

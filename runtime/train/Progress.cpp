@@ -30,11 +30,11 @@ void Progress::step(const StepEvent &event) {
   double took = event.seconds - lastSeconds;
   lastSeconds = event.seconds;
   bool last = event.step + 1 == options.steps;
-  if (event.loss && !event.loss->counts && !options.quiet &&
+  if (event.loss && !event.loss->hasWeight && !options.quiet &&
       !std::exchange(hasToldOfNothing, true)) {
     endLine();
     std::printf("no label of step %llu counts: its loss is 0, and it changes "
-                "no weight (further such steps are not told)\n",
+                "no weight (further such steps are not reported)\n",
                 static_cast<unsigned long long>(event.step + 1));
     std::fflush(stdout);
   }

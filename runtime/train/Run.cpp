@@ -14,11 +14,11 @@
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/train/AbortedChannels.h"
+#include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
-#include "runtime/train/Ending.h"
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/train/StopVote.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/Report.h"
@@ -49,63 +49,64 @@ Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
 
 void chimera::runtime::checkRun(const TrainingRun &run) {
   if (run.gatherGradients && run.steps == 0)
-    throw std::invalid_argument("expected at least one step where the last "
-                                "one's gradients are asked for, got none");
+    throw std::invalid_argument("expected at least one step to gather the "
+                                "gradients of the last step, got none");
   if (run.evaluation.every > 0 &&
       run.program.updates != program::Updates::Flush)
     throw std::invalid_argument(
         "expected a schedule with a flush for evaluations between steps, got " +
         run.program.schedule +
-        ": without one, no moment has all weights of one step; leave out "
-        "--evaluate-every to evaluate at the end alone");
+        ": without one, the stages never all have the weights of the same "
+        "step; leave out --evaluate-every to evaluate only at the end");
   for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
     run.stages(run.program, stage);
 }
 
 namespace {
 /// The values that all ranks of `run` must have in common.
-std::vector<Shared> sharedOf(const TrainingRun &run) {
-  std::vector<Shared> shared = {
+std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
+  std::vector<AgreedValue> agreedValues = {
       {"program", program::checksum(program::serialize(run.program))}};
   // These come first because they have the names of options, and the values
   // below depend on them.
-  std::ranges::copy(run.shared, std::back_inserter(shared));
-  shared.insert(shared.end(),
-                {{"number of steps", run.steps},
-                 {"--check-replicas", run.checkReplicas},
-                 // The root sends heartbeats at a rate that depends on it.
-                 {"--timeout", static_cast<uint64_t>(run.timeout.count())},
-                 {"wish for weights", run.gatherWeights},
-                 {"wish for gradients", run.gatherGradients},
-                 {"wish for a digest", run.digestWeights},
-                 {"wish for a profile", run.profile},
-                 {"--trace-steps", run.traceSteps},
-                 {"passes of an evaluation", run.evaluation.passes},
-                 {"--evaluate-every", run.evaluation.every}});
-  return shared;
+  std::ranges::copy(run.agreedValues, std::back_inserter(agreedValues));
+  agreedValues.insert(
+      agreedValues.end(),
+      {{"number of steps", run.steps},
+       {"--check-replicas", run.checkReplicas},
+       // The root sends heartbeats at a rate that depends on it.
+       {"--timeout", static_cast<uint64_t>(run.timeout.count())},
+       {"request for weights", run.gatherWeights},
+       {"request for gradients", run.gatherGradients},
+       {"request for a digest", run.digestWeights},
+       {"request for a profile", run.profile},
+       {"--trace-steps", run.traceSteps},
+       {"passes of an evaluation", run.evaluation.passes},
+       {"--evaluate-every", run.evaluation.every}});
+  return agreedValues;
 }
 
 /// Registers a listener at a device for the lifetime of this object.
-class Listens {
+class ListenerScope {
 public:
-  Listens(Device &device, Device::Listener listener) : device(device) {
-    device.listen(std::move(listener));
+  ListenerScope(Device &device, Device::Listener listener) : device(device) {
+    device.setListener(std::move(listener));
   }
-  ~Listens() { device.listen(std::nullopt); }
+  ~ListenerScope() { device.setListener(std::nullopt); }
 
 private:
   Device &device;
 };
 
-/// Runs one rank from start to end. Calls `mayBegin` before each step except
-/// the first, `askToStop` if all ranks have to stop, and `afterSteps`, unless
-/// empty, after the last step. Calls `fail` with the reason, from any thread,
-/// if the run fails and this thread cannot report it.
+/// Runs one rank from start to end. Calls `mayBeginStep` before each step
+/// except the first, `askToStop` if all ranks have to stop, and `afterSteps`,
+/// unless empty, after the last step. Calls `fail` with the reason, from any
+/// thread, if the run fails and this thread cannot report it.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
-             Status &status, const std::function<bool(uint64_t)> &mayBegin,
+             Status &status, const std::function<bool(uint64_t)> &mayBeginStep,
              const std::function<void()> &askToStop,
-             const std::function<void()> &afterSteps, const Fail &fail) {
+             const std::function<void()> &afterSteps, const OnFailure &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -113,7 +114,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   Interpreter::Options options;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
-  options.mayBegin = mayBegin;
+  options.mayBeginStep = mayBeginStep;
   options.keepFinite = run.keepFinite;
   options.onHalt = askToStop;
   options.meter = run.meter;
@@ -133,27 +134,29 @@ void runRank(const TrainingRun &run, const Communication &communication,
                           run.data, device, channels, status, options);
 
   if (run.accelerator)
-    for (int i = 0; i < run.rehearsals; ++i)
-      interpreter.rehearse();
-  Listens listens(device, {.timeout = run.timeout,
-                           .isAt =
-                               [&](uint64_t step, uint32_t instruction) {
-                                 status.deviceAt(step, instruction);
-                               },
-                           .hasNothing = [&] { status.deviceHasNothing(); },
-                           .failed = fail});
+    for (int i = 0; i < run.warmUpRuns; ++i)
+      interpreter.warmUp();
+  ListenerScope listens(device, {.timeout = run.timeout,
+                                 .onInstruction =
+                                     [&](uint64_t step, uint32_t instruction) {
+                                       status.deviceAt(step, instruction);
+                                     },
+                                 .onIdle = [&] { status.deviceIsIdle(); },
+                                 .onFailure = fail});
 
-  meet(control, run.timeout, "all ranks to start");
+  barrier(control, run.timeout, "all ranks to start");
   {
-    Watchdog limit(run.timeout, "all ranks to make their groups", fail);
+    Watchdog limit(run.timeout, "all ranks to create their communicators",
+                   fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
     // A rank that frees memory of a GPU waits for running operations there. At
     // this point all ranks have freed temporary memory, and no step has begun.
-    meet(control, run.timeout, "all ranks to have made their groups");
+    barrier(control, run.timeout,
+            "all ranks to have created their communicators");
   }
-  if (std::optional<uint64_t> taken = device.takenBytes()) {
-    std::string fault = faultOfDeviceMemory(
+  if (std::optional<uint64_t> taken = device.allocatedBytes()) {
+    std::string fault = deviceMemoryError(
         *run.program.workers[control.rank() % run.program.workers.size()],
         interpreter.arenaBytes(), interpreter.peakStashBytes(), *taken);
     if (!fault.empty())
@@ -169,15 +172,15 @@ void runRank(const TrainingRun &run, const Communication &communication,
     ofSteps = seconds();
     if (isRoot && run.onStep)
       run.onStep({step, loss, ofSteps});
-    if (isRoot && mustStop(run, step, loss, badLoss))
+    if (isRoot && mustStopForLoss(run, step, loss, badLoss))
       askToStop();
   });
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  const bool goesOn =
-      saveResult(run, control, interpreter, badLoss, ofSteps,
-                 device.takenBytes().value_or(0), profile, trace, status, fail);
+  const bool goesOn = saveResult(run, control, interpreter, badLoss, ofSteps,
+                                 device.allocatedBytes().value_or(0), profile,
+                                 trace, status, fail);
   if (run.evaluation.data && goesOn)
     interpreter.evaluate();
   endRank(run, control, status, fail);
@@ -186,13 +189,13 @@ void runRank(const TrainingRun &run, const Communication &communication,
 /// Lets each rank check its part of the host's copy of the data.
 void checkData(const TrainingRun &run, Control &control,
                const std::vector<uint32_t> &hostRanks) {
-  if (!run.faultOfData)
+  if (!run.dataError)
     return;
   const auto own = std::ranges::find(hostRanks, control.rank());
-  checkFaults(control,
-              run.faultOfData(static_cast<uint32_t>(own - hostRanks.begin()),
-                              static_cast<uint32_t>(hostRanks.size())),
-              run.timeout);
+  throwFirstError(control,
+                  run.dataError(static_cast<uint32_t>(own - hostRanks.begin()),
+                                static_cast<uint32_t>(hostRanks.size())),
+                  run.timeout);
 }
 
 /// Reports, at the lowest of `hostRanks`, which of them are not watched.
@@ -203,16 +206,16 @@ void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
     if (!std::ranges::binary_search(watched, rank))
       names += (names.empty() ? "" : ", ") + std::to_string(rank);
   if (self == hostRanks.front() && !names.empty())
-    writeReport("cannot watch these ranks of the host of rank " +
-                std::to_string(self) + ": " + names +
-                " (are they in containers of their own?): a report will not "
-                "cover them\n");
+    writeReport(
+        "cannot watch these ranks on the host of rank " + std::to_string(self) +
+        ": " + names +
+        " (are they in other containers?): reports will not include them\n");
 }
 } // namespace
 
 void chimera::runtime::runInProcess(const TrainingRun &run) {
   uint32_t ranks = program::rankCount(run.program);
-  expectThreads(ranks);
+  checkThreadCount(ranks);
   StatusPage page(ranks);
   const Communication communication = communicationOf(run.program);
   std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
@@ -223,12 +226,13 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
-  runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
+  runOnThreads(run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
     auto runOn = [&](Device &device, Channels &channels) {
       try {
         runRank(
             run, communication, *controls[rank], device, channels,
-            page.of(rank), [&](uint64_t step) { return page.mayBegin(step); },
+            page.of(rank),
+            [&](uint64_t step) { return page.mayBeginStep(step); },
             [&] { page.askToStop(); }, {}, fail);
       } catch (const std::exception &error) {
         // Must be before the device frees memory, which may wait for other
@@ -244,7 +248,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
         deviceOf(rank, run.accelerator->devices()), rank);
     const std::unique_ptr<Channels> channels =
         run.accelerator->makeChannels(*device, control, run.timeout);
-    AbortedChannels aborted(control, *channels);
+    AbortScope aborted(control, *channels);
     runOn(*device, *channels);
   });
 }
@@ -254,37 +258,37 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
                                 const std::vector<uint32_t> &hostRanks) {
   StatusPage page(control, hostRanks, run.timeout);
   page.of(control.rank()).enter(Status::Starting);
-  const std::vector<uint32_t> &watched = page.sharing();
+  const std::vector<uint32_t> &watched = page.sharingRanks();
   tellOfTheUnwatched(control.rank(), hostRanks, watched);
   Watcher watcher(run.program, page, control, watched, run.timeout,
                   [&](const std::string &reason) { channels.abort(reason); });
-  Listening listening(run.signals, [&](int signal) {
-    signal == SIGUSR1 ? page.askToStop() : watcher.end(signal);
+  SignalListener listening(run.signals, [&](int signal) {
+    signal == SIGUSR1 ? page.askToStop() : watcher.endForSignal(signal);
   });
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
-  CallWatch calls([&] { return channels.callsUnderWay(); }, run.timeout, fail);
+  CallWatch calls([&] { return channels.callsInFlight(); }, run.timeout, fail);
   StopVote vote(
       control, [&] { return page.askedToStop(); }, run.timeout);
   const Communication communication = communicationOf(run.program);
   bool oneHost = watched.size() == control.ranks();
   try {
-    checkAgreement(control, sharedOf(run), run.timeout);
+    checkAgreement(control, agreedValuesOf(run), run.timeout);
     checkData(run, control, hostRanks);
     runRank(
         run, communication, control, device, channels, page.of(control.rank()),
         [&](uint64_t step) {
-          return oneHost ? page.mayBegin(step) : vote.mayBegin();
+          return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
         },
         [&] { page.askToStop(); },
         // Must be before any other message.
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)
-      watcher.leave(error.what());
+      watcher.endAfterAbort(error.what());
     fail(error.what());
   } catch (const std::exception &error) {
     fail(error.what());
   } catch (...) {
-    fail(kWithoutWords);
+    fail(kUnknownError);
   }
 }

@@ -69,7 +69,7 @@ struct RunResult {
 
   /// Whether the run ended regularly: it did not diverge, and no signal except
   /// SIGUSR1 stopped it.
-  bool isWhole() const {
+  bool endedRegularly() const {
     return !divergence && (stoppedBy == 0 || stoppedBy == SIGUSR1);
   }
 };
@@ -81,7 +81,7 @@ struct TrainingRun {
   uint64_t steps = 1;
   /// Additional settings that must be equal at all ranks of a job; otherwise
   /// the run fails before its first step.
-  std::vector<Shared> shared = {};
+  std::vector<AgreedValue> agreedValues = {};
   /// The longest wait for another rank. While the root saves, this is the
   /// longest time without a heartbeat from it. It also limits a single
   /// instruction if ranks are threads, and the time for which the root's saving
@@ -111,19 +111,19 @@ struct TrainingRun {
   /// host. Ranks may share a device (see deviceOf).
   Accelerator *accelerator = nullptr;
   /// The number of warm-up runs of a step on each rank with an accelerator,
-  /// before the first step (see Interpreter::rehearse).
-  int rehearsals = 1;
+  /// before the first step (see Interpreter::warmUp).
+  int warmUpRuns = 1;
   /// Whether all-reduces use the transport's own implementation, which may sum
   /// in another order than the program's. Only over MPI and on accelerators.
   /// Must be equal at all ranks.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
   /// Called first on each rank's thread.
   std::function<void()> onThread = {};
   /// Returns what is wrong with part `part` of `parts` equal parts of the data,
   /// or an empty string. In a job, the ranks of a host check one part each
   /// before the first step. If ranks are threads, it is not called: the caller
   /// has checked the data.
-  std::function<std::string(uint32_t part, uint32_t parts)> faultOfData = {};
+  std::function<std::string(uint32_t part, uint32_t parts)> dataError = {};
   /// These are called only at the root. If one throws, the run fails. onStep
   /// runs on the rank's thread, the others on another thread after onThread.
   /// onResult gets the result before the final evaluation, so it can save even
@@ -156,10 +156,10 @@ void checkRun(const TrainingRun &run);
 /// The maximum number of ranks that are threads of one process. Each pair of
 /// ranks has two channels of 64 bytes. That is 64 MiB for this number of ranks,
 /// and would be 1 GiB for four times as many.
-inline constexpr uint32_t kMostThreads = 1024;
+inline constexpr uint32_t kMaxThreads = 1024;
 
 /// Runs all ranks as threads. Throws RunFailure if a rank fails, and
-/// std::invalid_argument for more than kMostThreads ranks. If a rank fails and
+/// std::invalid_argument for more than kMaxThreads ranks. If a rank fails and
 /// another one does not stop within a few seconds, this writes the report and
 /// calls endProcess. Requires that the caller has called checkCapacity, as
 /// runOnHost and runAsRank do; this holds for runInJob too.
@@ -170,7 +170,7 @@ void runInProcess(const TrainingRun &run);
 /// threads, like runInProcess. Throws RunFailure if a rank fails, if operations
 /// of ranks wait for each other in a cycle, or if they use the same memory
 /// without synchronisation. The message contains the seed. Steps have no
-/// timeout. Throws std::invalid_argument for more than kMostThreads ranks, and
+/// timeout. Throws std::invalid_argument for more than kMaxThreads ranks, and
 /// for a profile or a trace, since virtual time has neither.
 void runSimulated(const TrainingRun &run, uint64_t seed);
 

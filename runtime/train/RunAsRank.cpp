@@ -9,7 +9,6 @@
 
 #include "runtime/device/Host.h"
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/watch/EarlyReport.h"
 #include "runtime/watch/EndProcess.h"
@@ -35,8 +34,8 @@ std::string environmentOf(std::initializer_list<const char *> names) {
   return all;
 }
 
-StoreAddress storeOf(const MeetingPlace &place) {
-  return {place.host, place.port, place.isServed, place.run};
+StoreAddress storeOf(const MasterAddress &master) {
+  return {master.host, master.port, master.isServed, master.run};
 }
 
 /// `source` says where the number comes from.
@@ -56,17 +55,19 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
 }
 } // namespace
 
-JoinOptions chimera::runtime::joinOptions(const JobUse &use, bool mayProgress) {
-  JoinOptions options{.transport = use.transport, .mayProgress = mayProgress};
+JoinOptions chimera::runtime::joinOptions(const JobOptions &use,
+                                          bool allowProgressThread) {
+  JoinOptions options{.transport = use.transport,
+                      .allowProgressThread = allowProgressThread};
   if (use.transport == JobTransport::Mpi)
     return options;
-  if (!use.job || !use.job->place)
+  if (!use.job || !use.job->master)
     throw std::invalid_argument(
-        "--transport tcp needs to know of the other ranks: start it by "
+        "--transport tcp needs a rank and the address of rank 0: start it with "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, a "
         "number from 1 to 65535; got " +
         environmentOf({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
-  options.store = storeOf(*use.job->place);
+  options.store = storeOf(*use.job->master);
   options.rank = use.job->rank;
   options.ranks = use.job->ranks;
   return options;
@@ -78,52 +79,55 @@ JobTransport chimera::runtime::transportOf(const Job &job) {
                                                     : JobTransport::Tcp;
 }
 
-void chimera::runtime::decline(const std::string &reason) noexcept {
+void chimera::runtime::reportFailureToJob(const std::string &reason) noexcept {
   try {
     std::optional<Job> job = findJob();
-    if (job && job->place && transportOf(*job) == JobTransport::Tcp)
-      declineAtStore(storeOf(*job->place), job->rank, reason);
+    if (job && job->master && transportOf(*job) == JobTransport::Tcp)
+      reportFailureAtStore(storeOf(*job->master), job->rank, reason);
   } catch (const std::exception &) {
     // No rank can be reached, or the job itself is the error.
   }
-  giveWay();
+  backOff();
 }
 
 void chimera::runtime::checkJob(const program::ProgramT &program,
-                                const JobUse &use) {
+                                const JobOptions &use) {
   joinOptions(use, false);
   checkRanks(program, use.job ? use.job->ranks : 1,
              use.job ? std::string(" from ") + use.job->launcher : "");
 }
 
-void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
-                                 const JobUse &jobUse) {
-  bool overMpi = jobUse.transport == JobTransport::Mpi;
-  auto shareAmong = [&](uint32_t ranks, ProgressWish wish) -> HostShare {
-    return {ranks, shareCores(findCores(), ranks, hostUse.threads,
-                              overMpi ? wish : ProgressWish::Off)};
+void chimera::runtime::runAsRank(TrainingRun run,
+                                 const HostOptions &hostOptions,
+                                 const JobOptions &jobOptions) {
+  bool overMpi = jobOptions.transport == JobTransport::Mpi;
+  auto shareAmong = [&](uint32_t ranks, ProgressMode mode) -> HostResources {
+    return {ranks, shareCores(findCores(), ranks, hostOptions.threads,
+                              overMpi ? mode : ProgressMode::Off)};
   };
   // Based on the launcher's numbers. Each rank can decide alone.
-  HostShare share = shareAmong(jobUse.job ? jobUse.job->ranksOnHost
-                                          : program::rankCount(run.program),
-                               jobUse.progress);
-  if (hostUse.setThreads)
-    run.onThread = [&] { hostUse.setThreads(share.threads.computing); };
+  HostResources share =
+      shareAmong(jobOptions.job ? jobOptions.job->ranksOnHost
+                                : program::rankCount(run.program),
+                 jobOptions.progress);
+  if (hostOptions.setThreads)
+    run.onThread = [&] { hostOptions.setThreads(share.threads.computing); };
   checkRun(run);
   // Without MPI, this limit is a last resort: each wait has its own timeout and
   // knows which ranks are missing.
   constexpr std::chrono::seconds kLastResort(5);
   const std::chrono::milliseconds starting =
-      overMpi ? run.timeout : 2 * afterWaits(run.timeout) + kLastResort;
+      overMpi ? run.timeout : 2 * watcherTimeout(run.timeout) + kLastResort;
   std::optional<Watchdog> limit(std::in_place, starting, "all ranks to start");
-  std::optional<JoinedJob> joined(std::in_place,
-                                  joinOptions(jobUse, share.threads.progress));
+  std::optional<JoinedJob> joined(
+      std::in_place, joinOptions(jobOptions, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
   uint32_t firstToTell = 0; // used until ranks can send messages
   std::atomic<bool> canTell{false};
   auto say = [&](const std::string &reason) {
-    jobUse.onFailure ? jobUse.onFailure(reason) : writeReport(reason + "\n");
+    jobOptions.onFailure ? jobOptions.onFailure(reason)
+                         : writeReport(reason + "\n");
   };
   auto abort = [&](const std::string &reason) {
     if (canTell)
@@ -135,19 +139,19 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   // before it reports. The other ranks may be healthy, so this does not wait
   // for them.
   auto end = [&](const std::string &reason, uint32_t first) {
-    runOrEnd("telling of a failure", [&] {
+    runOrEnd("reporting a failure", [&] {
       const bool isTold =
-          tellOfStopped(joined->claimName(), joined->hostProcesses(), reason,
-                        [&](const std::string &text) {
-                          abort(text);
-                          say(text);
-                        });
+          reportStoppedRanks(joined->claimName(), joined->hostProcesses(),
+                             reason, [&](const std::string &text) {
+                               abort(text);
+                               say(text);
+                             });
       if (isTold)
         return;
       if (canTell && first != kNobody)
         abort(reason);
       else
-        giveWay(first);
+        backOff(first);
       say(reason);
     });
     endProcess(1);
@@ -161,37 +165,40 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   try {
-    joined->meet(run.timeout,
-                 [](const std::string &what) { writeReport(what + "\n"); });
+    joined->connect(run.timeout,
+                    [](const std::string &what) { writeReport(what + "\n"); });
     // From here on, this rank knows the processes of the others.
     limit.emplace(starting, "all ranks to start",
                   [&](const std::string &reason) { end(reason, 0); });
     // The ranks of a host share its memory and its cores.
     std::vector<uint32_t> hostRanks = joined->hostRanks();
-    bool mayProgress =
-        jobUse.progress != ProgressWish::Auto || joined->allowsProgress();
+    bool allowProgressThread = jobOptions.progress != ProgressMode::Auto ||
+                               joined->allowsProgressThread();
     share = shareAmong(static_cast<uint32_t>(hostRanks.size()),
-                       mayProgress ? jobUse.progress : ProgressWish::Off);
+                       allowProgressThread ? jobOptions.progress
+                                           : ProgressMode::Off);
     firstToTell = hostRanks.front();
     if (!run.accelerator)
       checkCapacity(run.program, hostRanks);
     firstToTell = 0;
     if (run.accelerator) {
-      auto place =
+      auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
-      device = run.accelerator->makeDevice(
-          deviceOf(static_cast<uint32_t>(place), run.accelerator->devices()),
-          joined->rank());
+      device =
+          run.accelerator->makeDevice(deviceOf(static_cast<uint32_t>(localRank),
+                                               run.accelerator->devices()),
+                                      joined->rank());
       channels = run.accelerator->makeChannels(*device, joined->control(),
                                                run.timeout);
     } else {
       device = makeHostDevice();
-      channels = joined->makeChannels(share.threads.progress, run.ownAllReduce);
+      channels =
+          joined->makeChannels(share.threads.progress, run.transportAllReduce);
     }
     canTell = true;
     limit.reset();
-    if (joined->rank() == rootOf(run.program) && hostUse.onReady)
-      hostUse.onReady(share);
+    if (joined->rank() == rootOf(run.program) && hostOptions.onReady)
+      hostOptions.onReady(share);
     runInJob(run, joined->control(), *device, *channels, hostRanks);
   } catch (const WaitError &error) {
     bool hasHeard = error.reason == WaitError::Reason::Aborted;
@@ -199,9 +206,9 @@ void chimera::runtime::runAsRank(TrainingRun run, const HostUse &hostUse,
   } catch (const std::exception &error) {
     fail(error.what(), firstToTell);
   } catch (...) {
-    fail(kWithoutWords, firstToTell);
+    fail(kUnknownError, firstToTell);
   }
-  limit.emplace(run.timeout, "all ranks to leave, when all was done");
+  limit.emplace(run.timeout, "all ranks to leave after their work");
   channels.reset();
   device.reset();
   joined.reset();

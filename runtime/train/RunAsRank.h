@@ -26,13 +26,13 @@ namespace chimera::runtime {
 JobTransport transportOf(const Job &job);
 
 /// How this process is a rank of a job.
-struct JobUse {
+struct JobOptions {
   JobTransport transport = JobTransport::Tcp;
   /// The job according to the launcher (findJob), if there is one. MPI does not
-  /// need it. TCP needs it, with a MeetingPlace.
+  /// need it. TCP needs it, with a MasterAddress.
   std::optional<Job> job = {};
   /// Whether a rank has a thread that moves messages. Only over MPI.
-  ProgressWish progress = ProgressWish::Auto;
+  ProgressMode progress = ProgressMode::Auto;
   /// Called with the reason if this rank fails and no report says why, before
   /// the process ends. If it is not set, the reason is written to standard
   /// error.
@@ -41,17 +41,17 @@ struct JobUse {
 
 /// The options for joining the other ranks. Throws std::invalid_argument if the
 /// environment does not say how to find them.
-JoinOptions joinOptions(const JobUse &use, bool mayProgress);
+JoinOptions joinOptions(const JobOptions &use, bool allowProgressThread);
 
 /// Checks that can fail before the ranks connect. Throws std::invalid_argument
 /// if the job has another number of ranks than the program, or if the
 /// environment does not say how to find the other ranks.
-void checkJob(const program::ProgramT &program, const JobUse &use);
+void checkJob(const program::ProgramT &program, const JobOptions &use);
 
 /// Tells the other ranks of the job that this process fails before it has
 /// called runAsRank, since they wait for it. Ranks that connect over TCP get
-/// the reason. Then calls giveWay. Takes a few seconds at most.
-void decline(const std::string &reason) noexcept;
+/// the reason. Then calls backOff. Takes a few seconds at most.
+void reportFailureToJob(const std::string &reason) noexcept;
 
 /// Runs this process's rank of a job: connects to the other ranks, divides the
 /// host among the ranks on it, runs (runInJob) and leaves the job. May be
@@ -62,9 +62,10 @@ void decline(const std::string &reason) noexcept;
 /// throws, and std::runtime_error if MPI does not start. After that, other
 /// ranks wait for this one, so it does not throw. If this rank fails, or hears
 /// that another one failed, the process ends (endProcess) with status 1.
-/// JobUse::onFailure gets the reason if ranks do not come, if a host's memory
-/// is too small, or if onReady throws.
-void runAsRank(TrainingRun run, const HostUse &hostUse, const JobUse &jobUse);
+/// JobOptions::onFailure gets the reason if ranks do not come, if a host's
+/// memory is too small, or if onReady throws.
+void runAsRank(TrainingRun run, const HostOptions &hostOptions,
+               const JobOptions &jobOptions);
 
 } // namespace chimera::runtime
 

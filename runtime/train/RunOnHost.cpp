@@ -14,11 +14,11 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-void chimera::runtime::runOnHost(TrainingRun run, const HostUse &use,
+void chimera::runtime::runOnHost(TrainingRun run, const HostOptions &use,
                                  std::optional<uint64_t> seed) {
   uint32_t ranks = program::rankCount(run.program);
-  const HostShare share{
-      ranks, shareCores(findCores(), ranks, use.threads, ProgressWish::Off)};
+  const HostResources share{
+      ranks, shareCores(findCores(), ranks, use.threads, ProgressMode::Off)};
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   checkRun(run);

@@ -22,13 +22,13 @@
 namespace chimera::runtime {
 
 /// The share of each rank on a host.
-struct HostShare {
+struct HostResources {
   uint32_t ranks;      ///< number of the run's ranks on this host
   RankThreads threads; ///< of each rank
 };
 
 /// The run's options for its host.
-struct HostUse {
+struct HostOptions {
   /// The number of threads that each rank computes with; 0 for an equal share
   /// of the cores.
   uint32_t threads = 0;
@@ -37,14 +37,14 @@ struct HostUse {
   std::function<void(uint32_t threads)> setThreads = {};
   /// Called once, in the root's process, after all checks have passed and
   /// before the first step. If it throws, the run fails.
-  std::function<void(const HostShare &)> onReady = {};
+  std::function<void(const HostResources &)> onReady = {};
 };
 
 /// Runs all ranks in this process: as threads (runInProcess) or, with a `seed`,
 /// on simulated devices (runSimulated). There is no progress thread. Throws
 /// what those functions, a stage or onReady throw. Throws std::invalid_argument
 /// if the host's memory is too small.
-void runOnHost(TrainingRun run, const HostUse &use,
+void runOnHost(TrainingRun run, const HostOptions &use,
                std::optional<uint64_t> seed = {});
 
 } // namespace chimera::runtime

@@ -9,9 +9,9 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/train/Capacity.h"
-#include "runtime/train/Ending.h"
+#include "runtime/train/Heartbeat.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/train/Sequential.h"
-#include "runtime/train/SignsOfLife.h"
 #include "runtime/train/WeightsDigest.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
@@ -19,17 +19,17 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
+void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                                      uint32_t stages) {
-  const HostShare share{
-      1, shareCores(findCores(), 1, use.threads, ProgressWish::Off)};
+  const HostResources share{
+      1, shareCores(findCores(), 1, use.threads, ProgressMode::Off)};
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   std::atomic<uint64_t> stepsDone = 0;
   std::atomic<bool> stop = false;
   enum Phase { Training, Saving, Evaluating };
   std::atomic<Phase> phase = Training;
-  Listening listening(run.signals, [&](int signal) {
+  SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return stop.store(true);
     const Phase now = phase.load();
@@ -57,9 +57,9 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
   // hangs is reported.
   auto work = [&](const std::function<void()> &action) {
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
-    SignsOfLife signs(*alone[0], run.timeout);
+    Heartbeat heartbeat(*alone[0], run.timeout);
     phase.store(Saving);
-    signs.during(
+    heartbeat.during(
         [&] {
           if (run.onThread)
             run.onThread();
@@ -80,7 +80,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
         if (run.onStep)
           run.onStep({step, loss, ofSteps});
         stepsDone.store(step + 1);
-        return !mustStop(run, step, loss, badLoss) && !stop.load();
+        return !mustStopForLoss(run, step, loss, badLoss) && !stop.load();
       },
       evaluationOf(run, /*isRoot=*/true),
       [&](SequentialResult &trained) {
@@ -92,13 +92,13 @@ void chimera::runtime::runSequential(TrainingRun run, const HostUse &use,
                             .profiles = {},
                             .steps = stepsDone.load(),
                             .seconds = ofSteps};
-        explainEnd(run, run.signals ? run.signals->asked() : 0, badLoss,
-                   trained.halted, result);
+        setStopReason(run, run.signals ? run.signals->asked() : 0, badLoss,
+                      trained.halted, result);
         if (run.onResult)
           work([&] { run.onResult(result); });
-        if (!result.isWhole() && result.stoppedBy != 0 && run.onStopped)
+        if (!result.endedRegularly() && result.stoppedBy != 0 && run.onStopped)
           run.onStopped(result.stoppedBy);
-        return result.isWhole();
+        return result.endedRegularly();
       },
       run.keepFinite);
   if (run.onEnd)

@@ -23,7 +23,7 @@ namespace chimera::runtime {
 ///
 /// Throws what a stage, the data or a function of `run` or `use` throws. Throws
 /// std::invalid_argument if the host's memory is too small.
-void runSequential(TrainingRun run, const HostUse &use, uint32_t stages);
+void runSequential(TrainingRun run, const HostOptions &use, uint32_t stages);
 
 } // namespace chimera::runtime
 

@@ -7,8 +7,8 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/interpreter/SimulatedRanks.h"
-#include "runtime/train/Ending.h"
 #include "runtime/train/OnThreads.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
@@ -24,7 +24,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
                 std::optional<Divergence> &badLoss) {
   std::vector<uint32_t> all(page.ranks());
   std::iota(all.begin(), all.end(), 0);
-  Listening listening(run.signals, [&](int signal) {
+  SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
     writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
@@ -41,7 +41,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
               ofSteps = seconds();
               if (rank == root && run.onStep)
                 run.onStep({step, loss, ofSteps});
-              if (rank == root && mustStop(run, step, loss, badLoss))
+              if (rank == root && mustStopForLoss(run, step, loss, badLoss))
                 page.askToStop();
             });
   return ofSteps;
@@ -50,7 +50,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
 
 void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   uint32_t count = program::rankCount(run.program);
-  expectThreads(count); // the threads that gather
+  checkThreadCount(count); // the threads that gather
   if (run.profile || run.traceSteps > 0)
     throw std::invalid_argument("simulated devices have no times to profile or "
                                 "trace");
@@ -65,8 +65,8 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     SimulatedRanks::Options options;
     options.seed = seed;
     options.interpreter.keepGradients = run.gatherGradients;
-    options.interpreter.mayBegin = [&](uint64_t step) {
-      return page.mayBegin(step);
+    options.interpreter.mayBeginStep = [&](uint64_t step) {
+      return page.mayBeginStep(step);
     };
     options.interpreter.keepFinite = run.keepFinite;
     options.interpreter.onHalt = [&] { page.askToStop(); };
@@ -84,19 +84,21 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     std::vector<std::unique_ptr<Control>> controls =
         makeInProcessControls(count);
     std::atomic<bool> goesOn = true;
-    runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
-      if (!saveResult(run, *controls[rank], ranks.rank(rank), badLoss, seconds,
-                      0, Profile(), Trace(), page.of(rank), fail))
-        goesOn.store(false);
-    });
+    runOnThreads(
+        run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
+          if (!saveResult(run, *controls[rank], ranks.rank(rank), badLoss,
+                          seconds, 0, Profile(), Trace(), page.of(rank), fail))
+            goesOn.store(false);
+        });
     if (run.evaluation.data && goesOn.load())
       ranks.evaluate();
-    runOnThreads(run, page, controls, [&](uint32_t rank, const Fail &fail) {
-      endRank(run, *controls[rank], page.of(rank), fail);
-    });
+    runOnThreads(run, page, controls,
+                 [&](uint32_t rank, const OnFailure &fail) {
+                   endRank(run, *controls[rank], page.of(rank), fail);
+                 });
   } catch (const std::exception &error) {
     throw failure(error.what());
   } catch (...) {
-    throw failure(kWithoutWords);
+    throw failure(kUnknownError);
   }
 }

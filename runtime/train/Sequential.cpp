@@ -9,8 +9,8 @@
 
 #include "runtime/device/Fold.h"
 #include "runtime/interpreter/Scale.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/program/Layers.h"
-#include "runtime/program/Pieces.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>
@@ -36,9 +36,9 @@ uint64_t bytesLoaded(const program::ProgramT &program, ValueKind kind) {
 
 /// The weight versions for schedules without a flush. Each of the program's
 /// stages [first, last) reads its own version, according to program.updates.
-class OlderWeights {
+class WeightVersions {
 public:
-  OlderWeights(const program::ProgramT &program, size_t first, size_t last)
+  WeightVersions(const program::ProgramT &program, size_t first, size_t last)
       : program(program), first(first), last(last) {}
 
   /// `newest` must have one more update than the previous call's weights.
@@ -158,14 +158,14 @@ SequentialResult chimera::runtime::trainSequentially(
   Memory tokens(bytesLoaded(program, ValueKind::Tokens));
   Memory labels(bytesLoaded(program, ValueKind::Labels));
   Memory loss(program::kLossBytes);
-  program::Pieces pieces(program);
+  program::BackwardPieces pieces(program);
   for (size_t s = 0; s < count; ++s) {
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);
     memory[s].halted.resize(keepFinite ? kFlagBytes : 0);
   }
 
   bool flushes = program.updates == program::Updates::Flush;
-  std::vector<OlderWeights> older;
+  std::vector<WeightVersions> older;
   for (size_t s = 0; s < count; ++s) {
     older.emplace_back(program, s, count == 1 ? program.stages.size() : s + 1);
     if (!flushes)
@@ -182,7 +182,7 @@ SequentialResult chimera::runtime::trainSequentially(
   // The weights that are read, by stage.
   std::vector<const Memory *> weights(count);
 
-  auto train = [&](uint64_t step, uint64_t copy, uint32_t m, Sum sum) {
+  auto train = [&](uint64_t step, uint64_t copy, uint32_t m, WgradMode mode) {
     uint64_t index = copy * program.micro_batches + m;
     uint32_t parts = pieces.partsOf(m);
     for (uint32_t part = 0; part < parts; ++part) {
@@ -217,7 +217,7 @@ SequentialResult chimera::runtime::trainSequentially(
                            : slice(memory[s].outputGradient, part, parts),
             *weights[s], memory[s].gradient,
             s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes(),
-            part == 0 ? sum : Sum::Continue);
+            part == 0 ? mode : WgradMode::Add);
   };
   auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
     scale = gradientScale(program, data, step, first, perUpdate);
@@ -254,14 +254,14 @@ SequentialResult chimera::runtime::trainSequentially(
               last ? Bytes(labels) : Bytes(), memory[s].weights,
               last ? Bytes(losses).subspan(index * loss.size(), loss.size())
                    : Bytes(memory[s].output),
-              Wanted::Evaluation);
+              ForwardMode::Evaluation);
         }
       }
       sum += readLoss(sumOf(), stages.back()->lossType(), /*weight=*/1).mean;
       weight += totalWeight(program, *evaluation.data, pass, 0,
                             program.micro_batches);
     }
-    evaluation.onLoss(step, meanOf(sum, weight));
+    evaluation.onLoss(step, evaluationLoss(sum, weight));
   };
 
   SequentialResult result;
@@ -282,7 +282,7 @@ SequentialResult chimera::runtime::trainSequentially(
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
         for (uint32_t k = 0; k < perUpdate; ++k)
           train(step, copy, static_cast<uint32_t>(u * perUpdate) + k,
-                copy == 0 && k == 0 ? Sum::Begin : Sum::Continue);
+                copy == 0 && k == 0 ? WgradMode::Overwrite : WgradMode::Add);
       update(step * updates + u, step, static_cast<uint32_t>(u * perUpdate));
     }
 

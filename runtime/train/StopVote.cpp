@@ -17,8 +17,8 @@ StopVote::StopVote(Control &control, std::function<bool()> wants,
                    std::chrono::milliseconds timeout)
     : control(control), wants(std::move(wants)), timeout(timeout) {}
 
-bool StopVote::mayBegin() {
-  if (std::exchange(isDecided, false) && hearDecision())
+bool StopVote::mayBeginStep() {
+  if (std::exchange(isDecided, false) && receiveDecision())
     return false;
   if (hasVoted) {
     decide();
@@ -36,25 +36,25 @@ bool StopVote::mayBegin() {
 void StopVote::decide() {
   if (control.rank() != 0)
     return;
-  hearVotes();
+  receiveVotes();
   decision = isWanted;
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
     sendValue(control, rank, uint8_t(decision), timeout);
 }
 
-void StopVote::hearVotes() {
+void StopVote::receiveVotes() {
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
     isWanted |= receiveValue<uint8_t>(control, rank, timeout) != 0;
 }
 
-bool StopVote::hearDecision() {
+bool StopVote::receiveDecision() {
   return control.rank() == 0 ? decision
                              : receiveValue<uint8_t>(control, 0, timeout) != 0;
 }
 
 void StopVote::finish() {
   if (std::exchange(isDecided, false))
-    hearDecision();
+    receiveDecision();
   if (std::exchange(hasVoted, false) && control.rank() == 0)
-    hearVotes();
+    receiveVotes();
 }

@@ -31,7 +31,7 @@ public:
 
   /// Whether the next step may begin. Every rank calls this before each step
   /// and gets the same answers. Throws what waits throw.
-  bool mayBegin();
+  bool mayBeginStep();
 
   /// Receives all messages that have not been received yet. Every rank must
   /// call this once, after the same number of steps.
@@ -39,8 +39,8 @@ public:
 
 private:
   void decide();
-  void hearVotes();
-  bool hearDecision();
+  void receiveVotes();
+  bool receiveDecision();
 
   Control &control;
   const std::function<bool()> wants;

@@ -18,7 +18,7 @@ namespace chimera::runtime {
 /// Empty if it has none.
 template <typename Range>
 Range tiedOf(const program::ProgramT &program, uint32_t stage, Range bytes) {
-  auto offset = program::tiedOffset(program, stage);
+  auto offset = program::offsetOfTiedParameters(program, stage);
   return offset ? bytes.subspan(*offset, program.tied->bytes()) : Range();
 }
 

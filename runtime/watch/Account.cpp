@@ -41,7 +41,9 @@ Account Account::parse(std::span<const std::byte> bytes) {
     std::memcpy(&count, bytes.data(), sizeof(count));
   if (bytes.size() < sizeof(count) ||
       count > (bytes.size() - sizeof(count)) / sizeof(RankState))
-    throw std::invalid_argument("expected an account of ranks");
+    throw std::invalid_argument("expected an account of " +
+                                std::to_string(count) + " ranks, got " +
+                                std::to_string(bytes.size()) + " bytes");
   bytes = bytes.subspan(sizeof(count));
   account.ranks.resize(count);
   std::memcpy(account.ranks.data(), bytes.data(), count * sizeof(RankState));

@@ -17,11 +17,11 @@ using std::chrono::milliseconds;
 
 static constexpr milliseconds kLook(200);
 
-CallWatch::CallWatch(std::function<std::vector<CallMark::Seen>()> look,
+CallWatch::CallWatch(std::function<std::vector<CallMark::Call>()> readCalls,
                      milliseconds timeout,
                      std::function<void(const std::string &)> onExpiry)
-    : look(std::move(look)), onExpiry(std::move(onExpiry)) {
-  if (timeout >= kForever || this->look().empty())
+    : readCalls(std::move(readCalls)), onExpiry(std::move(onExpiry)) {
+  if (timeout >= kForever || this->readCalls().empty())
     return;
   thread = std::thread([this, limit = timeout + kCallMargin] {
     runOrEnd("watching calls", [&] { watch(limit); });
@@ -29,17 +29,17 @@ CallWatch::CallWatch(std::function<std::vector<CallMark::Seen>()> look,
 }
 
 void CallWatch::watch(milliseconds limit) {
-  std::vector<CallMark::Seen> before = look();
+  std::vector<CallMark::Call> before = readCalls();
   std::vector<Deadline> deadlines(before.size(), Deadline(limit));
   std::unique_lock lock(mutex);
   while (!condition.wait_for(lock, kLook, [this] { return isDone; })) {
-    const std::vector<CallMark::Seen> now = look();
+    const std::vector<CallMark::Call> now = readCalls();
     for (size_t i = 0; i < now.size(); ++i) {
       if (!now[i].name || now[i] != before[i])
         deadlines[i] = Deadline(limit);
       else if (deadlines[i].passed())
         return onExpiry(
-            timedOut(limit, now[i].name + std::string(" to return")));
+            timeoutMessage(limit, now[i].name + std::string(" to return")));
     }
     before = now;
   }

@@ -35,9 +35,10 @@ inline constexpr std::chrono::seconds kCallMargin(2);
 /// once, on another thread, with a message that names the call.
 class CallWatch {
 public:
-  /// `look` returns the current call of each thread that may make calls, always
-  /// in the same order. If its first result is empty, nothing is watched.
-  CallWatch(std::function<std::vector<CallMark::Seen>()> look,
+  /// `readCalls` returns the current call of each thread that may make calls,
+  /// always in the same order. If its first result is empty, nothing is
+  /// watched.
+  CallWatch(std::function<std::vector<CallMark::Call>()> readCalls,
             std::chrono::milliseconds timeout,
             std::function<void(const std::string &)> onExpiry);
   ~CallWatch();
@@ -47,7 +48,7 @@ public:
 private:
   void watch(std::chrono::milliseconds limit);
 
-  const std::function<std::vector<CallMark::Seen>()> look;
+  const std::function<std::vector<CallMark::Call>()> readCalls;
   const std::function<void(const std::string &)> onExpiry;
   std::mutex mutex;
   std::condition_variable condition;

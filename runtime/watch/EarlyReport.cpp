@@ -15,18 +15,18 @@
 
 using namespace chimera::runtime;
 
-bool chimera::runtime::tellOfStopped(
-    const std::string &claim, const std::vector<Meeting::Process> &others,
+bool chimera::runtime::reportStoppedRanks(
+    const std::string &claim, const std::vector<PeerInfo::Process> &others,
     const std::string &reason,
     const std::function<void(const std::string &)> &tell) {
   constexpr std::chrono::milliseconds kNoticing(500);
   if (claim.empty())
     return false;
-  if (isClaimedLocally(claim))
+  if (isSocketNameClaimed(claim))
     return true;
-  std::vector<Meeting::Process> stopped;
+  std::vector<PeerInfo::Process> stopped;
   std::string names;
-  for (const Meeting::Process &each : others)
+  for (const PeerInfo::Process &each : others)
     if (isStopped(each.pid)) {
       stopped.push_back(each);
       names += (names.empty() ? "" : ", ") + std::string("rank ") +
@@ -35,11 +35,11 @@ bool chimera::runtime::tellOfStopped(
     }
   if (stopped.empty())
     return false;
-  const Socket mine = claimLocally(claim);
-  if (!mine && isClaimedLocally(claim))
+  const Socket mine = claimSocketName(claim);
+  if (!mine && isSocketNameClaimed(claim))
     return true; // another rank was faster
   tell(names + ": " + reason);
-  for (const Meeting::Process &each : stopped)
+  for (const PeerInfo::Process &each : stopped)
     kill(each.pid, SIGCONT);
   std::this_thread::sleep_for(kNoticing);
   return true;

@@ -16,7 +16,7 @@
 #ifndef CHIMERA_RUNTIME_WATCH_EARLYREPORT_H
 #define CHIMERA_RUNTIME_WATCH_EARLYREPORT_H
 
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 
 #include <functional>
 #include <string>
@@ -31,10 +31,10 @@ namespace chimera::runtime {
 /// that it has reported: it holds the name `claim` (JoinedJob::claimName)
 /// during that time. Returns whether this rank or another one has reported. In
 /// that case the caller has nothing more to say.
-bool tellOfStopped(const std::string &claim,
-                   const std::vector<Meeting::Process> &others,
-                   const std::string &reason,
-                   const std::function<void(const std::string &)> &tell);
+bool reportStoppedRanks(const std::string &claim,
+                        const std::vector<PeerInfo::Process> &others,
+                        const std::string &reason,
+                        const std::function<void(const std::string &)> &tell);
 
 } // namespace chimera::runtime
 

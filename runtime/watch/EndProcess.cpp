@@ -14,7 +14,9 @@ using namespace chimera::runtime;
 
 static std::atomic<void (*)(int)> chosen{nullptr};
 
-void chimera::runtime::onEnd(void (*end)(int)) noexcept { chosen.store(end); }
+void chimera::runtime::setEndProcess(void (*end)(int)) noexcept {
+  chosen.store(end);
+}
 
 void chimera::runtime::endProcess(int status) noexcept {
   if (auto *end = chosen.load())

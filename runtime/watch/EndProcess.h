@@ -21,10 +21,10 @@ namespace chimera::runtime {
 /// any thread, without any destructors, and must not return. Set it before a
 /// run begins and before a Signals object exists. Without it endProcess calls
 /// std::terminate.
-void onEnd(void (*end)(int status)) noexcept;
+void setEndProcess(void (*end)(int status)) noexcept;
 
-/// Ends the process with the function of onEnd. Status 1 is a failure; 128 + N
-/// is signal N.
+/// Ends the process with the function of setEndProcess. Status 1 is a failure;
+/// 128 + N is signal N.
 [[noreturn]] void endProcess(int status) noexcept;
 
 } // namespace chimera::runtime

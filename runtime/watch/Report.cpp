@@ -53,7 +53,8 @@ std::string nameOf(const program::ProgramT &program, uint32_t rank) {
 }
 
 /// Such as "step 3, instruction 17: forward …, from file:line:column".
-std::string placeOf(const program::ProgramT &program, const RankState &known) {
+std::string describePosition(const program::ProgramT &program,
+                             const RankState &known) {
   uint32_t worker = workerOf(program, known.rank);
   uint32_t index = known.instruction;
   const bool evaluates =
@@ -85,25 +86,25 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   case Status::Absent:
     return "has not started" + stopped;
   case Status::Starting:
-    return std::string("starting, since ") + since + stopped;
+    return std::string("starting for ") + since + stopped;
   case Status::Finishing:
-    return std::string("past its last step, since ") + since + stopped;
+    return std::string("past its last step for ") + since + stopped;
   case Status::Saving:
-    return std::string("saving, since ") + since + stopped;
+    return std::string("saving for ") + since + stopped;
   case Status::Done:
     return "done" + stopped;
   default:
     break;
   }
-  std::string text = placeOf(program, known);
+  std::string text = describePosition(program, known);
   std::vector<uint32_t> awaited = awaitedBy(program, account, known.rank);
   if (!awaited.empty())
-    text += awaited.size() == 1 ? "; waits for rank" : "; waits for ranks";
+    text += awaited.size() == 1 ? "; waiting for rank" : "; waiting for ranks";
   for (size_t i = 0; i < awaited.size(); ++i)
     text += (i ? ", " : " ") + std::to_string(awaited[i]);
-  text += (awaited.empty() ? "; there since " : " since ") + std::string(since);
+  text += (awaited.empty() ? "; there for " : " for ") + std::string(since);
   if (known.isBehind)
-    text += "; its device has got instructions up to " +
+    text += "; its host has enqueued instructions up to " +
             std::to_string(known.issuedInstruction) + " of step " +
             std::to_string(known.issuedStep + 1);
   return text + stopped;
@@ -179,7 +180,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
         ", died; " +
         (known.state == Status::Running || known.state == Status::Evaluating
              ? "its last instruction was " +
-                   orUnknown([&] { return placeOf(program, known); })
+                   orUnknown([&] { return describePosition(program, known); })
          : known.state == Status::Finishing || known.state == Status::Saving
              ? std::string("it was past its last step")
              : "it had not begun its first step"));
@@ -208,7 +209,7 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     if (!account.find(rank))
       unknown += (unknown.empty() ? "" : ", ") + std::to_string(rank);
   if (!unknown.empty())
-    add("  nothing is known of the other ranks: " + unknown);
+    add("  nothing is known about the other ranks: " + unknown);
   if (!hasCause && account.headline.starts_with(kEndedBy))
     add(kHowToStop);
   return text;
@@ -281,10 +282,11 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
     open();
     writeAll({headline, "\n"});
   }
-  writeAll({"there is no memory left for a report on all ranks\n"});
+  writeAll({"out of memory: no report on all ranks\n"});
 }
 
-void chimera::runtime::endFor(const char *doing, const char *error) noexcept {
+void chimera::runtime::endWithError(const char *doing,
+                                    const char *error) noexcept {
   open();
   writeAll({"failed while ", doing, ": ", error, "\n"});
   endProcess(1);

@@ -45,7 +45,7 @@ inline constexpr const char *kEndedBy = "ended by ";
 /// The last line of such a report.
 inline constexpr const char *kHowToStop =
     "to stop a run after its step, with its results, send SIGUSR1 (kill -USR1) "
-    "to it, to its mpirun or to one of its ranks";
+    "to chimera-run, to its mpirun or to one of its ranks";
 
 /// Writes a report to standard error at once, after the name of this program.
 /// Does not use stdio, because a thread that hangs may hold its locks. If
@@ -64,21 +64,21 @@ void writeReport(const program::ProgramT &program, const StatusPage &page,
 
 /// Reports that `error` occurred while `doing`, and ends the process with
 /// status 1.
-[[noreturn]] void endFor(const char *doing, const char *error) noexcept;
+[[noreturn]] void endWithError(const char *doing, const char *error) noexcept;
 
 /// The text for an exception that is not a std::exception.
-inline constexpr const char *kWithoutWords = "an error that has no words";
+inline constexpr const char *kUnknownError = "an unknown error";
 
 /// Runs `work` on a thread on which nobody catches exceptions. If it throws,
-/// endFor ends the process.
+/// endWithError ends the process.
 template <typename Work>
 void runOrEnd(const char *doing, const Work &work) noexcept {
   try {
     work();
   } catch (const std::exception &error) {
-    endFor(doing, error.what());
+    endWithError(doing, error.what());
   } catch (...) {
-    endFor(doing, kWithoutWords);
+    endWithError(doing, kUnknownError);
   }
 }
 

@@ -26,13 +26,13 @@ using namespace chimera::runtime;
 namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-std::string pathOf(int32_t pid, int number) {
-  return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(number);
+std::string pathOf(int32_t pid, int fd) {
+  return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
 }
 
-bool isRegular(int number, uint64_t bytes) {
+bool isRegular(int fd, uint64_t bytes) {
   struct stat status = {};
-  return fstat(number, &status) == 0 && S_ISREG(status.st_mode) &&
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
          static_cast<uint64_t>(status.st_size) == bytes;
 }
 
@@ -40,15 +40,13 @@ bool isRegular(int number, uint64_t bytes) {
 /// Otherwise returns nothing, because the file may belong to another container.
 std::nullopt_t noneOrThrow() {
   if (errno == EMFILE || errno == ENFILE)
-    throw std::runtime_error("cannot open the page on which ranks publish what "
-                             "they do: " +
+    throw std::runtime_error("cannot open the status page of the ranks: " +
                              errorText(errno));
   return std::nullopt;
 }
 
 [[noreturn]] void throwNone(int error) {
-  throw std::runtime_error("cannot make the page on which ranks publish what "
-                           "they do: " +
+  throw std::runtime_error("cannot create the status page of the ranks: " +
                            errorText(error));
 }
 } // namespace
@@ -57,50 +55,50 @@ SharedFile::SharedFile(SharedFile &&other)
     : where(std::exchange(other.where, {0, -1, 0, 0, 0})) {}
 
 SharedFile::~SharedFile() {
-  if (where.number >= 0)
-    close(where.number);
+  if (where.fd >= 0)
+    close(where.fd);
 }
 
 SharedFile SharedFile::make(uint64_t bytes) {
-  int number = memfd_create("chimera-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (number < 0)
+  int fd = memfd_create("chimera-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0)
     throwNone(errno);
-  SharedFile file({getpid(), number, pidNamespace(), bytes, 0});
+  SharedFile file({getpid(), fd, pidNamespace(), bytes, 0});
   // Reserve all of the memory now and seal the size. If memory ran out later,
   // or if the file became shorter, an access would be a bus error.
-  if (int error = posix_fallocate(number, 0, static_cast<off_t>(bytes)))
+  if (int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)))
     throwNone(error);
   uint64_t nonce = 0;
   if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce) ||
-      pwrite(number, &nonce, sizeof(nonce), 0) != sizeof(nonce) ||
-      fcntl(number, F_ADD_SEALS, kSeals) != 0)
+      pwrite(fd, &nonce, sizeof(nonce), 0) != sizeof(nonce) ||
+      fcntl(fd, F_ADD_SEALS, kSeals) != 0)
     throwNone(errno);
   file.where.nonce = nonce;
   return file;
 }
 
-std::optional<SharedFile> SharedFile::open(const Place &place) {
+std::optional<SharedFile> SharedFile::open(const Location &location) {
   uint64_t here = pidNamespace();
-  if (here == 0 || here != place.pidNamespace)
+  if (here == 0 || here != location.pidNamespace)
     return std::nullopt;
   // First look at the path without opening the file: opening a device or a pipe
   // may have side effects.
   int path =
-      ::open(pathOf(place.pid, place.number).c_str(), O_PATH | O_CLOEXEC);
+      ::open(pathOf(location.pid, location.fd).c_str(), O_PATH | O_CLOEXEC);
   if (path < 0)
     return noneOrThrow();
-  SharedFile seen({getpid(), path, here, place.bytes, place.nonce});
-  if (!isRegular(path, place.bytes))
+  SharedFile seen({getpid(), path, here, location.bytes, location.nonce});
+  if (!isRegular(path, location.bytes))
     return std::nullopt;
-  int number = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(),
-                      O_RDWR | O_CLOEXEC);
-  if (number < 0)
+  int fd = ::open(("/proc/self/fd/" + std::to_string(path)).c_str(),
+                  O_RDWR | O_CLOEXEC);
+  if (fd < 0)
     return noneOrThrow();
-  SharedFile file({getpid(), number, here, place.bytes, place.nonce});
+  SharedFile file({getpid(), fd, here, location.bytes, location.nonce});
   uint64_t nonce = 0;
-  int seals = fcntl(number, F_GET_SEALS);
+  int seals = fcntl(fd, F_GET_SEALS);
   bool isIt = seals >= 0 && (seals & kSeals) == kSeals &&
-              pread(number, &nonce, sizeof(nonce), 0) == sizeof(nonce) &&
-              nonce == place.nonce;
+              pread(fd, &nonce, sizeof(nonce), 0) == sizeof(nonce) &&
+              nonce == location.nonce;
   return isIt ? std::optional(std::move(file)) : std::nullopt;
 }

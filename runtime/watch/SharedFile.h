@@ -25,9 +25,9 @@ namespace chimera::runtime {
 class SharedFile {
 public:
   /// Where the file is open, and how to recognise it. Trivially copyable.
-  struct Place {
+  struct Location {
     int32_t pid;
-    int32_t number;
+    int32_t fd;
     uint64_t pidNamespace; ///< in which `pid` is valid
     uint64_t bytes;
     uint64_t nonce; ///< the first 8 bytes of the file
@@ -38,23 +38,23 @@ public:
   /// there is no memory for it.
   static SharedFile make(uint64_t bytes);
 
-  /// Opens the file at `place`. Returns nothing if it cannot be opened, if it
-  /// is not the file that `make` created, or if its process is in another PID
-  /// namespace. Never changes another file. Throws std::runtime_error if this
-  /// process has too many open files.
-  static std::optional<SharedFile> open(const Place &place);
+  /// Opens the file at `location`. Returns nothing if it cannot be opened, if
+  /// it is not the file that `make` created, or if its process is in another
+  /// PID namespace. Never changes another file. Throws std::runtime_error if
+  /// this process has too many open files.
+  static std::optional<SharedFile> open(const Location &location);
 
   SharedFile(SharedFile &&other);
   ~SharedFile();
   SharedFile &operator=(SharedFile &&) = delete;
 
-  const Place &place() const { return where; }
+  const Location &location() const { return where; }
   /// The file descriptor, for mmap.
-  int number() const { return where.number; }
+  int fd() const { return where.fd; }
 
 private:
-  explicit SharedFile(const Place &where) : where(where) {}
-  Place where; ///< in this process; number is -1 after a move
+  explicit SharedFile(const Location &where) : where(where) {}
+  Location where; ///< in this process; fd is -1 after a move
 };
 
 } // namespace chimera::runtime

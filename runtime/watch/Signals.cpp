@@ -32,7 +32,7 @@ std::string chimera::runtime::signalName(int signal) {
   }
 }
 
-void Signals::holdBack() {
+void Signals::blockUserSignal() {
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, SIGUSR1);
@@ -97,8 +97,8 @@ void Signals::act(int signal) {
   }
   const Clock::time_point now = Clock::now();
   if (!grace || !listener ||
-      (graceBegin &&
-       now >= *graceBegin + std::min<Clock::duration>(kSame, grace->time)))
+      (graceBegin && now >= *graceBegin + std::min<Clock::duration>(
+                                              kRepeatTime, grace->time)))
     return tell(signal);
   if (graceBegin)
     return;
@@ -106,12 +106,12 @@ void Signals::act(int signal) {
   askedBy.store(signal);
   tell(SIGUSR1);
   if (grace->onBegin)
-    runOrEnd("acting on a signal", [&] { grace->onBegin(signal); });
+    runOrEnd("handling a signal", [&] { grace->onBegin(signal); });
 }
 
 void Signals::tell(int signal) {
   if (listener)
-    runOrEnd("acting on a signal", [&] { listener(signal); });
+    runOrEnd("handling a signal", [&] { listener(signal); });
   else if (signal == SIGUSR1)
     askedToStop = true;
   else

@@ -42,12 +42,12 @@ class Signals {
 public:
   /// A signal that is repeated within this time counts once: `timeout` and some
   /// launchers send it both to the process and to its group.
-  static constexpr std::chrono::milliseconds kSame{500};
+  static constexpr std::chrono::milliseconds kRepeatTime{500};
 
   /// Keeps SIGUSR1 pending, also across an exec, until a Signals object reads
   /// it. SIGINT and SIGTERM still end the process until then, because there is
   /// nothing to report or save yet. Call it before any thread starts.
-  static void holdBack();
+  static void blockUserSignal();
 
   /// Takes over the three signals. An ignored signal (because of nohup, for
   /// example) stays ignored. Requires that the process has no other thread;
@@ -65,7 +65,7 @@ public:
   int asked() const { return askedBy.load(); }
 
 private:
-  friend class Listening;
+  friend class SignalListener;
   void read();
   int next();
   void act(int signal);
@@ -90,21 +90,21 @@ private:
 /// SIGUSR1, and again as itself when the grace time is over. A SIGUSR1 that
 /// came earlier is reported at once. While no object listens, SIGINT and
 /// SIGTERM end the process with status 128 + signal.
-class Listening {
+class SignalListener {
 public:
   /// Without `signals` nothing is reported.
-  Listening(Signals *signals, std::function<void(int)> onSignal)
+  SignalListener(Signals *signals, std::function<void(int)> onSignal)
       : signals(signals) {
     if (signals)
       signals->listen(std::move(onSignal));
   }
   /// Returns after a running call has ended.
-  ~Listening() {
+  ~SignalListener() {
     if (signals)
       signals->listen(nullptr);
   }
-  Listening(const Listening &) = delete;
-  Listening &operator=(const Listening &) = delete;
+  SignalListener(const SignalListener &) = delete;
+  SignalListener &operator=(const SignalListener &) = delete;
 
 private:
   Signals *signals;

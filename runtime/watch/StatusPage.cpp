@@ -53,17 +53,17 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
   if (self == lowest) {
     // Keep the file open until all other ranks have opened it or failed to.
     SharedFile file = SharedFile::make(bytes);
-    publish(file.number(), self);
+    publish(file.fd(), self);
     for (uint32_t rank : others)
-      sendValue(control, rank, file.place(), timeout);
+      sendValue(control, rank, file.location(), timeout);
     for (size_t i = 1; i < hostRanks.size(); ++i)
       has[i] = receiveValue<uint8_t>(control, hostRanks[i], timeout);
     for (uint32_t rank : others)
       sendAll(control, rank, std::as_bytes(std::span(has)), timeout);
   } else {
     std::optional<SharedFile> file = SharedFile::open(
-        receiveValue<SharedFile::Place>(control, lowest, timeout));
-    publish(file ? file->number() : -1, self);
+        receiveValue<SharedFile::Location>(control, lowest, timeout));
+    publish(file ? file->fd() : -1, self);
     sendValue(control, lowest, uint8_t(file.has_value()), timeout);
     receiveAll(control, lowest, std::as_writable_bytes(std::span(has)),
                timeout);
@@ -96,7 +96,7 @@ Status *StatusPage::entries() const {
   return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
 }
 
-bool StatusPage::mayBegin(uint64_t step) {
+bool StatusPage::mayBeginStep(uint64_t step) {
   uint64_t seen = head().begun.load();
   while ((seen & ~kStop) < step) {
     if (seen & kStop)

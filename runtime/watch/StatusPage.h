@@ -45,7 +45,7 @@ public:
 
   uint32_t ranks() const { return count; }
   /// The ranks whose processes share this page, ascending, including this rank.
-  const std::vector<uint32_t> &sharing() const { return sharers; }
+  const std::vector<uint32_t> &sharingRanks() const { return sharers; }
   Status &of(uint32_t rank) { return entries()[rank]; }
   const Status &of(uint32_t rank) const {
     return const_cast<StatusPage *>(this)->entries()[rank];
@@ -54,7 +54,7 @@ public:
   /// Whether `step`, which is not the first, may begin. Every rank calls this
   /// before each step, in order. After askToStop, no rank begins a step that no
   /// rank has begun yet, so all ranks stop after the same step.
-  bool mayBegin(uint64_t step);
+  bool mayBeginStep(uint64_t step);
   /// Any thread may call it, any number of times.
   void askToStop();
   bool askedToStop() const;

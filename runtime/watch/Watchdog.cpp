@@ -28,7 +28,7 @@ Watchdog::Watchdog(std::chrono::milliseconds timeout, std::string what,
                                      [this] { return isDone; })) {
             if (!deadline.passed())
               continue;
-            std::string reason = timedOut(timeout, what);
+            std::string reason = timeoutMessage(timeout, what);
             if (onExpiry)
               return onExpiry(reason);
             writeReport(reason + "\n");

@@ -42,16 +42,17 @@ Watcher::Watcher(const program::ProgramT &program, StatusPage &page,
       thread([this] {
         runOrEnd("watching the other ranks", [this] { watch(); });
       }) {
-  control.onAccounts([this](const auto &accounts) { writeForAll(accounts); });
+  control.setReportWriter(
+      [this](const auto &accounts) { writeForAll(accounts); });
   control.onAbort([this, onAbort](const std::string &reason) {
     onAbort(reason);
-    hear(reason);
+    noteAbort(reason);
   });
 }
 
 Watcher::~Watcher() {
   control.onAbort({});
-  control.onAccounts({});
+  control.setReportWriter({});
   {
     std::lock_guard lock(mutex);
     stopping = true;
@@ -87,66 +88,66 @@ bool Watcher::anyFailed() const {
 
 void Watcher::watch() {
   // Starts again whenever the next rank is seen running.
-  Deadline patience(afterWaits(timeout));
+  Deadline patience(watcherTimeout(timeout));
   constexpr unsigned kTurnsToEnd = 8;
-  unsigned turnsSinceHeard = 0;
+  unsigned turnsSinceAbort = 0;
   std::unique_lock lock(mutex);
   for (unsigned turn = 0;
        !condition.wait_for(lock, kPeriod, [this] { return stopping; });
        ++turn) {
     if (next != self && turn % kStoppedEvery == 0) {
       if (!isStopped(page.of(next).pid.load()))
-        patience = Deadline(afterWaits(timeout));
+        patience = Deadline(watcherTimeout(timeout));
       else if (patience.passed())
-        page.of(self).fail(timedOut(timeout, "the stopped process of rank " +
-                                                 std::to_string(next)));
+        page.of(self).fail(timeoutMessage(
+            timeout, "the stopped process of rank " + std::to_string(next)));
     }
     std::vector<uint32_t> dead = findDead();
     bool hasCause = !dead.empty() || anyFailed();
     // After an abort, end the process if its thread has not ended it soon: it
     // may compute for a long time.
-    if (!hasCause && !(heard && ++turnsSinceHeard > kTurnsToEnd))
+    if (!hasCause && !(abortReason && ++turnsSinceAbort > kTurnsToEnd))
       continue;
-    std::string headline = hasCause ? "" : *heard;
-    lock.unlock(); // `tell` may call `hear`
-    endProcess(tell(1, dead, headline));
+    std::string headline = hasCause ? "" : *abortReason;
+    lock.unlock(); // `reportOrWait` may call `noteAbort`
+    endProcess(reportOrWait(1, dead, headline));
   }
 }
 
 /// Notes that the run was aborted. If the process does not end by itself soon,
-/// `watch` ends it as `leave` does.
-void Watcher::hear(const std::string &reason) {
+/// `watch` ends it as `endAfterAbort` does.
+void Watcher::noteAbort(const std::string &reason) {
   std::lock_guard lock(mutex);
-  if (!heard)
-    heard = reason;
+  if (!abortReason)
+    abortReason = reason;
 }
 
 void Watcher::fail(const std::string &reason) {
   page.of(self).fail(reason);
   control.abort("rank " + std::to_string(self) + " failed: " + reason);
-  endProcess(tell(1, findDead(), ""));
+  endProcess(reportOrWait(1, findDead(), ""));
 }
 
-void Watcher::leave(const std::string &reason) {
+void Watcher::endAfterAbort(const std::string &reason) {
   std::this_thread::sleep_for(4 * kPeriod);
-  endProcess(tell(1, findDead(), reason));
+  endProcess(reportOrWait(1, findDead(), reason));
 }
 
-void Watcher::end(int signal) {
+void Watcher::endForSignal(int signal) {
   // A launcher sends the same signal after a rank has died and when a user
   // stops the run.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
-  endProcess(tell(exitStatus, dead,
-                  kEndedBy + signalName(signal) + ", which rank " +
-                      std::to_string(self) + " received"));
+  endProcess(reportOrWait(exitStatus, dead,
+                          kEndedBy + signalName(signal) + ", which rank " +
+                              std::to_string(self) + " received"));
 }
 
-bool Watcher::handIn(const std::vector<uint32_t> &dead,
-                     const std::string &headline) noexcept {
+bool Watcher::submitAccount(const std::vector<uint32_t> &dead,
+                            const std::string &headline) noexcept {
   try {
-    return control.handIn(accountOf(page, ranks, dead, headline).bytes(),
-                          static_cast<uint32_t>(ranks.size()));
+    return control.submitAccount(accountOf(page, ranks, dead, headline).bytes(),
+                                 static_cast<uint32_t>(ranks.size()));
   } catch (const std::exception &) {
     return false; // no memory, or no connection
   }
@@ -164,8 +165,8 @@ void Watcher::writeForAll(
 
 /// Makes the report, or waits until another process has made it. Returns the
 /// exit status.
-int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
-                  const std::string &headline) {
+int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
+                          const std::string &headline) {
   if (page.claimReport(exitStatus)) {
     // Tell the other hosts: they cannot see this host's page, and their
     // accounts are part of the report.
@@ -173,7 +174,7 @@ int Watcher::tell(int exitStatus, const std::vector<uint32_t> &dead,
                       ? "rank " + std::to_string(dead.front()) + " died"
                   : headline.empty() ? "a rank failed"
                                      : headline);
-    if (!handIn(dead, headline))
+    if (!submitAccount(dead, headline))
       writeReport(program, page, ranks, dead, headline);
     page.setReported();
     // Let stopped processes continue, so that they see the end of the run and

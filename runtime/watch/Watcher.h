@@ -11,7 +11,7 @@
 // dead or has failed, the first watcher that sees it makes a report, and every
 // process of the host ends at once (EndProcess.h): there is nothing to save,
 // and MPI's own ways to end take seconds. With several hosts, one host writes
-// the report for all that can reach it (Control::handIn).
+// the report for all that can reach it (Control::submitAccount).
 //
 // Two states need more. A stopped process (SIGSTOP) cannot report itself, and
 // not every wait for it times out. A dead process looks alive until its parent
@@ -57,25 +57,25 @@ public:
   /// Called if another rank, perhaps on another host, aborted the run: ends the
   /// process like fail, but gives the watchers time to report first what this
   /// host knows.
-  [[noreturn]] void leave(const std::string &reason);
+  [[noreturn]] void endAfterAbort(const std::string &reason);
 
   /// Called if `signal` is to end this process: makes a report, which names the
   /// dead ranks if there are any, and ends the process with status 128 + signal
   /// (1 if a rank has died or failed). Any thread may call it.
-  [[noreturn]] void end(int signal);
+  [[noreturn]] void endForSignal(int signal);
 
 private:
   void watch();
-  void hear(const std::string &reason);
+  void noteAbort(const std::string &reason);
   bool anyFailed() const;
   bool isDead(uint32_t rank) const;
   std::vector<uint32_t> findDead() const;
-  bool handIn(const std::vector<uint32_t> &dead,
-              const std::string &headline) noexcept;
+  bool submitAccount(const std::vector<uint32_t> &dead,
+                     const std::string &headline) noexcept;
   void
   writeForAll(const std::vector<std::vector<std::byte>> &handedIn) noexcept;
-  int tell(int exitStatus, const std::vector<uint32_t> &dead,
-           const std::string &headline);
+  int reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
+                   const std::string &headline);
 
   const program::ProgramT &program;
   StatusPage &page;
@@ -87,7 +87,8 @@ private:
   std::mutex mutex;
   std::condition_variable condition;
   bool stopping = false;
-  std::optional<std::string> heard; ///< why the run was aborted, if it was
+  std::optional<std::string>
+      abortReason; ///< why the run was aborted, if it was
   std::thread thread;
 };
 

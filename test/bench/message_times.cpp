@@ -16,7 +16,7 @@
 #include "runtime/calibrate/MessageTimes.h"
 #include "runtime/channel/mpi/Session.h"
 #include "runtime/control/tcp/Control.h"
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/system/Deadline.h"
@@ -51,9 +51,9 @@ int main(int argc, char **argv) {
   }
   std::unique_ptr<Channels> channels = session.makeChannels();
   Listener listener;
-  Meeting meeting(session.rank(),
-                  session.exchange(Entry::own(listener.port, "").text()));
-  TcpControl control(meeting.book, std::move(listener), kForever);
+  PeerInfo peerInfo(session.rank(),
+                    session.exchange(PeerEntry::own(listener.port, "").text()));
+  TcpControl control(peerInfo.peerTable, std::move(listener), kForever);
   MessageTimes own;
   const std::unique_ptr<Device> host = makeHostDevice();
   MeasuredQueue queue(*host, kForever);
@@ -73,8 +73,8 @@ int main(int argc, char **argv) {
     if (durations.count())
       result[name] = {{"count", durations.count()},
                       {"median", durations.median()},
-                      {"min", durations.least()},
-                      {"max", durations.most()}};
+                      {"min", durations.min()},
+                      {"max", durations.max()}};
   }
   if (session.rank() == 0)
     std::printf("%s\n", result.dump().c_str());

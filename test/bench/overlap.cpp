@@ -102,7 +102,7 @@ struct Rank {
     meet();
     Clock::time_point begin = Clock::now();
     std::vector<std::unique_ptr<Request>> requests = post();
-    channels.computing();
+    channels.beginComputing();
     work();
     for (std::unique_ptr<Request> &request : requests)
       channels.wait(hostQueue(), std::move(request), kTimeout);
@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  MpiSession session(MpiThreads::Several);
+  MpiSession session(MpiThreads::Multiple);
   if (session.ranks() != 2) {
     std::fprintf(stderr, "overlap: expected 2 ranks, got %u\n",
                  session.ranks());
@@ -183,7 +183,7 @@ int main(int argc, char **argv) {
   for (const auto &exchange : kExchanges)
     for (bool progress : {false, true}) {
       channels.push_back(session.makeChannels(
-          {.progressThread = progress, .ownAllReduce = exchange.byMpi}));
+          {.progressThread = progress, .transportAllReduce = exchange.byMpi}));
       channels.back()->prepare({.pairs = {}, .groups = {kEveryone}});
       size_t elements = bytes / sizeof(float);
       ranks.push_back({*channels.back(), exchange.kind,

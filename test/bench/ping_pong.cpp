@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
   app.add_flag("--progress", progress, "Give ranks a progress thread");
   CLI11_PARSE(app, argc, argv);
 
-  MpiSession session(progress ? MpiThreads::Several : MpiThreads::One);
+  MpiSession session(progress ? MpiThreads::Multiple : MpiThreads::Funneled);
   if (session.ranks() != 2) {
     std::fprintf(stderr, "ping_pong: expected 2 ranks, got %u\n",
                  session.ranks());

@@ -135,12 +135,12 @@ def check_errors(args, folder):
            *calibrate, "--ranks", 2, "--device", "simulated")  # fmt: skip
     refuse(args, "--cuda-graphs is for running a program", *calibrate, "--ranks", 2,
            "--device", "cuda", "--cuda-graphs")  # fmt: skip
-    refuse(args, "--calibrate measures layers of its own, transformer or synthetic "
-           "stages: leave out --stages exact",
+    refuse(args, "--calibrate measures transformer or synthetic stages: leave out "
+           "--stages exact",
            *calibrate, "--ranks", 2, "--stages", "exact")  # fmt: skip
     refuse(args, "--unit-ns is for synthetic stages", *calibrate, "--ranks", 2,
            "--unit-ns", 1)  # fmt: skip
-    refuse(args, "synthetic ones that take no time have no speed",
+    refuse(args, "synthetic layers that take no time have none",
            *calibrate, "--ranks", 2, "--stages", "synthetic")  # fmt: skip
     refuse(args, "--all-reduce transport is for runs over MPI and on GPUs",
            *calibrate, "--ranks", 2, "--all-reduce", "transport")  # fmt: skip
@@ -149,7 +149,7 @@ def check_errors(args, folder):
     refuse(args, "cannot write", "--calibrate", "/nowhere/here.mlir", "--ranks", 2)
     (alone,) = places(1)
     refuse(args, "--calibrate needs ranks: give --ranks N", *calibrate, environment=alone)
-    refuse(args, "--ranks is for ranks that are threads of one process",
+    refuse(args, "leave out --ranks: the launcher started one process",
            *calibrate, "--ranks", 2, environment=places(2)[0])  # fmt: skip
     assert not file.exists()
 

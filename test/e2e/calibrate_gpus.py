@@ -60,7 +60,7 @@ def check_errors(folder, run):
     common = ["--calibrate", file, "--device", "cuda"]
     refuse(run, "--progress on is for hosts",
            *common, "--ranks", RANKS, "--progress", "on")  # fmt: skip
-    refuse(run, "the stand-in for CUDA has no tensors", *common, "--ranks", RANKS)
+    refuse(run, "software GPUs have no tensors", *common, "--ranks", RANKS)
     none = "expected a GPU that CUDA can use, got none"
     refuse(run, none, *common, "--ranks", RANKS, *SYNTHETIC, gpus=0)
     refuse(run, none, *common, *SYNTHETIC, gpus=0, job=calibrate.places(RANKS))
@@ -71,7 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     args = parser.parse_args()
-    run = args.tools / "cuda-stand-in" / "chimera-run"
+    run = args.tools / "software-gpu" / "chimera-run"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         with concurrent.futures.ThreadPoolExecutor() as pool:

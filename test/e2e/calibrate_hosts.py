@@ -85,7 +85,7 @@ def check(args, hosts, folder):
         assert not is_slow or between > 2 * within, (network, between, within)
     text = calibrate(args, hosts, folder / "mixed.mlir", lambda rank: rank % HOSTS)
     assert "node_" not in text.split("chimera.machine")[1], text
-    assert "within hosts and between them, mixed" in text, text
+    assert "mix messages within and between hosts" in text, text
 
 
 def main():

@@ -165,9 +165,9 @@ def main():
                 refused = subprocess.run([str(c) for c in command], capture_output=True, text=True)
                 assert refused.returncode == 1, refused
                 assert (
-                    "lm_head.weight: expected the values of model.embed_tokens.weight, "
-                    "as the program's model has both as one tied parameter, and they "
-                    "differ" in refused.stderr
+                    "lm_head.weight: expected the same values as in "
+                    "model.embed_tokens.weight, because the program's model ties the two"
+                    in refused.stderr
                 ), refused.stderr  # fmt: skip
                 print(f"{kind}: refused by both names")
                 continue

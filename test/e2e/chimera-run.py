@@ -63,15 +63,15 @@ class Test(Runs):
             self.assertEqual(last["summary"]["weights_digest"],
                              alone["weights_digest"])
 
-    def test_tcp_tells_what_is_missing(self):
+    def test_tcp_reports_missing_settings(self):
         program = self.sample("--workers", "2")
-        self.expect_error("--transport tcp needs to know of the other ranks",
+        self.expect_error("--transport tcp needs a rank and the address of rank 0",
                           program, "--transport", "tcp")
         # Rank 1 never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
                                            only=[0])
         self.assertEqual(status, 1)
-        self.assertRegex(output, r"these ranks did not come to 127.0.0.1 port "
+        self.assertRegex(output, r"these ranks did not connect to 127.0.0.1 port "
                                  r"\d+: 1|timed out .* all ranks to start")
         # Rank 0, which listens, never starts.
         [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
@@ -80,12 +80,12 @@ class Test(Runs):
         self.assertRegex(output, r"cannot meet the other ranks at 127.0.0.1|"
                                  r"timed out .* all ranks to start")
 
-    def test_what_simulated_devices_do_not_have(self):
+    def test_options_that_simulated_devices_refuse(self):
         for options, needle in (
                 (["--sequential"], "leave out --sequential"),
                 (["--transport", "mpi"], "leave out --transport mpi"),
-                (["--profile", "p.json"], "simulated devices have no durations"),
-                (["--trace", "t.json"], "--trace is of hosts and GPUs"),
+                (["--profile", "p.json"], "--profile needs real durations"),
+                (["--trace", "t.json"], "--trace needs real durations"),
         ):
             self.expect_error(needle, self.sample(), "--device", "simulated",
                               *options)
@@ -112,11 +112,11 @@ class Test(Runs):
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_says_whether_ranks_have_progress_threads(self):
         program = self.sample("--workers", "2")
-        for progress, how in (("on", "a process with a progress thread a rank"),
-                              ("off", "a process a rank")):
+        for progress, how in (("on", "over MPI with a progress thread each"),
+                              ("off", "over MPI")):
             result = self.run_it(program, "--steps", "1", "--progress",
                                  progress, ranks=2)
-            self.assertIn(f", {how} over MPI, ", result.stdout)
+            self.assertIn(f", 2 processes {how}, ", result.stdout)
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_mpi_sums_integers_alike(self):
@@ -148,7 +148,7 @@ class Test(Runs):
         self.expect_error("--cuda-graphs is for --device cuda", self.sample(),
                           "--cuda-graphs")
 
-    def test_what_does_not_go_with_gpus(self):
+    def test_options_that_gpus_refuse(self):
         program = self.sample()
         for text, *options in (
                 ("--device cuda is for pipelines", "--sequential"),
@@ -157,7 +157,7 @@ class Test(Runs):
             self.expect_error(text, program, "--device", "cuda", *options)
 
     @unittest.skipIf(shutil.which("nvidia-smi"), "there may be a GPU")
-    def test_a_gpu_that_is_not_there(self):
+    def test_a_missing_gpu(self):
         result = self.run_it(self.sample(), "--device", "cuda")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr,
@@ -198,7 +198,7 @@ class Test(Runs):
             self.assertNotIn("model", profile)
             os.remove(file)
 
-    def test_profile_says_what_it_is_of(self):
+    def test_profile_describes_its_run(self):
         file = self.path("profile")
         result = self.run_it(*self.training("--profile", file))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -239,13 +239,17 @@ class Test(Runs):
 
     def test_prints_progress_and_result(self):
         ranks = os.cpu_count() + 1
-        program = self.sample("--workers", str(ranks))
+        program = self.sample("--workers", str(ranks), "--time-unit", "us")
         result = self.run_it(program, "--steps", "2")
+        self.assertIn(f", {ranks} threads of this process, ", result.stdout)
         self.assertRegex(result.stdout, rf"\n{ranks} ranks share \d+ cores?: "
-                         "steps take longer than predicted for a machine "
-                         "without node_cores")
+                         "steps take longer than predicted, unless the machine "
+                         "has node_cores")
         self.assertRegex(result.stdout, r"step 2/2  .* steps/s  ETA 0:00")
         self.assertIn("digest of the weights ", result.stdout)
+        untimed = self.sample("--workers", str(ranks))
+        self.assertNotIn("longer than predicted",
+                         self.run_it(untimed, "--steps", "2").stdout)
         quiet = self.run_it(program, "--steps", "2", "--quiet")
         self.assertNotIn("step", quiet.stdout.replace("2 steps in", ""))
         self.assertIn("digest of the weights ", quiet.stdout)
@@ -278,7 +282,7 @@ class Test(Runs):
         self.expect_error("--transport in-process needs one process, got 4",
                           self.sample(), "--transport", "in-process", ranks=4)
 
-    def test_a_launcher_of_one_process_leaves_all_ranks_to_it(self):
+    def test_a_launcher_of_one_process_runs_all_ranks(self):
         """As in a shell that `srun --pty bash` started."""
         slurm = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0",
                  "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1",
@@ -316,17 +320,19 @@ class Test(Runs):
 
     def test_options_that_others_have(self):
         for option, needle in (
-                ("--warmup", "warms up is not supported yet"),
-                ("--warmup-steps=7", "warms up is not supported yet"),
+                ("--warmup", "warming up the learning rate is not "
+                             "supported yet"),
+                ("--warmup-steps=7", "warming up the learning rate is not "
+                                     "supported yet"),
                 ("--lr-scheduler", "schedule of the learning rate is not "
                                    "supported yet"),
                 ("--clip", "clipping gradients is not supported yet"),
                 ("--max-grad-norm", "clipping gradients is not supported yet"),
-                ("--resume", "going on with a run is not supported yet: --load"),
+                ("--resume", "resuming a run is not supported yet: --load"),
                 ("--checkpoint-every", "checkpoints are not supported yet: "
                                        "--save"),
-                ("--lr", "it is learning_rate(…) of chimera.training"),
-                ("--epochs", "the length of a run is that of --steps")):
+                ("--lr", "set learning_rate(…) of chimera.training"),
+                ("--epochs", "set the length of a run with --steps")):
             self.expect_error(f"unknown option '{option.split('=')[0]}': ",
                               self.sample(), option, "7")
             self.expect_error(needle, self.sample(), option, "7")

@@ -22,7 +22,7 @@ import pathlib
 
 from exported import MARKS, MASK
 from exporting import PYTHON, ROOT, check_each, export, has
-from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, compile_to, schedules, takes
+from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, accepts, compile_to, schedules
 from numerics import Checks, Training
 
 STEPS = 50
@@ -45,7 +45,7 @@ def curves(case, full):
     # one model has a split one with the other.
     turn = list(MODELS).index(model) + list(TYPES).index(name)
     for number, (scheme, schedule, workers) in enumerate(schedules(stages)):
-        if not takes(scheme, workers, batches):
+        if not accepts(scheme, workers, batches):
             continue
         if model == "bert" and scheme in WITHOUT_FLUSH:
             continue  # they refuse a tied matrix

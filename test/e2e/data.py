@@ -61,8 +61,8 @@ class Test(Runs):
                           b"".join(bytes([byte, 0, 0, 0]) for byte in text))
         steps = ["--data", data, "--steps", "2", "--threads", "1",
                  "--evaluate-batches", "0"]
-        self.expect_error("every second of its numbers is as small as the upper "
-                          "part of one of 32 bits: give --tokens uint32",
+        self.expect_error("every second number is as small as the upper half of "
+                          "one of 32 bits: give --tokens uint32",
                           program, *steps, "--tokens", "uint16")
         plain = self.log_of(program, *steps, "--tokens", "uint32")[0]
         self.write("text_document.idx",
@@ -81,7 +81,7 @@ class Test(Runs):
         self.expect_error("expected the 1200 tokens that its index", program,
                           *steps)
 
-    def test_tokens_are_looked_at_before_the_first_step(self):
+    def test_tokens_are_checked_before_the_first_step(self):
         program = self.sample("--model")
         numbers = [7, 9] * 50_000
         numbers[60_001] = 999
@@ -112,7 +112,7 @@ class Test(Runs):
         self.assertNotIn("token 60001 of", result.stdout)
         self.assertIn("step ", result.stdout + result.stderr)
 
-    def test_says_that_it_looks_at_many_tokens(self):
+    def test_reports_a_long_token_check(self):
         tokens = 2**29 + 3
         data = self.path("tokens")
         with open(data, "wb") as file:
@@ -122,8 +122,8 @@ class Test(Runs):
         result = self.run_it(self.sample("--model"), "--data", data, "--tokens",
                              "uint16")
         self.assertEqual(result.stdout,
-                         f"looking at all {tokens} tokens before the first step "
-                         "(--trust-data leaves that out)\n")
+                         f"checking all {tokens} tokens before the first step "
+                         "(--trust-data skips this)\n")
         self.assertIn(f"got 256 as token {tokens - 1} of '{data}'",
                       result.stderr)
 

@@ -114,6 +114,7 @@ def main():
         decode = [ROOT / "tools/export/chimera-tokens", "--decode", "--tokenizer"]
         text_of = run({}, *decode, folder / "tokenizer.json", given=numbers)
         assert len(text_of) > 40, text_of
+        assert run({}, *decode, folder / "tokenizer.json", tuned / "ids") == text_of
         run({}, options.python, __file__, "--read-back", folder, folder / "tuned")
         print("fine-tune.sh:", output.splitlines()[-1])
 

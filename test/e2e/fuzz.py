@@ -26,7 +26,7 @@ LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096", "-timeout=
 # The reader and the verifier; not the code that writes files or computes costs of
 # layers.
 COVERED = re.compile(
-    r"/runtime/(proof/\w+|program/(Aliases|File|Pieces|Printable|Program))"
+    r"/runtime/(proof/\w+|program/(SharedBytes|File|BackwardPieces|Printable|Program))"
     r"\.(cpp|h)$"
 )
 

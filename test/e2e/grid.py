@@ -61,7 +61,7 @@ def schedules(stages):
         yield "zb-v", f'schedule("zb-v") workers({workers})', workers
 
 
-def takes(scheme, workers, batches):
+def accepts(scheme, workers, batches):
     """Whether a scheme accepts this number of micro-batches."""
     if scheme in WITHOUT_FLUSH:
         return batches >= workers
@@ -85,7 +85,7 @@ def grid(most_stages):
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
             for scheme, schedule, workers in schedules(stages):
-                if not takes(scheme, workers, batches):
+                if not accepts(scheme, workers, batches):
                     continue
                 for split in SPLITS:
                     for recompute in RECOMPUTES:

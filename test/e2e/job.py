@@ -152,5 +152,5 @@ def lines_on(report, rank):
     """The report's lines about a rank that is at an instruction."""
     return re.findall(
         rf"^  rank {rank} \(worker {rank}\): {INSTRUCTION}"
-        r"\w+.* since [\d.]+ s(?:; its process is stopped)?$", report,
+        r"\w+.* for [\d.]+ s(?:; its process is stopped)?$", report,
         re.MULTILINE)

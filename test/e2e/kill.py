@@ -49,7 +49,7 @@ def check_report(report, victim, pid, ranks):
     for rank in range(ranks):
         lines = lines_on(report, rank) + re.findall(
             rf"^  rank {rank} \(worker {rank}\): (?:starting|past its last "
-            r"step|saving), since [\d.]+ s$", report,
+            r"step|saving) for [\d.]+ s$", report,
             re.MULTILINE)
         check(len(lines) == (rank != victim),
               f"expected one line on each survivor, got {lines} for {rank}",
@@ -171,7 +171,7 @@ def stop(options, ranks):
         check(lines[0].endswith("; its process is stopped")
               == (rank == victim),
               f"expected rank {victim} to be called stopped", report)
-    check(re.search(rf"; waits for ranks? [^;]*\b{victim}\b", report),
+    check(re.search(rf"; waiting for ranks? [^;]*\b{victim}\b", report),
           f"expected a survivor to wait for rank {victim}", report)
 
 

@@ -160,8 +160,8 @@ class LastFinite(Runs):
                 self.assertEqual(status, 128 + number, said)
                 self.check_stopped(number, status, *said, *more)
                 self.assertEqual(
-                    "SIGINT: ends after this step and saves the weights to "
-                    f"{self.rescued}; once more ends it at once. to stop a run "
+                    "SIGINT: the run ends after this step and saves the weights to "
+                    f"{self.rescued}; a second SIGINT ends it at once; to stop a "
                     in said[1], number == signal.SIGINT)
 
     @unittest.skipUnless(MPIRUN, "needs MPI")
@@ -252,14 +252,14 @@ class LastFinite(Runs):
                 self.assertEqual(status, 0, output + errors)
                 self.assertEqual(got, self.of_steps(2))
 
-    def test_the_next_run_begins_with_it(self):
+    def test_the_next_run_starts_from_its_weights(self):
         with open(self.rescued, "wb") as file:
             file.write(self.of_steps(3))
         result = self.run_it(*self.arguments(0, "--load", self.rescued))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.read("weights"), self.read("weights.last-finite"))
 
-    def test_its_file_is_an_output(self):
+    def test_the_file_is_checked_as_an_output(self):
         self.expect_error("expected different files",
                           *self.arguments(1)[:-1], self.rescued)
 

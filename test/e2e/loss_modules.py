@@ -183,7 +183,7 @@ def make():
             (
                 "labels that are hidden",
                 "F.cross_entropy(o.mT, l.masked_fill(l < 3, -100))",
-                "the loss is a mean that ignores labels that it hides",
+                "the loss is a mean that ignores the labels that it masks",
             ),
             (
                 "weights of classes",
@@ -198,21 +198,21 @@ def make():
             (
                 "a mean with a weight",
                 "(cross_entropy(o, l), l.numel())",
-                "the loss is given as a sum with its weight, but does not grow with it: of the "
-                "same tokens twice the weight is 8 and no more 4, but the sum still ",
+                "the loss is given as a sum with its weight, but does not grow with it: for "
+                "the same tokens given twice, the weight is 8 instead of 4, but the sum is still ",
             ),
             (
                 "a mean over tokens with a weight",
                 "(F.cross_entropy(o.mT, l, reduction='none').mean(1).sum(), l.numel())",
-                "the loss is given as a sum with its weight, but does not grow with it: of the "
-                "same tokens twice",
+                "the loss is given as a sum with its weight, but does not grow with it: for "
+                "the same tokens given twice",
             ),
             (
                 "one term of two",
                 "[(F.cross_entropy(o.mT, l, reduction='sum'), l.numel()), "
                 "(o.square().mean(), l.shape[0])]",
                 "term 1 of the loss is given as a sum with its weight, but does not grow with "
-                "it: of the same samples twice the weight is 2 and no more 1, but the sum",
+                "it: for the same samples given twice, the weight is 2 instead of 1, but the sum",
             ),
         )
     ],
@@ -243,8 +243,8 @@ def make():
     tokens = torch.full((B, T), 3)
     return Model(Net(), tokens, tokens, cross_entropy)
 """,
-        WARNED + "it cannot be told whether the loss is the mean of its parts' (--parts), for "
-        "the examples are all alike",
+        WARNED + "cannot check that the loss is the mean of the losses of its parts "
+        "(--parts), because all examples are equal",
         "--parts=2",
     ),
     (
@@ -253,8 +253,8 @@ def make():
 def loss(o, l): return (o.mean((1, 2)) * torch.arange(4)).sum()
 def make(): return model(Net(), loss)
 """,
-        WARNED + "it cannot be told whether the loss is a mean, for it does not run with "
-        "another number of samples",
+        WARNED + "cannot check that the loss is a mean: it does not run with another "
+        "number of samples",
     ),
     *[
         (

@@ -5,8 +5,8 @@
 
 GOOD = "--check: "
 EXACT = "autograd's, bit by bit"
-EVAL = "exported as it runs in eval mode"
-CHECKPOINTED = "note: exported as if it checkpointed no activations"
+EVAL = "exported in eval mode"
+CHECKPOINTED = "note: exported without activation checkpointing"
 WITH_VALUES = "--check: the"  # the module must have values
 WARNED = "chimera-export: warning: "
 NOTED = "chimera-export: note: "

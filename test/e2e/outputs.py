@@ -23,7 +23,7 @@ class Test(Runs):
         self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
                           "/nowhere/log.jsonl")
 
-    def test_outputs_that_fail_cost_no_other(self):
+    def test_a_failed_output_does_not_affect_others(self):
         arguments = self.training()
         result = self.run_it(*arguments, "--save", "weights",
                              "--save-gradients", "gradients")
@@ -52,7 +52,7 @@ class Test(Runs):
             'cd /proc && TMPDIR=/proc "$0" "$@"',
             *self.training("--save", "/dev/full"))
         self.assertEqual(result.returncode, 1)
-        self.assertIn("No space left on device: the weights are lost, as "
+        self.assertIn("No space left on device: the weights are lost: "
                       "neither the current folder", result.stderr)
 
     def test_a_full_disk(self):
@@ -194,10 +194,10 @@ class Test(Runs):
                 output, errors = run.communicate(timeout=PATIENCE)
                 os.remove(self.path("pipe"))
                 self.assertEqual(run.returncode, 1, errors)
-                if "waiting for its saving" in errors:
+                if "waiting for progress of its saving" in errors:
                     break
-            self.assertIn(f"timed out after {seconds} s waiting for its saving "
-                          "to go on", errors)
+            self.assertIn(f"timed out after {seconds} s waiting for progress of its "
+                          "saving", errors)
             self.assertIn("final loss ", output)
             self.assertIn("digest of the weights ", output)
 
@@ -232,7 +232,7 @@ class Test(Runs):
         self.assertRegex(text, rb"\nchimera-run: cannot write the log")
         self.assertRegex(text, rb"\n200 steps in")
 
-    def test_nobody_who_reads_keeps_ranks_waiting(self):
+    def test_a_slow_reader_does_not_delay_ranks(self):
         reader, writer = os.pipe()
         log = self.path("log")
         run = subprocess.Popen(

@@ -48,8 +48,8 @@ class Test(unittest.TestCase):
         errors = self.errors_of(at_rank_2, *(arguments or [self.program]))
         self.assertEqual(errors.count("rank 0 (worker 0) failed: expected the "
                                       f"same {name} at every rank, but rank 2 "
-                                      "has another than rank 0"), 1, errors)
-        self.assertRegex(errors, r"  rank 1 \(worker 1\): starting, since [\d.]+ s")
+                                      "has a different one than rank 0"), 1, errors)
+        self.assertRegex(errors, r"  rank 1 \(worker 1\): starting for [\d.]+ s")
 
     def test_another_program(self):
         other = self.sample("other.chimera", "--bidirectional",
@@ -139,7 +139,7 @@ class Test(unittest.TestCase):
         for text in texts[1:]:
             self.assertIn(f"chimera-run: rank 0 failed: {file}", text)
 
-    def test_a_rank_that_never_comes(self):
+    def test_a_rank_that_never_starts(self):
         errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")
         # mpirun ends the other ranks when the first one times out.
         self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
@@ -185,10 +185,10 @@ class Test(unittest.TestCase):
             text=True, timeout=60, env=ENVIRONMENT)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr.count(
-            "cannot watch these ranks of the host of rank 0: 2 "), 1,
+            "cannot watch these ranks on the host of rank 0: 2 "), 1,
             result.stderr)
 
-    def test_a_dead_rank_that_nobody_asks_for(self):
+    def test_a_dead_rank_that_no_rank_waits_for(self):
         with Job(CHIMERA_RUN, self.program, 4, "--stages", "synthetic",
                  "--unit-ns", "2e6", "--steps", "1000000") as job:
             job.wait_for_steps()

@@ -15,7 +15,7 @@ class Both(Net):
 def make():
     return model(Both(), lambda o, l: cross_entropy(o[0], l), logits=lambda o: o[1])
 """,
-        "expected logits that are computed behind the last of the modules",
+        "expected logits that are computed after the last module",
     ),
     (
         "a loss without terms",
@@ -29,7 +29,7 @@ def make():
     tokens = torch.randint(0, 16, (4, 8))
     return Model(Net(), tokens, {"loss_scales": tokens}, cross_entropy)
 """,
-        "expected labels of another name than 'loss_scales'",
+        "expected no label with the reserved name 'loss_scales'",
     ),
     (
         "logits of another shape",
@@ -63,7 +63,7 @@ class Custom(Block):
     def forward(self, x): return Through.apply(super().forward(x))
 def make(): return model(Net(Custom))
 """,
-        "an autograd function whose own backward would not run",
+        "an autograd function with a backward of its own, which would not run",
     ),
     (
         "hooks on a backward",
@@ -73,7 +73,7 @@ def make():
     net.blocks[1].register_full_backward_hook(lambda *_: None)
     return model(net)
 """,
-        "'blocks.1' has one, which would not run",
+        "'blocks.1' has one, and it would not run",
     ),
     (
         "a norm over the batch",
@@ -113,7 +113,7 @@ class InPlace(Block):
         return x + z.view_as(y)
 def make(): return model(Net(InPlace))
 """,
-        "expected operations that change nothing in place, got aten::add_",
+        "expected operations that do not change tensors in place, got aten::add_",
     ),
     (
         "a slice that is changed in place and shown by a view",
@@ -126,7 +126,7 @@ class InPlace(Block):
         return x + y + z.sum()
 def make(): return model(Net(InPlace))
 """,
-        "expected operations that change nothing in place, got aten::mul_",
+        "expected operations that do not change tensors in place, got aten::mul_",
     ),
     (
         "a slice of another shape that is changed in place",
@@ -138,7 +138,7 @@ class InPlace(Block):
         return x + y
 def make(): return model(Net(InPlace))
 """,
-        "expected operations that change nothing in place, got aten::mul_",
+        "expected operations that do not change tensors in place, got aten::mul_",
     ),
     (
         "dropout of what has no samples first",
@@ -263,7 +263,8 @@ def make():
     labels[: B // 2, 1:] = -100
     return Model(Net(), tokens, labels, cross_entropy)
 """,
-        "expected the loss of a micro-batch to be the mean of its parts' (--parts)",
+        "expected the loss of a micro-batch to be the mean of the losses of its parts "
+        "(--parts)",
         "--parts=2",
     ),
     (
@@ -419,7 +420,8 @@ def make(): return model(Net({block}), {loss})
         for where, module, block, loss, answer in (
             ("in a module", True, "Mixed", "cross_entropy",
              "expected a forward without torch.autocast(), got one in 'blocks.0.line', "
-             "source.py:14: return x + torch.tanh(self.line(x)): leave it out, for exported"),
+             "source.py:14: return x + torch.tanh(self.line(x)): leave it out, "
+             "because exported"),
             ("in a loss", False, "Block", "loss",
              "expected a forward without torch.autocast(), got one in the loss, source.py:"),
         )
@@ -438,7 +440,8 @@ class Custom(Block):
 def make(): return model(Net(Custom))
 """,
         "source.Checkpoint in source.py:43: return Checkpoint.apply(super().forward(x)), an "
-        "autograd function whose own backward would not run: switch it off, for recompute",
+        "autograd function with a backward of its own, which would not run: switch it off, "
+        "because recompute",
     ),
     (
         "a norm whose gradients are traced otherwise than they are",
@@ -464,7 +467,8 @@ def make():
     tokens = torch.arange(T).expand(B, T).contiguous()
     return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
 """,
-        "expected the loss of a micro-batch to be the mean of its parts' (--parts)",
+        "expected the loss of a micro-batch to be the mean of the losses of its parts "
+        "(--parts)",
         "--parts=2",
     ),
     (
@@ -475,8 +479,8 @@ def make():
     net.head.weight.data.copy_(net.embedding.weight)
     return model(net)
 """,
-        "expected 'embedding.weight' and 'head.weight' to be one parameter, for they have "
-        "equal values, but they are two",
+        "expected 'embedding.weight' and 'head.weight' to be one parameter, because "
+        "they have equal values, but they are two",
     ),
     (
         "a part of another parameter's memory",
@@ -498,9 +502,9 @@ class Configured(Net):
     def get_output_embeddings(self): return self.head
 def make(): return model(Configured())
 """,
-        "expected 'embedding.weight' and 'head.weight' to be one parameter, for the "
+        "expected 'embedding.weight' and 'head.weight' to be one parameter, because the "
         "configuration says tie_word_embeddings",
     ),
     ("no function", "nothing = 0", "expected a function 'make', found none"),
-    ("something else", "def make(): return Net()", "expected a chimera_export.Model"),
+    ("something else", "def make(): return Net()", "expected it to return a chimera_export.Model"),
 ]

@@ -40,7 +40,7 @@ def check_report(errors, headline):
     # for another rank.
     in_sum = all("wait for all_reduce_start" in lines_on(errors, rank)[0]
                  for rank in range(RANKS))
-    check(in_sum or re.search(r"; waits for rank \d since", errors),
+    check(in_sum or re.search(r"; waiting for rank \d for", errors),
           "expected some rank to wait for another", errors)
 
 

@@ -36,7 +36,7 @@ def descriptions():
             # Two copies if that gives at most four ranks.
             width = 2 if workers <= 2 and number % 2 else 1
             batches = 2 * stages + number % 2
-            if not grid.takes(scheme, workers, batches):
+            if not grid.accepts(scheme, workers, batches):
                 batches = 2 * stages
             tied = number % 3 == 1 and scheme not in grid.WITHOUT_FLUSH
             model = grid.tied_model(stages) if tied else ""

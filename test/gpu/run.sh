@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Tries on one or more GPUs what needs them. Prints a line for each part, and
-# what a part says where it fails; ends with the number of parts that failed.
+# Runs the checks that need one or more GPUs. Prints the output and the result of
+# each part, then the number of failed parts. The status is 1 if a part failed.
 #
-#   test/gpu/run.sh                  build, then all parts
-#   test/gpu/run.sh PART…            these parts: device channels schemes numbers
-#                                    kill calibrate plans table sanitizer
-#   test/gpu/run.sh build            the runtime alone, without MPI, in build/gpu,
-#                                    and with a compiler the programs too
-#   test/gpu/run.sh pack FOLDER      what a machine without a compiler needs, for
-#                                    `FOLDER/run.sh PART…` there
+#   test/gpu/run.sh                  build, then run all parts
+#   test/gpu/run.sh PART…            run these parts: device channels schemes
+#                                    numbers kill calibrate plans table sanitizer
+#   test/gpu/run.sh build            build only the runtime, without MPI, in
+#                                    build/gpu; if chimera-compile is built, also
+#                                    compile the programs
+#   test/gpu/run.sh pack FOLDER      copy everything to FOLDER for a machine without
+#                                    a compiler: run `FOLDER/run.sh PART…` there
 #
-# With LibTorch elsewhere, CHIMERA_TORCH_DIR names its folder (include/ and lib/),
-# also for what was packed: its libraries and those of CUDA beside it are found
-# from there.
+# If LibTorch is not in build/venv, set CHIMERA_TORCH_DIR to its folder (with
+# include/ and lib/), also for a packed folder. CUDA's libraries are found beside it.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 parts=(device channels schemes numbers kill calibrate plans table sanitizer)
@@ -37,13 +37,13 @@ build() {
   if [ -x $tools/chimera-compile ]; then
     test/gpu/programs.py --tools $tools --to "$programs"
   else
-    echo "no programs: $tools/chimera-compile is not there (test/run.sh builds it)"
+    echo "no programs: $tools/chimera-compile is missing (test/run.sh builds it)"
   fi
 }
 
 pack() {
   local to=$1
-  [ -x "$bin/gpu_device_tests" ] || { echo "build first" >&2; return 1; }
+  [ -x "$bin/gpu_device_tests" ] || { echo "expected $bin/gpu_device_tests: run build first" >&2; return 1; }
   mkdir -p "$to/bin" && cp -r "$programs" "$to/" &&
     cp "$here"/*.py "$here/run.sh" "$to/" &&
     for file in chimera-run chimera_cuda.so gpu_device_tests gpu_channel_tests \
@@ -123,7 +123,7 @@ table() {
 sanitizer() {
   local tool
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-  [ -n "$tool" ] || { echo "skipped: compute-sanitizer is not there"; return 0; }
+  [ -n "$tool" ] || { echo "skipped: compute-sanitizer was not found"; return 0; }
   local train=("$bin/chimera-run" "$programs/gpt2-0.chimera" --device cuda --quiet
     --data "$programs/text" --steps 2 --evaluate-batches 0 --timeout 120)
   sanitized "$bin/gpu_device_tests" --gtest_brief=1 && sanitized "${train[@]}" &&
@@ -152,7 +152,7 @@ pack) pack "${2:?expected a folder}"; exit $? ;;
 esac
 
 if [ "$gpus" = 0 ]; then
-  echo "expected a GPU, got none: nvidia-smi lists none" >&2
+  echo "expected a GPU, but nvidia-smi lists none" >&2
   exit 1
 fi
 if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
@@ -178,7 +178,7 @@ for part in "${wanted[@]}"; do
   esac
   begin=$SECONDS
   echo "== $part"
-  "$part" 2>&1 | tee "$log" # as it comes: somebody may end this at a time limit
+  "$part" 2>&1 | tee "$log" # immediately, because a time limit may end this script
   status=${PIPESTATUS[0]}
   [ $status = 0 ] || failed=$((failed + 1))
   result=passed

@@ -94,7 +94,7 @@ public:
         const int64_t begin = steadyNanoseconds();
         own.push_back(queue.recordTime());
         calls[i]();
-        if (device.executesAtOnce() && round >= kUntimed)
+        if (device.isSynchronous() && round >= kUntimed)
           all[i].push_back(static_cast<double>(steadyNanoseconds() - begin) /
                            1e6);
       }
@@ -104,7 +104,7 @@ public:
         device.waitFor(points[static_cast<size_t>(round - 1)].back(), kTimeout);
     }
     device.waitFor(points.back().back(), kTimeout);
-    if (!device.executesAtOnce())
+    if (!device.isSynchronous())
       for (size_t round = kUntimed; round < points.size(); ++round)
         for (size_t i = 0; i < calls.size(); ++i)
           all[i].push_back(static_cast<double>(device.nanosecondsBetween(
@@ -170,22 +170,23 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
   uint64_t step = 0;
   const std::vector<double> times =
       Clock(device, queue)
-          .milliseconds(
-              {launch([&] {
-                 stash = stage->forward({step, 0}, input.bytes, labels.bytes,
-                                        weights.bytes, output.bytes);
-               }),
-               launch([&] {
-                 stage->backward({step, 0}, std::move(stash),
-                                 outputGradient.bytes, weights.bytes,
-                                 gradient.bytes, inputGradient.bytes,
-                                 step == 0 ? Sum::Begin : Sum::Continue);
-               }),
-               launch([&] {
-                 stage->optimizerStep(step++, 1e-9, gradient.bytes,
-                                      weights.bytes, state.bytes);
-               })},
-              repeats);
+          .milliseconds({launch([&] {
+                           stash = stage->forward({step, 0}, input.bytes,
+                                                  labels.bytes, weights.bytes,
+                                                  output.bytes);
+                         }),
+                         launch([&] {
+                           stage->backward({step, 0}, std::move(stash),
+                                           outputGradient.bytes, weights.bytes,
+                                           gradient.bytes, inputGradient.bytes,
+                                           step == 0 ? WgradMode::Overwrite
+                                                     : WgradMode::Add);
+                         }),
+                         launch([&] {
+                           stage->optimizerStep(step++, 1e-9, gradient.bytes,
+                                                weights.bytes, state.bytes);
+                         })},
+                        repeats);
   return {{"stage", number},
           {"parameters",
            program::gradientBytes(sizes) /
@@ -227,10 +228,12 @@ nlohmann::json measure(const Settings &settings) {
     factory = [&](const program::ProgramT &whole, uint32_t stage) {
       auto made = makeTransformerStage(
           whole, stage, {.isCuda = true, .kernels = &gpus->kernels()});
-      return settings.graphs ? withGraphs(std::move(made), gpus->makeGraphs())
-                             : std::move(made);
+      return settings.graphs
+                 ? wrapWithGraphs(std::move(made), gpus->makeGraphFactory())
+                 : std::move(made);
     };
-    const std::string reason = settings.graphs ? whyNoGraphs(*program) : "";
+    const std::string reason =
+        settings.graphs ? graphsUnsupportedReason(*program) : "";
     if (!reason.empty())
       throw std::runtime_error("no graphs: " + reason);
   } else {

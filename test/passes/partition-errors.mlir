@@ -27,7 +27,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected a width that the heads divide, got width 64 and 3 heads}}
+// expected-error@below {{expected a width divisible by the number of heads, got width 64 and 3 heads}}
 chimera.model @m gpt2 layers(4) heads(3) width(64) context(16) vocabulary(256)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 
@@ -241,7 +241,7 @@ chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>
       bytes <weights = 2144, optimizer = 4288, stash = 1, boundary = 64>
-  // expected-error@below {{expected 160 bytes of weights, by the model, got 192}}
+  // expected-error@below {{expected 160 bytes of weights for this model, got 192}}
   chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 2>
       bytes <weights = 192, optimizer = 384, stash = 1, boundary = 64>
 }
@@ -250,7 +250,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
-  // expected-error@below {{expected 64 bytes of boundary, by the model, got 32}}
+  // expected-error@below {{expected 64 bytes of boundary for this model, got 32}}
   chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>
       bytes <weights = 2144, optimizer = 4288, stash = 1, boundary = 32>
   chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 2>

@@ -17,12 +17,12 @@
 // A stage of another model, and layers that overlap.
 // RUN: sed 's/width(8)/width(16)/' %t.mlir > %t.width.mlir
 // RUN: not chimera-opt %t.width.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=WIDTH
-// WIDTH: error: stage 0: expected {{[0-9]+}} bytes of weights, by the model, got 15424
+// WIDTH: error: stage 0: expected {{[0-9]+}} bytes of weights for this model, got 15424
 // RUN: sed 's/micro_batch_size(2)/micro_batch_size(4)/' %t.mlir > %t.batch.mlir
 // RUN: not chimera-opt %t.batch.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=BATCH
-// BATCH: error: stage 0: expected 1024 bytes of boundary, by the model, got 512
+// BATCH: error: stage 0: expected 1024 bytes of boundary for this model, got 512
 // RUN: sed 's/layers(3, 4)/layers(2, 4)/' %t.mlir > %t.layers.mlir
 // RUN: not chimera-opt %t.layers.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=LAYERS
-// LAYERS: error: expected stage 1 to have layers from 3 on, of the model's 4, got 2 from 2 on
+// LAYERS: error: stage 1: expected layers that begin at 3 and end by 4, got 2 from 2 on
 chimera.model @m gpt2 layers(2) heads(2) width(8) context(8) vocabulary(256)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(2)

@@ -10,7 +10,7 @@
 // RUN: chimera-opt %t.group.mlir --chimera-allocate --chimera-verify-program -o /dev/null
 // RUN: chimera-opt %t.group.mlir --chimera-allocate --chimera-verify-program=messages=stream-per-pair -o /dev/null
 //
-// CHECK: error: expected nothing that waits for itself under the rendezvous model, got a cycle of 2:
+// CHECK: error: expected no deadlock under the rendezvous model, got a cycle of 2:
 // CHECK-NEXT: rank 2: worker 2 instruction 9 (wait for post_send activation pipeline 0 stage 2 micro-batch 1 to worker 3) at
 // CHECK-NEXT: waits until worker 3 instruction 8 (post_recv activation pipeline 0 stage 2 micro-batch 1 from worker 2) at {{.*}} is reached
 // CHECK-NEXT: rank 3: worker 3 instruction 6 (wait for post_send gradient pipeline 0 stage 3 micro-batch 0 to worker 2) at

@@ -16,7 +16,7 @@
 // RUN:   move 1 'chimera.wait %%2 ' '%%3 = chimera.load' < %t.mlir > %t.first.mlir
 // RUN: chimera-opt %t.first.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null
 // RUN: not chimera-opt %t.first.mlir --chimera-verify-program=messages=stream-per-pair -o /dev/null 2>&1 | FileCheck %s
-// CHECK: {{:[0-9]+:12}}: error: expected nothing that waits for itself under the stream-per-pair model, got a cycle of 2:
+// CHECK: {{:[0-9]+:12}}: error: expected no deadlock under the stream-per-pair model, got a cycle of 2:
 // CHECK-NEXT: rank 0: worker 0 instruction 2 (post_send activation pipeline 0 stage 0 micro-batch 0 to worker 1) at
 // CHECK-NEXT: waits until worker 1 instruction 3 (post_recv activation pipeline 0 stage 0 micro-batch 0 from worker 0) at {{.*}} takes effect, after instruction 2 on its communicator
 // CHECK-NEXT: rank 1: worker 1 instruction 2 (post_send activation pipeline 1 stage 0 micro-batch 1 to worker 0) at
@@ -29,7 +29,7 @@
 // RUN: %python %S/Inputs/edit.py swap 1 '%%9 = chimera.all_reduce' '%%10 = chimera.all_reduce' < %t.mlir > %t.starts.mlir
 // RUN: chimera-opt %t.starts.mlir --chimera-verify-program=messages=rendezvous -o /dev/null
 // RUN: not chimera-opt %t.starts.mlir --chimera-verify-program=messages=stream-per-direction -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARTS
-// STARTS: error: expected nothing that waits for itself under the stream-per-direction model, got a cycle of 2:
+// STARTS: error: expected no deadlock under the stream-per-direction model, got a cycle of 2:
 // STARTS-NEXT: rank 0: worker 0 instruction 15 (all_reduce_start weight gradient stage 1 communicator 1) at
 // STARTS-NEXT: waits until worker 1 instruction 16 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} takes effect, after instruction 15 on its communicator
 // STARTS-NEXT: rank 1: worker 1 instruction 15 (all_reduce_start weight gradient stage 0 communicator 2) at
@@ -41,7 +41,7 @@
 // RUN:   move 1 '%%12 = chimera.wait' '%%10 = chimera.all_reduce' , \
 // RUN:   move 1 '%%9 = chimera.all_reduce' '%%12 = chimera.wait' < %t.mlir > %t.collectives.mlir
 // RUN: not chimera-opt %t.collectives.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=ALL
-// ALL: error: expected nothing that waits for itself under the rendezvous model, got a cycle of 2:
+// ALL: error: expected no deadlock under the rendezvous model, got a cycle of 2:
 // ALL-NEXT: rank 0: worker 0 instruction 16 (wait for all_reduce_start weight gradient stage 1 communicator 1) at
 // ALL-NEXT: waits until worker 1 instruction 17 (all_reduce_start weight gradient stage 1 communicator 1) at {{.*}} is reached
 // ALL-NEXT: rank 1: worker 1 instruction 16 (wait for all_reduce_start weight gradient stage 0 communicator 2) at

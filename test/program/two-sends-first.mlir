@@ -11,7 +11,7 @@
 // RUN: chimera-opt %t.mlir --chimera-allocate -o %t.allocated.mlir
 // RUN: not chimera-translate --chimera-to-program %t.allocated.mlir -o /dev/null 2>&1 | FileCheck %s
 //
-// CHECK: {{mlir:[0-9]+:7}}: error: expected nothing that waits for itself under the rendezvous model, got a cycle of 2:
+// CHECK: {{mlir:[0-9]+:7}}: error: expected no deadlock under the rendezvous model, got a cycle of 2:
 // CHECK-NEXT: {{^}}    rank 0: worker 0 instruction 3 (wait for post_send activation pipeline 0 stage 0 micro-batch 0 to worker 1) at {{.*mlir:[0-9]+:7$}}
 // CHECK-NEXT: {{^}}      waits until worker 1 instruction 4 (post_recv activation pipeline 0 stage 0 micro-batch 0 from worker 0) at {{.*mlir:[0-9]+:12}} is reached{{$}}
 // CHECK-NEXT: {{^}}    rank 1: worker 1 instruction 3 (wait for post_send activation pipeline 1 stage 0 micro-batch 1 to worker 0) at {{.*mlir:[0-9]+:7$}}

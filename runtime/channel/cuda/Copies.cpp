@@ -7,7 +7,7 @@
 
 #include "runtime/channel/cuda/Copies.h"
 
-#include "runtime/channel/LaneKey.h"
+#include "runtime/channel/StreamKey.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -19,7 +19,7 @@ using cuda::CudaQueue;
 
 namespace {
 /// A stream of a rank. Only that rank's thread enqueues operations on it.
-struct Lane {
+struct Stream {
   std::unique_ptr<CudaQueue> queue;
   Block scratch = {}; ///< holds contributions of other GPUs
   uint64_t scratchBytes = 0;
@@ -42,18 +42,18 @@ struct Lane {
 /// One end of a message.
 class Message final : public local::Message {
 public:
-  Message(local::Pair &pair, Bytes bytes, bool isSend, uint32_t peer,
-          Event after, CudaDevice &device, const Lane &lane)
-      : local::Message(pair, bytes, isSend, peer), device(device), lane(lane),
-        after(std::move(after)) {}
+  Message(local::MessageQueue &queue, Bytes bytes, bool isSend, uint32_t peer,
+          Event after, CudaDevice &device, const Stream &stream)
+      : local::Message(queue, bytes, isSend, peer), device(device),
+        stream(stream), after(std::move(after)) {}
   ~Message() override {
-    if (withdraw() && done.kept)
-      lane.giveUp(device, done);
+    if (withdraw() && done.handle)
+      stream.giveUp(device, done);
   }
 
   /// Puts the copy on this end's stream.
   void moveWith(Message &other) {
-    CudaQueue &queue = *lane.queue;
+    CudaQueue &queue = *stream.queue;
     queue.wait(after);
     queue.wait(other.after);
     if (isSend())
@@ -71,7 +71,7 @@ public:
 
 private:
   CudaDevice &device;
-  const Lane &lane;
+  const Stream &stream;
   Event after;
   Event done; ///< the end of the copy; reset by `order`
 };
@@ -99,8 +99,9 @@ struct Sum final : local::Reduction {
 class SumRequest final : public Request {
 public:
   SumRequest(std::shared_ptr<local::Hub> hub, std::shared_ptr<Sum> sum,
-             CudaDevice &device, const Lane &lane)
-      : sum(std::move(sum)), hub(std::move(hub)), device(device), lane(lane) {}
+             CudaDevice &device, const Stream &stream)
+      : sum(std::move(sum)), hub(std::move(hub)), device(device),
+        stream(stream) {}
   ~SumRequest() override {
     if (isOrdered)
       return;
@@ -111,7 +112,7 @@ public:
     while (sum->state.load(std::memory_order_acquire) == Sum::Moving)
       sched_yield();
     if (sum->hasEnded())
-      lane.giveUp(device, sum->done);
+      stream.giveUp(device, sum->done);
   }
 
   /// Makes `queue` wait for the all-reduce. Requires that it has ended.
@@ -125,7 +126,7 @@ public:
 private:
   const std::shared_ptr<local::Hub> hub;
   CudaDevice &device;
-  const Lane &lane;
+  const Stream &stream;
   bool isOrdered = false;
 };
 
@@ -136,7 +137,10 @@ public:
       : hub(std::move(hub)), self(self), device(device),
         options(std::move(given)) {
     if (options.gpus.size() != this->hub->ranks)
-      throw std::invalid_argument("expected the GPU of each rank");
+      throw std::invalid_argument("expected " +
+                                  std::to_string(this->hub->ranks) +
+                                  " GPU numbers, one for each rank, got " +
+                                  std::to_string(options.gpus.size()));
   }
 
   uint32_t rank() const override { return self; }
@@ -147,19 +151,21 @@ public:
     device.use();
     for (const Communication::Pair &pair : communication.pairs)
       if (pair.from == self || pair.to == self)
-        prepareLane(laneKey(model, pair.from, pair.to));
+        prepareStream(streamKey(model, pair.from, pair.to));
     for (const ReduceGroup &group : communication.groups) {
       const std::vector<uint32_t> members = membersOf(group);
       if (!std::ranges::binary_search(members, self))
         continue;
-      Lane &lane = prepareLane(laneKey(model, members));
-      const auto far = static_cast<uint64_t>(std::ranges::count_if(
-          group.contributions, [&](uint32_t giver) { return isFar(giver); }));
+      Stream &stream = prepareStream(streamKey(model, members));
+      const auto far = static_cast<uint64_t>(
+          std::ranges::count_if(group.contributions, [&](uint32_t contributor) {
+            return isFar(contributor);
+          }));
       const uint64_t wanted =
           far ? std::max(options.scratchBytes, far * kPiece) : 0;
-      if (wanted > lane.scratchBytes) {
-        lane.scratch = device.allocate(wanted);
-        lane.scratchBytes = wanted;
+      if (wanted > stream.scratchBytes) {
+        stream.scratch = device.allocate(wanted);
+        stream.scratchBytes = wanted;
       }
     }
   }
@@ -180,30 +186,30 @@ public:
                                           Bytes result, Event after) override {
     checkAllReduce(group, self, type, given, result);
     device.expectNoFailure();
-    const Lane &lane = laneOf(laneKey(model, membersOf(group)));
+    const Stream &stream = streamOf(streamKey(model, membersOf(group)));
     size_t own = 0;
     bool isMine = false;
     std::shared_ptr<Sum> sum = hub->start<Sum>(
         group, startedOfGroup[group.id]++, self, type, given, result,
-        [&](Sum &joined, size_t place, bool isLast) {
-          own = place;
+        [&](Sum &joined, size_t memberIndex, bool isLast) {
+          own = memberIndex;
           joined.starts.resize(joined.members.size());
-          joined.starts[place] = {true, std::move(after)};
+          joined.starts[memberIndex] = {true, std::move(after)};
           isMine = isLast && !joined.isDropped;
           if (isMine)
             joined.state.store(Sum::Moving, std::memory_order_relaxed);
         });
     if (isMine) {
       try {
-        sum->done = add(*lane.queue, lane, *sum, own);
+        sum->done = add(*stream.queue, stream, *sum, own);
       } catch (...) {
         sum->state.store(Sum::GivenUp, std::memory_order_release);
         throw;
       }
       sum->state.store(Sum::Done, std::memory_order_release);
-      hub->ringOthers(sum->members, self);
+      hub->notifyOthers(sum->members, self);
     }
-    return std::make_unique<SumRequest>(hub, std::move(sum), device, lane);
+    return std::make_unique<SumRequest>(hub, std::move(sum), device, stream);
   }
 
   void wait(Queue &queue, std::unique_ptr<Request> request,
@@ -234,19 +240,19 @@ private:
   /// a multiple of this.
   static constexpr uint64_t kPiece = 256;
 
-  Lane &prepareLane(const LaneKey &key) {
-    Lane &lane = lanes[key];
-    if (!lane.queue)
-      lane.queue = std::make_unique<CudaQueue>(device);
-    return lane;
+  Stream &prepareStream(const StreamKey &key) {
+    Stream &stream = streams[key];
+    if (!stream.queue)
+      stream.queue = std::make_unique<CudaQueue>(device);
+    return stream;
   }
 
-  const Lane &laneOf(const LaneKey &key) const {
-    auto lane = lanes.find(key);
-    if (lane == lanes.end())
-      throw std::logic_error("expected communication for which the channels "
-                             "have been prepared");
-    return lane->second;
+  const Stream &streamOf(const StreamKey &key) const {
+    auto stream = streams.find(key);
+    if (stream == streams.end())
+      throw std::logic_error(
+          "expected a peer or group that was passed to prepare");
+    return stream->second;
   }
 
   /// Whether this rank's GPU may be unable to read memory of `rank` in a
@@ -257,12 +263,12 @@ private:
 
   std::unique_ptr<Request> post(bool isSend, uint32_t peer, Bytes bytes,
                                 Event after) {
-    local::Pair &pair = hub->pair(self, peer, isSend);
+    local::MessageQueue &queue = hub->queue(self, peer, isSend);
     device.expectNoFailure();
     auto message = std::make_unique<Message>(
-        pair, bytes, isSend, peer, std::move(after), device,
-        laneOf(isSend ? laneKey(model, self, peer)
-                      : laneKey(model, peer, self)));
+        queue, bytes, isSend, peer, std::move(after), device,
+        streamOf(isSend ? streamKey(model, self, peer)
+                        : streamKey(model, peer, self)));
     hub->post(*message, [&](Message &other) { message->moveWith(other); });
     return message;
   }
@@ -270,21 +276,24 @@ private:
   /// Enqueues the fold into the sum of this rank (the member `own`), and then
   /// the copies to the other members' sums. Copying last is safe if a sum is
   /// also a contribution, because all contributions have been read by then.
-  Event add(CudaQueue &queue, const Lane &lane, Sum &sum, size_t own) const {
+  Event add(CudaQueue &queue, const Stream &stream, Sum &sum,
+            size_t own) const {
     for (const Sum::Start &start : sum.starts)
       queue.wait(start.after);
     const Bytes result(sum.sums[own], sum.bytes);
-    const auto far = static_cast<uint64_t>(std::ranges::count_if(
-        sum.givers, [&](uint32_t giver) { return isFar(giver); }));
+    const auto far = static_cast<uint64_t>(
+        std::ranges::count_if(sum.contributors, [&](uint32_t contributor) {
+          return isFar(contributor);
+        }));
     const uint64_t most =
-        far ? lane.scratchBytes / far / kPiece * kPiece : sum.bytes;
+        far ? stream.scratchBytes / far / kPiece * kPiece : sum.bytes;
     for (uint64_t begin = 0; begin < sum.bytes; begin += most) {
       const uint64_t size = std::min(most, sum.bytes - begin);
       std::vector<ConstBytes> summands;
-      std::byte *next = lane.scratch.get();
-      for (size_t i = 0; i < sum.givers.size(); ++i) {
+      std::byte *next = stream.scratch.get();
+      for (size_t i = 0; i < sum.contributors.size(); ++i) {
         ConstBytes summand(sum.contributions[i] + begin, size);
-        if (isFar(sum.givers[i])) {
+        if (isFar(sum.contributors[i])) {
           queue.copy(summand, {next, size});
           summand = {next, size};
           next += most;
@@ -293,9 +302,10 @@ private:
       }
       queue.fold(sum.type, std::move(summands), result.subspan(begin, size));
     }
-    for (size_t place = 0; place < sum.members.size(); ++place)
-      if (place != own)
-        queue.copy(result, {sum.sums[place], sum.bytes});
+    for (size_t memberIndex = 0; memberIndex < sum.members.size();
+         ++memberIndex)
+      if (memberIndex != own)
+        queue.copy(result, {sum.sums[memberIndex], sum.bytes});
     return queue.record();
   }
 
@@ -304,11 +314,13 @@ private:
     std::lock_guard lock(hub->mutex);
     std::string missing;
     uint32_t count = 0;
-    for (size_t place = 0; place < sum.members.size(); ++place)
-      if (!sum.starts[place].isThere) {
-        missing += (count++ ? ", " : "") + std::to_string(sum.members[place]);
+    for (size_t memberIndex = 0; memberIndex < sum.members.size();
+         ++memberIndex)
+      if (!sum.starts[memberIndex].isThere) {
+        missing +=
+            (count++ ? ", " : "") + std::to_string(sum.members[memberIndex]);
       }
-    return (count == 0   ? "the others in"
+    return (count == 0   ? "the other ranks to start"
             : count == 1 ? "rank " + missing + " to start"
                          : "ranks " + missing + " to start") +
            std::string(" an all-reduce");
@@ -319,7 +331,7 @@ private:
   CudaDevice &device;
   const CopyOptions options;
   program::MessageModel model = program::MessageModel::StreamPerDevice;
-  std::map<LaneKey, Lane> lanes;
+  std::map<StreamKey, Stream> streams;
   std::map<uint32_t, uint64_t> startedOfGroup;
 };
 } // namespace

@@ -31,7 +31,7 @@ struct CopyOptions {
 /// stream only waits for operations that are already enqueued, and these
 /// complete without any host.
 ///
-/// The streams of a rank follow from the message model (LaneKey.h). `prepare`
+/// The streams of a rank follow from the message model (StreamKey.h). `prepare`
 /// allocates all memory.
 std::unique_ptr<Channels> makeCopyChannels(std::shared_ptr<local::Hub> hub,
                                            uint32_t rank,

@@ -24,14 +24,15 @@ Block Scratch::take(uint64_t bytes) {
 AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
                      std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
                      MPI_Comm gather, Scratch &scratch)
-    : Sum(group.id), self(self), type(type), members(membersOf(group)),
-      sum(sum), scatter(scatter), gather(gather), scratch(scratch),
-      givers(group.contributions), own(givers.size()), others(givers.size()) {
-  place =
+    : PendingAllReduce(group.id), self(self), type(type),
+      members(membersOf(group)), sum(sum), scatter(scatter), gather(gather),
+      scratch(scratch), contributors(group.contributions),
+      own(contributors.size()), others(contributors.size()) {
+  memberIndex =
       std::lower_bound(members.begin(), members.end(), self) - members.begin();
   size_t next = 0;
-  for (size_t i = 0; i < givers.size(); ++i)
-    if (givers[i] == self)
+  for (size_t i = 0; i < contributors.size(); ++i)
+    if (contributors[i] == self)
       own[i] = given[next++].data();
 }
 
@@ -53,18 +54,18 @@ AllReduce::Range AllReduce::chunkOf(size_t member) const {
 }
 
 void AllReduce::postScatter() {
-  Range mine = chunkOf(place);
-  for (size_t i = 0; i < givers.size(); ++i) {
-    if (givers[i] != self) {
+  Range mine = chunkOf(memberIndex);
+  for (size_t i = 0; i < contributors.size(); ++i) {
+    if (contributors[i] != self) {
       others[i] = scratch.take(mine.size());
       if (mine.size())
-        receive({others[i].get(), mine.size()}, givers[i],
+        receive({others[i].get(), mine.size()}, contributors[i],
                 static_cast<int>(tag), scatter, receives);
       continue;
     }
     for (size_t member = 0; member < members.size(); ++member) {
       Range chunk = chunkOf(member);
-      if (member != place && chunk.size())
+      if (member != memberIndex && chunk.size())
         send({own[i] + chunk.begin, chunk.size()}, members[member],
              static_cast<int>(tag), scatter, sends);
     }
@@ -74,7 +75,7 @@ void AllReduce::postScatter() {
 /// The fold of one slice takes about 50 µs.
 void AllReduce::foldSlice() {
   constexpr uint64_t kSlice = 128 << 10;
-  Range mine = chunkOf(place);
+  Range mine = chunkOf(memberIndex);
   uint64_t size = std::min(kSlice, mine.size() - folded);
   std::vector<const std::byte *> sources(own.size());
   for (size_t i = 0; i < own.size(); ++i)
@@ -84,12 +85,12 @@ void AllReduce::foldSlice() {
 }
 
 void AllReduce::postGather() {
-  Range mine = chunkOf(place);
+  Range mine = chunkOf(memberIndex);
   for (Block &memory : others)
     if (memory)
       scratch.giveBack(mine.size(), std::move(memory));
   for (size_t member = 0; member < members.size(); ++member) {
-    if (member == place)
+    if (member == memberIndex)
       continue;
     Range chunk = chunkOf(member);
     if (chunk.size())
@@ -112,7 +113,7 @@ void AllReduce::advance(bool inTurn) {
     phase = Fold;
   if (phase == Fold) {
     foldSlice();
-    if (folded < chunkOf(place).size())
+    if (folded < chunkOf(memberIndex).size())
       return;
     postGather();
     phase = Gather;

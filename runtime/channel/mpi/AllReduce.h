@@ -21,7 +21,7 @@
 #define CHIMERA_RUNTIME_CHANNEL_MPI_ALLREDUCE_H
 
 #include "runtime/channel/mpi/Calls.h"
-#include "runtime/channel/mpi/Sum.h"
+#include "runtime/channel/mpi/PendingAllReduce.h"
 
 #include <map>
 
@@ -41,7 +41,7 @@ private:
   std::multimap<uint64_t, Block> spare;
 };
 
-class AllReduce final : public Sum {
+class AllReduce final : public PendingAllReduce {
 public:
   /// Contributions are exchanged on `scatter` and sums on `gather`. All members
   /// must make the first `advance` of a group's all-reduces in the same order.
@@ -68,7 +68,7 @@ private:
   uint32_t self;
   ElementType type;
   std::vector<uint32_t> members;
-  size_t place = 0; // index of this rank in `members`
+  size_t memberIndex = 0; // index of this rank in `members`
   Bytes sum;
   MPI_Comm scatter, gather;
   Scratch &scratch;
@@ -78,7 +78,7 @@ private:
   std::vector<MPI_Request> receives;
   // For each contribution: the rank that gives it; then the whole contribution
   // of this rank, or this rank's chunk of another's contribution.
-  std::vector<uint32_t> givers;
+  std::vector<uint32_t> contributors;
   std::vector<const std::byte *> own;
   std::vector<Block> others;
 };

@@ -7,7 +7,7 @@
 
 #include "runtime/channel/mpi/Calls.h"
 
-#include "runtime/channel/mpi/Pace.h"
+#include "runtime/channel/mpi/Backoff.h"
 #include "runtime/system/Chunks.h"
 #include "runtime/system/Deadline.h"
 
@@ -85,13 +85,13 @@ void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
         MPI_Cancel(&request);
   dropEnded();
   // If blocks are already kept, waiting has no benefit.
-  Pace pace;
+  Backoff backoff;
   for (Deadline deadline(kMoment);
-       !requests.empty() && !blocksAreKept() && !deadline.passed();) {
-    pace.pause();
+       !requests.empty() && !blocksAreNeverFreed() && !deadline.passed();) {
+    backoff.pause();
     dropEnded();
   }
   if (!requests.empty())
-    keepBlocks();
+    stopFreeingBlocks();
   requests.clear();
 }

@@ -13,7 +13,7 @@
 
 #include <mpi.h>
 
-// All of these functions require `enter` (see Turns.h).
+// All of these functions require `enter` (see CallLock.h).
 namespace chimera::runtime::mpi {
 
 /// Throws std::runtime_error with MPI's error text unless `code` is

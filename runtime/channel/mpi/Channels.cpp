@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/channel/mpi/AllReduce.h"
+#include "runtime/channel/mpi/Backoff.h"
+#include "runtime/channel/mpi/CallLock.h"
 #include "runtime/channel/mpi/Collective.h"
-#include "runtime/channel/mpi/Pace.h"
 #include "runtime/channel/mpi/ProgressThread.h"
 #include "runtime/channel/mpi/Session.h"
-#include "runtime/channel/mpi/Turns.h"
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using namespace chimera::runtime;
 
 namespace {
 /// The name that mpi::enter gets for calls that advance all-reduces.
-constexpr const char *kAllReduce = "MPI, in an all-reduce,";
+constexpr const char *kAllReduce = "MPI (in an all-reduce)";
 
 class MpiChannels;
 
@@ -85,7 +85,7 @@ struct Reduction final : Operation {
     return "the all-reduce of group " + std::to_string(sum->group());
   }
 
-  std::unique_ptr<mpi::Sum> sum;
+  std::unique_ptr<mpi::PendingAllReduce> sum;
 };
 
 class MpiChannels final : public Channels {
@@ -102,7 +102,7 @@ public:
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
     auto call = mpi::enter("MPI_Isend");
     mpi::send(bytes, to, 0, messages, message->requests);
-    unattended = true;
+    threadHasWork = true;
     return message;
   }
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
@@ -111,7 +111,7 @@ public:
         std::make_unique<Message>(*this, bytes.size(), false, checked(from));
     auto call = mpi::enter("MPI_Irecv");
     mpi::receive(bytes, from, 0, messages, message->requests);
-    unattended = true;
+    threadHasWork = true;
     return message;
   }
 
@@ -120,13 +120,17 @@ public:
                                           std::vector<ConstBytes> given,
                                           Bytes sum, Event) override {
     checkAllReduce(group, self, type, given, sum);
-    if (group.id > largestTag || std::ranges::max(group.contributions) >= size)
+    if (group.id > largestTag)
       throw std::invalid_argument("expected a group number up to " +
-                                  std::to_string(largestTag) +
-                                  " and ranks of this run");
+                                  std::to_string(largestTag) + ", got " +
+                                  std::to_string(group.id));
+    if (uint32_t last = std::ranges::max(group.contributions); last >= size)
+      throw std::invalid_argument(
+          "group " + std::to_string(group.id) + ": expected ranks below " +
+          std::to_string(size) + ", got " + std::to_string(last));
     auto reduction = std::make_unique<Reduction>(*this);
     {
-      mpi::Turn lock(reducing);
+      mpi::PriorityLock lock(reducing);
       if (auto own = collectives.find(group.id); own != collectives.end())
         reduction->sum = std::make_unique<mpi::Collective>(
             group, type, std::move(given), sum, own->second);
@@ -141,12 +145,12 @@ public:
       }
       reductions.push_back(reduction.get());
     }
-    unattended = true;
+    threadHasWork = true;
     return reduction;
   }
 
-  void computing() override {
-    if (thread && open.load() > 0 && std::exchange(unattended, false))
+  void beginComputing() override {
+    if (thread && open.load() > 0 && std::exchange(threadHasWork, false))
       thread->wake();
   }
 
@@ -155,17 +159,17 @@ public:
   void wait(Queue &, std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override;
 
-  std::vector<CallMark::Seen> callsUnderWay() const override {
-    return mpi::callsUnderWay();
+  std::vector<CallMark::Call> callsInFlight() const override {
+    return mpi::callsInFlight();
   }
 
   void abort(const std::string &reason) override;
 
   /// Removes a reduction from the list, if it is there, and destroys it.
   void end(Reduction &reduction) {
-    mpi::Turn lock;
+    mpi::PriorityLock lock;
     if (std::ranges::count(reductions, &reduction)) {
-      lock = mpi::Turn(reducing);
+      lock = mpi::PriorityLock(reducing);
       std::erase(reductions, &reduction);
     }
     auto call = mpi::enter(kAllReduce);
@@ -194,25 +198,26 @@ private:
   // so that they cannot match each other.
   MPI_Comm messages, scatter, gather;
   // If MPI does the summation: a communicator for each prepared group.
-  const bool ownAllReduce;
+  const bool transportAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, their members and `failure`. Only the rank's thread
   // changes the list, so that thread may check without the lock whether the
   // list is empty.
-  mpi::RankFirst reducing;
+  mpi::PriorityMutex reducing;
   mpi::Scratch scratch;
   std::vector<Reduction *> reductions; ///< not known to be done; oldest first
   std::exception_ptr failure;          ///< of the progress thread
   // Any MPI_Test makes progress on all requests. The progress thread tests this
   // receive, which no send matches, so it never touches a request of the rank.
-  MPI_Request pulse = MPI_REQUEST_NULL;
+  MPI_Request progressRequest = MPI_REQUEST_NULL;
 
   std::mutex mutex;
   std::string reason; // guarded by mutex
   std::atomic<bool> isAborted{false};
 
   std::optional<mpi::ProgressThread> thread;
-  bool unattended = true; ///< posted or waited since the thread was last woken
+  bool threadHasWork =
+      true; ///< posted or waited since the thread was last woken
 };
 } // namespace
 
@@ -251,7 +256,7 @@ void Message::advance() {
 Reduction::~Reduction() { channels.end(*this); }
 
 MpiChannels::MpiChannels(const MpiOptions &options)
-    : ownAllReduce(options.ownAllReduce) {
+    : transportAllReduce(options.transportAllReduce) {
   auto call = mpi::enter("MPI_Comm_dup");
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
@@ -269,7 +274,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
     return;
   constexpr int kNeverSent = 1;
   mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, static_cast<int>(self), kNeverSent,
-                       messages, &pulse),
+                       messages, &progressRequest),
              "MPI_Irecv");
   thread.emplace([this] { return drive(); });
 }
@@ -277,7 +282,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
 MpiChannels::~MpiChannels() {
   thread.reset();
   auto call = mpi::enter("MPI_Comm_free");
-  std::vector<MPI_Request> last{pulse};
+  std::vector<MPI_Request> last{progressRequest};
   mpi::abandon(last, true);
   // Freeing a communicator is collective. After an abort the others may not
   // come.
@@ -290,7 +295,7 @@ MpiChannels::~MpiChannels() {
 }
 
 void MpiChannels::prepare(const Communication &communication) {
-  if (!ownAllReduce)
+  if (!transportAllReduce)
     return;
   auto call = mpi::enter("MPI_Comm_create_group");
   MPI_Group all;
@@ -320,7 +325,7 @@ void MpiChannels::advanceReductions() {
   // in turn.
   std::vector<uint32_t> blocked;
   for (Reduction *reduction : reductions) {
-    mpi::Sum &sum = *reduction->sum;
+    mpi::PendingAllReduce &sum = *reduction->sum;
     bool inTurn =
         std::find(blocked.begin(), blocked.end(), sum.group()) == blocked.end();
     sum.advance(inTurn);
@@ -335,14 +340,14 @@ void MpiChannels::advanceReductions() {
 bool MpiChannels::drive() {
   if (auto call = mpi::tryToEnter("MPI_Test")) {
     int flag = 0;
-    MPI_Test(&pulse, &flag, MPI_STATUS_IGNORE);
+    MPI_Test(&progressRequest, &flag, MPI_STATUS_IGNORE);
   } else {
     return true;
   }
 
-  if (!reducing.tryLockAsGuest())
+  if (!reducing.tryLockLowPriority())
     return true;
-  mpi::Turn lock(reducing, std::adopt_lock);
+  mpi::PriorityLock lock(reducing, std::adopt_lock);
   if (failure)
     return false;
   if (!reductions.empty())
@@ -360,8 +365,9 @@ bool MpiChannels::drive() {
 bool MpiChannels::finished(Operation &operation, Message *message) {
   // If the progress thread has the lock, it is advancing the reductions and
   // will soon be done.
-  if (mpi::Turn lock;
-      !reductions.empty() && (lock = mpi::Turn(reducing, std::try_to_lock))) {
+  if (mpi::PriorityLock lock;
+      !reductions.empty() &&
+      (lock = mpi::PriorityLock(reducing, std::try_to_lock))) {
     if (failure)
       std::rethrow_exception(failure);
     auto call = mpi::enter(kAllReduce);
@@ -403,12 +409,12 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
 
   if (thread)
     thread->pause();
-  unattended = true;
+  threadHasWork = true;
   Deadline deadline(timeout);
-  mpi::Pace pace;
+  mpi::Backoff backoff;
   for (unsigned turn = 1;; ++turn) {
-    pace.pause();
-    if (pace.during([&] { return finished(*operation, message); })) {
+    backoff.pause();
+    if (backoff.during([&] { return finished(*operation, message); })) {
       operation->close();
       return;
     }
@@ -417,16 +423,15 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
     throwIfAborted();
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, operation->awaited()));
+                      timeoutMessage(timeout, operation->awaited()));
   }
 }
 
 std::unique_ptr<Channels>
 MpiSession::makeChannels(const MpiOptions &options) const {
-  if (options.progressThread && !allowsProgress())
-    throw std::runtime_error("expected an MPI that several threads may call "
-                             "(MPI_THREAD_MULTIPLE, or in turn "
-                             "MPI_THREAD_SERIALIZED) for a progress thread: "
-                             "run without one");
+  if (options.progressThread && !allowsProgressThread())
+    throw std::runtime_error(
+        "a progress thread needs an MPI with MPI_THREAD_SERIALIZED or "
+        "MPI_THREAD_MULTIPLE: run with --progress off");
   return std::make_unique<MpiChannels>(options);
 }

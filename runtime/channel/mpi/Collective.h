@@ -15,19 +15,19 @@
 #define CHIMERA_RUNTIME_CHANNEL_MPI_COLLECTIVE_H
 
 #include "runtime/channel/mpi/Calls.h"
-#include "runtime/channel/mpi/Sum.h"
+#include "runtime/channel/mpi/PendingAllReduce.h"
 
 namespace chimera::runtime::mpi {
 
-class Collective final : public Sum {
+class Collective final : public PendingAllReduce {
 public:
   /// An all-reduce over `communicator`, whose members are the group's members.
   /// All members must make the first `advance` of their all-reduces in the same
   /// order.
   Collective(const ReduceGroup &group, ElementType type,
              std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
-      : Sum(group.id), type(type), given(std::move(given)), sum(sum),
-        communicator(communicator) {}
+      : PendingAllReduce(group.id), type(type), given(std::move(given)),
+        sum(sum), communicator(communicator) {}
   /// MPI cannot cancel an MPI_Iallreduce in flight: see mpi::abandon in
   /// Calls.h.
   ~Collective() override;

@@ -7,7 +7,7 @@
 
 #include "runtime/channel/mpi/ProgressThread.h"
 
-#include "runtime/channel/mpi/Pace.h"
+#include "runtime/channel/mpi/Backoff.h"
 
 #include <algorithm>
 #include <sched.h>
@@ -21,7 +21,7 @@ ProgressThread::ProgressThread(std::function<bool()> drive)
 
 ProgressThread::~ProgressThread() {
   stopping.store(true);
-  bell.ring();
+  event.notify();
   thread.join();
 }
 
@@ -31,18 +31,18 @@ void ProgressThread::run() {
   // sleeps. The rest doubles each time the thread was woken for nothing.
   constexpr std::chrono::microseconds kRest = 500us, kLongestRest = 4ms;
   // If ranks share cores, nap sooner.
-  Pace pace(0us, Pace::everyRankHasACore ? 300us : 50us, 500us);
+  Backoff backoff(0us, Backoff::everyRankHasACore ? 300us : 50us, 500us);
   std::chrono::microseconds rest = kRest;
   bool rested = true;
   bool inFlight = false;
   while (!stopping.load()) {
-    uint32_t seen = bell.count();
+    uint32_t seen = event.count();
     if (fresh.exchange(false)) {
       // If the rank and this thread share a core, let the rank start to compute
       // (or sleep) first: a single call may copy a whole large message and keep
       // the core for that long.
       sched_yield();
-      pace.restart();
+      backoff.restart();
       inFlight = true;
     }
     if (paused.load() || !inFlight) {
@@ -51,15 +51,15 @@ void ProgressThread::run() {
         rest = std::min(2 * rest, kLongestRest);
         continue;
       }
-      bell.sleep(seen, 900ms);
+      event.sleep(seen, 900ms);
       rested = false;
       continue;
     }
     rested = false;
     rest = kRest;
-    inFlight = pace.during(drive);
-    std::chrono::nanoseconds nap = pace.next();
+    inFlight = backoff.during(drive);
+    std::chrono::nanoseconds nap = backoff.next();
     if (nap.count() > 0)
-      bell.sleep(seen, nap);
+      event.sleep(seen, nap);
   }
 }

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_CHANNEL_MPI_PROGRESSTHREAD_H
 #define CHIMERA_RUNTIME_CHANNEL_MPI_PROGRESSTHREAD_H
 
-#include "runtime/system/Bell.h"
+#include "runtime/system/FutexEvent.h"
 
 #include <functional>
 #include <thread>
@@ -32,7 +32,7 @@ public:
   void wake() {
     paused.store(false);
     fresh.store(true);
-    bell.ring();
+    event.notify();
   }
   /// From now until `wake`, only the rank drives MPI. Two threads would slow
   /// each other down.
@@ -42,7 +42,7 @@ private:
   void run();
 
   const std::function<bool()> drive;
-  Bell bell;
+  FutexEvent event;
   std::atomic<bool> paused{true};
   std::atomic<bool> fresh{false}; ///< woken since the last turn
   std::atomic<bool> stopping{false};

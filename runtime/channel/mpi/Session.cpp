@@ -7,9 +7,9 @@
 
 #include "runtime/channel/mpi/Session.h"
 
+#include "runtime/channel/mpi/Backoff.h"
+#include "runtime/channel/mpi/CallLock.h"
 #include "runtime/channel/mpi/Calls.h"
-#include "runtime/channel/mpi/Pace.h"
-#include "runtime/channel/mpi/Turns.h"
 #include "runtime/system/Cores.h"
 
 #include <algorithm>
@@ -18,24 +18,24 @@
 using namespace chimera::runtime;
 
 MpiSession::MpiSession(MpiThreads threads) {
-  int wanted = threads == MpiThreads::One      ? MPI_THREAD_FUNNELED
-               : threads == MpiThreads::InTurn ? MPI_THREAD_SERIALIZED
-                                               : MPI_THREAD_MULTIPLE;
+  int wanted = threads == MpiThreads::Funneled     ? MPI_THREAD_FUNNELED
+               : threads == MpiThreads::Serialized ? MPI_THREAD_SERIALIZED
+                                                   : MPI_THREAD_MULTIPLE;
   int provided = 0;
   mpi::check(MPI_Init_thread(nullptr, nullptr, wanted, &provided),
              "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
-    throw std::runtime_error("expected an MPI that lets other threads of a "
-                             "process run (MPI_THREAD_FUNNELED)");
+    throw std::runtime_error("expected an MPI with at least "
+                             "MPI_THREAD_FUNNELED, got MPI_THREAD_SINGLE");
   severalThreads =
-      threads != MpiThreads::One && provided >= MPI_THREAD_SERIALIZED;
-  mpi::takeTurns(severalThreads && provided < MPI_THREAD_MULTIPLE);
+      threads != MpiThreads::Funneled && provided >= MPI_THREAD_SERIALIZED;
+  mpi::serializeCalls(severalThreads && provided < MPI_THREAD_MULTIPLE);
   int number = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   self = static_cast<uint32_t>(number);
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
-  mpi::Pace::everyRankHasACore = hostRanks().size() <= findCores().host;
+  mpi::Backoff::everyRankHasACore = hostRanks().size() <= findCores().host;
   // Waits use short naps. By default the kernel may extend each nap by 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
@@ -45,9 +45,9 @@ MpiSession::~MpiSession() {
   MPI_Request barrier;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
     int flag = 0;
-    mpi::Pace pace;
+    mpi::Backoff backoff;
     while (MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
-      pace.pause();
+      backoff.pause();
   }
   MPI_Finalize();
 }

@@ -18,17 +18,18 @@ namespace chimera::runtime {
 
 struct MpiOptions {
   /// Moves messages and drives all-reduces on a thread of its own while the
-  /// rank computes. Requires allowsProgress.
+  /// rank computes. Requires allowsProgressThread.
   bool progressThread = false;
   /// Uses MPI_Iallreduce for the prepared groups. Integer sums are the same.
   /// Floating-point sums differ from the declared fold by rounding.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
 };
 
-/// Which threads of a process may call MPI. One: only the rank's thread.
-/// InTurn: also its progress threads, but only one thread at a time. Several:
-/// all threads at any time. InTurn and Several make MPI calls a little slower.
-enum class MpiThreads { One, InTurn, Several };
+/// Which threads of a process may call MPI, as MPI_THREAD_FUNNELED and so on.
+/// Funneled: only the rank's thread. Serialized: also its progress threads, but
+/// only one thread at a time. Multiple: all threads at any time. Serialized and
+/// Multiple make MPI calls a little slower.
+enum class MpiThreads { Funneled, Serialized, Multiple };
 
 /// MPI from MPI_Init to MPI_Finalize. Create only one in a process; it is used
 /// by the thread that creates it.
@@ -36,7 +37,7 @@ class MpiSession {
 public:
   /// Requests the thread level of `threads` from MPI. Throws std::runtime_error
   /// if MPI does not start.
-  explicit MpiSession(MpiThreads threads = MpiThreads::One);
+  explicit MpiSession(MpiThreads threads = MpiThreads::Funneled);
   /// Waits until every rank is here, without spinning. After a failure end the
   /// process with _exit instead, because the other ranks may never come.
   ~MpiSession();
@@ -48,7 +49,7 @@ public:
 
   /// Whether several threads were requested from MPI and are allowed to call
   /// it.
-  bool allowsProgress() const { return severalThreads; }
+  bool allowsProgressThread() const { return severalThreads; }
 
   /// The ranks on this host, ascending, including this rank.
   std::vector<uint32_t> hostRanks() const;

@@ -7,7 +7,7 @@
 
 #include "runtime/channel/nccl/Channels.h"
 
-#include "runtime/channel/LaneKey.h"
+#include "runtime/channel/StreamKey.h"
 #include "runtime/channel/nccl/Communicators.h"
 #include "runtime/channel/nccl/OrderedSum.h"
 #include "runtime/device/Fold.h"
@@ -30,13 +30,13 @@ using program::MessageModel;
 
 namespace {
 /// A communicator and the stream of this rank's operations on it.
-struct Lane {
+struct Stream {
   ncclComm_t communicator;
   std::vector<uint32_t> members;
   std::shared_ptr<CudaQueue> queue;
   Block scratch = {}; ///< receives contributions of other ranks
 
-  int placeOf(uint32_t rank) const {
+  int indexOf(uint32_t rank) const {
     return static_cast<int>(std::ranges::lower_bound(members, rank) -
                             members.begin());
   }
@@ -52,7 +52,7 @@ struct NcclRequest final : Request {
 
 /// One end of a message.
 struct End {
-  Lane *lane;
+  Stream *stream;
   bool isSend;
   uint32_t peer;
   Bytes bytes; ///< a send only reads them
@@ -85,8 +85,8 @@ public:
     if (model == MessageModel::StreamPerDevice) {
       std::vector<uint32_t> all(ranks());
       std::iota(all.begin(), all.end(), 0);
-      lanes[{}] = {communicators->all(), std::move(all), local};
-      lanes[{}].scratch = device.allocate(options.scratchBytes);
+      streams[{}] = {communicators->all(), std::move(all), local};
+      streams[{}].scratch = device.allocate(options.scratchBytes);
     }
     // Every split is a collective call of all ranks, so all make all splits in
     // this order.
@@ -118,18 +118,18 @@ public:
     device.expectNoFailure();
     if (inGroup)
       throw std::logic_error("expected an all-reduce outside of a group");
-    Lane *lane = nullptr;
+    Stream *stream = nullptr;
     std::vector<uint32_t> members = membersOf(group);
     if (members.size() > 1)
-      lane = &laneOf(keyOf(members));
-    CudaQueue &queue = lane ? *lane->queue : *local;
+      stream = &streamOf(keyOf(members));
+    CudaQueue &queue = stream ? *stream->queue : *local;
     queue.wait(after);
-    if (!lane)
+    if (!stream)
       queue.fold(type, std::move(given), sum);
-    else if (options.ownAllReduce && sum.size() % elementBytes(type) == 0)
-      sumInItsOwnWay(*lane, type, given, sum);
+    else if (options.transportAllReduce && sum.size() % elementBytes(type) == 0)
+      ncclAllReduceSum(*stream, type, given, sum);
     else
-      sumInOrder(*lane, group, type, given, sum);
+      sumInOrder(*stream, group, type, given, sum);
     return std::make_unique<NcclRequest>(
         std::make_shared<std::optional<Event>>(queue.record()));
   }
@@ -145,7 +145,7 @@ public:
     const Done &done = dynamic_cast<NcclRequest &>(*request).done;
     if (!*done)
       throw std::logic_error(
-          "expected a wait behind the end of the group of its post");
+          "expected endGroup before a wait for a message of the group");
     queue.wait(**done);
   }
 
@@ -159,19 +159,19 @@ public:
   }
 
 private:
-  using Key = LaneKey;
+  using Key = StreamKey;
 
   Key keyOf(uint32_t from, uint32_t to) const {
-    return laneKey(model, from, to);
+    return streamKey(model, from, to);
   }
   Key keyOf(const std::vector<uint32_t> &members) const {
     // ncclAllReduce always sums over all ranks of a communicator, so each group
     // needs its own.
-    return laneKey(options.ownAllReduce &&
-                           model == MessageModel::StreamPerDevice
-                       ? MessageModel::StreamPerPair
-                       : model,
-                   members);
+    return streamKey(options.transportAllReduce &&
+                             model == MessageModel::StreamPerDevice
+                         ? MessageModel::StreamPerPair
+                         : model,
+                     members);
   }
 
   std::shared_ptr<CudaQueue> makeStream() {
@@ -186,11 +186,11 @@ private:
     ncclComm_t communicator = communicators->split(members);
     if (!communicator)
       return;
-    Lane &lane = lanes[key];
-    lane = {communicator, members,
-            model == MessageModel::StreamPerDevice ? local : makeStream()};
+    Stream &stream = streams[key];
+    stream = {communicator, members,
+              model == MessageModel::StreamPerDevice ? local : makeStream()};
     if (sums)
-      lane.scratch = device.allocate(options.scratchBytes);
+      stream.scratch = device.allocate(options.scratchBytes);
   }
 
   /// Sends a byte between all ranks that will communicate. NCCL connects two
@@ -206,26 +206,26 @@ private:
           meetings[keyOf(membersOf(group))].insert({from, to});
     Block bytes = device.allocate(1 + ranks());
     for (const auto &[key, pairs] : meetings) {
-      if (!lanes.contains(key))
+      if (!streams.contains(key))
         continue;
-      Lane &lane = lanes[key];
-      communicators->call({&lane.communicator, 1}, [&] {
+      Stream &stream = streams[key];
+      communicators->call({&stream.communicator, 1}, [&] {
         for (const Communication::Pair &pair : pairs)
           if (pair.from == rank() && pair.to != rank())
-            send(lane, pair.to, {bytes.get(), 1});
+            send(stream, pair.to, {bytes.get(), 1});
           else if (pair.to == rank() && pair.from != rank())
-            receive(lane, pair.from, {bytes.get() + 1 + pair.from, 1});
+            receive(stream, pair.from, {bytes.get() + 1 + pair.from, 1});
       });
-      device.waitFor(lane.queue->record(), options.timeout);
+      device.waitFor(stream.queue->record(), options.timeout);
     }
   }
 
-  Lane &laneOf(const Key &key) {
-    auto lane = lanes.find(key);
-    if (lane == lanes.end())
-      throw std::logic_error("expected communication for which the channels "
-                             "have been prepared");
-    return lane->second;
+  Stream &streamOf(const Key &key) {
+    auto stream = streams.find(key);
+    if (stream == streams.end())
+      throw std::logic_error(
+          "expected a peer or group that was passed to prepare");
+    return stream->second;
   }
 
   std::unique_ptr<Request> post(bool isSend, uint32_t peer, Bytes bytes,
@@ -237,8 +237,8 @@ private:
     device.expectNoFailure();
     if (peer == rank())
       throw std::invalid_argument("expected another rank, got the rank itself");
-    End end{&laneOf(isSend ? keyOf(rank(), peer) : keyOf(peer, rank())), isSend,
-            peer, bytes, std::move(after)};
+    End end{&streamOf(isSend ? keyOf(rank(), peer) : keyOf(peer, rank())),
+            isSend, peer, bytes, std::move(after)};
     auto request = std::make_unique<NcclRequest>(end.done);
     posted.push_back(std::move(end));
     if (!inGroup)
@@ -250,58 +250,59 @@ private:
   void run(const std::vector<End> &ends) {
     std::vector<ncclComm_t> used;
     for (const End &end : ends) {
-      end.lane->queue->wait(end.after);
-      if (!std::ranges::count(used, end.lane->communicator))
-        used.push_back(end.lane->communicator);
+      end.stream->queue->wait(end.after);
+      if (!std::ranges::count(used, end.stream->communicator))
+        used.push_back(end.stream->communicator);
     }
     communicators->call(used, [&] {
       for (const End &end : ends)
         if (end.isSend)
-          send(*end.lane, end.peer, end.bytes);
+          send(*end.stream, end.peer, end.bytes);
         else
-          receive(*end.lane, end.peer, end.bytes);
+          receive(*end.stream, end.peer, end.bytes);
     });
     std::map<CudaQueue *, Event> events;
     for (const End &end : ends) {
-      CudaQueue *queue = end.lane->queue.get();
+      CudaQueue *queue = end.stream->queue.get();
       if (!events.contains(queue))
         events[queue] = queue->record();
       *end.done = events[queue];
     }
   }
 
-  void send(const Lane &lane, uint32_t to, ConstBytes bytes) {
+  void send(const Stream &stream, uint32_t to, ConstBytes bytes) {
     if (!bytes.empty())
-      expect(ncclSend(bytes.data(), bytes.size(), ncclUint8, lane.placeOf(to),
-                      lane.communicator, lane.queue->stream()),
-             "ncclSend", lane.communicator);
+      expect(ncclSend(bytes.data(), bytes.size(), ncclUint8, stream.indexOf(to),
+                      stream.communicator, stream.queue->stream()),
+             "ncclSend", stream.communicator);
   }
-  void receive(const Lane &lane, uint32_t from, Bytes bytes) {
+  void receive(const Stream &stream, uint32_t from, Bytes bytes) {
     if (!bytes.empty())
-      expect(ncclRecv(bytes.data(), bytes.size(), ncclUint8, lane.placeOf(from),
-                      lane.communicator, lane.queue->stream()),
-             "ncclRecv", lane.communicator);
+      expect(ncclRecv(bytes.data(), bytes.size(), ncclUint8,
+                      stream.indexOf(from), stream.communicator,
+                      stream.queue->stream()),
+             "ncclRecv", stream.communicator);
   }
 
-  void sumInItsOwnWay(Lane &lane, ElementType type,
-                      const std::vector<ConstBytes> &given, Bytes sum) {
+  void ncclAllReduceSum(Stream &stream, ElementType type,
+                        const std::vector<ConstBytes> &given, Bytes sum) {
     ConstBytes own = given.front();
     if (given.size() > 1) {
-      lane.queue->fold(type, given, sum);
+      stream.queue->fold(type, given, sum);
       own = sum;
     }
     const ncclDataType_t ncclType = type == ElementType::Float32   ? ncclFloat32
                                     : type == ElementType::Float64 ? ncclFloat64
                                                                    : ncclUint64;
-    communicators->call({&lane.communicator, 1}, [&] {
+    communicators->call({&stream.communicator, 1}, [&] {
       expect(ncclAllReduce(own.data(), sum.data(),
                            sum.size() / elementBytes(type), ncclType, ncclSum,
-                           lane.communicator, lane.queue->stream()),
-             "ncclAllReduce", lane.communicator);
+                           stream.communicator, stream.queue->stream()),
+             "ncclAllReduce", stream.communicator);
     });
   }
 
-  void sumInOrder(Lane &lane, const ReduceGroup &group, ElementType type,
+  void sumInOrder(Stream &stream, const ReduceGroup &group, ElementType type,
                   const std::vector<ConstBytes> &given, Bytes sum) {
     const OrderedSum plan(group, sum.size(), options.scratchBytes);
     const std::vector<uint32_t> &members = plan.members();
@@ -314,30 +315,30 @@ private:
       };
       const size_t mine = shareOf(sum, self).size();
       std::vector<ConstBytes> summands;
-      communicators->call({&lane.communicator, 1}, [&] {
+      communicators->call({&stream.communicator, 1}, [&] {
         for (size_t peer = 0; peer < members.size(); ++peer)
           for (ConstBytes contribution : given)
             if (peer != self)
-              send(lane, members[peer], shareOf(contribution, peer));
+              send(stream, members[peer], shareOf(contribution, peer));
         size_t own = 0;
-        std::byte *next = lane.scratch.get();
+        std::byte *next = stream.scratch.get();
         for (uint32_t from : group.contributions) {
           if (from == rank()) {
             summands.push_back(shareOf(given[own++], self));
             continue;
           }
-          receive(lane, from, {next, mine});
+          receive(stream, from, {next, mine});
           summands.push_back({next, mine});
           next += mine;
         }
       });
       Bytes result = shareOf(sum, self);
-      lane.queue->fold(type, std::move(summands), result);
-      communicators->call({&lane.communicator, 1}, [&] {
+      stream.queue->fold(type, std::move(summands), result);
+      communicators->call({&stream.communicator, 1}, [&] {
         for (size_t peer = 0; peer < members.size(); ++peer)
           if (peer != self) {
-            send(lane, members[peer], result);
-            receive(lane, members[peer], shareOf(sum, peer));
+            send(stream, members[peer], result);
+            receive(stream, members[peer], shareOf(sum, peer));
           }
       });
     }
@@ -351,7 +352,7 @@ private:
   // Order of destruction: streams before the communicators that they use.
   std::unique_ptr<Communicators> communicators;
   std::shared_ptr<CudaQueue> local;
-  std::map<Key, Lane> lanes;
+  std::map<Key, Stream> streams;
   std::set<Key> seen;
   bool inGroup = false;
   std::vector<End> posted; ///< in the open group

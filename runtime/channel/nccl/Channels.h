@@ -16,7 +16,7 @@ namespace chimera::runtime {
 
 struct NcclOptions {
   /// Sums with ncclAllReduce, whose rounding may differ.
-  bool ownAllReduce = false;
+  bool transportAllReduce = false;
   /// How long a call of NCCL may take.
   std::chrono::milliseconds timeout = {};
   /// Bytes of scratch memory of an all-reduce.

@@ -10,6 +10,8 @@
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 using namespace chimera::runtime;
 using namespace chimera::runtime::nccl;
@@ -52,6 +54,18 @@ void abortAll(const std::vector<ncclComm_t> &communicators) noexcept {
 }
 } // namespace
 
+void chimera::runtime::nccl::expect(ncclResult_t result, const char *call,
+                                    ncclComm_t communicator) {
+  if (result == ncclSuccess || result == ncclInProgress)
+    return;
+  std::string message =
+      std::string("NCCL failed: ") + call + ": " + ncclGetErrorString(result);
+  const char *more = ncclGetLastError(communicator);
+  if (more && *more)
+    message += std::string(": ") + more;
+  throw std::runtime_error(message);
+}
+
 Communicators::Communicators(cuda::CudaDevice &device, Control &control,
                              std::chrono::milliseconds timeout)
     : device(device), self(control.rank()), timeout(timeout) {
@@ -64,18 +78,18 @@ Communicators::Communicators(cuda::CudaDevice &device, Control &control,
          "ncclCommInitRankConfig");
   made.push_back(all);
   try {
-    settle(all, "ncclCommInitRankConfig");
+    waitUntilComplete(all, "ncclCommInitRankConfig");
   } catch (...) {
     abortAll(made);
     throw;
   }
-  watch = std::thread([this] { look(); });
+  watch = std::thread([this] { watchErrors(); });
 }
 
 Communicators::~Communicators() {
   {
     std::lock_guard lock(mutex);
-    ends = true;
+    isStopping = true;
   }
   changed.notify_all();
   watch.join();
@@ -83,7 +97,7 @@ Communicators::~Communicators() {
 }
 
 void Communicators::end() noexcept {
-  if (haveEnded)
+  if (wereAborted)
     return;
   bool isWell = std::uncaught_exceptions() == 0;
   try {
@@ -91,7 +105,7 @@ void Communicators::end() noexcept {
     // Split communicators are finalized before the one they were split from.
     for (size_t i = made.size(); isWell && i-- > 0;) {
       expect(ncclCommFinalize(made[i]), "ncclCommFinalize", made[i]);
-      settle(made[i], "ncclCommFinalize");
+      waitUntilComplete(made[i], "ncclCommFinalize");
     }
   } catch (...) {
     isWell = false;
@@ -115,7 +129,7 @@ ncclComm_t Communicators::split(std::span<const uint32_t> members) {
                          &config),
            "ncclCommSplit", all());
   }
-  settle(all(), "ncclCommSplit");
+  waitUntilComplete(all(), "ncclCommSplit");
   if (!isMember)
     return nullptr;
   std::unique_lock lock(mutex);
@@ -123,11 +137,12 @@ ncclComm_t Communicators::split(std::span<const uint32_t> members) {
   if (!part || isAborted) {
     lock.unlock();
     device.expectNoFailure();
-    throw std::runtime_error("NCCL failed: ncclCommSplit gave nothing");
+    throw std::runtime_error(
+        "NCCL failed: ncclCommSplit returned no communicator");
   }
   made.push_back(part);
   lock.unlock();
-  settle(part, "ncclCommSplit");
+  waitUntilComplete(part, "ncclCommSplit");
   return part;
 }
 
@@ -146,10 +161,11 @@ void Communicators::call(std::span<const ncclComm_t> used,
     expect(ncclGroupEnd(), "ncclGroupEnd");
   }
   for (ncclComm_t communicator : used)
-    settle(communicator, "ncclGroupEnd");
+    waitUntilComplete(communicator, "ncclGroupEnd");
 }
 
-void Communicators::settle(ncclComm_t communicator, const char *call) {
+void Communicators::waitUntilComplete(ncclComm_t communicator,
+                                      const char *call) {
   Deadline deadline(timeout);
   for (uint64_t looks = 0;; ++looks) {
     ncclResult_t state = ncclSuccess;
@@ -164,7 +180,7 @@ void Communicators::settle(ncclComm_t communicator, const char *call) {
       return;
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, std::string(call) + " of NCCL"));
+                      timeoutMessage(timeout, std::string(call) + " of NCCL"));
     // A non-blocking NCCL call runs on a thread of NCCL.
     if (looks < kLooksWithoutNap)
       std::this_thread::yield();
@@ -173,10 +189,10 @@ void Communicators::settle(ncclComm_t communicator, const char *call) {
   }
 }
 
-void Communicators::look() {
+void Communicators::watchErrors() {
   std::unique_lock lock(mutex);
   while (!changed.wait_for(lock, kBetweenLooks, [&] {
-    return ends || isAborted;
+    return isStopping || isAborted;
   }) && !findError())
     ;
   if (!isAborted)
@@ -184,7 +200,7 @@ void Communicators::look() {
   // No thread uses the communicators any more: the failed device makes all
   // calls throw.
   const std::vector<ncclComm_t> all = made;
-  haveEnded = true;
+  wereAborted = true;
   lock.unlock();
   abortAll(all);
 }

@@ -17,18 +17,24 @@
 #ifndef CHIMERA_RUNTIME_CHANNEL_NCCL_COMMUNICATORS_H
 #define CHIMERA_RUNTIME_CHANNEL_NCCL_COMMUNICATORS_H
 
-#include "runtime/channel/nccl/Calls.h"
 #include "runtime/control/Control.h"
 #include "runtime/device/cuda/Device.h"
 
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <nccl.h>
 #include <span>
 #include <thread>
 #include <vector>
 
 namespace chimera::runtime::nccl {
+
+/// Throws std::runtime_error unless `result` is ncclSuccess or ncclInProgress.
+/// Communicators::waitUntilComplete waits for a call in progress. The error
+/// names `call` and has NCCL's error text, for `communicator` if one is given.
+void expect(ncclResult_t result, const char *call,
+            ncclComm_t communicator = nullptr);
 
 class Communicators {
 public:
@@ -60,8 +66,8 @@ public:
   void abort(std::exception_ptr reason) noexcept;
 
 private:
-  void settle(ncclComm_t communicator, const char *call);
-  void look();
+  void waitUntilComplete(ncclComm_t communicator, const char *call);
+  void watchErrors();
   bool findError() noexcept;
   void end() noexcept;
 
@@ -72,8 +78,8 @@ private:
   std::vector<ncclComm_t> made;   ///< the communicator of all ranks is first
   ncclComm_t splitting = nullptr; ///< written by NCCL when a split is complete
   bool isAborted = false;
-  bool haveEnded = false; ///< aborted by the watching thread
-  bool ends = false;
+  bool wereAborted = false; ///< aborted by the watching thread
+  bool isStopping = false;
   std::condition_variable changed;
   std::thread watch;
 };

@@ -7,9 +7,9 @@
 
 #include "runtime/channel/simulated/Channels.h"
 
+#include "runtime/channel/StreamKey.h"
 #include "runtime/device/Fold.h"
 
-#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -58,8 +58,8 @@ struct Reductions {
 };
 
 /// The state that all ranks share.
-struct Net {
-  explicit Net(Simulation &simulation, uint32_t ranks)
+struct SharedState {
+  explicit SharedState(Simulation &simulation, uint32_t ranks)
       : simulation(simulation), ranks(ranks) {}
 
   Simulation &simulation;
@@ -71,46 +71,49 @@ struct Net {
 };
 
 struct SimulatedRequest final : Request {
-  SimulatedRequest(std::shared_ptr<Net> net, SharedOperation operation)
-      : net(std::move(net)), operation(std::move(operation)) {}
+  SimulatedRequest(std::shared_ptr<SharedState> shared,
+                   SharedOperation operation)
+      : shared(std::move(shared)), operation(std::move(operation)) {}
   ~SimulatedRequest() override {
     if (operation)
-      net->simulation.abandon(operation);
+      shared->simulation.abandon(operation);
   }
-  std::shared_ptr<Net> net;
+  std::shared_ptr<SharedState> shared;
   SharedOperation operation;
 };
 
 class SimulatedChannels final : public Channels {
 public:
-  SimulatedChannels(std::shared_ptr<Net> net, uint32_t self)
-      : net(std::move(net)), self(self) {}
+  SimulatedChannels(std::shared_ptr<SharedState> shared, uint32_t self)
+      : shared(std::move(shared)), self(self) {}
 
   uint32_t rank() const override { return self; }
-  uint32_t ranks() const override { return net->ranks; }
+  uint32_t ranks() const override { return shared->ranks; }
 
   void prepare(const Communication &communication) override {
-    std::lock_guard lock(net->mutex);
-    net->model = communication.model;
+    std::lock_guard lock(shared->mutex);
+    shared->model = communication.model;
   }
 
   std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
                                     Event after) override {
-    std::lock_guard lock(net->mutex);
-    Pair &pair = net->pairs[{self, checked(to)}];
+    std::lock_guard lock(shared->mutex);
+    Pair &pair = shared->pairs[{self, checked(to)}];
     SharedOperation operation =
         post("the send", {reads(bytes)}, after, streamTo(to, true));
     Pair::Send send{{operation, self, bytes}, {}, {}};
-    if (net->model == MessageModel::Buffered) {
+    if (shared->model == MessageModel::Buffered) {
       send.left = std::make_shared<std::vector<std::byte>>(bytes.size());
       send.leaving = std::make_shared<Transfer>();
       send.leaving->parties = {{operation, false, true}};
-      send.leaving->move = [net = net.get(), end = send.end, left = send.left] {
+      send.leaving->move = [shared = shared.get(), end = send.end,
+                            left = send.left] {
         if (!end.bytes.empty())
-          std::memcpy(left->data(), net->simulation.find(end.rank, end.bytes),
+          std::memcpy(left->data(),
+                      shared->simulation.find(end.rank, end.bytes),
                       left->size());
       };
-      net->simulation.add(send.leaving);
+      shared->simulation.add(send.leaving);
     }
     pair.sends.push_back(std::move(send));
     match(pair);
@@ -119,8 +122,8 @@ public:
 
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
                                        Event after) override {
-    std::lock_guard lock(net->mutex);
-    Pair &pair = net->pairs[{checked(from), self}];
+    std::lock_guard lock(shared->mutex);
+    Pair &pair = shared->pairs[{checked(from), self}];
     SharedOperation operation =
         post("the receive", {writes(bytes)}, after, streamTo(from, false));
     pair.receives.push_back({operation, self, bytes});
@@ -133,7 +136,7 @@ public:
                                           std::vector<ConstBytes> given,
                                           Bytes sum, Event after) override {
     checkAllReduce(group, self, type, given, sum);
-    std::lock_guard lock(net->mutex);
+    std::lock_guard lock(shared->mutex);
     std::vector<uint32_t> members = membersOf(group);
     std::vector<Access> accesses;
     for (ConstBytes bytes : given)
@@ -141,15 +144,16 @@ public:
     accesses.push_back(writes(sum));
     SharedOperation operation =
         post("the all-reduce", std::move(accesses), after, streamOf(members));
-    Reductions &reductions = net->reductions[group.id];
+    Reductions &reductions = shared->reductions[group.id];
     if (reductions.contributions.empty()) {
       reductions.contributions = group.contributions;
       for (uint32_t member : members)
         reductions.parts[member];
     }
     if (reductions.contributions != group.contributions)
-      throw std::invalid_argument("group " + std::to_string(group.id) +
-                                  ": expected the members that it had before");
+      throw std::invalid_argument(
+          "group " + std::to_string(group.id) +
+          ": expected the same members as in its earlier all-reduces");
     reductions.parts.at(self).push_back(
         {operation, type, std::move(given), sum});
     join(reductions);
@@ -163,76 +167,63 @@ public:
   void endGroup() override {
     inGroup = false;
     if (group)
-      net->simulation.close(group);
+      shared->simulation.close(group);
     group.reset();
   }
 
   void wait(Queue &queue, std::unique_ptr<Request> request,
             std::chrono::milliseconds) override {
     auto &own = dynamic_cast<SimulatedRequest &>(*request);
-    net->simulation.putWait(queue, std::exchange(own.operation, nullptr));
+    shared->simulation.putWait(queue, std::exchange(own.operation, nullptr));
   }
 
   void abort(const std::string &reason) override {
-    net->simulation.abort(reason);
+    shared->simulation.abort(reason);
   }
 
 private:
-  using Stream = std::vector<uint32_t>;
-
   uint32_t checked(uint32_t peer) const {
-    if (peer >= net->ranks)
+    if (peer >= shared->ranks)
       throw std::invalid_argument("expected a rank below " +
-                                  std::to_string(net->ranks) + ", got " +
+                                  std::to_string(shared->ranks) + ", got " +
                                   std::to_string(peer));
     return peer;
   }
 
-  /// The stream of a message. Nothing if the model has no streams. The first
-  /// number distinguishes messages between two ranks (1) from all-reduces (0).
-  std::optional<Stream> streamTo(uint32_t peer, bool isSend) const {
-    switch (net->model) {
-    case MessageModel::Rendezvous:
-    case MessageModel::Buffered:
+  /// The stream of a message. Nothing if the model has no streams.
+  std::optional<StreamKey> streamTo(uint32_t peer, bool isSend) const {
+    if (!program::isStreamed(shared->model))
       return std::nullopt;
-    case MessageModel::StreamPerDirection:
-      return Stream{1, peer, isSend};
-    case MessageModel::StreamPerPair:
-      return Stream{1, peer};
-    case MessageModel::StreamPerDevice:
-      return Stream{};
-    }
-    return std::nullopt;
+    return isSend ? streamKey(shared->model, self, peer)
+                  : streamKey(shared->model, peer, self);
   }
-  std::optional<Stream> streamOf(const std::vector<uint32_t> &members) const {
-    if (!program::isStreamed(net->model))
+  std::optional<StreamKey>
+  streamOf(const std::vector<uint32_t> &members) const {
+    if (!program::isStreamed(shared->model))
       return std::nullopt;
-    if (net->model == MessageModel::StreamPerDevice)
-      return Stream{};
-    Stream stream{0};
-    stream.insert(stream.end(), members.begin(), members.end());
-    return stream;
+    return streamKey(shared->model, members);
   }
 
   SharedOperation post(const char *what, std::vector<Access> accesses,
-                       Event after, const std::optional<Stream> &stream) {
+                       Event after, const std::optional<StreamKey> &stream) {
     // For every stream that takes part in it, a group is one operation.
     if (stream && inGroup && !group)
-      group = net->simulation.makeBatch();
-    SharedBatch batch = stream && inGroup ? group : net->simulation.makeBatch();
+      group = shared->simulation.makeBatch();
+    SharedBatch batch =
+        stream && inGroup ? group : shared->simulation.makeBatch();
     if (stream) {
-      net->simulation.follow(batch, last[*stream]);
+      shared->simulation.follow(batch, last[*stream]);
       last[*stream] = batch;
     }
     SharedOperation operation =
-        net->simulation.post(self, what, std::move(accesses), after, batch);
+        shared->simulation.post(self, what, std::move(accesses), after, batch);
     if (batch != group)
-      net->simulation.close(batch);
+      shared->simulation.close(batch);
     return operation;
   }
 
   std::unique_ptr<Request> request(SharedOperation operation) {
-    return std::make_unique<SimulatedRequest>(net, std::move(operation));
+    return std::make_unique<SimulatedRequest>(shared, std::move(operation));
   }
 
   void match(Pair &pair) {
@@ -248,23 +239,23 @@ private:
                             std::to_string(receive.bytes.size()) +
                             " bytes at the other end, got " +
                             std::to_string(send.end.bytes.size());
-        net->simulation.abort(fault);
+        shared->simulation.abort(fault);
         throw std::invalid_argument(fault);
       }
       auto transfer = std::make_shared<Transfer>();
       transfer->parties = {{send.end.operation, false, !send.leaving},
                            {receive.operation, true, true}};
-      transfer->behind = send.leaving;
-      transfer->move = [net = net.get(), from = send.end, left = send.left,
-                        to = receive] {
+      transfer->after = send.leaving;
+      transfer->move = [shared = shared.get(), from = send.end,
+                        left = send.left, to = receive] {
         if (to.bytes.empty())
           return;
-        std::memcpy(net->simulation.find(to.rank, to.bytes),
+        std::memcpy(shared->simulation.find(to.rank, to.bytes),
                     left ? left->data()
-                         : net->simulation.find(from.rank, from.bytes),
+                         : shared->simulation.find(from.rank, from.bytes),
                     to.bytes.size());
       };
-      net->simulation.add(std::move(transfer));
+      shared->simulation.add(std::move(transfer));
     }
   }
 
@@ -287,27 +278,27 @@ private:
                                     "members have");
       transfer->parties.push_back({part.operation, true, true});
     }
-    transfer->move = [net = net.get(), contributions = reductions.contributions,
-                      joined] {
+    transfer->move = [shared = shared.get(),
+                      contributions = reductions.contributions, joined] {
       std::map<uint32_t, size_t> next;
       std::vector<const std::byte *> summands;
       for (uint32_t rank : contributions)
         summands.push_back(
-            net->simulation.find(rank, joined.at(rank).given[next[rank]++]));
+            shared->simulation.find(rank, joined.at(rank).given[next[rank]++]));
       const Part &any = joined.begin()->second;
       std::vector<std::byte> sum(any.sum.size());
       fold(any.type, summands, sum.data(), sum.size());
       for (const auto &[member, part] : joined)
         if (!sum.empty())
-          std::memcpy(net->simulation.find(member, part.sum), sum.data(),
+          std::memcpy(shared->simulation.find(member, part.sum), sum.data(),
                       sum.size());
     };
-    net->simulation.add(std::move(transfer));
+    shared->simulation.add(std::move(transfer));
   }
 
-  const std::shared_ptr<Net> net;
+  const std::shared_ptr<SharedState> shared;
   const uint32_t self;
-  std::map<Stream, SharedBatch> last; ///< by stream
+  std::map<StreamKey, SharedBatch> last; ///< by stream
   bool inGroup = false;
   SharedBatch group; ///< the open one, once it has an operation
 };
@@ -316,9 +307,9 @@ private:
 std::vector<std::unique_ptr<Channels>>
 chimera::runtime::makeSimulatedChannels(Simulation &simulation,
                                         uint32_t ranks) {
-  auto net = std::make_shared<Net>(simulation, ranks);
+  auto shared = std::make_shared<SharedState>(simulation, ranks);
   std::vector<std::unique_ptr<Channels>> channels;
   for (uint32_t rank = 0; rank < ranks; ++rank)
-    channels.push_back(std::make_unique<SimulatedChannels>(net, rank));
+    channels.push_back(std::make_unique<SimulatedChannels>(shared, rank));
   return channels;
 }

@@ -35,13 +35,13 @@ void Slices::giveBack(Block slice) {
 AllReduce::AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
                      ElementType type, std::vector<ConstBytes> given, Bytes sum,
                      std::shared_ptr<Slices> slices)
-    : mesh(mesh), type(type), givers(group.contributions),
+    : mesh(mesh), type(type), contributors(group.contributions),
       members(membersOf(group)), given(std::move(given)), sum(sum),
       scatter(Streams::scatter(group.id, number)),
       gather(Streams::gather(group.id, number)), slices(std::move(slices)) {
-  place = static_cast<size_t>(std::ranges::lower_bound(members, mesh.rank()) -
-                              members.begin());
-  others = givers.size() - this->given.size();
+  memberIndex = static_cast<size_t>(
+      std::ranges::lower_bound(members, mesh.rank()) - members.begin());
+  others = contributors.size() - this->given.size();
 }
 
 AllReduce::~AllReduce() { freeStaging(); }
@@ -77,16 +77,16 @@ uint64_t AllReduce::slicesOf(size_t member) const {
 uint64_t AllReduce::operations() const {
   // Each slice of the own chunk is folded and sent to the others. Receives of
   // contributions are not counted: they complete before the fold.
-  uint64_t all = slicesOf(place) * members.size();
+  uint64_t all = slicesOf(memberIndex) * members.size();
   for (size_t member = 0; member < members.size(); ++member)
-    if (member != place)
+    if (member != memberIndex)
       all += slicesOf(member) * (given.size() + 1);
   return all;
 }
 
 void AllReduce::start() try {
   left.fetch_add(operations());
-  uint64_t own = slicesOf(place), most = 0;
+  uint64_t own = slicesOf(memberIndex), most = 0;
   for (size_t i = 0; i < others * std::min(own, kDepth); ++i)
     staging.push_back(slices->take());
   // Post all receives before the sends, so that the other members' sends need
@@ -95,7 +95,7 @@ void AllReduce::start() try {
   // it.
   for (size_t member = 0; member < members.size(); ++member) {
     most = std::max(most, slicesOf(member));
-    for (uint64_t i = 0; member != place && i < slicesOf(member); ++i) {
+    for (uint64_t i = 0; member != memberIndex && i < slicesOf(member); ++i) {
       Range slice = sliceOf(member, i);
       keep(mesh.receiveLater(members[member], gather,
                              sum.subspan(slice.begin, slice.size()),
@@ -107,7 +107,7 @@ void AllReduce::start() try {
   mesh.announceReceives();
   for (uint64_t i = 0; i < most; ++i)
     for (size_t member = 0; member < members.size(); ++member) {
-      if (member == place || i >= slicesOf(member))
+      if (member == memberIndex || i >= slicesOf(member))
         continue;
       Range slice = sliceOf(member, i);
       for (ConstBytes contribution : given)
@@ -115,7 +115,7 @@ void AllReduce::start() try {
                        contribution.subspan(slice.begin, slice.size()),
                        countDown()));
     }
-  foldThoseThatAreHere(); // in case all contributions are this rank's
+  foldArrivedSlices(); // in case all contributions are this rank's
   countDown()();
 } catch (...) {
   abandon();
@@ -134,11 +134,11 @@ void AllReduce::receiveSlice(uint64_t slice) {
     missing[slice % kDepth] = others;
   }
   size_t other = 0;
-  for (uint32_t giver : givers)
-    if (giver != mesh.rank())
+  for (uint32_t contributor : contributors)
+    if (contributor != mesh.rank())
       keep(mesh.receiveLater(
-          giver, scatter,
-          {memoryOf(other++, slice), sliceOf(place, slice).size()},
+          contributor, scatter,
+          {memoryOf(other++, slice), sliceOf(memberIndex, slice).size()},
           [self = shared_from_this(), slice] { self->arrived(slice); }));
 }
 
@@ -147,28 +147,28 @@ void AllReduce::arrived(uint64_t slice) {
     std::lock_guard lock(mutex);
     --missing[slice % kDepth];
   }
-  foldThoseThatAreHere();
+  foldArrivedSlices();
 }
 
 /// The right to fold. One thread at a time has it.
-class AllReduce::Folding {
+class AllReduce::FoldRight {
 public:
-  explicit Folding(AllReduce &owner) : owner(owner) {
+  explicit FoldRight(AllReduce &owner) : owner(owner) {
     std::lock_guard lock(owner.mutex);
     isMine = !owner.isFolding && !owner.isAbandoned &&
-             owner.folded < owner.slicesOf(owner.place) &&
+             owner.folded < owner.slicesOf(owner.memberIndex) &&
              owner.missing[owner.folded % kDepth] == 0;
     owner.isFolding |= isMine;
   }
-  ~Folding() {
+  ~FoldRight() {
     if (!isMine)
       return;
     std::lock_guard lock(owner.mutex);
     owner.isFolding = false;
     owner.foldEnded.notify_all();
   }
-  Folding(const Folding &) = delete;
-  Folding &operator=(const Folding &) = delete;
+  FoldRight(const FoldRight &) = delete;
+  FoldRight &operator=(const FoldRight &) = delete;
   explicit operator bool() const { return isMine; }
 
 private:
@@ -176,21 +176,21 @@ private:
   bool isMine;
 };
 
-void AllReduce::foldThoseThatAreHere() {
+void AllReduce::foldArrivedSlices() {
   // A thread that finds another thread folding leaves its slice to it, so that
   // thread checks again after each fold.
-  while (Folding folding{*this}) {
+  while (FoldRight right{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);
     {
       std::lock_guard lock(mutex);
       ++folded;
     }
-    if (slice + kDepth < slicesOf(place)) {
+    if (slice + kDepth < slicesOf(memberIndex)) {
       receiveSlice(slice + kDepth);
       mesh.announceReceives();
     }
-    if (slice + 1 == slicesOf(place))
+    if (slice + 1 == slicesOf(memberIndex))
       freeStaging();
     sendSum(slice);
     countDown()();
@@ -198,20 +198,20 @@ void AllReduce::foldThoseThatAreHere() {
 }
 
 void AllReduce::foldSlice(uint64_t slice) {
-  Range range = sliceOf(place, slice);
+  Range range = sliceOf(memberIndex, slice);
   std::vector<const std::byte *> summands;
   size_t nextGiven = 0, nextOther = 0;
-  for (uint32_t giver : givers)
-    summands.push_back(giver == mesh.rank()
+  for (uint32_t contributor : contributors)
+    summands.push_back(contributor == mesh.rank()
                            ? given[nextGiven++].data() + range.begin
                            : memoryOf(nextOther++, slice));
   fold(type, summands, sum.data() + range.begin, range.size());
 }
 
 void AllReduce::sendSum(uint64_t slice) {
-  Range range = sliceOf(place, slice);
+  Range range = sliceOf(memberIndex, slice);
   for (size_t member = 0; member < members.size(); ++member)
-    if (member != place)
+    if (member != memberIndex)
       keep(mesh.send(members[member], gather,
                      sum.subspan(range.begin, range.size()), countDown()));
 }

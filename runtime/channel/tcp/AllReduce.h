@@ -77,23 +77,23 @@ private:
   std::byte *memoryOf(size_t other, uint64_t slice) const;
   void receiveSlice(uint64_t slice);
   void arrived(uint64_t slice);
-  void foldThoseThatAreHere();
+  void foldArrivedSlices();
   void foldSlice(uint64_t slice);
   void sendSum(uint64_t slice);
   void keep(SharedOperation operation);
   std::function<void()> countDown();
   void freeStaging();
-  class Folding;
+  class FoldRight;
 
   Mesh &mesh;
   const ElementType type;
-  const std::vector<uint32_t> givers; ///< the rank of each contribution
+  const std::vector<uint32_t> contributors; ///< the rank of each contribution
   const std::vector<uint32_t> members;
   const std::vector<ConstBytes> given;
   const Bytes sum;
   const Mesh::Stream scatter, gather;
   const std::shared_ptr<Slices> slices;
-  size_t place = 0;              ///< index of this rank in `members`
+  size_t memberIndex = 0;        ///< index of this rank in `members`
   size_t others = 0;             ///< number of other ranks' contributions
   std::vector<Block> staging;    ///< kDepth slices for each of `others`
   std::atomic<uint64_t> left{1}; ///< messages and folds that are not done

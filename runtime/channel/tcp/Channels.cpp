@@ -61,9 +61,10 @@ public:
                                           std::vector<ConstBytes> given,
                                           Bytes sum, Event) override {
     checkAllReduce(group, rank(), type, given, sum);
-    if (std::ranges::max(group.contributions) >= ranks())
-      throw std::invalid_argument("expected ranks of this run in group " +
-                                  std::to_string(group.id));
+    if (uint32_t last = std::ranges::max(group.contributions); last >= ranks())
+      throw std::invalid_argument(
+          "group " + std::to_string(group.id) + ": expected ranks below " +
+          std::to_string(ranks()) + ", got " + std::to_string(last));
     auto reduction = std::make_shared<AllReduce>(
         mesh, group, started[group.id]++, type, std::move(given), sum, slices);
     auto request = std::make_unique<Summing>(reduction, group.id);

@@ -20,15 +20,15 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 
-Mesh::Mesh(const Book &known, Listener own, milliseconds silence,
+Mesh::Mesh(const PeerTable &known, Listener own, milliseconds silence,
            std::function<void(uint32_t, const std::string &)> onLost)
-    : book(known), listener(std::move(own)), silence(silence),
+    : peerTable(known), listener(std::move(own)), silence(silence),
       onLost(std::move(onLost)), wakeUp(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       resume(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       nextSign(std::chrono::steady_clock::now()) {
   if (!wakeUp || !resume)
-    throw std::runtime_error("cannot make an event: " + errorText(errno));
-  makeImmediate(listener.socket);
+    throw std::runtime_error("cannot create an eventfd: " + errorText(errno));
+  makeNonBlocking(listener.socket);
   thread = std::thread([this] { run(); });
 }
 
@@ -49,20 +49,20 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
   operation->bytes = {const_cast<std::byte *>(bytes.data()), bytes.size()};
   operation->onDone = std::move(onDone);
   Done done;
-  if (to == book.rank) {
+  if (to == peerTable.rank) {
     std::lock_guard lock(mutex);
     auto inbox = inboxes.try_emplace({to, stream}).first;
-    if (inbox->second.asked.empty()) {
+    if (inbox->second.posted.empty()) {
       inbox->second.offered.push_back(operation);
       return operation;
     }
-    SharedOperation asked = std::move(inbox->second.asked.front());
-    inbox->second.asked.pop_front();
+    SharedOperation posted = std::move(inbox->second.posted.front());
+    inbox->second.posted.pop_front();
     eraseIfIdle(inbox);
-    fill(*asked, bytes, done);
+    fill(*posted, bytes, done);
     finish(*operation, done);
   } else {
-    reachForLong(to);
+    reachWithinSilence(to);
     std::lock_guard lock(mutex);
     Outgoing &connection = outgoing[to];
     bool wasIdle = connection.frames.empty();
@@ -106,9 +106,9 @@ SharedOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
     std::lock_guard lock(mutex);
     auto found = inboxes.try_emplace({from, stream}).first;
     Inbox &inbox = found->second;
-    if (!inbox.kept.empty()) {
-      std::vector<std::byte> message = std::move(inbox.kept.front());
-      inbox.kept.pop_front();
+    if (!inbox.buffered.empty()) {
+      std::vector<std::byte> message = std::move(inbox.buffered.front());
+      inbox.buffered.pop_front();
       fill(*operation, message, done);
     } else if (!inbox.offered.empty()) {
       SharedOperation offered = std::move(inbox.offered.front());
@@ -116,7 +116,7 @@ SharedOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
       fill(*operation, offered->bytes, done);
       finish(*offered, done);
     } else {
-      inbox.asked.push_back(operation);
+      inbox.posted.push_back(operation);
     }
     eraseIfIdle(found);
     announce(from, stream, 1);
@@ -151,14 +151,14 @@ void Mesh::announce(uint32_t from, Stream stream, uint64_t count) {
 /// Allows messages of a stream to be sent, as far as credits or the bound for
 /// sending ahead permit.
 void Mesh::release(Outgoing &connection, Stream stream, Sending &sending) {
-  uint64_t &unasked = connection.unasked[stream < kFirstOfData];
+  uint64_t &sentAhead = connection.sentAhead[stream < kFirstOfData];
   while (!sending.waiting.empty() && !sending.isBroken) {
     uint64_t bytes = sending.waiting.front()->bytes.size();
     if (sending.credits > 0) {
       --sending.credits;
-    } else if (unasked + bytes + kOverhead <= kUnasked) {
-      unasked += bytes + kOverhead;
-      sending.unasked.push_back(bytes + kOverhead);
+    } else if (sentAhead + bytes + kOverhead <= kSendAhead) {
+      sentAhead += bytes + kOverhead;
+      sending.sentAhead.push_back(bytes + kOverhead);
     } else {
       return;
     }
@@ -173,12 +173,12 @@ void Mesh::release(Outgoing &connection, Stream stream, Sending &sending) {
 /// Handles a credit: the other rank has posted receives.
 void Mesh::credit(Outgoing &connection, const Credit &more) {
   Sending &sending = connection.streams[more.stream];
-  uint64_t &unasked = connection.unasked[more.stream < kFirstOfData];
+  uint64_t &sentAhead = connection.sentAhead[more.stream < kFirstOfData];
   bool hasRoom = false;
   uint64_t count = more.count;
-  for (; count > 0 && !sending.unasked.empty(); --count) {
-    unasked -= sending.unasked.front();
-    sending.unasked.pop_front();
+  for (; count > 0 && !sending.sentAhead.empty(); --count) {
+    sentAhead -= sending.sentAhead.front();
+    sending.sentAhead.pop_front();
     hasRoom = true;
   }
   sending.credits += count;
@@ -228,11 +228,11 @@ void Mesh::abandon(const SharedOperation &operation) {
     operation->bytes = {};
     for (Incoming &connection : incoming)
       if (connection.operation == operation)
-        connection.isUnwanted = true;
+        connection.isDiscarded = true;
     return;
   }
   uint32_t to = operation->peer;
-  if (to == book.rank) {
+  if (to == peerTable.rank) {
     for (auto &[key, inbox] : inboxes)
       std::erase(inbox.offered, operation);
     return;

@@ -21,9 +21,9 @@
 // The k-th receive of a stream gets the k-th message. A message that has a
 // credit is sent at once. A message without a credit waits at A, unless it is
 // small. Small messages may be sent ahead of their credit: B buffers up to
-// kUnasked bytes of them for data and as much for control, and A counts how
+// kSendAhead bytes of them for data and as much for control, and A counts how
 // much of this it has used. The credit that arrives later for such a message
-// frees its share. So a rank needs at most 2 kUnasked bytes for each other
+// frees its share. So a rank needs at most 2 kSendAhead bytes for each other
 // rank, in addition to the memory of its receives. Heartbeats and goodbyes need
 // no credit. A message of one stream never waits for a credit of another
 // stream.
@@ -64,7 +64,7 @@ struct Address {
 };
 
 /// The peer table: how the ranks of a run find each other.
-struct Book {
+struct PeerTable {
   uint32_t rank = 0;
   std::vector<Address> addresses; ///< by rank
   /// By rank: a random number that identifies the process of the rank. A
@@ -103,12 +103,13 @@ public:
   /// How many bytes of another rank's messages a rank buffers before their
   /// receives are posted, for data and for control each. Every message counts
   /// as kOverhead bytes more than its size.
-  static constexpr uint64_t kUnasked = 64 << 10, kOverhead = 64;
+  static constexpr uint64_t kSendAhead = 64 << 10, kOverhead = 64;
 
   /// Starts to accept connections. `onLost` is called by the thread of the
   /// mesh, once for a rank, if that rank ends without a goodbye, or if it is
   /// watched and silent for longer than `silence`.
-  Mesh(const Book &book, Listener listener, std::chrono::milliseconds silence,
+  Mesh(const PeerTable &peerTable, Listener listener,
+       std::chrono::milliseconds silence,
        std::function<void(uint32_t rank, const std::string &how)> onLost);
   /// Sends everything that is on its way, then tells all ranks that this rank
   /// leaves.
@@ -116,9 +117,9 @@ public:
   Mesh(const Mesh &) = delete;
   Mesh &operator=(const Mesh &) = delete;
 
-  uint32_t rank() const { return book.rank; }
+  uint32_t rank() const { return peerTable.rank; }
   uint32_t ranks() const {
-    return static_cast<uint32_t>(book.addresses.size());
+    return static_cast<uint32_t>(peerTable.addresses.size());
   }
 
   /// Posts a message. When the operation is done, the bytes of a send may be
@@ -185,7 +186,7 @@ private:
     uint64_t magic, secret, rank;
   };
   static constexpr uint64_t kMagic = 0x334d454843;
-  enum Kind : uint64_t { Payload, SignOfLife, Bye };
+  enum Kind : uint64_t { Payload, Heartbeat, Bye };
   struct Header {
     uint64_t kind;
     uint64_t stream;
@@ -201,11 +202,12 @@ private:
   /// A stream to another rank. Erased when it is idle.
   struct Sending {
     std::deque<SharedOperation> waiting; ///< for a credit
-    std::deque<uint64_t> unasked; ///< bytes counted for each message sent ahead
-    uint64_t credits = 0;         ///< not used by a message yet
-    bool isBroken = false;        ///< a send was given up
+    std::deque<uint64_t>
+        sentAhead;         ///< bytes counted for each message sent ahead
+    uint64_t credits = 0;  ///< not used by a message yet
+    bool isBroken = false; ///< a send was given up
     bool isIdle() const {
-      return waiting.empty() && unasked.empty() && credits == 0 && !isBroken;
+      return waiting.empty() && sentAhead.empty() && credits == 0 && !isBroken;
     }
   };
   struct Outgoing {
@@ -213,8 +215,8 @@ private:
     bool isBroken = false;
     bool saidBye = false;
     std::map<Stream, Sending> streams;
-    size_t waiting = 0;       ///< number of messages that wait for a credit
-    uint64_t unasked[2] = {}; ///< bytes sent ahead: of data, of control
+    size_t waiting = 0;         ///< number of messages that wait for a credit
+    uint64_t sentAhead[2] = {}; ///< bytes sent ahead: of data, of control
     std::deque<Frame> frames;
     uint64_t sent = 0;           ///< bytes of the first frame, with its header
     std::vector<std::byte> part; ///< incomplete credit that was read
@@ -226,9 +228,9 @@ private:
     std::vector<std::byte> head;
     Header header{};
     bool inPayload = false;
-    SharedOperation operation;   ///< the receive that gets this message
-    std::vector<std::byte> kept; ///< payload without a receive yet
-    bool isUnwanted = false;     ///< the payload is discarded
+    SharedOperation operation;       ///< the receive that gets this message
+    std::vector<std::byte> buffered; ///< payload without a receive yet
+    bool isDiscarded = false;        ///< the payload is discarded
     uint64_t got = 0;            ///< bytes of the greeting, header or payload
     std::vector<Credit> credits; ///< to be sent
     uint64_t creditBytesSent = 0;
@@ -239,11 +241,11 @@ private:
   };
   /// A stream from another rank. Erased when it is idle.
   struct Inbox {
-    std::deque<std::vector<std::byte>> kept;
-    std::deque<SharedOperation> asked;
+    std::deque<std::vector<std::byte>> buffered;
+    std::deque<SharedOperation> posted;
     std::deque<SharedOperation> offered; ///< sends of this rank to itself
     bool isIdle() const {
-      return kept.empty() && asked.empty() && offered.empty();
+      return buffered.empty() && posted.empty() && offered.empty();
     }
   };
   using Inboxes = std::map<std::pair<uint32_t, Stream>, Inbox>;
@@ -261,11 +263,12 @@ private:
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
   bool answers(const Socket &socket, std::chrono::milliseconds patience) const;
-  Socket dialOrHearWhy(uint32_t peer, std::chrono::milliseconds connecting,
-                       std::chrono::milliseconds answering);
+  Socket connectOrReportAbort(uint32_t peer,
+                              std::chrono::milliseconds connecting,
+                              std::chrono::milliseconds answering);
   void reach(uint32_t peer, std::chrono::milliseconds connecting,
              std::chrono::milliseconds answering);
-  void reachForLong(uint32_t peer);
+  void reachWithinSilence(uint32_t peer);
   void accept();
   void pauseAccepting(int error, bool hasStrangers);
   bool greet(Incoming &incoming);
@@ -297,9 +300,9 @@ private:
   void endPayload(Incoming &incoming, Done &done);
 
   // Threads.
-  class Turn;
+  class MoverRole;
   void run();
-  bool turn(std::optional<Deadline> &flushing);
+  bool runOnce(std::optional<Deadline> &flushing);
   bool mayLeave(std::optional<Deadline> &flushing);
   std::vector<pollfd> polled() const;
   bool wantsCredits(const Outgoing &connection) const;
@@ -308,7 +311,7 @@ private:
   void throwIfAborted() const;
   void wake();
 
-  const Book book;
+  const PeerTable peerTable;
   const Listener listener;
   const std::chrono::milliseconds silence;
   const std::function<void(uint32_t, const std::string &)> onLost;
@@ -330,16 +333,18 @@ private:
   std::chrono::steady_clock::time_point nextSign, nextAccept;
   /// Set while the process has too many open files to accept a connection: how
   /// long this may last.
-  std::optional<Deadline> fullUntil;
-  std::vector<Departure> untold; ///< losses that `onLost` has not reported yet
+  std::optional<Deadline> acceptRetryDeadline;
+  std::vector<Departure>
+      unreported; ///< losses that `onLost` has not reported yet
   std::optional<std::string> aborted;
   bool isLeaving = false;
   /// The thread that moves bytes now, if any.
   std::optional<std::thread::id> mover;
-  bool isDriven = false; ///< `mover` is a thread in waitUntil
-  bool isAside = false;  ///< the mesh's thread does not poll the sockets
-  bool isStale = false;  ///< the mesh's thread does not poll some new socket
-  std::thread thread;    // last: it uses the other members
+  bool isDriven = false;      ///< `mover` is a thread in waitUntil
+  bool leavesSockets = false; ///< the mesh's thread does not poll the sockets
+  bool hasNewSocket =
+      false;          ///< the mesh's thread does not poll some new socket
+  std::thread thread; // last: it uses the other members
 };
 
 } // namespace chimera::runtime::tcp

@@ -42,8 +42,7 @@ void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
       msghdr message{};
       message.msg_iov = parts;
       message.msg_iovlen = static_cast<size_t>(count);
-      ssize_t sent =
-          sendmsg(connection.socket.number(), &message, MSG_NOSIGNAL);
+      ssize_t sent = sendmsg(connection.socket.fd(), &message, MSG_NOSIGNAL);
       if (sent < 0) {
         if (errno == EAGAIN || errno == EINTR)
           return;
@@ -68,7 +67,7 @@ void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
     return;
   std::byte bytes[64 * sizeof(Credit)];
   for (;;) {
-    ssize_t got = recv(connection.socket.number(), bytes, sizeof(bytes), 0);
+    ssize_t got = recv(connection.socket.fd(), bytes, sizeof(bytes), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
       return;
     if (got <= 0)
@@ -96,8 +95,8 @@ void Mesh::sendCredits(Incoming &connection) {
   auto all = std::as_bytes(std::span(connection.credits));
   while (connection.creditBytesSent < all.size()) {
     ConstBytes left = all.subspan(connection.creditBytesSent);
-    ssize_t sent = ::send(connection.socket.number(), left.data(), left.size(),
-                          MSG_NOSIGNAL);
+    ssize_t sent =
+        ::send(connection.socket.fd(), left.data(), left.size(), MSG_NOSIGNAL);
     // If the other end is gone, the next read from it reports that.
     if (sent < 0)
       return;
@@ -115,41 +114,41 @@ bool Mesh::beginPayload(Incoming &connection) {
   auto inbox =
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
   uint64_t bytes = connection.header.bytes;
-  if (inbox->second.asked.empty()) {
+  if (inbox->second.posted.empty()) {
     // A message that was sent ahead of its credit.
     eraseIfIdle(inbox);
-    if (bytes > kUnasked)
+    if (bytes > kSendAhead)
       return false;
-    connection.kept.resize(bytes);
+    connection.buffered.resize(bytes);
     return true;
   }
-  Operation &asked = *inbox->second.asked.front();
-  asked.other = bytes;
-  asked.isWrongSize = asked.bytes.size() != bytes;
-  connection.isUnwanted = asked.isWrongSize || asked.isGivenUp;
-  connection.operation = std::move(inbox->second.asked.front());
-  inbox->second.asked.pop_front();
+  Operation &posted = *inbox->second.posted.front();
+  posted.other = bytes;
+  posted.isWrongSize = posted.bytes.size() != bytes;
+  connection.isDiscarded = posted.isWrongSize || posted.isGivenUp;
+  connection.operation = std::move(inbox->second.posted.front());
+  inbox->second.posted.pop_front();
   eraseIfIdle(inbox);
   return true;
 }
 
 void Mesh::endPayload(Incoming &connection, Done &done) {
   connection.inPayload = false;
-  connection.isUnwanted = false;
+  connection.isDiscarded = false;
   if (connection.operation)
     return finish(*std::exchange(connection.operation, nullptr), done);
-  std::vector<std::byte> message = std::exchange(connection.kept, {});
+  std::vector<std::byte> message = std::exchange(connection.buffered, {});
   // A receive may have been posted in the meantime.
   auto inbox =
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
-  if (inbox->second.asked.empty()) {
-    inbox->second.kept.push_back(std::move(message));
+  if (inbox->second.posted.empty()) {
+    inbox->second.buffered.push_back(std::move(message));
     return;
   }
-  SharedOperation asked = std::move(inbox->second.asked.front());
-  inbox->second.asked.pop_front();
+  SharedOperation posted = std::move(inbox->second.posted.front());
+  inbox->second.posted.pop_front();
   eraseIfIdle(inbox);
-  fill(*asked, message, done);
+  fill(*posted, message, done);
 }
 
 /// The memory for the next bytes of a connection.
@@ -162,13 +161,13 @@ Bytes Mesh::roomOf(Incoming &connection) {
     connection.head.resize(sizeof(Header));
     return Bytes(connection.head).subspan(connection.got);
   }
-  if (connection.isUnwanted) {
-    sink.resize(kUnasked);
+  if (connection.isDiscarded) {
+    sink.resize(kSendAhead);
     return Bytes(sink).first(std::min<uint64_t>(
         sink.size(), connection.header.bytes - connection.got));
   }
   return (connection.operation ? connection.operation->bytes
-                               : Bytes(connection.kept))
+                               : Bytes(connection.buffered))
       .subspan(connection.got);
 }
 
@@ -185,8 +184,8 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
     if (!std::exchange(connection.isConfirmed, true)) {
       // Send credits for the receives posted before it connected.
       for (auto &[key, inbox] : inboxes)
-        if (key.first == *connection.from && !inbox.asked.empty())
-          announce(key.first, key.second, inbox.asked.size());
+        if (key.first == *connection.from && !inbox.posted.empty())
+          announce(key.first, key.second, inbox.posted.size());
       sendCredits(connection);
     }
     if (connection.header.kind == Bye) {
@@ -208,8 +207,7 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
     Bytes room = roomOf(connection);
     if (!room.empty()) {
       room = room.first(std::min(room.size(), kTurn));
-      ssize_t got =
-          recv(connection.socket.number(), room.data(), room.size(), 0);
+      ssize_t got = recv(connection.socket.fd(), room.data(), room.size(), 0);
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
@@ -233,7 +231,8 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
     }
     if (!endPart(connection, done)) {
       if (connection.from && connection.isConfirmed)
-        lose(*connection.from, "has sent what was not asked for");
+        lose(*connection.from,
+             "sent a message larger than 64 KiB without a posted receive");
       return false;
     }
   }

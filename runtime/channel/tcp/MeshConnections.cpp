@@ -7,8 +7,8 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
+#include "runtime/system/Deadline.h"
 #include "runtime/system/ErrorText.h"
-#include "runtime/system/WaitError.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,7 +42,7 @@ uint32_t Mesh::checked(uint32_t peer) const {
 /// before `patience` passes. Throws WaitError if the run is aborted first.
 bool Mesh::answers(const Socket &socket, milliseconds patience) const {
   constexpr int kLook = 50; // milliseconds
-  pollfd answer{.fd = socket.number(), .events = POLLIN, .revents = 0};
+  pollfd answer{.fd = socket.fd(), .events = POLLIN, .revents = 0};
   for (Deadline deadline(patience); poll(&answer, 1, kLook) <= 0;) {
     std::lock_guard lock(mutex);
     throwIfAborted();
@@ -57,7 +57,7 @@ bool Mesh::answers(const Socket &socket, milliseconds patience) const {
 /// with its own network.
 Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                   milliseconds answering) const {
-  const Address &address = book.addresses[peer];
+  const Address &address = peerTable.addresses[peer];
   std::string reasons;
   bool isSilent = false;
   // Returns whether the other end is the expected rank.
@@ -66,7 +66,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
     // it is the most likely to be the rank's.
     milliseconds patience = std::exchange(answering, connecting);
     sendBytes(socket,
-              bytesOf(Greeting{kMagic, book.secrets[book.rank], book.rank}),
+              bytesOf(Greeting{kMagic, peerTable.secrets[peerTable.rank],
+                               peerTable.rank}),
               connecting);
     Greeting answer{};
     isSilent = !answers(socket, patience);
@@ -75,7 +76,7 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                                std::to_string(patience.count()) + " ms");
     receiveBytes(socket, std::as_writable_bytes(std::span(&answer, 1)),
                  connecting);
-    return answer.magic == kMagic && answer.secret == book.secrets[peer] &&
+    return answer.magic == kMagic && answer.secret == peerTable.secrets[peer] &&
            answer.rank == peer;
   };
   auto tryOne = [&](const std::string &host, auto connect) -> Socket {
@@ -91,7 +92,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
       return {};
     }
   };
-  if (book.leaders.empty() || book.leaders[peer] == book.leaders[book.rank])
+  if (peerTable.leaders.empty() ||
+      peerTable.leaders[peer] == peerTable.leaders[peerTable.rank])
     if (Socket socket =
             tryOne("this host's", [&] { return connectLocally(address.port); }))
       return socket;
@@ -109,8 +111,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
 /// Like dial. If it fails, waits a moment for an abort: a rank that failed
 /// tells all others why before it ends, but this news may arrive after the
 /// connection has failed.
-Socket Mesh::dialOrHearWhy(uint32_t peer, milliseconds connecting,
-                           milliseconds answering) {
+Socket Mesh::connectOrReportAbort(uint32_t peer, milliseconds connecting,
+                                  milliseconds answering) {
   try {
     return dial(peer, connecting, answering);
   } catch (const std::runtime_error &) {
@@ -129,7 +131,7 @@ void Mesh::reach(uint32_t peer, milliseconds timeout) {
 
 /// Waits for an answer as long as the rank may be silent: a stopped rank has
 /// not failed and answers when it continues.
-void Mesh::reachForLong(uint32_t peer) { reach(peer, kDial, silence); }
+void Mesh::reachWithinSilence(uint32_t peer) { reach(peer, kDial, silence); }
 
 void Mesh::reach(uint32_t peer, milliseconds connecting,
                  milliseconds answering) {
@@ -138,13 +140,13 @@ void Mesh::reach(uint32_t peer, milliseconds connecting,
     if (outgoing.count(peer))
       return;
   }
-  Socket socket = dialOrHearWhy(peer, connecting, answering);
+  Socket socket = connectOrReportAbort(peer, connecting, answering);
   std::lock_guard lock(mutex);
   Outgoing &connection = outgoing[peer];
   if (connection.socket)
     return; // another thread was faster
   connection.socket = std::move(socket);
-  connection.frames.push_back({{SignOfLife, 0, 0}, nullptr}); // confirms it
+  connection.frames.push_back({{Heartbeat, 0, 0}, nullptr}); // confirms it
   Done none;
   flush(connection, peer, none); // so that what is sent next leaves at once
 }
@@ -160,7 +162,7 @@ bool Mesh::hasLost(uint32_t peer) const {
 }
 
 void Mesh::watch(uint32_t peer) {
-  reachForLong(checked(peer));
+  reachWithinSilence(checked(peer));
   std::lock_guard lock(mutex);
   watched.try_emplace(peer, silence);
   wake();
@@ -197,13 +199,13 @@ bool Mesh::greet(Incoming &connection) {
   Greeting greeting{};
   std::memcpy(&greeting, connection.greeting.data(), sizeof(greeting));
   if (greeting.magic != kMagic || greeting.rank >= ranks() ||
-      greeting.rank == book.rank ||
-      greeting.secret != book.secrets[greeting.rank])
+      greeting.rank == peerTable.rank ||
+      greeting.secret != peerTable.secrets[greeting.rank])
     return false;
   connection.from = static_cast<uint32_t>(greeting.rank);
-  Greeting answer{kMagic, book.secrets[book.rank], book.rank};
+  Greeting answer{kMagic, peerTable.secrets[peerTable.rank], peerTable.rank};
   // The buffer of a new connection always has room for a few bytes.
-  return ::send(connection.socket.number(), &answer, sizeof(answer),
+  return ::send(connection.socket.fd(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);
 }
 
@@ -214,7 +216,7 @@ void Mesh::keepAlive() {
     nextSign = now + std::clamp<milliseconds>(silence / 4, 10ms, 1s);
     for (auto &[peer, deadline] : watched)
       if (Outgoing &connection = outgoing[peer]; connection.frames.size() < 2)
-        connection.frames.push_back({{SignOfLife, 0, 0}, nullptr});
+        connection.frames.push_back({{Heartbeat, 0, 0}, nullptr});
     wake();
   }
   std::vector<uint32_t> silent;
@@ -237,22 +239,22 @@ void Mesh::pauseAccepting(int error, bool hasStrangers) {
   constexpr milliseconds kPause = 200ms, kPatience = 2s;
   nextAccept = std::chrono::steady_clock::now() + kPause;
   if (hasStrangers)
-    fullUntil.reset();
-  else if (!fullUntil)
-    fullUntil.emplace(kPatience);
-  else if (fullUntil->passed())
-    throw std::runtime_error("cannot take a connection: " + errorText(error));
+    acceptRetryDeadline.reset();
+  else if (!acceptRetryDeadline)
+    acceptRetryDeadline.emplace(kPatience);
+  else if (acceptRetryDeadline->passed())
+    throw std::runtime_error("cannot accept a connection: " + errorText(error));
 }
 
 /// Accepts new connections. Connections that never greet must not use up the
 /// open files of the process. So if there are too many, the oldest are closed,
 /// but only if they were accepted by an earlier call and had time to greet.
 void Mesh::accept() {
-  constexpr std::ptrdiff_t kMostStrangers = 64;
+  constexpr std::ptrdiff_t kMaxStrangers = 64;
   auto isStranger = [](const Incoming &each) { return !each.from; };
   std::ptrdiff_t strangers = std::ranges::count_if(incoming, isStranger);
   std::ptrdiff_t earlier = strangers;
-  auto showOut = [&] {
+  auto closeOldest = [&] {
     if (earlier == 0)
       return false;
     incoming.erase(std::ranges::find_if(incoming, isStranger));
@@ -260,24 +262,24 @@ void Mesh::accept() {
     return true;
   };
   for (const Socket *each : {&listener.local, &listener.socket})
-    while (*each && (strangers < kMostStrangers || showOut())) {
-      Socket accepted(accept4(each->number(), nullptr, nullptr,
-                              SOCK_NONBLOCK | SOCK_CLOEXEC));
+    while (*each && (strangers < kMaxStrangers || closeOldest())) {
+      Socket accepted(
+          accept4(each->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!accepted) {
         const int error = errno;
         if (error == EMFILE || error == ENFILE || error == ENOBUFS ||
             error == ENOMEM) {
           const bool hasStrangers = strangers > 0;
-          while (showOut())
+          while (closeOldest())
             ;
           pauseAccepting(error, hasStrangers);
         }
         break;
       }
-      fullUntil.reset();
-      makeImmediate(accepted);
+      acceptRetryDeadline.reset();
+      makeNonBlocking(accepted);
       incoming.emplace_back().socket = std::move(accepted);
-      isStale = true;
+      hasNewSocket = true;
       ++strangers;
     }
 }

@@ -7,7 +7,7 @@
 
 #include "runtime/channel/tcp/Mesh.h"
 
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -24,20 +24,20 @@ static constexpr milliseconds kLook(50);
 
 static void signal(const Socket &event) {
   uint64_t one = 1;
-  (void)!write(event.number(), &one, sizeof(one));
+  (void)!write(event.fd(), &one, sizeof(one));
 }
 
 static void clear(const Socket &event) {
   uint64_t count = 0;
-  (void)!read(event.number(), &count, sizeof(count));
+  (void)!read(event.fd(), &count, sizeof(count));
 }
 
 /// The right to move bytes. One thread at a time has it. Requires the lock.
-class Mesh::Turn {
+class Mesh::MoverRole {
 public:
-  Turn(Mesh &mesh, Lock &lock) : mesh(mesh), lock(lock) {}
-  Turn(const Turn &) = delete;
-  ~Turn() {
+  MoverRole(Mesh &mesh, Lock &lock) : mesh(mesh), lock(lock) {}
+  MoverRole(const MoverRole &) = delete;
+  ~MoverRole() {
     if (!isMine)
       return;
     if (!lock.owns_lock())
@@ -45,7 +45,7 @@ public:
     mesh.mover.reset();
     mesh.isDriven = false;
     mesh.changed.notify_all(); // another thread may wait too
-    if (mesh.isAside || std::exchange(mesh.isStale, false))
+    if (mesh.leavesSockets || std::exchange(mesh.hasNewSocket, false))
       signal(mesh.resume);
   }
 
@@ -119,14 +119,15 @@ void Mesh::waitUntil(const std::function<bool()> &condition,
                      const std::function<std::string()> &what) {
   Deadline deadline(timeout);
   Lock lock(mutex);
-  Turn turn(*this, lock);
+  MoverRole role(*this, lock);
   for (;;) {
     throwIfAborted();
     if (condition())
       return;
     if (deadline.passed())
-      throw WaitError(WaitError::Reason::TimedOut, timedOut(timeout, what()));
-    if (!turn.take(/*waits=*/true)) {
+      throw WaitError(WaitError::Reason::TimedOut,
+                      timeoutMessage(timeout, what()));
+    if (!role.take(/*waits=*/true)) {
       changed.wait_for(lock, kLook);
       continue;
     }
@@ -157,11 +158,11 @@ bool Mesh::wantsCredits(const Outgoing &connection) const {
 
 /// The file descriptors on which the thread that moves bytes sleeps.
 std::vector<pollfd> Mesh::polled() const {
-  std::vector<pollfd> all = {{wakeUp.number(), POLLIN, 0}};
+  std::vector<pollfd> all = {{wakeUp.fd(), POLLIN, 0}};
   if (std::chrono::steady_clock::now() >= nextAccept)
     for (const Socket *each : {&listener.local, &listener.socket})
       if (*each)
-        all.push_back({each->number(), POLLIN, 0});
+        all.push_back({each->fd(), POLLIN, 0});
   for (const auto &[peer, connection] : outgoing) {
     short events = 0;
     if (!connection.frames.empty())
@@ -169,23 +170,23 @@ std::vector<pollfd> Mesh::polled() const {
     if (wantsCredits(connection))
       events |= POLLIN;
     if (events && !connection.isBroken)
-      all.push_back({connection.socket.number(), events, 0});
+      all.push_back({connection.socket.fd(), events, 0});
   }
   for (const Incoming &connection : incoming) {
     short credits = connection.credits.empty() ? 0 : POLLOUT;
     all.push_back(
-        {connection.socket.number(), static_cast<short>(POLLIN | credits), 0});
+        {connection.socket.fd(), static_cast<short>(POLLIN | credits), 0});
   }
   return all;
 }
 
 /// Moves the bytes that poll `found`, runs the callbacks of completed
 /// operations, and then publishes departures. Called by the thread that has the
-/// Turn, with the lock, which is released during the callbacks.
+/// MoverRole, with the lock, which is released during the callbacks.
 void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   auto isReady = [&](const Socket &socket) {
     return std::ranges::any_of(found, [&](const pollfd &each) {
-      return each.fd == socket.number() && each.revents != 0;
+      return each.fd == socket.fd() && each.revents != 0;
     });
   };
   Done done;
@@ -216,46 +217,47 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   for (Departure &each : left)
     // Each rank departs once; the first reason counts.
     if (gone.emplace(each.peer, each.how).second && each.isLoss)
-      untold.push_back(std::move(each));
+      unreported.push_back(std::move(each));
   changed.notify_all();
-  if (!untold.empty())
+  if (!unreported.empty())
     signal(resume);
 }
 
 void Mesh::run() {
   std::optional<Deadline> flushing;
   try {
-    while (turn(flushing))
+    while (runOnce(flushing))
       ;
   } catch (const std::exception &error) {
     // Only the mesh's thread can tell the other ranks.
-    onLost(book.rank, std::string("cannot move messages: ") + error.what());
+    onLost(peerTable.rank,
+           std::string("cannot move messages: ") + error.what());
   }
 }
 
 /// One iteration of the mesh's own thread. Returns false if this rank may
 /// leave.
-bool Mesh::turn(std::optional<Deadline> &flushing) {
+bool Mesh::runOnce(std::optional<Deadline> &flushing) {
   std::vector<Departure> told;
   {
     Lock lock(mutex);
     keepAlive();
     if (isLeaving && mayLeave(flushing))
       return false;
-    isAside = mover.has_value();
-    isStale = false;
+    leavesSockets = mover.has_value();
+    hasNewSocket = false;
     std::vector<pollfd> found;
-    if (!isAside)
+    if (!leavesSockets)
       found = polled();
-    found.push_back({resume.number(), POLLIN, 0});
+    found.push_back({resume.fd(), POLLIN, 0});
     lock.unlock();
     poll(found.data(), found.size(), kLook.count());
     lock.lock();
-    isAside = false;
+    leavesSockets = false;
     clear(resume);
-    if (Turn turn(*this, lock); turn.take(/*waits=*/false))
+    if (MoverRole role(*this, lock); role.take(/*waits=*/false))
       move(lock, found);
-    told = std::exchange(untold, {});
+    told = std::exchange(unreported, {});
   }
   for (const Departure &each : told)
     onLost(each.peer, each.how);
@@ -287,7 +289,7 @@ bool Mesh::mayLeave(std::optional<Deadline> &flushing) {
     Done none; // nobody waits for these operations any more
     flush(connection, peer, none);
     if (connection.frames.empty())
-      shutdown(connection.socket.number(), SHUT_WR);
+      shutdown(connection.socket.fd(), SHUT_WR);
   }
   return isOver;
 }

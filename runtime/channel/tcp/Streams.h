@@ -13,7 +13,7 @@
 namespace chimera::runtime::tcp {
 
 struct Streams {
-  static constexpr Mesh::Stream kControl = 1, kReceived = 2, kNews = 3,
+  static constexpr Mesh::Stream kControl = 1, kAcknowledgements = 2, kAbort = 3,
                                 kAccounts = 4, kAnswers = 5,
                                 kMessages = Mesh::kFirstOfData;
 

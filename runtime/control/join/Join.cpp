@@ -22,8 +22,8 @@ struct JoinedJob::State {
     if (options.transport == JobTransport::Tcp)
       return;
 #ifdef CHIMERA_HAVE_MPI
-    session.emplace(options.mayProgress ? MpiThreads::Several
-                                        : MpiThreads::One);
+    session.emplace(options.allowProgressThread ? MpiThreads::Multiple
+                                                : MpiThreads::Funneled);
     this->options.rank = session->rank();
     this->options.ranks = session->ranks();
 #else
@@ -35,7 +35,7 @@ struct JoinedJob::State {
 
   std::vector<std::string> exchange(const std::string &own,
                                     std::chrono::milliseconds timeout,
-                                    const OnLongWait &onLongWait) {
+                                    const LongWaitHandler &onLongWait) {
 #ifdef CHIMERA_HAVE_MPI
     if (session)
       return session->exchange(own);
@@ -45,7 +45,7 @@ struct JoinedJob::State {
   }
 
   JoinOptions options;
-  std::optional<Meeting> meeting;
+  std::optional<PeerInfo> peerInfo;
 #ifdef CHIMERA_HAVE_MPI
   std::optional<MpiSession> session; // destroyed after the control
 #endif
@@ -60,61 +60,63 @@ JoinedJob::~JoinedJob() = default;
 uint32_t JoinedJob::rank() const { return state->options.rank; }
 uint32_t JoinedJob::ranks() const { return state->options.ranks; }
 
-bool JoinedJob::allowsProgress() const {
+bool JoinedJob::allowsProgressThread() const {
 #ifdef CHIMERA_HAVE_MPI
   if (state->session)
-    return state->session->allowsProgress();
+    return state->session->allowsProgressThread();
 #endif
   return true;
 }
 
-void JoinedJob::meet(std::chrono::milliseconds timeout,
-                     const OnLongWait &onLongWait) {
+void JoinedJob::connect(std::chrono::milliseconds timeout,
+                        const LongWaitHandler &onLongWait) {
   Listener listener;
   const StoreAddress &store = state->options.store;
-  Entry own = Entry::own(listener.port, store.host);
+  PeerEntry own = PeerEntry::own(listener.port, store.host);
   std::vector<std::string> entries = state->exchange(
       own.text(), std::min<std::chrono::milliseconds>(timeout, kForever),
       onLongWait);
   if (entries.size() != ranks())
-    throw std::runtime_error(
-        "expected " + std::to_string(ranks()) + " ranks at " + store.host +
-        " port " + std::to_string(store.port) + ", where there are " +
-        std::to_string(entries.size()) +
-        ": was WORLD_SIZE the same for all, or does another run meet there?");
-  state->meeting.emplace(rank(), entries);
-  state->control.emplace(state->meeting->book, std::move(listener),
-                         afterWaits(timeout));
+    throw std::runtime_error("expected " + std::to_string(ranks()) +
+                             " ranks at " + store.host + " port " +
+                             std::to_string(store.port) + ", got " +
+                             std::to_string(entries.size()) +
+                             ": is WORLD_SIZE equal on all ranks, or does "
+                             "another run use this address?");
+  state->peerInfo.emplace(rank(), entries);
+  state->control.emplace(state->peerInfo->peerTable, std::move(listener),
+                         watcherTimeout(timeout));
 }
 
-std::vector<Meeting::Process> JoinedJob::hostProcesses() const {
-  return state->meeting ? state->meeting->hostProcesses()
-                        : std::vector<Meeting::Process>();
+std::vector<PeerInfo::Process> JoinedJob::hostProcesses() const {
+  return state->peerInfo ? state->peerInfo->hostProcesses()
+                         : std::vector<PeerInfo::Process>();
 }
 
 std::string JoinedJob::claimName() const {
-  if (!state->meeting)
+  if (!state->peerInfo)
     return {};
   // The port is unique on the host: the process keeps its listener open until
   // it ends.
-  const uint32_t lowest = state->meeting->hostRanks().front();
+  const uint32_t lowest = state->peerInfo->hostRanks().front();
   return "ranks of port " +
-         std::to_string(state->meeting->book.addresses[lowest].port);
+         std::to_string(state->peerInfo->peerTable.addresses[lowest].port);
 }
 
 std::vector<uint32_t> JoinedJob::hostRanks() const {
-  return state->meeting->hostRanks();
+  return state->peerInfo->hostRanks();
 }
 
 Control &JoinedJob::control() { return *state->control; }
 
 std::unique_ptr<Channels> JoinedJob::makeChannels(bool progressThread,
-                                                  bool ownAllReduce) {
+                                                  bool transportAllReduce) {
 #ifdef CHIMERA_HAVE_MPI
   if (state->session)
     return state->session->makeChannels(
-        {.progressThread = progressThread, .ownAllReduce = ownAllReduce});
+        {.progressThread = progressThread,
+         .transportAllReduce = transportAllReduce});
 #endif
-  (void)progressThread, (void)ownAllReduce;
+  (void)progressThread, (void)transportAllReduce;
   return makeTcpChannels(state->control->mesh());
 }

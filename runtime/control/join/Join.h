@@ -10,7 +10,7 @@
 
 #include "runtime/channel/Channels.h"
 #include "runtime/control/tcp/Control.h"
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 
 namespace chimera::runtime {
 
@@ -23,7 +23,7 @@ struct JoinOptions {
   StoreAddress store = {};
   uint32_t rank = 0, ranks = 1;
   /// Used with MPI only: a separate thread may move messages.
-  bool mayProgress = false;
+  bool allowProgressThread = false;
 };
 
 /// This process as a rank of a job, independent of its launcher. Create only
@@ -43,28 +43,28 @@ public:
   uint32_t ranks() const;
   /// Whether a thread may move messages while this rank computes. With MPI this
   /// depends on the thread level that MPI provides.
-  bool allowsProgress() const;
+  bool allowsProgressThread() const;
 
   /// Finds the other ranks. Throws std::runtime_error if some do not come
   /// before `timeout` or cannot be reached. The exchange over MPI has no
   /// timeout, so the caller needs a Watchdog. Call it once.
-  void meet(std::chrono::milliseconds timeout,
-            const OnLongWait &onLongWait = {});
+  void connect(std::chrono::milliseconds timeout,
+               const LongWaitHandler &onLongWait = {});
 
   /// The processes of the other known ranks of this host, and a name for
-  /// claimLocally that only the ranks of this host share. Both are empty before
-  /// `meet` has exchanged the addresses.
-  std::vector<Meeting::Process> hostProcesses() const;
+  /// claimSocketName that only the ranks of this host share. Both are empty
+  /// before `connect` has exchanged the addresses.
+  std::vector<PeerInfo::Process> hostProcesses() const;
   std::string claimName() const;
 
-  /// The following functions require a successful `meet`.
+  /// The following functions require a successful `connect`.
   std::vector<uint32_t> hostRanks() const;
   Control &control();
   /// Makes the channels. Over MPI, `progressThread` moves messages on a
-  /// separate thread, and `ownAllReduce` leaves sums to MPI_Iallreduce. A
+  /// separate thread, and `transportAllReduce` leaves sums to MPI_Iallreduce. A
   /// collective call, made once by all ranks.
   std::unique_ptr<Channels> makeChannels(bool progressThread,
-                                         bool ownAllReduce);
+                                         bool transportAllReduce);
 
 private:
   struct State;

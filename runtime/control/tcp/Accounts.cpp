@@ -27,15 +27,17 @@ constexpr milliseconds kLook(20);
 constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 } // namespace
 
-Accounts::Accounts(Mesh &mesh, const Book &book)
-    : mesh(mesh), leaders(book.leaders), incoming(book.addresses.size()) {
-  for (uint32_t rank = 0; rank < leaders.size() && writers.size() < 2; ++rank)
+Accounts::Accounts(Mesh &mesh, const PeerTable &peerTable)
+    : mesh(mesh), leaders(peerTable.leaders),
+      incoming(peerTable.addresses.size()) {
+  for (uint32_t rank = 0; rank < leaders.size() && writingRanks.size() < 2;
+       ++rank)
     if (leaders[rank] == rank)
-      writers.push_back(rank);
+      writingRanks.push_back(rank);
 }
 
 void Accounts::listen() {
-  if (writers.size() > 1)
+  if (writingRanks.size() > 1)
     for (uint32_t rank = 0; rank < mesh.ranks(); ++rank)
       if (rank != mesh.rank())
         listenTo(rank);
@@ -46,8 +48,8 @@ void Accounts::close() {
     std::lock_guard lock(mutex);
     isClosed = true;
   }
-  if (clerk.joinable())
-    clerk.join();
+  if (writerThread.joinable())
+    writerThread.join();
 }
 
 void Accounts::listenTo(uint32_t rank) {
@@ -71,8 +73,8 @@ void Accounts::take(uint32_t rank, std::vector<std::byte> account,
       accounts.push_back(std::move(account));
       from.push_back(rank);
       known += ranks;
-      if (!clerk.joinable())
-        clerk = std::thread([this] { write(); });
+      if (!writerThread.joinable())
+        writerThread = std::thread([this] { write(); });
       changed.notify_all();
       return;
     }
@@ -123,7 +125,7 @@ void Accounts::answer(uint32_t to, Answer given) {
 
 /// Returns false if the writing rank cannot be reached.
 bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
-  uint32_t to = writers[writer];
+  uint32_t to = writingRanks[writer];
   if (to == mesh.rank()) {
     take(to, {account.begin(), account.end()}, ranks);
     return true;
@@ -149,17 +151,18 @@ bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
   }
 }
 
-bool Accounts::handIn(ConstBytes account, uint32_t ranks) {
-  if (writers.size() < 2)
+bool Accounts::submitAccount(ConstBytes account, uint32_t ranks) {
+  if (writingRanks.size() < 2)
     return false;
   // All ranks watch rank 0, which is the first writer. It may just have ended.
-  size_t writer = mesh.hasLost(writers[0]) ? 1 : 0;
-  for (; writer < writers.size() && send(writer, account, ranks); ++writer) {
+  size_t writer = mesh.hasLost(writingRanks[0]) ? 1 : 0;
+  for (; writer < writingRanks.size() && send(writer, account, ranks);
+       ++writer) {
     Deadline deadline(kPatience);
     std::unique_lock lock(mutex);
     while (!changed.wait_for(lock, kLook,
                              [this] { return answered != Answer::None; }) &&
-           !deadline.passed() && !mesh.hasLost(writers[writer]))
+           !deadline.passed() && !mesh.hasLost(writingRanks[writer]))
       ;
     if (answered != Answer::None || deadline.passed())
       break;
@@ -168,7 +171,7 @@ bool Accounts::handIn(ConstBytes account, uint32_t ranks) {
   return answered == Answer::Written;
 }
 
-void Accounts::setWriter(Control::WriteAccounts next) {
+void Accounts::setWriter(Control::ReportWriter next) {
   std::lock_guard lock(writing);
   writer = std::move(next);
 }

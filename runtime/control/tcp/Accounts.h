@@ -28,12 +28,12 @@ public:
   /// Stores `mesh` but does not use it yet: the mesh is constructed later and
   /// destroyed earlier than this object. Use this object only between `listen`
   /// and `close`.
-  Accounts(Mesh &mesh, const Book &book);
+  Accounts(Mesh &mesh, const PeerTable &peerTable);
   void listen();
   void close();
 
-  bool handIn(ConstBytes account, uint32_t ranks);
-  void setWriter(Control::WriteAccounts next);
+  bool submitAccount(ConstBytes account, uint32_t ranks);
+  void setWriter(Control::ReportWriter next);
 
 private:
   /// An account that another rank sends.
@@ -52,13 +52,13 @@ private:
   void write();
 
   Mesh &mesh;
-  const std::vector<uint32_t> leaders; ///< by rank, see Book::leaders
+  const std::vector<uint32_t> leaders; ///< by rank, see PeerTable::leaders
   /// The ranks that may write: the lowest ranks of the first two hosts.
-  std::vector<uint32_t> writers;
+  std::vector<uint32_t> writingRanks;
   std::vector<Incoming> incoming; ///< by rank
 
   std::mutex writing; ///< held while `writer` runs, so setWriter waits for it
-  Control::WriteAccounts writer;
+  Control::ReportWriter writer;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -67,8 +67,8 @@ private:
   uint64_t known = 0;         ///< how many ranks the accounts cover
   bool isClosed = false;
   Answer answered = Answer::None;
-  std::array<uint64_t, 2> words{}; ///< buffers for the answers of `writers`
-  std::thread clerk;               ///< writes; started by the first account
+  std::array<uint64_t, 2> words{}; ///< buffers for answers of `writingRanks`
+  std::thread writerThread;        ///< writes; started by the first account
 };
 
 } // namespace chimera::runtime::tcp

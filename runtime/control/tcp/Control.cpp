@@ -8,7 +8,7 @@
 #include "runtime/control/tcp/Control.h"
 
 #include "runtime/channel/tcp/Streams.h"
-#include "runtime/control/AbortNews.h"
+#include "runtime/control/AbortNotifier.h"
 #include "runtime/control/tcp/Accounts.h"
 #include "runtime/system/Utf8.h"
 
@@ -22,7 +22,7 @@ using namespace chimera::runtime::tcp;
 
 namespace {
 /// The size in bytes of an abort message, including the terminating 0.
-constexpr size_t kNews = 512;
+constexpr size_t kAbortMessageBytes = 512;
 
 /// The bytes sent to another rank that it has not yet acknowledged.
 struct Unread {
@@ -32,56 +32,58 @@ struct Unread {
 } // namespace
 
 struct TcpControl::State {
-  State(const Book &book, Listener listener, std::chrono::milliseconds silence)
-      : leaders(book.leaders), unread(book.addresses.size()),
-        news(book.addresses.size()), accounts(mesh, book),
-        mesh(book, std::move(listener), silence,
+  State(const PeerTable &peerTable, Listener listener,
+        std::chrono::milliseconds silence)
+      : leaders(peerTable.leaders), unread(peerTable.addresses.size()),
+        abortMessages(peerTable.addresses.size()), accounts(mesh, peerTable),
+        mesh(peerTable, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
                // Only rank 0's loss is noticed by all ranks.
-               tell("rank " + std::to_string(rank) + " " + how);
+               announceAbort("rank " + std::to_string(rank) + " " + how);
              }) {}
 
   bool isRoot() const { return mesh.rank() == 0; }
 
   void listenTo(uint32_t rank) {
-    listenForNews(rank);
-    listenForReceipts(rank);
+    listenForAborts(rank);
+    listenForAcknowledgements(rank);
   }
-  void listenForNews(uint32_t rank) {
-    mesh.receive(rank, Streams::kNews, news[rank], [this, rank] {
-      const char *text = reinterpret_cast<const char *>(news[rank].data());
-      tell(std::string(text, strnlen(text, kNews - 1)));
-      listenForNews(rank);
+  void listenForAborts(uint32_t rank) {
+    mesh.receive(rank, Streams::kAbort, abortMessages[rank], [this, rank] {
+      const char *text =
+          reinterpret_cast<const char *>(abortMessages[rank].data());
+      announceAbort(std::string(text, strnlen(text, kAbortMessageBytes - 1)));
+      listenForAborts(rank);
     });
   }
-  void listenForReceipts(uint32_t rank) {
+  void listenForAcknowledgements(uint32_t rank) {
     Unread &own = unread[rank];
-    mesh.receive(rank, Streams::kReceived,
+    mesh.receive(rank, Streams::kAcknowledgements,
                  std::as_writable_bytes(std::span(&own.received, 1)),
                  [this, rank, &own] {
                    own.bytes.fetch_sub(own.received);
-                   listenForReceipts(rank);
+                   listenForAcknowledgements(rank);
                  });
   }
 
   /// Ends the waits of this rank. Rank 0 tells all ranks; every other rank
   /// tells rank 0, which tells the rest. Does not wait for ranks that are not
   /// connected: when they connect, they find that this rank has left.
-  void tell(const std::string &reason) {
-    if (hasTold.exchange(true))
+  void announceAbort(const std::string &reason) {
+    if (hasAnnounced.exchange(true))
       return;
-    std::vector<std::byte> text(kNews);
-    size_t size = beginningWithin(reason, kNews - 1);
+    std::vector<std::byte> text(kAbortMessageBytes);
+    size_t size = utf8PrefixSize(reason, kAbortMessageBytes - 1);
     std::memcpy(text.data(), reason.data(), size);
     for (uint32_t rank = 0; rank < (isRoot() ? mesh.ranks() : 1); ++rank)
       try {
         if (mesh.hasReached(rank))
-          sendCopy(rank, Streams::kNews, text);
+          sendCopy(rank, Streams::kAbort, text);
       } catch (const std::runtime_error &) {
         // This is the rank that is lost.
       }
     mesh.abort(reason);
-    aborted.tell(reason);
+    aborted.notify(reason);
   }
 
   void sendCopy(uint32_t to, Mesh::Stream stream,
@@ -90,18 +92,19 @@ struct TcpControl::State {
     mesh.send(to, stream, *held, [held] {});
   }
 
-  const std::vector<uint32_t> leaders; ///< by rank, see Book::leaders
-  AbortNews aborted;
-  std::atomic<bool> hasTold{false};
-  std::vector<Unread> unread;                     ///< by rank
-  std::vector<std::array<std::byte, kNews>> news; ///< by rank
+  const std::vector<uint32_t> leaders; ///< by rank, see PeerTable::leaders
+  AbortNotifier aborted;
+  std::atomic<bool> hasAnnounced{false};
+  std::vector<Unread> unread; ///< by rank
+  std::vector<std::array<std::byte, kAbortMessageBytes>>
+      abortMessages; ///< by rank
   Accounts accounts;
   Mesh mesh; // last: its thread uses the other members
 };
 
-TcpControl::TcpControl(const Book &book, Listener listener,
+TcpControl::TcpControl(const PeerTable &peerTable, Listener listener,
                        std::chrono::milliseconds silence)
-    : state(std::make_unique<State>(book, std::move(listener), silence)) {
+    : state(std::make_unique<State>(peerTable, std::move(listener), silence)) {
   for (uint32_t rank = 0; rank < ranks(); ++rank)
     state->listenTo(rank);
   state->accounts.listen();
@@ -110,7 +113,8 @@ TcpControl::TcpControl(const Book &book, Listener listener,
       if (rank != this->rank() && (this->rank() == 0 || rank == 0))
         state->mesh.watch(rank);
   } catch (const std::runtime_error &error) {
-    state->tell("rank " + std::to_string(this->rank()) + " " + error.what());
+    state->announceAbort("rank " + std::to_string(this->rank()) + " " +
+                         error.what());
     throw;
   }
 }
@@ -148,7 +152,8 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
     uint64_t size = Mesh::sizeOf(*operation);
     auto word = std::as_bytes(std::span(&size, 1));
     try {
-      state->sendCopy(from, Streams::kReceived, {word.begin(), word.end()});
+      state->sendCopy(from, Streams::kAcknowledgements,
+                      {word.begin(), word.end()});
     } catch (const std::runtime_error &) {
       // The sender has left and needs no acknowledgement.
     }
@@ -171,16 +176,18 @@ void TcpControl::watch(const std::vector<uint32_t> &peers) {
       state->mesh.watch(peer);
 }
 
-void TcpControl::abort(const std::string &reason) { state->tell(reason); }
+void TcpControl::abort(const std::string &reason) {
+  state->announceAbort(reason);
+}
 
-void TcpControl::onAbort(AbortNews::Handler handler) {
+void TcpControl::onAbort(AbortNotifier::Handler handler) {
   state->aborted.setHandler(std::move(handler));
 }
 
-bool TcpControl::handIn(ConstBytes account, uint32_t ranks) {
-  return state->accounts.handIn(account, ranks);
+bool TcpControl::submitAccount(ConstBytes account, uint32_t ranks) {
+  return state->accounts.submitAccount(account, ranks);
 }
 
-void TcpControl::onAccounts(WriteAccounts write) {
+void TcpControl::setReportWriter(ReportWriter write) {
   state->accounts.setWriter(std::move(write));
 }

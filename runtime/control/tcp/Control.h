@@ -27,7 +27,7 @@ namespace chimera::runtime {
 /// leave before all have met.
 class TcpControl final : public Control {
 public:
-  TcpControl(const tcp::Book &book, Listener listener,
+  TcpControl(const tcp::PeerTable &peerTable, Listener listener,
              std::chrono::milliseconds silence);
   ~TcpControl() override;
 
@@ -40,8 +40,8 @@ public:
   void watch(const std::vector<uint32_t> &peers) override;
   void abort(const std::string &reason) override;
   void onAbort(std::function<void(const std::string &)> handler) override;
-  bool handIn(ConstBytes account, uint32_t ranks) override;
-  void onAccounts(WriteAccounts write) override;
+  bool submitAccount(ConstBytes account, uint32_t ranks) override;
+  void setReportWriter(ReportWriter write) override;
 
   /// The connections, for channels over TCP.
   tcp::Mesh &mesh();

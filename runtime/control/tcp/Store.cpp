@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/control/tcp/Meeting.h"
+#include "runtime/control/tcp/PeerExchange.h"
 
 #include "runtime/system/Deadline.h"
 #include "runtime/system/Socket.h"
@@ -59,7 +59,7 @@ std::string nameOf(const StoreAddress &address) {
 /// Calls the user's function once if a wait is long.
 class Notice {
 public:
-  explicit Notice(const OnLongWait &tell) : tell(tell) {}
+  explicit Notice(const LongWaitHandler &tell) : tell(tell) {}
   /// `what` returns the text about the wait.
   template <typename What> void tellIfDue(const What &what) {
     constexpr std::chrono::seconds kLong(5);
@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  OnLongWait tell;
+  LongWaitHandler tell;
   std::chrono::steady_clock::time_point begin =
       std::chrono::steady_clock::now();
 };
@@ -84,7 +84,7 @@ void awaitHost(const StoreAddress &address, bool isServer,
   for (;;)
     try {
       if (isServer)
-        lookUp(address.host);
+        expectKnownHost(address.host);
       else
         connectTo(address.host, address.port, std::min(timeout, kTry));
       return;
@@ -94,7 +94,7 @@ void awaitHost(const StoreAddress &address, bool isServer,
       if (deadline.passed())
         throw;
       notice.tellIfDue([&] {
-        return "still waits for rank 0 at " + nameOf(address) + " (" +
+        return "still waiting for rank 0 at " + nameOf(address) + " (" +
                error.what() + ")";
       });
       std::this_thread::sleep_for(kPause);
@@ -102,7 +102,7 @@ void awaitHost(const StoreAddress &address, bool isServer,
 }
 
 /// Another rank has said that it does not come.
-class Declined : public std::runtime_error {
+class PeerFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -151,7 +151,7 @@ public:
 
   /// Tells the reason to all ranks that wait here, now or later. Does nothing
   /// if there is a reason already.
-  void decline(const std::string &reason) {
+  void reportFailure(const std::string &reason) {
     constexpr std::chrono::seconds kHeard(2);
     setFirst(declined(), reason);
     // The store ends with this process. The other ranks read it several times a
@@ -161,7 +161,7 @@ public:
   }
 
   /// Waits until all keys are set. Returns false if `timeout` passes first.
-  /// Throws Declined if a rank has declined.
+  /// Throws PeerFailed if a rank has reported a failure.
   template <typename What>
   bool await(const std::vector<std::string> &keys,
              std::chrono::milliseconds timeout, Notice &notice,
@@ -172,7 +172,7 @@ public:
     while (!has(keys)) {
       if (has({declined()})) {
         std::vector<uint8_t> reason = get(declined());
-        throw Declined(std::string(reason.begin(), reason.end()));
+        throw PeerFailed(std::string(reason.begin(), reason.end()));
       }
       if (deadline.passed())
         return false;
@@ -198,7 +198,7 @@ std::vector<std::string>
 chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
                                   uint32_t ranks, const std::string &own,
                                   std::chrono::milliseconds timeout,
-                                  const OnLongWait &onLongWait) {
+                                  const LongWaitHandler &onLongWait) {
   const std::string where = nameOf(address);
   Notice notice(onLongWait);
   std::optional<Store> store;
@@ -212,10 +212,9 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   }
   if (!isFirst)
     throw std::runtime_error(
-        "expected to be the only rank " + std::to_string(rank) + " at " +
-        where +
-        ", where another process is: was it started twice, or does "
-        "another run meet there?");
+        "rank " + std::to_string(rank) + " at " + where +
+        " is another process already: was it started twice, or does another "
+        "run use this address?");
   std::vector<std::string> keys;
   for (uint32_t other = 0; other < ranks; ++other)
     keys.push_back(store->entry(other));
@@ -230,23 +229,23 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     if (rank != 0) {
       // Rank 0 names the missing ranks.
       if (!store->await({store->all()}, timeout, notice, [&] {
-            return "still waits at " + where + " for all ranks to come";
+            return "still waiting at " + where + " for the other ranks";
           }))
-        throw std::runtime_error(
-            timedOut(timeout, "rank 0 to say at " + where +
-                                  " where the other ranks are: some may not "
-                                  "have come"));
+        throw std::runtime_error(timeoutMessage(
+            timeout, "rank 0 at " + where +
+                         " to send the addresses of all ranks: some "
+                         "may not have started"));
       return linesOf(store->get(store->all()));
     }
     if (!store->await(keys, timeout, notice, [&] {
-          return "still waits at " + where + " for these ranks: " + missing();
+          return "still waiting at " + where + " for ranks " + missing();
         })) {
       const std::string reason =
-          "these ranks did not come to " + where + ": " + missing() +
+          "these ranks did not connect to " + where + ": " + missing() +
           (mayOpenMore() ? ""
-                         : ", or could not be heard: rank 0 has too many "
+                         : ", or rank 0 could not accept them: it has too many "
                            "open files, raise ulimit -n");
-      store->decline(reason);
+      store->reportFailure(reason);
       throw std::runtime_error(reason);
     }
     std::string joined;
@@ -256,21 +255,22 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     }
     store->set(store->all(), joined);
     return linesOf(bytesOf(joined));
-  } catch (const Declined &declined) {
-    store->decline(declined.what()); // for ranks that come later
+  } catch (const PeerFailed &failed) {
+    store->reportFailure(failed.what()); // for ranks that come later
     throw;
   } catch (const c10::Error &error) {
-    throw std::runtime_error("the place where ranks meet, " + where +
-                             ", is gone: has rank 0 or its launcher ended? (" +
-                             firstLine(error.what()) + ")");
+    throw std::runtime_error(
+        "lost the connection to " + where +
+        ", where ranks meet: has rank 0 or its launcher ended? (" +
+        firstLine(error.what()) + ")");
   }
 }
 
-void chimera::runtime::declineAtStore(const StoreAddress &address,
-                                      uint32_t rank,
-                                      const std::string &reason) {
+void chimera::runtime::reportFailureAtStore(const StoreAddress &address,
+                                            uint32_t rank,
+                                            const std::string &reason) {
   constexpr std::chrono::seconds kPatience(5);
   Notice nothing({});
   Store(address, rank, kPatience, nothing)
-      .decline("rank " + std::to_string(rank) + " failed: " + reason);
+      .reportFailure("rank " + std::to_string(rank) + " failed: " + reason);
 }

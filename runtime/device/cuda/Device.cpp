@@ -46,7 +46,7 @@ uint64_t unusedNow() {
 
 /// Whether `done` becomes true within `time`.
 template <typename Done>
-bool comes(std::chrono::milliseconds time, const Done &done) {
+bool becomesTrueWithin(std::chrono::milliseconds time, const Done &done) {
   Deadline deadline(time);
   for (uint64_t looks = 0; !done(); ++looks) {
     if (deadline.passed())
@@ -72,14 +72,13 @@ int cuda::deviceCount() {
           : std::string(" (") + cudaGetErrorString(error) + ")";
   throw std::runtime_error(
       "expected a GPU that CUDA can use, got none" + why +
-      ": is one there, with a driver (nvidia-smi), and does "
-      "CUDA_VISIBLE_DEVICES allow it?");
+      ": check its driver (nvidia-smi) and CUDA_VISIBLE_DEVICES");
 }
 
 CudaDevice::CudaDevice(DeviceOptions given)
     : options(std::move(given)), ownKernels(checked(options.ordinal)),
       events(options.ordinal), timedEvents(options.ordinal, /*timed=*/true),
-      unusedAtFirst(unusedNow()) {}
+      freeAtOpen(unusedNow()) {}
 
 CudaDevice::~CudaDevice() {
   progress = nullptr;
@@ -90,7 +89,7 @@ CudaDevice::~CudaDevice() {
     });
   };
   // If a stream is still in use, nothing is freed: the process is about to end.
-  if (!comes(kPatience, isDone))
+  if (!becomesTrueWithin(kPatience, isDone))
     return;
   for (cudaStream_t stream : keptStreams)
     (void)cudaStreamDestroy(stream);
@@ -98,7 +97,7 @@ CudaDevice::~CudaDevice() {
     freeNow(taken);
 }
 
-void CudaDevice::listen(std::optional<Listener> listener) {
+void CudaDevice::setListener(std::optional<Listener> listener) {
   progress = nullptr;
   if (listener)
     progress = std::make_unique<Progress>(std::move(*listener),
@@ -116,7 +115,7 @@ void CudaDevice::listen(std::optional<Listener> listener) {
                                           });
 }
 
-void CudaDevice::enter(uint64_t newStep, uint32_t newInstruction) {
+void CudaDevice::setInstruction(uint64_t newStep, uint32_t newInstruction) {
   step = newStep;
   instruction = newInstruction;
 }
@@ -171,11 +170,11 @@ void CudaDevice::freeNow(const Memory &taken) noexcept {
   (void)(taken.isOnHost ? cudaFreeHost(taken.begin) : cudaFree(taken.begin));
 }
 
-std::optional<uint64_t> CudaDevice::takenBytes() {
+std::optional<uint64_t> CudaDevice::allocatedBytes() {
   if (options.worksOnHost || ranks > 1)
     return std::nullopt;
   use();
-  return unusedAtFirst - std::min(unusedAtFirst, unusedNow());
+  return freeAtOpen - std::min(freeAtOpen, unusedNow());
 }
 
 std::unique_ptr<Queue> CudaDevice::makeQueue(const std::string &) {
@@ -192,18 +191,18 @@ Event CudaDevice::record(cudaStream_t stream, uint32_t queue, bool timed) {
 }
 
 static cudaEvent_t eventOf(const Event &event) {
-  return static_cast<cudaEvent_t>(const_cast<void *>(event.kept.get()));
+  return static_cast<cudaEvent_t>(const_cast<void *>(event.handle.get()));
 }
 
 void CudaDevice::wait(cudaStream_t stream, const Event &event) {
-  if (event.kept)
+  if (event.handle)
     expect(cudaStreamWaitEvent(stream, eventOf(event), 0),
            "cudaStreamWaitEvent");
 }
 
 bool CudaDevice::isDone(Event event) {
   expectNoFailure();
-  if (!event.kept)
+  if (!event.handle)
     return true;
   cudaError_t state = cudaEventQuery(eventOf(event));
   if (state == cudaErrorNotReady)
@@ -218,14 +217,15 @@ void CudaDevice::waitFor(Event event, std::chrono::milliseconds timeout) {
   if (isDone(event))
     return;
   ++blocks;
-  if (!comes(timeout, [&] { return isDone(event); }))
-    fail(std::make_exception_ptr(WaitError(
-        WaitError::Reason::TimedOut, timedOut(timeout, nameOf(options)))));
+  if (!becomesTrueWithin(timeout, [&] { return isDone(event); }))
+    fail(std::make_exception_ptr(
+        WaitError(WaitError::Reason::TimedOut,
+                  timeoutMessage(timeout, nameOf(options)))));
   expectNoFailure();
 }
 
 int64_t CudaDevice::nanosecondsBetween(const Event &from, const Event &to) {
-  if (!from.kept || !to.kept)
+  if (!from.handle || !to.handle)
     throw std::logic_error("expected points of queues that were timed");
   float milliseconds = 0;
   expect(cudaEventElapsedTime(&milliseconds, eventOf(from), eventOf(to)),
@@ -268,13 +268,13 @@ class SameAddresses final : public AddressMap {
   }
 };
 
-thread_local const Working *workingHere = nullptr;
+thread_local const LaunchContext *currentContext = nullptr;
 } // namespace
 
-Working cuda::working() {
-  if (!workingHere)
+LaunchContext cuda::launchContext() {
+  if (!currentContext)
     throw std::logic_error("expected a call by the work of a queue");
-  return *workingHere;
+  return *currentContext;
 }
 
 CudaQueue::CudaQueue(CudaDevice &device, bool isMain)
@@ -287,8 +287,8 @@ CudaQueue::~CudaQueue() { finish(); }
 
 void CudaQueue::finish() noexcept {
   if (std::uncaught_exceptions() > 0)
-    device.fail(std::make_exception_ptr(
-        std::runtime_error("a queue was ended before its work")));
+    device.fail(std::make_exception_ptr(std::runtime_error(
+        "a queue was destroyed before its operations ended")));
   if (!device.hasFailed) {
     (void)cudaStreamSynchronize(own);
     (void)cudaStreamDestroy(own);
@@ -303,15 +303,15 @@ void CudaQueue::finish() noexcept {
 void CudaQueue::launch(std::span<const Access>, Work work) {
   device.expectNoFailure();
   if (!device.options.worksOnHost) {
-    const Working here{device.ownKernels, own};
+    const LaunchContext here{device.ownKernels, own};
     struct Around {
-      const Working *outer = workingHere;
-      ~Around() { workingHere = outer; }
+      const LaunchContext *outer = currentContext;
+      ~Around() { currentContext = outer; }
     } around;
-    workingHere = &here;
+    currentContext = &here;
     std::shared_ptr<void> told;
-    if (device.options.aroundWork)
-      told = device.options.aroundWork(own);
+    if (device.options.streamGuard)
+      told = device.options.streamGuard(own);
     work(SameAddresses());
     return;
   }
@@ -380,10 +380,10 @@ void CudaQueue::expectLoads(uint64_t count, uint64_t bytes) {
 void CudaQueue::load(Bytes to, const std::function<void(Bytes)> &fill) {
   if (to.empty())
     return fill(to);
-  Bytes host = ring.take(to.size());
+  Bytes host = ring.allocate(to.size());
   fill(host);
   copy(host, to);
-  ring.give(record());
+  ring.releaseAfter(record());
 }
 
 void CudaQueue::readBack(ConstBytes from, Bytes host) { copy(from, host); }

@@ -23,7 +23,7 @@
 #include "runtime/device/cuda/Kernels.h"
 #include "runtime/device/cuda/LoadRing.h"
 #include "runtime/device/cuda/Progress.h"
-#include "runtime/system/WaitError.h"
+#include "runtime/system/Deadline.h"
 
 #include <atomic>
 #include <exception>
@@ -43,7 +43,7 @@ struct DeviceOptions {
   /// Called before work, with the stream on which it must run; the result is
   /// destroyed after the work. Some libraries must be told their stream in this
   /// way.
-  std::function<std::shared_ptr<void>(cudaStream_t)> aroundWork = {};
+  std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
 };
 
 /// The number of GPUs that this process may use. Throws std::runtime_error,
@@ -57,13 +57,13 @@ public:
   explicit CudaDevice(DeviceOptions options);
   ~CudaDevice() override;
 
-  bool executesAtOnce() const override { return false; }
+  bool isSynchronous() const override { return false; }
   Block allocate(uint64_t bytes, uint64_t alignment = kBlockAlignment) override;
   Block allocateHost(uint64_t bytes) override;
   void free(std::byte *memory) noexcept override;
-  std::optional<uint64_t> takenBytes() override;
+  std::optional<uint64_t> allocatedBytes() override;
   std::optional<Capacity> capacity() override {
-    return Capacity{unusedAtFirst, ranks};
+    return Capacity{freeAtOpen, ranks};
   }
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
   bool isDone(Event event) override;
@@ -73,8 +73,8 @@ public:
   HostBytes readBack(ConstBytes bytes, Event event,
                      std::chrono::milliseconds timeout) override;
 
-  void listen(std::optional<Listener> listener) override;
-  void enter(uint64_t step, uint32_t instruction) override;
+  void setListener(std::optional<Listener> listener) override;
+  void setInstruction(uint64_t step, uint32_t instruction) override;
 
   int ordinal() const { return options.ordinal; }
   /// Sets the number of ranks that use the GPU.
@@ -117,7 +117,7 @@ private:
   /// ended. To free something would wait for these operations.
   std::vector<Memory> keptMemory;
   std::vector<cudaStream_t> keptStreams;
-  const uint64_t unusedAtFirst; ///< bytes, free for any process
+  const uint64_t freeAtOpen; ///< bytes, free for any process
   uint32_t ranks = 1;
   uint32_t queues = 0;
   uint64_t position = 0;
@@ -169,12 +169,12 @@ private:
 
 /// The kernels and the stream for the work that the calling thread is
 /// executing.
-struct Working {
+struct LaunchContext {
   const Kernels &kernels;
   cudaStream_t stream;
 };
 /// Throws std::logic_error if the calling thread executes no work of a queue.
-Working working();
+LaunchContext launchContext();
 
 } // namespace chimera::runtime::cuda
 

@@ -38,7 +38,7 @@ constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {
 
 /// The argument of the folds, as in Kernels.cu.
 struct Summands {
-  const std::byte *begin[Kernels::kMostSummands];
+  const std::byte *begin[Kernels::kMaxSummands];
   int count;
 };
 
@@ -131,9 +131,9 @@ Kernels::Kernels(int ordinal) {
 void Kernels::fold(cudaStream_t stream, ElementType type,
                    const std::vector<ConstBytes> &contributions,
                    Bytes sum) const {
-  if (contributions.size() > kMostSummands)
+  if (contributions.size() > kMaxSummands)
     throw std::invalid_argument(
-        "expected a sum of at most " + std::to_string(kMostSummands) +
+        "expected a sum of at most " + std::to_string(kMaxSummands) +
         " contributions on a GPU, got " + std::to_string(contributions.size()));
   Summands summands{};
   for (ConstBytes contribution : contributions)

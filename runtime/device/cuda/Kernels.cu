@@ -20,20 +20,20 @@ using Count = unsigned long long;
 
 /// The contributions of one sum. The limit keeps the struct small enough for a
 /// kernel's arguments.
-constexpr int kMostSummands = 256;
+constexpr int kMaxSummands = 256;
 struct Summands {
-  const Byte *begin[kMostSummands];
+  const Byte *begin[kMaxSummands];
   int count;
 };
 
 /// Consecutive runs of elements, from `begin` on. The weights of a run all
 /// decay, or none of them does. The limit keeps the struct small enough for a
 /// kernel's arguments.
-constexpr int kMostRuns = 256;
+constexpr int kMaxRuns = 256;
 struct Runs {
   Count begin;
-  Count end[kMostRuns];
-  bool decays[kMostRuns];
+  Count end[kMaxRuns];
+  bool decays[kMaxRuns];
   int count;
 };
 

@@ -28,13 +28,13 @@ public:
   /// fails.
   explicit Kernels(int ordinal);
 
-  /// See Fold.h. Throws std::invalid_argument for more than kMostSummands
+  /// See Fold.h. Throws std::invalid_argument for more than kMaxSummands
   /// contributions.
   void fold(cudaStream_t stream, ElementType type,
             const std::vector<ConstBytes> &contributions, Bytes sum) const;
   void scale(cudaStream_t stream, ElementType type, Bytes bytes,
              double factor) const;
-  static constexpr size_t kMostSummands = 256;
+  static constexpr size_t kMaxSummands = 256;
 
   /// The kernels, with their names in Kernels.cu without the prefix.
   struct Loaded {

@@ -27,7 +27,7 @@ void LoadRing::expect(uint64_t count, uint64_t bytes) {
   next = 0;
 }
 
-Bytes LoadRing::take(uint64_t bytes) {
+Bytes LoadRing::allocate(uint64_t bytes) {
   const uint64_t wanted = padded(bytes);
   if (wanted > size)
     expect(1, bytes);
@@ -52,4 +52,6 @@ Bytes LoadRing::take(uint64_t bytes) {
   }
 }
 
-void LoadRing::give(Event event) { loads.back().passed = std::move(event); }
+void LoadRing::releaseAfter(Event event) {
+  loads.back().passed = std::move(event);
+}

@@ -28,9 +28,9 @@ public:
 
   /// Memory for one load. If the ring is full, blocks until earlier loads have
   /// passed.
-  Bytes take(uint64_t bytes);
-  /// The memory that was taken last is in use until `event`.
-  void give(Event event);
+  Bytes allocate(uint64_t bytes);
+  /// The memory that was allocated last is in use until `event`.
+  void releaseAfter(Event event);
 
 private:
   static constexpr uint64_t kAlignment = 64;

@@ -54,7 +54,7 @@ void Progress::look() {
 /// end: after a failure, or because this object ends.
 bool Progress::lookAt(Point point, std::unique_lock<std::mutex> &lock) {
   lock.unlock();
-  listener.isAt(point.step, point.instruction);
+  listener.onInstruction(point.step, point.instruction);
   Deadline deadline(listener.timeout);
   std::string fault;
   try {
@@ -64,7 +64,8 @@ bool Progress::lookAt(Point point, std::unique_lock<std::mutex> &lock) {
         return false;
       lock.unlock();
       if (deadline.passed()) {
-        fault = timedOut(listener.timeout, "the GPU to end an instruction");
+        fault =
+            timeoutMessage(listener.timeout, "the GPU to end an instruction");
         break;
       }
     }
@@ -72,12 +73,12 @@ bool Progress::lookAt(Point point, std::unique_lock<std::mutex> &lock) {
     fault = error.what();
   }
   if (!fault.empty())
-    listener.failed(fault);
+    listener.onFailure(fault);
   lock.lock();
   if (!fault.empty())
     return false;
   points.pop_front();
   if (points.empty())
-    listener.hasNothing();
+    listener.onIdle();
   return true;
 }

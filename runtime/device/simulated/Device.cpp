@@ -137,7 +137,7 @@ Simulation::SimulatedDevice::makeQueue(const std::string &name) {
 bool Simulation::SimulatedDevice::isDone(Event event) {
   std::lock_guard lock(simulation.mutex);
   return simulation.hasPassed(event) ||
-         simulation.isLeftOut(label("the host"), Ordering::Host);
+         simulation.ignores(label("the host"), Ordering::Host);
 }
 
 void Simulation::SimulatedDevice::waitFor(Event event,

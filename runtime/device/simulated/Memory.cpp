@@ -56,8 +56,7 @@ Memory::Allocation &Memory::allocationOf(ConstBytes bytes, uint64_t &offset) {
       return allocation;
   }
   throw std::logic_error("uses " + std::to_string(bytes.size()) +
-                         " bytes that are not in memory of this device, or no "
-                         "longer");
+                         " bytes that are not allocated on this device");
 }
 
 std::byte *Memory::find(ConstBytes bytes) {

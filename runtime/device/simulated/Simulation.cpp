@@ -8,7 +8,6 @@
 #include "runtime/device/simulated/State.h"
 
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
 
 #include <algorithm>
 #include <cstring>
@@ -92,27 +91,26 @@ bool Simulation::hasPassed(const Event &event) const {
 
 const Clock &Simulation::clockAt(const Event &event) {
   static const Clock none;
-  return event.kept ? *static_cast<const Clock *>(event.kept.get()) : none;
+  return event.handle ? *static_cast<const Clock *>(event.handle.get()) : none;
 }
 
-bool Simulation::canGo(const QueueState &queue) const {
+bool Simulation::canExecute(const QueueState &queue) const {
   if (queue.items.empty())
     return false;
   const Item &item = queue.items.front();
   if (item.event)
-    return hasPassed(*item.event) || isLeftOut(item.label, Ordering::Wait);
+    return hasPassed(*item.event) || ignores(item.label, Ordering::Wait);
   if (item.operation)
     return item.operation->state == Operation::Ended ||
-           isLeftOut(item.label, Ordering::Wait);
+           ignores(item.label, Ordering::Wait);
   return true;
 }
 
-void Simulation::go(QueueState &queue) {
+void Simulation::execute(QueueState &queue) {
   Item item = std::move(queue.items.front());
   queue.items.pop_front();
   Memory &memory = devices[queue.rank]->memory;
-  if ((item.event || item.operation) &&
-      !isLeftOut(item.label, Ordering::Wait)) {
+  if ((item.event || item.operation) && !ignores(item.label, Ordering::Wait)) {
     if (item.event) {
       queue.clock.learn(clockAt(*item.event));
     } else {
@@ -178,7 +176,7 @@ void Simulation::begin(Operation &operation) {
   const Batch &batch = *operation.batch;
   Clock &clock = operation.clock;
   for (const SharedOperation &member : batch.operations)
-    if (!isLeftOut(member->label, Ordering::After))
+    if (!ignores(member->label, Ordering::After))
       clock.learn(clockAt(member->after));
   for (const SharedBatch &before : batch.after)
     clock.learn(before->clock);
@@ -215,7 +213,7 @@ void Simulation::move(Transfer &transfer) {
     all.learn(party.operation->clock);
   for (const Transfer::Party &party : transfer.parties) {
     Operation &operation = *party.operation;
-    if (party.learns)
+    if (party.observes)
       operation.clock.learn(all);
     if (!party.ends)
       continue;
@@ -262,7 +260,7 @@ bool Simulation::stepLocked(std::unique_lock<std::recursive_mutex> &lock,
     if (hosts[i].isReady())
       offer(HostStep, static_cast<uint32_t>(i), i);
   for (size_t i = 0; i < queues.size(); ++i)
-    if (queues[i] && canGo(*queues[i]))
+    if (queues[i] && canExecute(*queues[i]))
       offer(QueueStep, queues[i]->rank, i);
   for (size_t i = 0; i < canBegin.size(); ++i)
     if (!canBegin[i]->isAbandoned)
@@ -297,7 +295,7 @@ bool Simulation::stepLocked(std::unique_lock<std::recursive_mutex> &lock,
     lock.lock();
     break;
   case QueueStep:
-    go(*queues[index]);
+    execute(*queues[index]);
     break;
   case Begin:
     begin(*take(canBegin));
@@ -328,11 +326,11 @@ void Simulation::waitFor(Event event, std::chrono::milliseconds timeout) {
     if (stepLocked(lock, false))
       continue;
     if (options.oneThread)
-      throw std::runtime_error("nothing can happen any more:\n" + unfinished());
+      throw std::runtime_error("no rank can advance:\n" + unfinished());
     changed.wait_for(lock, kLook);
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
-                      timedOut(timeout, "the device:\n" + unfinished()));
+                      timeoutMessage(timeout, "the device:\n" + unfinished()));
   }
 }
 
@@ -367,7 +365,7 @@ SharedOperation Simulation::post(uint32_t rank, const char *what,
   batch->operations.push_back(operation);
   ++batch->running;
   operations.insert(operation);
-  if (!hasPassed(event) && !isLeftOut(operation->label, Ordering::After)) {
+  if (!hasPassed(event) && !ignores(operation->label, Ordering::After)) {
     queues[event.queue - 1]->awaited.emplace(event.position, batch);
     ++batch->missing;
   }
@@ -382,11 +380,11 @@ void Simulation::add(std::shared_ptr<Transfer> transfer) {
       party.operation->transfers.push_back(transfer);
       ++transfer->missing;
     }
-  if (transfer->behind && !transfer->behind->hasMoved) {
-    transfer->behind->follower = transfer;
+  if (transfer->after && !transfer->after->hasMoved) {
+    transfer->after->follower = transfer;
     ++transfer->missing;
   }
-  transfer->behind.reset();
+  transfer->after.reset();
   release(transfer);
   changed.notify_all();
 }

@@ -52,7 +52,7 @@ struct Options {
   /// The name of an instruction in reports.
   std::function<std::string(const Label &)> describe = {};
   /// For tests: the orderings that the simulation ignores.
-  std::function<bool(const Label &, Ordering)> isLeftOut = {};
+  std::function<bool(const Label &, Ordering)> ignores = {};
 };
 
 /// An operation that is posted and not put on a queue: an end of a message, or
@@ -65,15 +65,15 @@ using SharedOperation = std::shared_ptr<Operation>;
 using SharedBatch = std::shared_ptr<Batch>;
 
 /// A movement of bytes. It happens after all of `parties` have begun and after
-/// the transfer `behind` has moved.
+/// the transfer `after` has moved.
 struct Transfer {
   struct Party {
     SharedOperation operation;
-    bool learns; ///< its end happens after the beginnings of all parties
-    bool ends;   ///< it can end after this transfer
+    bool observes; ///< its end happens after the beginnings of all parties
+    bool ends;     ///< it can end after this transfer
   };
   std::vector<Party> parties;
-  std::shared_ptr<Transfer> behind;
+  std::shared_ptr<Transfer> after;
   std::function<void()> move;
 
   // Used by the simulation only.
@@ -150,8 +150,8 @@ private:
   struct QueueState;
   struct Item;
 
-  bool canGo(const QueueState &queue) const;
-  void go(QueueState &queue);
+  bool canExecute(const QueueState &queue) const;
+  void execute(QueueState &queue);
   void begin(Operation &operation);
   void move(Transfer &transfer);
   void end(Operation &operation);
@@ -159,8 +159,8 @@ private:
   void release(const std::shared_ptr<Transfer> &transfer);
   bool hasPassed(const Event &event) const;
   static const Clock &clockAt(const Event &event);
-  bool isLeftOut(const Label &label, Ordering ordering) const {
-    return options.isLeftOut && options.isLeftOut(label, ordering);
+  bool ignores(const Label &label, Ordering ordering) const {
+    return options.ignores && options.ignores(label, ordering);
   }
   uint32_t threadFor(const Clock &clock);
   bool stepLocked(std::unique_lock<std::recursive_mutex> &lock, bool withHosts);

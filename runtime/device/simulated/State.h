@@ -68,7 +68,7 @@ public:
     now.rank = rank;
   }
 
-  bool executesAtOnce() const override { return false; }
+  bool isSynchronous() const override { return false; }
   Block allocate(uint64_t bytes, uint64_t alignment) override;
   void free(std::byte *address) noexcept override;
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
@@ -77,7 +77,7 @@ public:
   uint64_t hostBlocks() const override { return blocks; }
   HostBytes readBack(ConstBytes bytes, Event event,
                      std::chrono::milliseconds timeout) override;
-  void enter(uint64_t step, uint32_t instruction) override {
+  void setInstruction(uint64_t step, uint32_t instruction) override {
     now.step = step;
     now.instruction = instruction;
   }

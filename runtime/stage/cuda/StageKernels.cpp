@@ -30,24 +30,24 @@ struct Runs {
 class CudaStageKernels final : public StageKernels {
   void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
                     bool *kept) override {
-    cuda::Working on = cuda::working();
+    cuda::LaunchContext on = cuda::launchContext();
     on.kernels.launch(on.kernels.all().KeepElements, on.stream,
                       (first % 4 + counted(count) + 3) / 4,
-                      counted(keptFrom(dropped)), counted(key), counted(first),
-                      counted(count), kept);
+                      counted(smallestKeptDraw(dropped)), counted(key),
+                      counted(first), counted(count), kept);
   }
 
   void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
              const float *gradientSum, float *weights, float *average,
              float *averageOfSquares, const int32_t *halted) override {
-    update(cuda::working().kernels.all().AdamWFloat, factors, runs, gradientSum,
-           weights, average, averageOfSquares, halted);
+    update(cuda::launchContext().kernels.all().AdamWFloat, factors, runs,
+           gradientSum, weights, average, averageOfSquares, halted);
   }
   void adamW(const AdamWFactors<double> &factors,
              std::span<const DecayRun> runs, const double *gradientSum,
              double *weights, double *average, double *averageOfSquares,
              const int32_t *halted) override {
-    update(cuda::working().kernels.all().AdamWDouble, factors, runs,
+    update(cuda::launchContext().kernels.all().AdamWDouble, factors, runs,
            gradientSum, weights, average, averageOfSquares, halted);
   }
 
@@ -55,7 +55,7 @@ class CudaStageKernels final : public StageKernels {
   template <typename T, typename... Arrays>
   static void update(cudaKernel_t kernel, const AdamWFactors<T> &factors,
                      std::span<const DecayRun> runs, Arrays... arrays) {
-    cuda::Working on = cuda::working();
+    cuda::LaunchContext on = cuda::launchContext();
     unsigned long long begin = 0;
     while (!runs.empty()) {
       Runs some{};

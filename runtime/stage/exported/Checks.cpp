@@ -20,7 +20,7 @@ using at::Tensor;
 using Arguments = std::vector<c10::IValue>;
 
 // An upper bound for windows, paddings and strides.
-constexpr int64_t kMost = 1 << 20;
+constexpr int64_t kLargestWindow = 1 << 20;
 
 static void expect(bool holds, const char *what) {
   if (!holds)
@@ -41,7 +41,7 @@ static Tensor optionalTensor(const c10::IValue &argument) {
 static void expectSame(const Tensor &a, const Tensor &b) {
   expect(a.defined() && b.defined() && a.sizes() == b.sizes() &&
              a.scalar_type() == b.scalar_type(),
-         "a gradient of the shape and type of what it is the gradient of");
+         "a gradient with the same shape and type as its tensor");
 }
 
 template <size_t A, size_t B> static void same(const Arguments &arguments) {
@@ -110,7 +110,7 @@ static void convolutionBackward(const Arguments &arguments) {
   const auto dimensions = static_cast<size_t>(x.dim());
   expect(dimensions >= 3 && dimensions <= 5 && gradient.dim() == x.dim() &&
              weight.dim() == x.dim(),
-         "tensors of as many dimensions");
+         "tensors with equal numbers of dimensions");
   expect(x.numel() > 0 && weight.numel() > 0, "tensors with elements");
   const bool transposed = arguments[7].toBool();
   const int64_t groups = arguments[9].toInt();
@@ -120,19 +120,20 @@ static void convolutionBackward(const Arguments &arguments) {
       list.resize(dimensions - 2, list[0]);
     expect(list.size() == dimensions - 2, "a number for each dimension");
     for (int64_t number : list)
-      expect(number >= least && number <= kMost, "a window of a common size");
+      expect(number >= least && number <= kLargestWindow,
+             "a window of a common size");
     return list;
   };
   const std::vector<int64_t> stride = listOf(4, 1), padding = listOf(5, 0),
                              dilation = listOf(6, 1), more = listOf(8, 0);
-  expect(groups >= 1 && groups <= kMost, "one group or more");
+  expect(groups >= 1 && groups <= kLargestWindow, "one group or more");
   const int64_t channels =
       transposed ? weight.size(1) * groups : weight.size(0);
   expect(gradient.size(0) == x.size(0) && gradient.size(1) == channels &&
              x.size(1) ==
                  (transposed ? weight.size(0) : weight.size(1) * groups) &&
              weight.size(0) % groups == 0,
-         "as many samples and channels");
+         "matching numbers of samples and channels");
   for (size_t i = 0; i + 2 < dimensions; ++i) {
     const auto d = static_cast<int64_t>(i + 2);
     const int64_t window = dilation[i] * (weight.size(d) - 1) + 1;
@@ -196,8 +197,9 @@ static void padBackward(const Arguments &arguments) {
     const int64_t before = padding[static_cast<size_t>(2 * d)],
                   after = padding[static_cast<size_t>(2 * d + 1)];
     const int64_t size = x.size(-1 - d);
-    expect(before >= -size && before <= kMost && after >= -size &&
-               after <= kMost && gradient.size(-1 - d) == size + before + after,
+    expect(before >= -size && before <= kLargestWindow && after >= -size &&
+               after <= kLargestWindow &&
+               gradient.size(-1 - d) == size + before + after,
            "a gradient of the padded shape");
   }
 }
@@ -236,7 +238,8 @@ static void weightNormBackward(const Arguments &arguments) {
 static void windows(const Arguments &arguments) {
   for (size_t i = 1; i < arguments.size(); ++i)
     for (int64_t number : arguments[i].toIntVector())
-      expect(number >= 0 && number <= kMost, "a window of a common size");
+      expect(number >= 0 && number <= kLargestWindow,
+             "a window of a common size");
 }
 
 /// Arguments: (grad_output, input, grid, interpolation, padding, align_corners,
@@ -286,7 +289,7 @@ static void divide(const Arguments &arguments) {
     expect(!by.eq(-1).any().item<bool>() ||
                x.to(at::kLong).min().item<int64_t>() >
                    std::numeric_limits<int32_t>::min(),
-           "numbers that -1 divides");
+           "numbers that can be divided by -1 without overflow");
 }
 
 Check chimera::runtime::checkOf(const std::string &operatorName) {

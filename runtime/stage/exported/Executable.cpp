@@ -70,14 +70,14 @@ Executable::Operation Executable::find(const program::CallT &call,
         !acts.toBool())
       throw std::invalid_argument("expected a tensor, a probability in (0, 1) "
                                   "and true for 'aten::native_dropout'");
-    operation.way = Way::Dropout;
+    operation.implementation = Implementation::Dropout;
     operation.site = sites++;
   } else if (call.operator_ == "aten::mm" && call.overload.empty() &&
              isValue(0) && isValue(1)) {
-    operation.way = Way::Product;
+    operation.implementation = Implementation::Product;
   } else if (call.operator_ == "aten::addmm" && call.overload.empty() &&
              isValue(0) && isValue(1) && isValue(2) && isOne(3) && isOne(4)) {
-    operation.way = Way::ProductWithBias;
+    operation.implementation = Implementation::ProductWithBias;
   }
   return operation;
 }
@@ -104,22 +104,23 @@ void Executable::findSums() {
       isTransposed = !isTransposed;
     }
     if (uses[value] == 1 && maker[value] >= 0 &&
-        operations[static_cast<uint32_t>(maker[value])].way == Way::Product)
+        operations[static_cast<uint32_t>(maker[value])].implementation ==
+            Implementation::Product)
       fused[static_cast<uint32_t>(maker[value])] =
           FusedSum{gradientOf[output][0], isTransposed};
   }
 }
 
-Selection Executable::select(const std::vector<uint32_t> &given,
-                             const std::vector<uint32_t> &wanted,
-                             bool adds) const {
+Subgraph Executable::select(const std::vector<uint32_t> &given,
+                            const std::vector<uint32_t> &wanted,
+                            bool adds) const {
   std::vector<bool> isGiven(graph.values), isNeeded(graph.values);
   for (uint32_t value : given)
     isGiven[value] = true;
   for (uint32_t value : wanted)
     isNeeded[value] = true;
-  Selection selection;
-  selection.adds = adds;
+  Subgraph subgraph;
+  subgraph.adds = adds;
   std::vector<bool> runs(graph.calls.size());
   auto need = [&](uint32_t call) {
     runs[call] = true;
@@ -141,7 +142,7 @@ Selection Executable::select(const std::vector<uint32_t> &given,
       continue;
     isNeeded[value] = true;
     if (isGiven[value] || maker[value] < 0)
-      selection.addedFirst.push_back(value);
+      subgraph.addedFirst.push_back(value);
   }
   for (auto call = static_cast<uint32_t>(graph.calls.size()); call-- > 0;) {
     const bool makes =
@@ -155,7 +156,7 @@ Selection Executable::select(const std::vector<uint32_t> &given,
   for (uint32_t value = 0; value < graph.values; ++value)
     if (isNeeded[value] && !isGiven[value] && maker[value] < 0)
       throw std::invalid_argument(
-          "expected every input that its results need, value " +
+          "expected all inputs that the wanted results need, but value " +
           std::to_string(value) + " is missing");
 
   std::vector<bool> isKept(graph.values);
@@ -163,28 +164,28 @@ Selection Executable::select(const std::vector<uint32_t> &given,
     isKept[value] = true;
   for (uint32_t call = 0; call < graph.calls.size(); ++call)
     if (runs[call])
-      selection.calls.push_back(call);
+      subgraph.calls.push_back(call);
   // This loop starts at the last call, so the first use that it sees is the
   // last use in the execution.
-  selection.dead.resize(selection.calls.size());
+  subgraph.dead.resize(subgraph.calls.size());
   std::vector<bool> isSeen(graph.values);
-  for (size_t i = selection.calls.size(); i-- > 0;) {
+  for (size_t i = subgraph.calls.size(); i-- > 0;) {
     auto see = [&](int32_t number) {
       const auto value = static_cast<uint32_t>(number);
       if (number < 0 || isSeen[value])
         return;
       isSeen[value] = true;
       if (!isKept[value])
-        selection.dead[i].push_back(value);
+        subgraph.dead[i].push_back(value);
     };
-    const uint32_t call = selection.calls[i];
+    const uint32_t call = subgraph.calls[i];
     for (int32_t value : graph.calls[call]->results)
       see(value);
     for (const Argument &argument : operations[call].arguments)
       for (int32_t value : argument.values)
         see(value);
   }
-  return selection;
+  return subgraph;
 }
 
 Tensor Executable::tensorOf(const Argument &argument,
@@ -272,10 +273,10 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
   auto tensor = [&](size_t i) {
     return tensorOf(operation.arguments[i], values);
   };
-  switch (operation.way) {
-  case Way::Operator:
+  switch (operation.implementation) {
+  case Implementation::Operator:
     return callOperator(number, values, stack);
-  case Way::Product:
+  case Implementation::Product:
     if (adds && fused[number]) {
       GradientSum &sum = *context.sums[fused[number]->parameter];
       GradientSum target{fused[number]->isTransposed ? sum.gradient.t()
@@ -286,11 +287,11 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
       return;
     }
     return set(0, product(tensor(0), tensor(1)));
-  case Way::ProductWithBias:
+  case Implementation::ProductWithBias:
     if (tensor(0).dim() != 1)
       return callOperator(number, values, stack);
     return set(0, productWithBias(tensor(0), tensor(1), tensor(2).t()));
-  case Way::Dropout:
+  case Implementation::Dropout:
     break;
   }
   const Tensor x = tensor(0);
@@ -305,17 +306,17 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
   set(1, std::move(kept));
 }
 
-void Executable::run(const Selection &selection, Values &values,
+void Executable::run(const Subgraph &subgraph, Values &values,
                      const Context &context) const {
   std::vector<IValue> stack;
-  for (uint32_t value : selection.addedFirst)
+  for (uint32_t value : subgraph.addedFirst)
     addSums(value, values, context);
-  for (size_t i = 0; i < selection.calls.size(); ++i) {
-    const uint32_t number = selection.calls[i];
+  for (size_t i = 0; i < subgraph.calls.size(); ++i) {
+    const uint32_t number = subgraph.calls[i];
     const program::CallT &call = *graph.calls[number];
     try {
-      execute(number, selection.adds, values, context, stack);
-      if (selection.adds)
+      execute(number, subgraph.adds, values, context, stack);
+      if (subgraph.adds)
         for (int32_t value : call.results)
           if (value >= 0 && values[static_cast<uint32_t>(value)].defined())
             addSums(static_cast<uint32_t>(value), values, context);
@@ -327,7 +328,7 @@ void Executable::run(const Selection &selection, Values &values,
       throw std::runtime_error("call " + std::to_string(number) + ", " +
                                nameOf(call) + ": " + error.what());
     }
-    for (uint32_t value : selection.dead[i])
+    for (uint32_t value : subgraph.dead[i])
       values[value].reset();
   }
 }

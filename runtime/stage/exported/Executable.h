@@ -7,7 +7,7 @@
 //
 // A graph of a package whose operators have been looked up in LibTorch. It
 // calls the kernels that PyTorch's autograd would call, in the same order, so
-// the results have the same bits. A *subgraph* (`Selection`) is the set of
+// the results have the same bits. A *subgraph* is the set of
 // calls that some of the graph's results need.
 //
 // Three operations do not use LibTorch's operators:
@@ -36,7 +36,7 @@
 namespace chimera::runtime {
 
 /// The subgraph that some results of a graph need.
-struct Selection {
+struct Subgraph {
   std::vector<uint32_t> calls; ///< ascending
   /// For each element of `calls`: the values that have no use after that call.
   std::vector<std::vector<uint32_t>> dead;
@@ -56,8 +56,8 @@ public:
   /// The subgraph that computes the values `wanted` from the values `given`. If
   /// `adds` is true, it also computes all weight gradients. Throws
   /// std::invalid_argument if a value that it needs is missing.
-  Selection select(const std::vector<uint32_t> &given,
-                   const std::vector<uint32_t> &wanted, bool adds) const;
+  Subgraph select(const std::vector<uint32_t> &given,
+                  const std::vector<uint32_t> &wanted, bool adds) const;
 
   /// The values of one execution, indexed by their numbers.
   using Values = std::vector<at::Tensor>;
@@ -78,7 +78,7 @@ public:
   /// Computes the subgraph's values. `values` holds the given values. Values
   /// are freed after their last use unless they are wanted; this includes the
   /// given values.
-  void run(const Selection &selection, Values &values,
+  void run(const Subgraph &subgraph, Values &values,
            const Context &context) const;
 
   /// Adds the value to the gradient sum of each parameter whose gradient it is.
@@ -87,12 +87,12 @@ public:
 
 private:
   using Argument = OperatorArgument;
-  enum class Way { Operator, Product, ProductWithBias, Dropout };
+  enum class Implementation { Operator, Product, ProductWithBias, Dropout };
   struct Operation {
     explicit Operation(c10::OperatorHandle handle) : handle(handle) {}
 
     c10::OperatorHandle handle;
-    Way way = Way::Operator;
+    Implementation implementation = Implementation::Operator;
     Check check = nullptr;
     /// For dropout: the number of earlier dropout calls in the graph.
     uint32_t site = 0;

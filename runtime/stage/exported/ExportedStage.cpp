@@ -47,11 +47,12 @@ class ExportedStage : public Stage {
 public:
   ExportedStage(const program::ProgramT &program, uint32_t first,
                 uint32_t count, std::shared_ptr<const InitialValues> values,
-                const Place &place, std::shared_ptr<const NativeCode> native)
-      : place(place), package(*program.model->package), seed(program.seed),
-        samples(program.micro_batch_size), first(first), count(count),
-        parameters(program, first, count, place), values(std::move(values)),
-        native(std::move(native)) {
+                const DevicePlacement &placement,
+                std::shared_ptr<const NativeCode> native)
+      : placement(placement), package(*program.model->package),
+        seed(program.seed), samples(program.micro_batch_size), first(first),
+        count(count), parameters(program, first, count, placement),
+        values(std::move(values)), native(std::move(native)) {
     // The index of each layer's parameters within the stage's parameters.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
     for (uint32_t i = 0; i < parameters.slots().size(); ++i)
@@ -62,7 +63,7 @@ public:
         auto found = slots.find({layer, i});
         if (found == slots.end()) { // tied: stored with the first layer
           const auto [other, number] =
-              program::startsAs(*program.model, layer, i);
+              program::initialValueSource(*program.model, layer, i);
           found = slots.find({other, number});
         }
         numbers.push_back(found->second);
@@ -86,7 +87,7 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> layers = layersFor(microBatch);
@@ -97,40 +98,41 @@ public:
                 isLast() ? program::bytesOf(end.labels) : 0);
     expectBytes("weights", weights.size(), parameters.bytes());
     expectBytes("output", output.size(),
-                wanted == Wanted::Stash ? 0
-                : isLast()              ? sizeof(double)
-                                        : program::bytesOf(end.outputs));
+                mode == ForwardMode::Stash ? 0
+                : isLast()                 ? sizeof(double)
+                                           : program::bytesOf(end.outputs));
 
     std::unique_ptr<ForwardStash> stash;
-    if (keepsStash(wanted)) {
+    if (keepsStash(mode)) {
       stash = std::make_unique<ForwardStash>();
       stash->weights = weights.data();
     }
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
-    std::vector<Tensor> values = unpack(input, begin.inputs, place);
+    std::vector<Tensor> values = unpack(input, begin.inputs, placement);
     const std::vector<Tensor> targets =
-        isLast() ? unpack(labels, end.labels, place) : std::vector<Tensor>();
+        isLast() ? unpack(labels, end.labels, placement)
+                 : std::vector<Tensor>();
     for (uint32_t k = 0; k < count; ++k) {
       const bool ends = k + 1 == count;
       Layer::ForBackward stashed;
       values = inLayer(k, [&] {
         return layers[k]->forward(
-            contextOf(k, wanted == Wanted::Evaluation
+            contextOf(k, mode == ForwardMode::Evaluation
                              ? std::nullopt
                              : std::optional(microBatch)),
             boundOf(k, bound), std::move(values),
             ends ? targets : std::vector<Tensor>(),
-            /*wantsOutputs=*/!(ends && wanted == Wanted::Stash),
+            /*wantsOutputs=*/!(ends && mode == ForwardMode::Stash),
             stash ? &stashed : nullptr);
       });
       if (stash)
         stash->layers.push_back(std::move(stashed));
     }
-    if (wanted != Wanted::Stash) {
+    if (mode != ForwardMode::Stash) {
       if (isLast())
         writeLoss(values[0], microBatch, output);
       else
-        pack(values, end.outputs, output, place);
+        pack(values, end.outputs, output, placement);
     }
     return stash;
   }
@@ -143,7 +145,7 @@ public:
     const std::vector<const Layer *> &layers = bySamples.begin()->second;
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     std::vector<Tensor> values =
-        unpack(input, layers.front()->definition().inputs, place);
+        unpack(input, layers.front()->definition().inputs, placement);
     for (uint32_t k = 0; k + 1 < count; ++k)
       values = inLayer(k, [&] {
         return layers[k]->forward(contextOf(k, std::nullopt), boundOf(k, bound),
@@ -162,11 +164,12 @@ public:
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     std::vector<Tensor> gradients =
@@ -209,11 +212,11 @@ public:
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
-    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
@@ -240,7 +243,7 @@ private:
       const LayerGraphsT &graphs = *graphsOf(package, layer, samples);
       std::unique_ptr<Layer> &shared = byGraphs[&graphs];
       if (!shared)
-        shared = std::make_unique<Layer>(kind, graphs, place, native.get());
+        shared = std::make_unique<Layer>(kind, graphs, placement, native.get());
       made.push_back(shared.get());
       const int64_t largest =
           largestBytes(kind, graphs, at::elementSize(parameters.type()));
@@ -288,7 +291,7 @@ private:
     return {.seed = seed,
             .layer = first + k,
             .dropped = dropped,
-            .kernels = place.kernels,
+            .kernels = placement.kernels,
             .sums = {}};
   }
 
@@ -307,12 +310,12 @@ private:
       result.push_back(&sums[slot]);
     return result;
   }
-  std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
+  std::vector<GradientSum> sumsOf(Bytes weightGradient, WgradMode mode) const {
     expectBytes("weight gradient", weightGradient.size(),
                 parameters.parameterBytes());
     std::vector<GradientSum> sums;
     for (Tensor &gradient : parameters.bind(weightGradient.data()))
-      sums.push_back({std::move(gradient), sum == Sum::Continue});
+      sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
   /// A sum that has not begun is of a parameter without gradient. It is set to
@@ -325,7 +328,7 @@ private:
 
   void writeLoss(const Tensor &loss, MicroBatch microBatch,
                  Bytes output) const {
-    tensorOver(output.data(), {}, at::kDouble, place)
+    tensorOver(output.data(), {}, at::kDouble, placement)
         .copy_(loss.to(at::kDouble).mul_(shareOf(microBatch)));
   }
 
@@ -342,12 +345,12 @@ private:
     const Shapes &outputs = layer.definition().outputs;
     if (!isLast()) {
       expectBytes("output gradient", bytes.size(), program::bytesOf(outputs));
-      return unpack(bytes, outputs, place);
+      return unpack(bytes, outputs, placement);
     }
     expectBytes("output gradient", bytes.size(), sizeof(double));
     return {at::full(
         {}, shareOf(microBatch),
-        at::dtype(torchTypeOf(outputs[0]->type)).device(deviceOf(place)))};
+        at::dtype(torchTypeOf(outputs[0]->type)).device(deviceOf(placement)))};
   }
 
   void writeInputGradient(const Layer &layer,
@@ -357,7 +360,7 @@ private:
     expectBytes("input gradient", inputGradient.size(),
                 first == 0 ? 0 : program::bytesOf(inputs));
     if (first > 0)
-      pack(gradients, inputs, inputGradient, place);
+      pack(gradients, inputs, inputGradient, placement);
   }
 
   template <typename S>
@@ -373,7 +376,7 @@ private:
     return *stash;
   }
 
-  Place place;
+  DevicePlacement placement;
   const program::PackageT &package; ///< the program's
   uint64_t seed;
   uint32_t samples; ///< in a whole micro-batch
@@ -397,7 +400,8 @@ private:
 
 std::unique_ptr<ExportedStage>
 makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
-          std::shared_ptr<const InitialValues> values, const Place &place,
+          std::shared_ptr<const InitialValues> values,
+          const DevicePlacement &placement,
           std::shared_ptr<const NativeCode> native) {
   if (!program.model || !program.model->package)
     throw std::invalid_argument(
@@ -406,30 +410,29 @@ makeStage(const program::ProgramT &program, uint32_t first, uint32_t count,
       !problem.empty())
     throw std::invalid_argument("model: " + problem);
   if (std::string problem =
-          program::checkUse(*program.model, program::typesOf(program),
-                            program.micro_batch_size, /*parts=*/1);
+          program::checkTypesAndSizes(*program.model, program::typesOf(program),
+                                      program.micro_batch_size, /*parts=*/1);
       !problem.empty())
     throw std::invalid_argument(problem);
   countTensorBytes(); // for TensorLimit
   return std::make_unique<ExportedStage>(
       program, first, count > 0 ? count : program::layerCount(*program.model),
-      std::move(values), place, std::move(native));
+      std::move(values), placement, std::move(native));
 }
 
 class ExportedPredictor : public Predictor {
 public:
   ExportedPredictor(const program::ProgramT &program,
                     const std::shared_ptr<const InitialValues> &values)
-      : model(makeStage(program, 0, 0, values, Place(), nullptr)),
+      : model(makeStage(program, 0, 0, values, DevicePlacement(), nullptr)),
         graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,
                          program.micro_batch_size)) {
     const std::optional<int64_t> tokens = program::contextOf(*program.model);
     if (!graphs.logits)
       throw std::invalid_argument(
-          "expected a model with logits, which says what comes next, got one "
-          "that was exported without: export it again (see Model in "
-          "tools/export)");
+          "expected a model that was exported with logits, got one without: "
+          "export it again (see Model in tools/export)");
     if (!tokens || program::inputFields(*program.model).size() != 1)
       throw std::invalid_argument(
           "expected a model that takes tokens alone to continue a text");
@@ -446,14 +449,14 @@ public:
     // other samples, are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());
     std::ranges::copy(tokens, rows.begin());
-    const auto place = static_cast<int64_t>(tokens.size()) - 1;
+    const auto position = static_cast<int64_t>(tokens.size()) - 1;
     const Tensor all = model->logits(std::as_bytes(std::span(rows)), weights);
-    if (all.dim() != 3 || all.size(1) <= place ||
+    if (all.dim() != 3 || all.size(1) <= position ||
         all.size(2) != int64_t{graphs.vocabulary})
       throw std::runtime_error("expected logits of each token, and as many as "
                                "the package says");
     const Tensor last =
-        all.select(0, 0).select(0, place).to(at::kDouble).contiguous();
+        all.select(0, 0).select(0, position).to(at::kDouble).contiguous();
     const auto *first = last.const_data_ptr<double>();
     return {first, first + last.numel()};
   }
@@ -473,17 +476,19 @@ std::unique_ptr<Predictor> chimera::runtime::makeExportedPredictor(
   return std::make_unique<ExportedPredictor>(program, values);
 }
 
-std::unique_ptr<Stage> chimera::runtime::makeExportedStage(
-    const program::ProgramT &program, uint32_t number,
-    std::shared_ptr<const InitialValues> values, const Place &place,
-    std::shared_ptr<const NativeCode> native) {
+std::unique_ptr<Stage>
+chimera::runtime::makeExportedStage(const program::ProgramT &program,
+                                    uint32_t number,
+                                    std::shared_ptr<const InitialValues> values,
+                                    const DevicePlacement &placement,
+                                    std::shared_ptr<const NativeCode> native) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = makeStage(program, declared.first_layer(), declared.layers(),
-                         std::move(values), place, std::move(native));
+                         std::move(values), placement, std::move(native));
   if (std::string problem = program::checkStages(program); !problem.empty())
     throw std::invalid_argument(problem);
   return stage;
@@ -493,6 +498,6 @@ std::unique_ptr<Stage> chimera::runtime::makeWholeExportedModel(
     const program::ProgramT &program,
     std::shared_ptr<const InitialValues> values,
     std::shared_ptr<const NativeCode> native) {
-  return makeStage(program, 0, 0, std::move(values), Place(),
+  return makeStage(program, 0, 0, std::move(values), DevicePlacement(),
                    std::move(native));
 }

@@ -25,8 +25,8 @@
 #include "runtime/stage/Predictor.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/exported/NativeCode.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 #include "runtime/stage/torch/InitialValues.h"
-#include "runtime/stage/torch/Place.h"
 
 #include <memory>
 
@@ -42,7 +42,7 @@ namespace chimera::runtime {
 std::unique_ptr<Stage>
 makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   std::shared_ptr<const InitialValues> values,
-                  const Place &place = {},
+                  const DevicePlacement &placement = {},
                   std::shared_ptr<const NativeCode> native = nullptr);
 
 /// Makes one stage with all layers, which is both the first and the last stage.
@@ -65,10 +65,10 @@ makeExportedPredictor(const program::ProgramT &program,
 /// micro-batch weighs 1, or 0 if all terms are empty. The last label field then
 /// receives a scale for each term: the number of micro-batches divided by the
 /// term's total label weight in all of them. "All" means the micro-batches of
-/// `together` consecutive steps.
-std::unique_ptr<DataSource> withWeights(const program::ProgramT &program,
-                                        std::unique_ptr<DataSource> data,
-                                        uint64_t together = 1);
+/// `windowSteps` consecutive steps.
+std::unique_ptr<DataSource> withLossWeights(const program::ProgramT &program,
+                                            std::unique_ptr<DataSource> data,
+                                            uint64_t windowSteps = 1);
 
 } // namespace chimera::runtime
 

@@ -47,9 +47,9 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
 }
 
 Layer::Layer(const program::LayerKindT &kind,
-             const program::LayerGraphsT &graphs, const Place &place,
-             const NativeCode *native)
-    : graphs(graphs), device(deviceOf(place)),
+             const program::LayerGraphsT &graphs,
+             const DevicePlacement &placement, const NativeCode *native)
+    : graphs(graphs), device(deviceOf(placement)),
       forwards(*graphs.forward, device), backwards(*graphs.backward, device) {
   for (const auto &constant : kind.constants)
     constants.push_back(tensorOf(*constant, device));
@@ -65,8 +65,8 @@ Layer::Layer(const program::LayerKindT &kind,
         takes(*graphs.backward, Role::Output, port.index()))
       saved.push_back(port.value());
   const std::vector<uint32_t> outputs = valuesOf(made, Role::Output);
-  outputsAlone = select(forwards, "outputs", native, all, outputs, {});
-  savedAlone = select(forwards, "saved", native, all, saved, {});
+  outputsOnly = select(forwards, "outputs", native, all, outputs, {});
+  savedOnly = select(forwards, "saved", native, all, saved, {});
   outputsAndSaved =
       select(forwards, "forward", native, all, together(saved, outputs), {});
 
@@ -75,7 +75,7 @@ Layer::Layer(const program::LayerKindT &kind,
     for (const Port &port : graphs.logits->inputs)
       all.push_back(port.value());
     logitsAlone.emplace(*graphs.logits, device);
-    selectedLogits = logitsAlone->select(
+    logitsSubgraph = logitsAlone->select(
         all, {graphs.logits->outputs[0].value()}, /*adds=*/false);
   }
 
@@ -101,7 +101,7 @@ Layer::Layer(const program::LayerKindT &kind,
 /// The subgraph that computes `wanted` from `given` and adds `weightGradients`
 /// to their sums. tools/export/chimera_export/native.py compiles the same
 /// subgraphs under the same names.
-Layer::Selected
+Layer::CallableSubgraph
 Layer::select(const Executable &executable, const char *name,
               const NativeCode *native, const std::vector<uint32_t> &given,
               const std::vector<uint32_t> &wanted,
@@ -109,42 +109,42 @@ Layer::select(const Executable &executable, const char *name,
   auto has = [](const std::vector<uint32_t> &list, uint32_t value) {
     return std::ranges::find(list, value) != list.end();
   };
-  Selected selected;
-  selected.selection =
+  CallableSubgraph callable;
+  callable.subgraph =
       executable.select(given, wanted, /*adds=*/!weightGradients.empty());
-  selected.inputs = given;
+  callable.inputs = given;
   for (uint32_t value : together(wanted, weightGradients))
-    if (!has(given, value) && !has(selected.results, value))
-      selected.results.push_back(value);
+    if (!has(given, value) && !has(callable.results, value))
+      callable.results.push_back(value);
   for (uint32_t value : given)
     if (has(wanted, value))
-      selected.usedLater.push_back(value);
+      callable.usedLater.push_back(value);
   if (native)
-    selected.native = native->open(graphs, name, selected.inputs.size(),
-                                   selected.results.size());
-  return selected;
+    callable.native = native->open(graphs, name, callable.inputs.size(),
+                                   callable.results.size());
+  return callable;
 }
 
-void Layer::run(const Executable &executable, const Selected &selected,
+void Layer::run(const Executable &executable, const CallableSubgraph &callable,
                 Executable::Values &values,
                 const Executable::Context &context) {
-  if (!selected.native)
-    return executable.run(selected.selection, values, context);
-  for (uint32_t value : selected.selection.addedFirst)
+  if (!callable.native)
+    return executable.run(callable.subgraph, values, context);
+  for (uint32_t value : callable.subgraph.addedFirst)
     executable.addSums(value, values, context);
   Tensors inputs, usedLater;
-  for (uint32_t value : selected.usedLater)
+  for (uint32_t value : callable.usedLater)
     usedLater.push_back(values[value]);
   // The native code frees each argument after its last use.
-  for (uint32_t value : selected.inputs)
+  for (uint32_t value : callable.inputs)
     inputs.push_back(std::move(values[value]));
-  Tensors results = selected.native->run(std::move(inputs));
+  Tensors results = callable.native->run(std::move(inputs));
   for (size_t i = 0; i < usedLater.size(); ++i)
-    values[selected.usedLater[i]] = std::move(usedLater[i]);
+    values[callable.usedLater[i]] = std::move(usedLater[i]);
   for (size_t i = 0; i < results.size(); ++i) {
-    values[selected.results[i]] = std::move(results[i]);
-    if (selected.selection.adds)
-      executable.addSums(selected.results[i], values, context);
+    values[callable.results[i]] = std::move(results[i]);
+    if (callable.subgraph.adds)
+      executable.addSums(callable.results[i], values, context);
   }
 }
 
@@ -165,7 +165,7 @@ Tensor Layer::logits(const Executable::Context &context,
   for (const Port &port : graphs.logits->inputs)
     if (port.role() == Role::Input)
       values[port.value()] = inputs[port.index()];
-  logitsAlone->run(selectedLogits, values, context);
+  logitsAlone->run(logitsSubgraph, values, context);
   return values[graphs.logits->outputs[0].value()];
 }
 
@@ -193,7 +193,7 @@ Tensors Layer::forward(const Executable::Context &context,
   }
   inputs.clear();
   run(forwards,
-      stashed ? (wantsOutputs ? outputsAndSaved : savedAlone) : outputsAlone,
+      stashed ? (wantsOutputs ? outputsAndSaved : savedOnly) : outputsOnly,
       values, context);
 
   Tensors outputs(graphs.outputs.size());

@@ -20,7 +20,7 @@
 
 #include "runtime/stage/exported/Executable.h"
 #include "runtime/stage/exported/NativeCode.h"
-#include "runtime/stage/torch/Place.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 
 #include <optional>
 
@@ -34,7 +34,7 @@ public:
   /// and `native` must outlive this object. If `native` is null, all graphs are
   /// interpreted. Throws like Executable and NativeFunction.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
-        const Place &place, const NativeCode *native = nullptr);
+        const DevicePlacement &placement, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
 
@@ -82,17 +82,18 @@ private:
   /// A subgraph, and its native code or null. `inputs` and `results` are the
   /// numbers of the native code's arguments and results. `usedLater` are the
   /// arguments that are also wanted after the call.
-  struct Selected {
-    Selection selection;
+  struct CallableSubgraph {
+    Subgraph subgraph;
     std::unique_ptr<NativeFunction> native;
     std::vector<uint32_t> inputs, results, usedLater;
   };
-  Selected select(const Executable &executable, const char *name,
-                  const NativeCode *native, const std::vector<uint32_t> &given,
-                  const std::vector<uint32_t> &wanted,
-                  const std::vector<uint32_t> &weightGradients) const;
-  static void run(const Executable &executable, const Selected &selected,
-                  Executable::Values &values,
+  CallableSubgraph select(const Executable &executable, const char *name,
+                          const NativeCode *native,
+                          const std::vector<uint32_t> &given,
+                          const std::vector<uint32_t> &wanted,
+                          const std::vector<uint32_t> &weightGradients) const;
+  static void run(const Executable &executable,
+                  const CallableSubgraph &callable, Executable::Values &values,
                   const Executable::Context &context);
 
   Executable::Values
@@ -109,9 +110,9 @@ private:
   Executable forwards, backwards;
   std::optional<Executable> logitsAlone;
   // The subgraphs of a forward: only outputs, only saved values, both.
-  Selected outputsAlone, savedAlone, outputsAndSaved;
-  Selected wholeBackward, inputHalf, weightHalf;
-  Selection selectedLogits;
+  CallableSubgraph outputsOnly, savedOnly, outputsAndSaved;
+  CallableSubgraph wholeBackward, inputHalf, weightHalf;
+  Subgraph logitsSubgraph;
 };
 
 } // namespace chimera::runtime

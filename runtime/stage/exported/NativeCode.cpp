@@ -85,7 +85,7 @@ std::string fileWithoutName(std::string_view bytes) {
 
 /// Whether this processor has the features that code for `processor` may use.
 /// `processor` is LibTorch's name of a CPU capability, such as "AVX2".
-bool suffices(const std::string &processor) {
+bool processorSupports(const std::string &processor) {
   static const std::array<std::string, 3> kX86 = {"DEFAULT", "AVX2", "AVX512"};
   const std::string own = at::get_cpu_capability();
   const auto wanted = std::ranges::find(kX86, processor);
@@ -105,7 +105,7 @@ NativeLibrary describe(const json &metadata, const std::string &path) {
   const json signature =
       json::parse(metadata.at("chimera").get_ref<const std::string &>());
   const std::string processor = signature.at("processor");
-  if (!suffices(processor))
+  if (!processorSupports(processor))
     throw std::invalid_argument(path +
                                 ": expected native code for this processor, " +
                                 at::get_cpu_capability() + ", got some for " +
@@ -184,10 +184,10 @@ NativeCode::NativeCode(const program::ProgramT &program,
     for (const auto &graphs : kind->graphs)
       if (!graphs->native.empty() && !archives.contains(graphs->native)) {
         if (package.producer != kProducer)
-          throw std::invalid_argument(std::string("expected native code of ") +
-                                      kProducer +
-                                      ", which this is, got some of " +
-                                      package.producer + kExportAgain);
+          throw std::invalid_argument(
+              std::string("expected native code for this version, ") +
+              kProducer + ", got native code for " + package.producer +
+              kExportAgain);
         read(graphs->native, folder);
       }
   if (archives.empty())
@@ -209,16 +209,16 @@ void NativeCode::read(const std::string &digest, const std::string &folder) {
       if (!record.starts_with(kFolder))
         continue;
       const std::string name = record.substr(std::size(kFolder) - 1);
-      const std::string selection = name.substr(0, name.find('/'));
+      const std::string subgraph = name.substr(0, name.find('/'));
       const auto [content, size] = reader.getRecord(record);
       const auto *text = static_cast<const char *>(content.get());
       if (record.ends_with(".so"))
-        contents[selection].assign(text, size);
+        contents[subgraph].assign(text, size);
       else if (record.ends_with(".wrapper_metadata.json"))
-        libraries[selection] = describe(json::parse(text, text + size), path);
+        libraries[subgraph] = describe(json::parse(text, text + size), path);
     }
-    for (const auto &[selection, library] : libraries)
-      contents.at(selection);
+    for (const auto &[subgraph, library] : libraries)
+      contents.at(subgraph);
   } catch (const std::invalid_argument &) {
     throw;
   } catch (const std::exception &) {
@@ -226,18 +226,18 @@ void NativeCode::read(const std::string &digest, const std::string &folder) {
         path + ": expected an archive that this version's exporter made" +
         kExportAgain);
   }
-  for (auto &[selection, library] : libraries)
-    library.path = fileWithoutName(contents[selection]);
+  for (auto &[subgraph, library] : libraries)
+    library.path = fileWithoutName(contents[subgraph]);
 }
 
 std::unique_ptr<NativeFunction>
 NativeCode::open(const program::LayerGraphsT &graphs,
-                 const std::string &selection, size_t inputs,
+                 const std::string &subgraph, size_t inputs,
                  size_t results) const {
   const auto archive = archives.find(graphs.native);
   if (archive == archives.end())
     return nullptr;
-  const auto library = archive->second.find(selection);
+  const auto library = archive->second.find(subgraph);
   if (library == archive->second.end())
     return nullptr;
   return std::make_unique<NativeFunction>(library->second, inputs, results,

@@ -89,7 +89,7 @@ public:
   /// is none; the subgraph is then interpreted. This object must outlive the
   /// function. Any thread may call this.
   std::unique_ptr<NativeFunction> open(const program::LayerGraphsT &graphs,
-                                       const std::string &selection,
+                                       const std::string &subgraph,
                                        size_t inputs, size_t results) const;
 
   /// The number of calls of all functions so far.

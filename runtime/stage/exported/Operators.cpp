@@ -232,9 +232,10 @@ chimera::runtime::argumentsOf(const program::CallT &call,
       try {
         argument.constant = constantOf(given, *wanted.type());
       } catch (const std::invalid_argument &expected) {
-        throw std::invalid_argument(std::string("expected ") + expected.what() +
-                                    " as '" + wanted.name() + "' of '" +
-                                    nameOf(call) + "', got something else");
+        throw std::invalid_argument(
+            std::string("expected ") + expected.what() + " as '" +
+            wanted.name() + "' of '" + nameOf(call) +
+            "', got an argument of kind " + EnumNameArgumentKind(given.kind));
       }
     }
     arguments.push_back(std::move(argument));

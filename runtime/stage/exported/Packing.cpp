@@ -18,9 +18,10 @@ using namespace chimera;
 using namespace chimera::runtime;
 using at::Tensor;
 
-static Tensor bytesAt(const void *begin, int64_t size, const Place &place) {
+static Tensor bytesAt(const void *begin, int64_t size,
+                      const DevicePlacement &placement) {
   return tensorOver(static_cast<const std::byte *>(begin), {size}, at::kByte,
-                    place);
+                    placement);
 }
 
 static int64_t sizeOf(const program::TensorShapeT &shape) {
@@ -29,15 +30,16 @@ static int64_t sizeOf(const program::TensorShapeT &shape) {
 
 std::vector<Tensor> chimera::runtime::unpack(ConstBytes bytes,
                                              const Shapes &shapes,
-                                             const Place &place) {
+                                             const DevicePlacement &placement) {
   std::vector<Tensor> tensors;
   const std::byte *next = bytes.data();
   for (const auto &shape : shapes) {
     const int64_t size = sizeOf(*shape);
-    Tensor tensor =
-        at::empty(shape->shape,
-                  at::dtype(torchTypeOf(shape->type)).device(deviceOf(place)));
-    bytesAt(tensor.data_ptr(), size, place).copy_(bytesAt(next, size, place));
+    Tensor tensor = at::empty(
+        shape->shape,
+        at::dtype(torchTypeOf(shape->type)).device(deviceOf(placement)));
+    bytesAt(tensor.data_ptr(), size, placement)
+        .copy_(bytesAt(next, size, placement));
     tensors.push_back(std::move(tensor));
     next += size;
   }
@@ -46,11 +48,11 @@ std::vector<Tensor> chimera::runtime::unpack(ConstBytes bytes,
 
 void chimera::runtime::pack(const std::vector<Tensor> &tensors,
                             const Shapes &shapes, Bytes bytes,
-                            const Place &place) {
+                            const DevicePlacement &placement) {
   const std::byte *next = bytes.data();
   for (size_t i = 0; i < shapes.size(); ++i) {
     const int64_t size = sizeOf(*shapes[i]);
-    Tensor to = bytesAt(next, size, place);
+    Tensor to = bytesAt(next, size, placement);
     next += size;
     const Tensor &tensor = tensors[i];
     if (!tensor.defined()) {
@@ -62,6 +64,6 @@ void chimera::runtime::pack(const std::vector<Tensor> &tensors,
       throw std::runtime_error("expected a layer that makes tensors of the "
                                "types and shapes that its package says");
     const Tensor contiguous = tensor.contiguous();
-    to.copy_(bytesAt(contiguous.const_data_ptr(), size, place));
+    to.copy_(bytesAt(contiguous.const_data_ptr(), size, placement));
   }
 }

@@ -17,7 +17,7 @@
 
 #include "runtime/device/Bytes.h"
 #include "runtime/program/Package.h"
-#include "runtime/stage/torch/Place.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -31,13 +31,13 @@ using Shapes = std::vector<std::unique_ptr<program::TensorShapeT>>;
 /// and kernels always see memory of the same alignment. Requires exactly as
 /// many bytes as the shapes need.
 std::vector<at::Tensor> unpack(ConstBytes bytes, const Shapes &shapes,
-                               const Place &place);
+                               const DevicePlacement &placement);
 
 /// Writes the tensors to `bytes`; an undefined tensor is written as zeros.
 /// Throws std::runtime_error if a tensor has another type or shape. Requires
 /// exactly as many bytes as the shapes need.
 void pack(const std::vector<at::Tensor> &tensors, const Shapes &shapes,
-          Bytes bytes, const Place &place);
+          Bytes bytes, const DevicePlacement &placement);
 
 } // namespace chimera::runtime
 

@@ -8,7 +8,7 @@
 #include "runtime/stage/torch/AdamW.h"
 
 #include "runtime/stage/AdamWFactors.h"
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"
 
 #include <cmath>
@@ -37,17 +37,19 @@ updateRange(const AdamWFactors<T> &f, int64_t begin, int64_t end,
   }
 }
 
-CHIMERA_VECTOR_WIDTHS void update(const AdamWFactors<float> &f, int64_t begin,
-                                  int64_t end, const float *gradientSum,
-                                  float *weights, float *average,
-                                  float *averageOfSquares) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void update(const AdamWFactors<float> &f,
+                                        int64_t begin, int64_t end,
+                                        const float *gradientSum,
+                                        float *weights, float *average,
+                                        float *averageOfSquares) {
   updateRange(f, begin, end, gradientSum, weights, average, averageOfSquares);
 }
 
-CHIMERA_VECTOR_WIDTHS void update(const AdamWFactors<double> &f, int64_t begin,
-                                  int64_t end, const double *gradientSum,
-                                  double *weights, double *average,
-                                  double *averageOfSquares) {
+CHIMERA_FOR_EACH_SIMD_WIDTH void update(const AdamWFactors<double> &f,
+                                        int64_t begin, int64_t end,
+                                        const double *gradientSum,
+                                        double *weights, double *average,
+                                        double *averageOfSquares) {
   updateRange(f, begin, end, gradientSum, weights, average, averageOfSquares);
 }
 
@@ -59,7 +61,7 @@ void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
                T *weights, T *average, T *averageOfSquares) {
   const AdamWFactors<T> factors =
       adamWFactors<T>(optimizer, step, scale, decay);
-  inRanges(elements, kGrain, [&](int64_t begin, int64_t end) {
+  parallelFor(elements, kGrain, [&](int64_t begin, int64_t end) {
     update(factors, begin, end, gradientSum, weights, average,
            averageOfSquares);
   });

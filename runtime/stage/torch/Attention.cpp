@@ -15,7 +15,7 @@
 #include "runtime/stage/torch/Attention.h"
 
 #include "runtime/stage/Philox.h"
-#include "runtime/stage/torch/WrittenOutAttention.h"
+#include "runtime/stage/torch/UnfusedAttention.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -132,7 +132,8 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
 
 } // namespace
 
-Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
+Tensor causalAttention(const Tensor &projected, int64_t heads,
+                       const Dropout &dropout) {
   const int64_t b = projected.size(0), t = projected.size(1);
   const int64_t c = projected.size(2) / 3;
   std::vector<Tensor> parts = projected.split(c, -1);
@@ -141,7 +142,7 @@ Tensor attend(const Tensor &projected, int64_t heads, const Dropout &dropout) {
   if (Tensor mixed = fusedAttention(parts[0], parts[1], parts[2], dropout);
       mixed.defined())
     return mixed.transpose(1, 2).reshape({b, t, c});
-  return writtenOutAttention(projected, heads, dropout);
+  return unfusedAttention(projected, heads, dropout);
 }
 
 } // namespace chimera::runtime

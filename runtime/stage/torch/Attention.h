@@ -20,8 +20,8 @@ namespace chimera::runtime {
 /// values side by side, [samples, tokens, 3 width]. Returns [samples, tokens,
 /// width]. Dropout acts on the probabilities. Uses a fused kernel if the device
 /// has one for these operands.
-at::Tensor attend(const at::Tensor &projected, int64_t heads,
-                  const Dropout &dropout);
+at::Tensor causalAttention(const at::Tensor &projected, int64_t heads,
+                           const Dropout &dropout);
 
 } // namespace chimera::runtime
 

@@ -81,7 +81,7 @@ std::string readText(const Opened &file, const std::string &path,
   if (read < 0)
     fail(path, std::strerror(errno));
   if (static_cast<uint64_t>(read) < length)
-    fail(path, "it has become shorter");
+    fail(path, "it was truncated while it was read");
   return text;
 }
 
@@ -223,7 +223,7 @@ void Checkpoint::open(const std::string &path) {
   }
 }
 
-std::string Checkpoint::unfilled() const {
+std::string Checkpoint::fileWithGaps() const {
   std::vector<std::vector<std::pair<uint64_t, uint64_t>>> ranges(files.size());
   for (const auto &[name, tensor] : byName)
     if (tensor.range)
@@ -238,10 +238,10 @@ void Checkpoint::read(size_t file, uint64_t begin, Bytes memory,
                       const std::string &what) const {
   const ssize_t read = readAt(files.at(file).descriptor, begin, memory);
   if (read < 0 || static_cast<size_t>(read) < memory.size())
-    throw std::runtime_error(
-        "cannot read '" + program::printable(what) + "' from '" +
-        files[file].path +
-        "': " + (read < 0 ? std::strerror(errno) : "it has become shorter"));
+    throw std::runtime_error("cannot read '" + program::printable(what) +
+                             "' from '" + files[file].path + "': " +
+                             (read < 0 ? std::strerror(errno)
+                                       : "it was truncated while it was read"));
 }
 
 } // namespace chimera::runtime

@@ -56,7 +56,7 @@ public:
 
   /// Empty if the tensors cover the data of each file without overlaps or gaps,
   /// as the format requires. Else the first file that violates this.
-  std::string unfilled() const;
+  std::string fileWithGaps() const;
 
   /// A digest of the headers.
   uint64_t digest() const { return headersDigest; }

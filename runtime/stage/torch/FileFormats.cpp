@@ -76,7 +76,7 @@ struct Format {
   bool (*is)(const File &);
   const char *advice;
   /// Whether the probability that tokens match by chance is below 2^-31.
-  bool isSure = true;
+  bool isReliable = true;
 };
 
 constexpr Format kFormats[] = {
@@ -93,7 +93,7 @@ constexpr Format kFormats[] = {
      [](const File &file) {
        return file.has("MMIDIDX\0\0"sv) || file.has("TNTIDX\0\0"sv);
      },
-     "give the .bin file beside it, whose index is read by itself"},
+     "give the .bin file beside it, whose index is then read too"},
     {"compressed by gzip", isGzip, kDecompress},
     {"compressed by xz",
      [](const File &file) {
@@ -152,12 +152,13 @@ constexpr Format kFormats[] = {
 
 std::string chimera::runtime::knownFormat(std::span<const std::byte> head,
                                           std::byte last, uint64_t size,
-                                          TakenFor takenFor) {
+                                          AssumedFormat assumedFormat) {
   const File file{{reinterpret_cast<const char *>(head.data()), head.size()},
                   static_cast<char>(last),
                   size};
   for (const Format &format : kFormats)
-    if ((format.isSure || takenFor == TakenFor::Text) && format.is(file))
+    if ((format.isReliable || assumedFormat == AssumedFormat::Text) &&
+        format.is(file))
       return std::string(format.name) + ": " + format.advice;
   return {};
 }

@@ -21,7 +21,7 @@
 namespace chimera::runtime {
 
 /// The assumed content of a file: text, or tokens as plain numbers.
-enum class TakenFor { Text, Tokens };
+enum class AssumedFormat { Text, Tokens };
 
 /// The number of bytes at the start of a file that identify the format. The
 /// file may be shorter.
@@ -33,7 +33,7 @@ inline constexpr size_t kHeadBytes = 512;
 /// that are identified by only a few bits are reported only for text, since
 /// tokens may start with any bits.
 std::string knownFormat(std::span<const std::byte> head, std::byte last,
-                        uint64_t size, TakenFor takenFor);
+                        uint64_t size, AssumedFormat assumedFormat);
 
 } // namespace chimera::runtime
 

@@ -7,7 +7,7 @@
 
 #include "runtime/stage/torch/Finite.h"
 
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"
 
 #include <atomic>
@@ -31,24 +31,24 @@ template <typename Bits, Bits kExponent>
   return found == 0;
 }
 
-CHIMERA_VECTOR_WIDTHS bool areFiniteIn(const uint32_t *elements, int64_t begin,
-                                       int64_t end) {
+CHIMERA_FOR_EACH_SIMD_WIDTH bool areFiniteIn(const uint32_t *elements,
+                                             int64_t begin, int64_t end) {
   return areFiniteIn<uint32_t, 0x7F800000u>(elements, begin, end);
 }
 
-CHIMERA_VECTOR_WIDTHS bool areFiniteIn(const uint64_t *elements, int64_t begin,
-                                       int64_t end) {
+CHIMERA_FOR_EACH_SIMD_WIDTH bool areFiniteIn(const uint64_t *elements,
+                                             int64_t begin, int64_t end) {
   return areFiniteIn<uint64_t, 0x7FF0000000000000u>(elements, begin, end);
 }
 
 template <typename Bits> bool areFiniteAs(ConstBytes bytes) {
   const auto *elements = reinterpret_cast<const Bits *>(bytes.data());
   std::atomic<bool> areAll = true;
-  inRanges(static_cast<int64_t>(bytes.size() / sizeof(Bits)), kGrain,
-           [&](int64_t begin, int64_t end) {
-             if (!areFiniteIn(elements, begin, end))
-               areAll.store(false);
-           });
+  parallelFor(static_cast<int64_t>(bytes.size() / sizeof(Bits)), kGrain,
+              [&](int64_t begin, int64_t end) {
+                if (!areFiniteIn(elements, begin, end))
+                  areAll.store(false);
+              });
   return areAll.load();
 }
 

@@ -27,8 +27,8 @@ using at::Tensor;
 
 Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
              const Dropout &dropout) {
-  Tensor mixed = attend(normedLinear(parameters, x, p, p + 2, /*hasBias=*/true),
-                        heads, dropout);
+  Tensor mixed = causalAttention(
+      normedLinear(parameters, x, p, p + 2, /*hasBias=*/true), heads, dropout);
   // The residual sums reuse the outputs of linear layers, which autograd does
   // not save.
   Tensor y =
@@ -61,24 +61,23 @@ program::ModelT ownModelOf(const program::ProgramT &program) {
     model.tied = program.model->tied;
     return model;
   }
-  throw std::invalid_argument(
-      "expected a program with a model of the runtime's own, got one that is "
-      "exported or of bare stages");
+  throw std::invalid_argument("expected a program with the built-in GPT-2, got "
+                              "one with an exported model or bare stages");
 }
 
 } // namespace
 
 Gpt2::Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
-           const Place &place)
-    : model(ownModelOf(program)), held(program, first, count, place),
-      seed(program.seed), first(first), count(count), place(place) {}
+           const DevicePlacement &placement)
+    : model(ownModelOf(program)), held(program, first, count, placement),
+      seed(program.seed), first(first), count(count), placement(placement) {}
 
 Tensor Gpt2::run(Tensor x, const Tensor &labels, Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const {
   const std::vector<StageWeights::Slot> &slots = held.slots();
   size_t next = 0;
   for (uint32_t layer = first; layer != first + count; ++layer) {
-    Dropout dropout(model.dropout, seed, layer, dropped, place.kernels);
+    Dropout dropout(model.dropout, seed, layer, dropped, placement.kernels);
     if (layer == 0)
       x = dropout(embed(parameters, x, next), kEmbedding);
     else if (layer == model.layers + 1)

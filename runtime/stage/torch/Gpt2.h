@@ -17,8 +17,8 @@
 
 #include "runtime/program/Layers.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 #include "runtime/stage/torch/ParameterNodes.h"
-#include "runtime/stage/torch/Place.h"
 #include "runtime/stage/torch/StageWeights.h"
 
 #include <ATen/core/Tensor.h>
@@ -34,7 +34,7 @@ public:
   /// std::invalid_argument if Layers.h rejects the model or the model does not
   /// have these layers.
   Gpt2(const program::ProgramT &program, uint32_t first, uint32_t count,
-       const Place &place = {});
+       const DevicePlacement &placement = {});
 
   bool hasEmbedding() const { return first == 0; }
   bool hasHead() const { return first + count == program::layerCount(model); }
@@ -42,7 +42,6 @@ public:
   at::ScalarType lossType() const { return held.type(); }
 
   const StageWeights &weights() const { return held; }
-  const Place &where() const { return place; }
 
   /// Computes the layers on `input`: tokens [samples, tokens] for the
   /// embedding, else activations [samples, tokens, width]. `labels` [samples,
@@ -60,7 +59,7 @@ private:
   StageWeights held;
   uint64_t seed;
   uint32_t first, count;
-  Place place;
+  DevicePlacement placement;
 };
 
 } // namespace chimera::runtime

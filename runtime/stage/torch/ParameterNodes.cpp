@@ -12,7 +12,7 @@
 
 #include "runtime/stage/torch/ParameterNodes.h"
 
-#include "runtime/stage/torch/OwnNode.h"
+#include "runtime/stage/torch/AutogradNode.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -59,7 +59,7 @@ public:
       ofInput = {ofNormsInput()};
       break;
     }
-    if (!parameters.addsAtOnce())
+    if (!parameters.accumulatesImmediately())
       parameters.uses.push_back(std::move(use));
     else if (use.kind != ParameterUse::Kind::NormedLinear)
       addWeightGradient(use, parameters.all, parameters.sums);
@@ -76,7 +76,7 @@ private:
   /// If gradients are added at once, this also adds the weight gradients. This
   /// takes less work than addWeightGradient, since the norm's output is here.
   Tensor ofNormsInput() {
-    const bool adds = parameters.addsAtOnce();
+    const bool adds = parameters.accumulatesImmediately();
     const std::vector<Tensor> &all = parameters.all;
     auto [ofInput, ofScale, ofShift] = at::native_layer_norm_backward(
         ofLinearsInput().view(use.input.sizes()), use.input,

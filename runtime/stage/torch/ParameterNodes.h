@@ -34,7 +34,7 @@ struct Parameters {
   std::vector<GradientSum> sums = {};
   std::vector<ParameterUse> uses = {}; ///< in the order of the backward
 
-  bool addsAtOnce() const { return !sums.empty(); }
+  bool accumulatesImmediately() const { return !sums.empty(); }
 };
 
 /// The sum of token embedding and position embedding, [samples, tokens, width].

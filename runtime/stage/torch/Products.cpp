@@ -67,7 +67,7 @@ std::atomic<bool> &choice() {
 
 /// Whether oneDNN computes a [M, K] times a matrix [K, n].
 bool isForOneDnn(const Tensor &a, int64_t n) {
-  return a.is_cpu() && a.scalar_type() == at::kFloat && oneDnnMultiplies() &&
+  return a.is_cpu() && a.scalar_type() == at::kFloat && usesOneDnn() &&
          a.numel() * n >= kFewest;
 }
 
@@ -79,11 +79,11 @@ Tensor byOneDnn(const Tensor &x, const Tensor &weight,
 
 } // namespace
 
-bool oneDnnMultiplies() {
+bool usesOneDnn() {
   return choice().load(std::memory_order_relaxed) && oneDnnsLinear();
 }
 
-void letOneDnnMultiply(bool does) { choice().store(does); }
+void useOneDnn(bool does) { choice().store(does); }
 
 Tensor product(const Tensor &a, const Tensor &b) {
   return isForOneDnn(a, b.size(1)) ? byOneDnn(a, b.t(), std::nullopt) : a.mm(b);

@@ -46,9 +46,9 @@ void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
 
 /// Whether oneDNN computes large float32 products on the host. The default
 /// depends on the processor; benchmarks and tests set it with
-/// letOneDnnMultiply. False if this LibTorch has no oneDNN.
-bool oneDnnMultiplies();
-void letOneDnnMultiply(bool does);
+/// useOneDnn. False if this LibTorch has no oneDNN.
+bool usesOneDnn();
+void useOneDnn(bool does);
 
 } // namespace chimera::runtime
 

@@ -62,8 +62,9 @@ decayRuns(const std::vector<StageWeights::Slot> &slots) {
 }
 
 StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
-                           uint32_t layers, const Place &place)
-    : types(program::typesOf(program)), seed(program.seed), place(place) {
+                           uint32_t layers, const DevicePlacement &placement)
+    : types(program::typesOf(program)), seed(program.seed),
+      placement(placement) {
   const program::ModelT *model = program.model.get();
   if (!model)
     throw std::invalid_argument("expected a program with a model, got one of "
@@ -87,11 +88,12 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
   for (program::StageParameter &held :
        program::stageParameters(*model, first, layers)) {
     const int64_t size = held.parameter.elements();
-    const program::ParameterNumber start =
-        program::startsAs(*model, held.layer, held.number);
+    const program::ParameterNumber initialFrom =
+        program::initialValueSource(*model, held.layer, held.number);
     std::string name =
-        program::parameterName(*model, start.layer, start.number);
-    parameterSlots.push_back({std::move(held), count, std::move(name), start});
+        program::parameterName(*model, initialFrom.layer, initialFrom.number);
+    parameterSlots.push_back(
+        {std::move(held), count, std::move(name), initialFrom});
     count += size;
   }
   runs = decayRuns(parameterSlots);
@@ -122,7 +124,7 @@ std::vector<Tensor> StageWeights::bindAs(const std::byte *flat,
   for (const Slot &slot : parameterSlots)
     tensors.push_back(tensorOver(flat + slot.offset * program::bytesOf(type),
                                  slot.parameter.shape, scalarTypeOf(type),
-                                 place));
+                                 placement));
   return tensors;
 }
 
@@ -130,7 +132,7 @@ void StageWeights::refreshCopy(std::byte *weights) const {
   if (!types.haveCopy())
     return;
   auto flat = [&](const std::byte *begin, at::ScalarType type) {
-    return tensorOver(begin, {count}, type, place);
+    return tensorOver(begin, {count}, type, placement);
   };
   flat(weights + parameterBytes(), computedType()).copy_(flat(weights, type()));
 }
@@ -193,11 +195,10 @@ Tensor StageWeights::startOf(const Slot &slot,
   }
   if (parameter.start == program::Start::Given)
     throw std::invalid_argument(
-        "expected a file with the values that the model's parameters begin "
-        "with, for it does not say how to draw '" +
-        slot.name + "': give --load FILE");
-  return draw(parameter, mix({seed, kInitialWeights, slot.start.layer,
-                              slot.start.number}));
+        "expected initial values of '" + slot.name +
+        "', which the model does not draw: give --load FILE");
+  return draw(parameter, mix({seed, kInitialWeights, slot.initialFrom.layer,
+                              slot.initialFrom.number}));
 }
 
 void StageWeights::initialize(Bytes weights, Bytes optimizerState,
@@ -205,7 +206,8 @@ void StageWeights::initialize(Bytes weights, Bytes optimizerState,
   expectBytes("optimizer state", optimizerState.size(), stateBytes());
   initializeWeights(weights, values);
   tensorOver(optimizerState.data(),
-             {static_cast<int64_t>(optimizerState.size())}, at::kByte, place)
+             {static_cast<int64_t>(optimizerState.size())}, at::kByte,
+             placement)
       .zero_();
 }
 
@@ -239,7 +241,7 @@ void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,
 
 bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
   expectBytes("a flag", halted.size(), kFlagBytes);
-  if (!place.isCuda) {
+  if (!placement.isCuda) {
     int32_t flag = 0;
     std::memcpy(&flag, halted.data(), sizeof flag);
     if (flag == 0 && !areFinite(types.weights, gradientSum))
@@ -252,9 +254,9 @@ bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
   // it.
   const at::NoGradGuard noGraph;
   const Tensor largest = at::linalg_vector_norm(
-      tensorOver(gradientSum.data(), {count}, type(), place),
+      tensorOver(gradientSum.data(), {count}, type(), placement),
       std::numeric_limits<double>::infinity());
-  tensorOver(halted.data(), {}, at::kInt, place)
+  tensorOver(halted.data(), {}, at::kInt, placement)
       .bitwise_or_(largest.isfinite().logical_not());
   return false;
 }
@@ -263,12 +265,12 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
                              Bytes weights, Bytes halted) const {
   const at::NoGradGuard noGraph;
   const Tensor gradients =
-      tensorOver(gradientSum.data(), {count}, type(), place);
-  Tensor all = tensorOver(weights.data(), {count}, type(), place);
+      tensorOver(gradientSum.data(), {count}, type(), placement);
+  Tensor all = tensorOver(weights.data(), {count}, type(), placement);
   // On the host, a halted update has returned before this.
   const Tensor isHalted =
-      place.isCuda && !halted.empty()
-          ? tensorOver(halted.data(), {}, at::kInt, place).to(at::kBool)
+      placement.isCuda && !halted.empty()
+          ? tensorOver(halted.data(), {}, at::kInt, placement).to(at::kBool)
           : Tensor();
   // Temporary memory is limited to this number of elements.
   constexpr int64_t kBlock = int64_t{1} << 20;
@@ -294,8 +296,8 @@ void StageWeights::stepOfAdamW(uint64_t step, double scale,
   auto *weight = reinterpret_cast<T *>(weights.data());
   auto *average = reinterpret_cast<T *>(optimizerState.data());
   T *ofSquares = average + count;
-  if (place.kernels)
-    return place.kernels->adamW(
+  if (placement.kernels)
+    return placement.kernels->adamW(
         adamWFactors<T>(optimizer, step, scale, /*decay=*/true), runs, gradient,
         weight, average, ofSquares,
         halted.empty() ? nullptr

@@ -19,8 +19,8 @@
 
 #include "runtime/program/Layers.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 #include "runtime/stage/torch/InitialValues.h"
-#include "runtime/stage/torch/Place.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -34,7 +34,7 @@ public:
   /// std::invalid_argument if the program has no model, if Layers.h rejects the
   /// model or the optimizer, or if the model does not have these layers.
   StageWeights(const program::ProgramT &program, uint32_t first, uint32_t count,
-               const Place &place);
+               const DevicePlacement &placement);
 
   /// The type of parameters, their gradients and averages.
   at::ScalarType type() const;
@@ -56,7 +56,7 @@ public:
     int64_t offset;
     std::string name; ///< in files of weights
     /// The parameter whose initial value it has.
-    program::ParameterNumber start;
+    program::ParameterNumber initialFrom;
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
 
@@ -107,7 +107,7 @@ private:
   program::Types types;
   program::OptimizerT optimizer;
   uint64_t seed;
-  Place place;
+  DevicePlacement placement;
   int64_t count = 0;
   std::vector<Slot> parameterSlots;
   std::vector<DecayRun> runs;

@@ -12,21 +12,22 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_TENSOROVER_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_TENSOROVER_H
 
-#include "runtime/stage/torch/Place.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 
 #include <ATen/ops/from_blob.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace chimera::runtime {
 
-inline at::Device deviceOf(const Place &place) {
-  return place.isCuda ? c10::impl::VirtualGuardImpl(at::kCUDA).getDevice()
-                      : at::Device(at::kCPU);
+inline at::Device deviceOf(const DevicePlacement &placement) {
+  return placement.isCuda ? c10::impl::VirtualGuardImpl(at::kCUDA).getDevice()
+                          : at::Device(at::kCPU);
 }
 
 inline at::Tensor tensorOver(const std::byte *bytes, at::IntArrayRef shape,
-                             at::ScalarType type, const Place &place) {
-  const at::Device device = deviceOf(place);
+                             at::ScalarType type,
+                             const DevicePlacement &placement) {
+  const at::Device device = deviceOf(placement);
   return at::for_blob(const_cast<std::byte *>(bytes), shape)
       .options(at::dtype(type).device(device))
       .target_device(device)

@@ -7,8 +7,8 @@
 
 #include "runtime/stage/torch/Tensors.h"
 
-#include "runtime/stage/torch/KeptMemory.h"
-#include "runtime/system/Ranges.h"
+#include "runtime/stage/torch/BlockCache.h"
+#include "runtime/system/ParallelFor.h"
 
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
@@ -58,10 +58,11 @@ public:
     if (bytes == 0)
       return {nullptr, nullptr, &release, device};
     if (bytes > mostBytesOfTensor)
-      throw std::runtime_error(
-          "expected tensors of at most " + std::to_string(mostBytesOfTensor) +
-          " bytes, as the sizes that are stated allow, got one of " +
-          std::to_string(bytes));
+      throw std::runtime_error("expected tensors of at most " +
+                               std::to_string(mostBytesOfTensor) +
+                               " bytes, the limit from the sizes that the "
+                               "program states, got one of " +
+                               std::to_string(bytes));
     Header *header = new (take(sizeof(Header) + bytes)) Header{nullptr, bytes};
     header->counter = &counterOfThisThread();
     header->counter->fetch_add(static_cast<int64_t>(bytes),
@@ -84,25 +85,26 @@ private:
     header->counter->fetch_sub(static_cast<int64_t>(header->bytes),
                                std::memory_order_relaxed);
     const size_t taken = sizeof(Header) + header->bytes;
-    if (taken < KeptMemory::kSmallest)
+    if (taken < BlockCache::kSmallest)
       c10::free_cpu(header);
     else
       large().free(header, taken);
   }
 
   static void *take(size_t bytes) {
-    return bytes < KeptMemory::kSmallest ? c10::alloc_cpu(bytes)
+    return bytes < BlockCache::kSmallest ? c10::alloc_cpu(bytes)
                                          : large().take(bytes);
   }
 
   // Never destroyed, since tensors may outlive all other objects.
-  static KeptMemory &large() {
-    static auto *memory = new KeptMemory;
+  static BlockCache &large() {
+    static auto *memory = new BlockCache;
     return *memory;
   }
 };
 
-void runOnTheseThreads(int64_t count, int64_t grain, const OnRange &work) {
+void runOnTheseThreads(int64_t count, int64_t grain,
+                       const RangeFunction &work) {
   at::parallel_for(0, count, grain, work);
 }
 
@@ -113,7 +115,7 @@ void setThreads(int threads) {
   // which would override ours. This call makes it do so now.
   at::get_num_threads();
   at::set_num_threads(threads < 1 ? 1 : threads);
-  runRangesBy(threads > 1 ? runOnTheseThreads : nullptr);
+  setParallelFor(threads > 1 ? runOnTheseThreads : nullptr);
 }
 
 void countTensorBytes() {

@@ -23,7 +23,7 @@ namespace chimera::runtime {
 /// thread starts. Every rank's thread calls this once before its first action.
 /// The number belongs to the calling thread. Each thread has its own OpenMP
 /// team, so ranks in one process together need the sum of their numbers. The
-/// runtime's own loops use the same threads (Ranges.h).
+/// runtime's own loops use the same threads (ParallelFor.h).
 void setThreads(int threads);
 
 /// Starts counting the bytes of CPU tensors. Call it once, from any thread,

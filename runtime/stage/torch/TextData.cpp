@@ -79,7 +79,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                          const char *nameOfTokens,
                                          int64_t context, bool pairs) {
   const std::optional<size_t> ofTokens =
-      program::tokensAmong(fields, nameOfTokens);
+      program::indexOfTokens(fields, nameOfTokens);
   if (ofTokens)
     fields[*ofTokens].name = nameOfTokens;
   for (const program::Field &field : fields) {
@@ -90,10 +90,10 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
         ofSample ? std::vector<int64_t>() : std::vector<int64_t>{context};
     if (!valuesOf(field.name) || !putterOf(field.type) || field.shape != shape)
       throw std::runtime_error(
-          "expected a model that is given what tokens say, input_ids, "
-          "token_type_ids and attention_mask, and labels and "
-          "next_sentence_label, a number for each token or, of the last, for "
-          "each sample; got one with '" +
+          "expected a model whose inputs are among input_ids, token_type_ids "
+          "and attention_mask, and whose labels are among labels and "
+          "next_sentence_label, with one number per token "
+          "(next_sentence_label: per sample); got one with '" +
           field.name + "' of " + std::to_string(field.elements()) + " " +
           program::nameOf(field.type) + " a sample");
     if (ofSample && !pairs)
@@ -107,7 +107,7 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                         &program::Field::name)))
     throw std::runtime_error(std::string("expected a model with '") +
                              nameOfTokens +
-                             "', int64 numbers, to read text for");
+                             "' of type int64, because --data gives tokens");
   return fields;
 }
 
@@ -125,7 +125,7 @@ TextData::TextData(const std::string &path, const program::ProgramT &program,
 
 TextData::TextData(std::unique_ptr<Tokens> given,
                    const program::ProgramT &program, double holdOut,
-                   const SampleForm &form)
+                   const TokenSampleOptions &form)
     : tokens(std::move(given)),
       microBatches(uint64_t{program.micro_batches} * program.data_parallel),
       seed(program.seed) {
@@ -144,14 +144,14 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   labels = expectFields(program::labelFields(model), program::kLabels, context,
                         form.pairing.has_value());
   if (form.pairing && !form.masking &&
-      program::tokensAmong(labels, program::kLabels))
-    throw std::runtime_error("expected masked tokens (--mask) in pairs of "
-                             "sentences, for what follows "
-                             "a token is not always the text's");
+      program::indexOfTokens(labels, program::kLabels))
+    throw std::runtime_error(
+        "expected --mask with --pairs: in a pair of sentences, the next token "
+        "is not always that of the text");
   if (form.pairing && !has(inputs, program::kAttentionMask))
     throw std::runtime_error(
-        "expected a model with attention_mask for pairs of "
-        "sentences, or it would see what is padding");
+        "expected a model with attention_mask for --pairs: without it, the "
+        "model would attend to padding");
   samples = std::make_unique<TokenSamples>(
       [this](uint64_t first, std::span<int64_t> into) { read(first, into); },
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
@@ -184,8 +184,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
                          form.pairing->padding})
       if (mark == form.masking->token)
         throw std::runtime_error(
-            "expected a token that is no other mark for what is masked, got " +
-            std::to_string(mark) + " for --mask and among --pairs");
+            "expected different tokens for --mask and --pairs, got " +
+            std::to_string(mark) + " in both");
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
@@ -194,9 +194,9 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       throw std::runtime_error(
           "expected at least " + std::to_string(context + 1) +
           (isOfBytes() ? " bytes of " : " tokens of ") + part +
-          " text (a context of " + std::to_string(context) +
+          " text (the context of " + std::to_string(context) +
           " and one more), got " + std::to_string(count) + " of the " +
-          std::to_string(size) + " in " + tokens->where() + "; " + advice);
+          std::to_string(size) + " in " + tokens->fileNames() + "; " + advice);
   };
   require("training", training, "give a longer text");
   if (holdOut > 0)
@@ -215,7 +215,7 @@ std::string TextData::check(uint32_t threads, uint32_t part,
 
 void TextData::read(uint64_t first, std::span<int64_t> into) const {
   tokens->read(first, into);
-  const uint64_t limit = limitOf(*tokens, vocabulary);
+  const uint64_t limit = validTokenLimit(*tokens, vocabulary);
   for (size_t i = 0; i < into.size(); ++i)
     if (static_cast<uint64_t>(into[i]) >= limit)
       throw std::runtime_error(

@@ -40,10 +40,10 @@ public:
   /// context + 1 tokens. Throws std::invalid_argument if holdOut is not in [0,
   /// 1), if the program has no model, or if TokenSamples does.
   TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
-           double holdOut, const SampleForm &form = {});
+           double holdOut, const TokenSampleOptions &form = {});
   /// Uses the bytes of the text at `path` as tokens.
   TextData(const std::string &path, const program::ProgramT &program,
-           double holdOut = 0.1, uint64_t mostBytes = kMostTextBytes);
+           double holdOut = 0.1, uint64_t mostBytes = kMaxTextBytes);
 
   /// Checks all tokens of part `part` of `parts` equal parts, with `threads`
   /// threads. Returns an error message with the place of the first token

@@ -53,7 +53,7 @@ private:
       if (first >= std::min(end, found.load()))
         return;
       const std::optional<uint64_t> token =
-          tokens.findBeyond(limit, first, std::min(kBlock, end - first));
+          tokens.findAtLeast(limit, first, std::min(kBlock, end - first));
       if (!token)
         continue;
       uint64_t before = found;
@@ -77,7 +77,8 @@ private:
 
 } // namespace
 
-uint64_t chimera::runtime::limitOf(const Tokens &tokens, uint64_t vocabulary) {
+uint64_t chimera::runtime::validTokenLimit(const Tokens &tokens,
+                                           uint64_t vocabulary) {
   return vocabulary > 0 ? std::min(vocabulary, tokens.bound()) : tokens.bound();
 }
 
@@ -91,7 +92,7 @@ std::string chimera::runtime::faultOf(const Tokens &tokens, uint64_t vocabulary,
               ? "of the model's vocabulary of " + std::to_string(vocabulary)
               : std::string("that are 0 or more")) +
          ", got " + std::to_string(isNegative ? value - 2 * bound : value) +
-         " as " + tokens.placeOf(token);
+         " as " + tokens.describePosition(token);
 }
 
 std::string chimera::runtime::checkTokens(const Tokens &tokens,
@@ -99,7 +100,7 @@ std::string chimera::runtime::checkTokens(const Tokens &tokens,
                                           uint32_t part, uint32_t parts) {
   const uint64_t each = tokens.count() / parts, rest = tokens.count() % parts;
   const auto begin = [&](uint64_t i) { return i * each + std::min(i, rest); };
-  Search search(tokens, limitOf(tokens, vocabulary), begin(part),
+  Search search(tokens, validTokenLimit(tokens, vocabulary), begin(part),
                 begin(part + 1));
   const std::optional<uint64_t> token = search.run(threads);
   if (!token)

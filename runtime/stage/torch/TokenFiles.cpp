@@ -109,19 +109,22 @@ Header headerOf(const OpenFile &file) {
   return header;
 }
 
-CHIMERA_VECTOR_WIDTHS uint8_t largest(const uint8_t *tokens, size_t count) {
+CHIMERA_FOR_EACH_SIMD_WIDTH uint8_t largest(const uint8_t *tokens,
+                                            size_t count) {
   uint8_t most = 0;
   for (size_t i = 0; i < count; ++i)
     most = std::max(most, tokens[i]);
   return most;
 }
-CHIMERA_VECTOR_WIDTHS uint16_t largest(const uint16_t *tokens, size_t count) {
+CHIMERA_FOR_EACH_SIMD_WIDTH uint16_t largest(const uint16_t *tokens,
+                                             size_t count) {
   uint16_t most = 0;
   for (size_t i = 0; i < count; ++i)
     most = std::max(most, tokens[i]);
   return most;
 }
-CHIMERA_VECTOR_WIDTHS uint32_t largest(const uint32_t *tokens, size_t count) {
+CHIMERA_FOR_EACH_SIMD_WIDTH uint32_t largest(const uint32_t *tokens,
+                                             size_t count) {
   uint32_t most = 0;
   for (size_t i = 0; i < count; ++i)
     most = std::max(most, tokens[i]);
@@ -208,13 +211,13 @@ public:
     return state;
   }
 
-  std::string where() const override {
+  std::string fileNames() const override {
     std::string first = "'" + parts.front().path + "'";
     return parts.size() == 1
                ? first
                : first + " and " + std::to_string(parts.size() - 1) + " more";
   }
-  std::string placeOf(uint64_t token) const override {
+  std::string describePosition(uint64_t token) const override {
     const auto part = partOf(token);
     return "token " + std::to_string(token - part->first) + " of '" +
            part->path + "'";
@@ -228,8 +231,8 @@ public:
                : count();
   }
 
-  std::optional<uint64_t> findBeyond(uint64_t limit, uint64_t first,
-                                     uint64_t count) const override {
+  std::optional<uint64_t> findAtLeast(uint64_t limit, uint64_t first,
+                                      uint64_t count) const override {
     if (limit > std::numeric_limits<T>::max())
       return std::nullopt;
     constexpr uint64_t kBlock = (uint64_t{1} << 18) / sizeof(T);
@@ -296,10 +299,10 @@ private:
     }
     if (!index && said == 0) {
       if (options.format == TokenFormat::Auto)
-        fail(path, "expected a file that says its type, like the one before "
-                   "it, got one that does not: give --tokens uint16 or uint32 "
-                   "if all files hold plain numbers of that type");
-      refuseKnownFormat(path, TakenFor::Tokens);
+        fail(path, "expected a file with a header or an index, like the file "
+                   "before it, got plain numbers: give --tokens uint16 or "
+                   "uint32 if all files hold plain numbers of that type");
+      rejectKnownFormat(path, AssumedFormat::Tokens);
     }
     const uint64_t bytes = size - part.offset;
     if (bytes % sizeof(T) != 0)
@@ -316,13 +319,13 @@ private:
                      " tokens that its index '" + index->path() +
                      "' says, got " + std::to_string(part.count));
     if (part.count == 0)
-      fail(path, "expected a token or more, got none");
+      fail(path, "expected at least one token, got none");
     if (index && index->isSigned())
       largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
-    if (!options.areTrusted) {
+    if (!options.trustPlainNumbers) {
       if (!index && said == 0)
-        refuseAnotherType(part);
-      refuseConstantEnd(part);
+        rejectAnotherType(part);
+      rejectConstantEnd(part);
     }
     total += part.count;
     parts.push_back(std::move(part));
@@ -330,7 +333,7 @@ private:
 
   /// Rejects a file whose last tenth is one repeated token. The program that
   /// wrote it was probably interrupted after it had reserved space.
-  void refuseConstantEnd(const Part &part) const {
+  void rejectConstantEnd(const Part &part) const {
     // Texts may be padded to a context. In a large file, a few million tokens
     // are enough.
     constexpr uint64_t kFewest = 1024, kMost = 1 << 22, kBlock = 1 << 16;
@@ -350,11 +353,11 @@ private:
          "expected tokens of a text, but the last " + std::to_string(tail) +
              " of " + std::to_string(part.count) + " are all " +
              std::to_string(last) +
-             ", as if the program that wrote it did not end: write it again, "
-             "or give --trust-data if that is right");
+             ", as if the program that wrote it was interrupted: write it "
+             "again, or give --trust-data if that is right");
   }
 
-  void refuseAnotherType(const Part &part) const {
+  void rejectAnotherType(const Part &part) const {
     std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
     readPart(part, 0, numbers);
     const auto bytes = std::as_bytes(std::span(numbers));
@@ -380,8 +383,8 @@ private:
     const std::string wider = areOf64 ? "64" : "32";
     fail(part.path,
          "expected tokens of " + std::to_string(8 * sizeof(T)) +
-             " bits, but every second of its numbers is as small as the upper "
-             "part of one of " +
+             " bits, but every second number is as small as the upper half of "
+             "one of " +
              wider + " bits: " +
              (areOf64 ? "write it as uint32 (in Python "
                         "numpy.fromfile(…, 'int64').astype('uint32'))"
@@ -392,7 +395,7 @@ private:
   void readPart(const Part &part, uint64_t first, std::span<T> tokens) const {
     if (part.file.read(part.offset + first * sizeof(T),
                        std::as_writable_bytes(tokens)) < tokens.size_bytes())
-      fail(part.path, "it has become shorter");
+      fail(part.path, "it was truncated while it was read");
   }
 
   const TokenOptions options;
@@ -403,9 +406,9 @@ private:
 
 } // namespace
 
-void chimera::runtime::refuseKnownFormat(const std::string &path,
-                                         TakenFor takenFor) {
-  const bool isText = takenFor == TakenFor::Text;
+void chimera::runtime::rejectKnownFormat(const std::string &path,
+                                         AssumedFormat assumedFormat) {
+  const bool isText = assumedFormat == AssumedFormat::Text;
   const char *kind = isText ? "text file" : "token file";
   const auto size = static_cast<uint64_t>(statusOfData(path).st_size);
   const OpenFile file(path, kind);
@@ -415,7 +418,7 @@ void chimera::runtime::refuseKnownFormat(const std::string &path,
   if (size > 0)
     file.read(size - 1, {&last, 1});
   const std::string format =
-      knownFormat(std::span(head).first(count), last, size, takenFor);
+      knownFormat(std::span(head).first(count), last, size, assumedFormat);
   if (!format.empty())
     failToRead(
         kind, path,
@@ -423,7 +426,7 @@ void chimera::runtime::refuseKnownFormat(const std::string &path,
             ", got " + format);
 }
 
-uint32_t chimera::runtime::widthSaidBy(const std::string &path) {
+uint32_t chimera::runtime::declaredTokenWidth(const std::string &path) {
   if (!S_ISREG(statusOfData(path).st_mode))
     return 0;
   if (const std::optional<MegatronIndex> index = MegatronIndex::beside(path))

@@ -31,11 +31,11 @@ struct stat statusOfData(const std::string &path);
 
 /// Throws std::runtime_error if the file has another known format than the
 /// assumed one. Requires a file and not a pipe.
-void refuseKnownFormat(const std::string &path, TakenFor takenFor);
+void rejectKnownFormat(const std::string &path, AssumedFormat assumedFormat);
 
 /// The bytes per token according to the file's index or header; 0 if it has
 /// neither. Throws std::runtime_error if the index or the header is invalid.
-uint32_t widthSaidBy(const std::string &path);
+uint32_t declaredTokenWidth(const std::string &path);
 
 /// Opens files whose tokens have `width` bytes: 1, 2 or 4. Throws like
 /// openTokens.

@@ -25,7 +25,7 @@ constexpr int64_t kMark = -1;
 } // namespace
 
 TokenSamples::TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
-                           const SampleForm &form, uint64_t seed)
+                           const TokenSampleOptions &form, uint64_t seed)
     : read(std::move(read)), documentEnd(std::move(documentEnd)),
       context(static_cast<size_t>(context)), form(form), seed(seed) {
   if (!form.pairing)

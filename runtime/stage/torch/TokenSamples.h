@@ -44,7 +44,7 @@ struct Pairing {
   int64_t classification, separator, padding;
 };
 
-struct SampleForm {
+struct TokenSampleOptions {
   std::optional<Masking> masking = std::nullopt;
   std::optional<Pairing> pairing = std::nullopt;
   /// The token that ends a document. A sentence of a pair never continues past
@@ -75,7 +75,7 @@ public:
   /// Throws std::invalid_argument if pairs are requested and the context is
   /// shorter than 5 tokens.
   TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
-               const SampleForm &form, uint64_t seed);
+               const TokenSampleOptions &form, uint64_t seed);
 
   /// The sample that starts at token `first` in `part`. Requires that at least
   /// `context` tokens of `part` follow that token. Random choices depend only
@@ -91,7 +91,7 @@ private:
   Read read;
   DocumentEnd documentEnd;
   size_t context;
-  SampleForm form;
+  TokenSampleOptions form;
   uint64_t seed;
 };
 

@@ -57,7 +57,7 @@ public:
       return;
     const std::string format = knownFormat(
         std::as_bytes(std::span(text).first(std::min(text.size(), kHeadBytes))),
-        static_cast<std::byte>(text.back()), text.size(), TakenFor::Text);
+        static_cast<std::byte>(text.back()), text.size(), AssumedFormat::Text);
     if (!format.empty())
       fail("expected text, got " + format);
     const auto zeros =
@@ -77,13 +77,13 @@ public:
   uint64_t digest() const override {
     return program::checksum(std::as_bytes(std::span(text)));
   }
-  std::string where() const override { return "'" + path + "'"; }
-  std::string placeOf(uint64_t token) const override {
+  std::string fileNames() const override { return "'" + path + "'"; }
+  std::string describePosition(uint64_t token) const override {
     return "byte " + std::to_string(token) + " of '" + path + "'";
   }
   uint64_t bound() const override { return 256; }
-  std::optional<uint64_t> findBeyond(uint64_t limit, uint64_t first,
-                                     uint64_t count) const override {
+  std::optional<uint64_t> findAtLeast(uint64_t limit, uint64_t first,
+                                      uint64_t count) const override {
     if (limit > UINT8_MAX)
       return std::nullopt;
     const auto begin = text.begin() + static_cast<ptrdiff_t>(first),
@@ -106,7 +106,7 @@ private:
 
 /// Throws std::runtime_error: the bytes of this file are tokens only if the
 /// user says so.
-[[noreturn]] void refuseBytes(const std::string &path, uint64_t vocabulary) {
+[[noreturn]] void rejectBytes(const std::string &path, uint64_t vocabulary) {
   if (const auto status = statusOfData(path);
       S_ISREG(status.st_mode) && status.st_size == 0)
     throw std::runtime_error("expected tokens, got '" + path +
@@ -114,12 +114,11 @@ private:
   throw std::runtime_error(
       "expected tokens for a model " +
       (vocabulary > 0 ? "with a vocabulary of " + std::to_string(vocabulary)
-                      : std::string("that does not say its vocabulary")) +
+                      : std::string("with an unknown vocabulary")) +
       ", got '" + path +
-      "', which does not say what it holds: give --tokens uint16 or uint32 if "
-      "it holds tokens as plain numbers, turn a text into tokens with "
-      "tools/export/chimera-tokens, or give --tokens bytes if each byte is a "
-      "token");
+      "', whose format is unknown: give --tokens uint16 or uint32 if its "
+      "tokens are plain numbers, or --tokens bytes if each byte is a token. "
+      "tools/export/chimera-tokens turns a text into tokens");
 }
 
 } // namespace
@@ -135,19 +134,19 @@ chimera::runtime::openTokens(const std::vector<std::string> &files,
     return openTokenFiles(files, 4, options);
   // With TokenFormat::Bytes, a header is ignored, since bytes may look like
   // one. An index is not ignored.
-  const uint32_t width = mayBeText                      ? widthSaidBy(first)
+  const uint32_t width = mayBeText ? declaredTokenWidth(first)
                          : MegatronIndex::beside(first) ? 1
                                                         : 0;
   if (width > 0)
     return openTokenFiles(files, width, options);
   if (mayBeText && S_ISREG(statusOfData(first).st_mode))
-    refuseKnownFormat(first, TakenFor::Text);
+    rejectKnownFormat(first, AssumedFormat::Text);
   if (mayBeText && options.vocabulary != 256)
-    refuseBytes(first, options.vocabulary);
+    rejectBytes(first, options.vocabulary);
   if (files.size() > 1)
     throw std::runtime_error(
-        "expected one text to train on, or files of tokens (llm.c's, "
-        "Megatron's, or those that --tokens uint16 or uint32 says), got " +
+        "expected one text to train on, or files of tokens (of llm.c or "
+        "Megatron, or with --tokens uint16 or uint32), got " +
         std::to_string(files.size()) + " texts");
   auto text = std::make_unique<Text>(first, options.mostBytes);
   if (mayBeText)

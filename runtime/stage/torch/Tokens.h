@@ -44,9 +44,9 @@ public:
   /// long.
   virtual uint64_t digest() const = 0;
   /// The names of the files, for messages.
-  virtual std::string where() const = 0;
+  virtual std::string fileNames() const = 0;
   /// The place of a token, for messages: "token 3 of 'FILE'".
-  virtual std::string placeOf(uint64_t token) const = 0;
+  virtual std::string describePosition(uint64_t token) const = 0;
   /// The largest valid token plus one. If the file's type is signed, values
   /// from this one on are negative numbers.
   virtual uint64_t bound() const = 0;
@@ -58,8 +58,8 @@ public:
   }
   /// The first of `count` tokens from `first` on that is not less than `limit`.
   /// Requires that these tokens exist. Throws like `read`.
-  virtual std::optional<uint64_t> findBeyond(uint64_t limit, uint64_t first,
-                                             uint64_t count) const = 0;
+  virtual std::optional<uint64_t> findAtLeast(uint64_t limit, uint64_t first,
+                                              uint64_t count) const = 0;
 };
 
 /// The contents of files. `Auto`: as an index beside the file or the file's
@@ -67,15 +67,15 @@ public:
 enum class TokenFormat { Auto, Bytes, UInt16, UInt32 };
 
 /// The maximum size of a text, 4 GiB: every rank has all of it in memory.
-inline constexpr uint64_t kMostTextBytes = uint64_t{1} << 32;
+inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 32;
 
 struct TokenOptions {
   TokenFormat format = TokenFormat::Auto;
-  uint64_t vocabulary = 0;             ///< of the model; 0 if not stated
-  uint64_t mostBytes = kMostTextBytes; ///< of a text
+  uint64_t vocabulary = 0;            ///< of the model; 0 if not stated
+  uint64_t mostBytes = kMaxTextBytes; ///< of a text
   /// If true, plain numbers are accepted as `format` without plausibility
   /// checks.
-  bool areTrusted = false;
+  bool trustPlainNumbers = false;
 };
 
 /// Opens one or more files. A text is one file or pipe. Throws

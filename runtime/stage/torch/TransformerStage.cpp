@@ -43,9 +43,9 @@ struct WeightStash : Stash {
 class TransformerStage : public Stage {
 public:
   TransformerStage(const program::ProgramT &program, uint32_t first,
-                   uint32_t count, const Place &place,
+                   uint32_t count, const DevicePlacement &placement,
                    std::shared_ptr<const InitialValues> values)
-      : place(place), layers(program, first, count, place),
+      : placement(placement), layers(program, first, count, placement),
         values(std::move(values)), rows(program.micro_batch_size),
         context(program.model->context), width(program.model->width),
         tokenBytes(
@@ -53,7 +53,7 @@ public:
         boundaryBytes(program::boundaryBytes(
             *program.model, program::typesOf(program), program.micro_batch_size,
             /*layer=*/0)) {
-    if (place.isCuda && !place.kernels)
+    if (placement.isCuda && !placement.kernels)
       throw std::invalid_argument("expected kernels for a stage on a GPU");
     if (program.micro_batch_size == 0)
       throw std::invalid_argument("expected a micro-batch size of at least 1, "
@@ -72,7 +72,7 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     expectParts(microBatch);
     const int64_t parts = microBatch.parts;
     const int64_t outputBytes =
@@ -83,10 +83,10 @@ public:
                 layers.hasHead() ? tokenBytes / parts : 0);
     expectBytes("weights", weights.size(), layers.weights().bytes());
     expectBytes("output", output.size(),
-                wanted == Wanted::Stash ? 0 : outputBytes);
-    if (!keepsStash(wanted)) {
+                mode == ForwardMode::Stash ? 0 : outputBytes);
+    if (!keepsStash(mode)) {
       forwardOnly(microBatch, input, labels, weights, output,
-                  /*drops=*/wanted == Wanted::Output);
+                  /*drops=*/mode == ForwardMode::Output);
       return nullptr;
     }
 
@@ -108,20 +108,21 @@ public:
     Tensor result =
         layers.run(std::move(x), targets, stash->parameters, microBatch);
     stash->root = torch::autograd::impl::gradient_edge(result);
-    if (wanted == Wanted::Both)
+    if (mode == ForwardMode::Both)
       write(result.detach(), microBatch, output);
     return stash;
   }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     expectOutputGradient(microBatch, outputGradient);
     expectBytes("weight gradient", weightGradient.size(),
                 layers.weights().parameterBytes());
     expectInputGradient(microBatch, inputGradient);
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    stash.parameters.sums = sumsOf(weightGradient, sum);
+    stash.parameters.sums = sumsOf(weightGradient, mode);
     differentiate(stash, microBatch, outputGradient, inputGradient);
   }
 
@@ -143,13 +144,13 @@ public:
 
   void weightGradient(MicroBatch, std::unique_ptr<Stash> saved,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     expectBytes("weight gradient", weightGradient.size(),
                 layers.weights().parameterBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     const std::vector<Tensor> parameters =
         layers.weights().bindComputed(stash.weights);
-    std::vector<GradientSum> sums = sumsOf(weightGradient, sum);
+    std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
       use = {}; // frees it
@@ -164,10 +165,10 @@ public:
   }
 
 private:
-  std::vector<GradientSum> sumsOf(Bytes weightGradient, Sum sum) const {
+  std::vector<GradientSum> sumsOf(Bytes weightGradient, WgradMode mode) const {
     std::vector<GradientSum> sums;
     for (Tensor &gradient : layers.weights().bind(weightGradient.data()))
-      sums.push_back({std::move(gradient), sum == Sum::Continue});
+      sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
 
@@ -222,7 +223,7 @@ private:
   void write(const Tensor &result, MicroBatch microBatch, Bytes output) const {
     if (!layers.hasHead()) {
       activation(output, microBatch).copy_(result);
-    } else if (place.isCuda) {
+    } else if (placement.isCuda) {
       // result.item() would wait for the GPU.
       view(output, {}, at::kDouble)
           .copy_(result.to(at::kDouble).div_(int64_t{microBatch.parts}));
@@ -251,8 +252,9 @@ private:
   // share of it.
   Tensor gradientOfOutput(MicroBatch microBatch, ConstBytes bytes) const {
     return layers.hasHead()
-               ? at::full({}, 1. / microBatch.parts,
-                          at::dtype(layers.lossType()).device(deviceOf(place)))
+               ? at::full(
+                     {}, 1. / microBatch.parts,
+                     at::dtype(layers.lossType()).device(deviceOf(placement)))
                : activation(bytes, microBatch);
   }
 
@@ -267,10 +269,10 @@ private:
   // A tensor over the caller's bytes.
   Tensor view(ConstBytes bytes, at::IntArrayRef shape,
               at::ScalarType type) const {
-    return tensorOver(bytes.data(), shape, type, place);
+    return tensorOver(bytes.data(), shape, type, placement);
   }
 
-  Place place;
+  DevicePlacement placement;
   Gpt2 layers;
   std::shared_ptr<const InitialValues> values; ///< if null, they are drawn
   int64_t rows; ///< samples in a whole micro-batch
@@ -286,17 +288,17 @@ makeWholeModel(const program::ProgramT &program,
   // The number of layers is needed before the constructor checks the model.
   return std::make_unique<TransformerStage>(
       program, 0, program.model ? program::layerCount(*program.model) : 0,
-      Place(), std::move(values));
+      DevicePlacement(), std::move(values));
 }
 
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t number) {
-  return makeTransformerStage(program, number, Place());
+  return makeTransformerStage(program, number, DevicePlacement());
 }
 
 std::unique_ptr<Stage>
 makeTransformerStage(const program::ProgramT &program, uint32_t number,
-                     const Place &place,
+                     const DevicePlacement &placement,
                      std::shared_ptr<const InitialValues> values) {
   if (number >= program.stages.size())
     throw std::invalid_argument("expected one of the program's " +
@@ -304,7 +306,7 @@ makeTransformerStage(const program::ProgramT &program, uint32_t number,
                                 " stages, got " + std::to_string(number));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<TransformerStage>(
-      program, declared.first_layer(), declared.layers(), place,
+      program, declared.first_layer(), declared.layers(), placement,
       std::move(values));
 
   if (std::string problem = program::checkStages(program); !problem.empty())

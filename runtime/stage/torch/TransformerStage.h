@@ -31,8 +31,8 @@
 
 #include "runtime/stage/Predictor.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/torch/DevicePlacement.h"
 #include "runtime/stage/torch/InitialValues.h"
-#include "runtime/stage/torch/Place.h"
 
 #include <memory>
 
@@ -44,11 +44,11 @@ namespace chimera::runtime {
 /// parameters do not match the model.
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
-/// The same on the device `place`. `values` are the initial parameters; if
+/// The same on the device `placement`. `values` are the initial parameters; if
 /// null, they are drawn at random.
 std::unique_ptr<Stage>
 makeTransformerStage(const program::ProgramT &program, uint32_t stage,
-                     const Place &place,
+                     const DevicePlacement &placement,
                      std::shared_ptr<const InitialValues> values = nullptr);
 
 /// Makes one stage of the whole model, which is both the first and the last

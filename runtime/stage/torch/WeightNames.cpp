@@ -84,10 +84,10 @@ std::string fill(std::string &name, const std::optional<int64_t> &n) {
     if (!offset || !place.ends_with('}'))
       return "expected {n}, {n+1} or {n-1}, got " + place;
     if (!n)
-      return place + " stands for no number: the parameter's name has no {n}";
+      return place + " cannot be replaced: the parameter's name has no {n}";
     const int64_t number = *n + (place[2] == '-' ? -*offset : *offset);
     if (number < 0)
-      return place + " is less than 0 where {n} is " + std::to_string(*n);
+      return place + " is less than 0 if {n} is " + std::to_string(*n);
     filled += std::to_string(number);
   }
   name = filled;
@@ -172,7 +172,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
   json entries;
   try {
     entries = parse(text, [&](const std::string &key) {
-      tell(key, "this key is there twice");
+      tell(key, "this key occurs twice");
     });
   } catch (const json::parse_error &error) {
     fail(program::printable(error.what()));
@@ -232,7 +232,8 @@ WeightNames::WeightNames(const program::ProgramT &program,
       tell(tensor, "it is the tensor of " + owner->second + " and of " +
                        parameter.name);
     if (isIgnored(tensor))
-      tell(tensor, "it is ignored, and the tensor of " + parameter.name);
+      tell(tensor,
+           "it is in \"ignored\", but it is the tensor of " + parameter.name);
   }
   if (!problems.empty())
     fail("its entries do not fit the program's model:" + problems);

@@ -47,7 +47,7 @@ void widenTo(const FileType &fileType, ConstBytes from, Bytes to) {
 
 } // namespace
 
-std::span<const FileType> readableAs(program::DataType type) {
+std::span<const FileType> losslessSources(program::DataType type) {
   return type == program::DataType::Float64
              ? std::span<const FileType>(kAsFloat64)
              : std::span<const FileType>(kAsFloat32);

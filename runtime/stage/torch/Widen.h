@@ -26,10 +26,10 @@ struct FileType {
 
 /// The file types whose values can be converted exactly to `type`, which is
 /// Float32 or Float64. The first one is `type` itself.
-std::span<const FileType> readableAs(program::DataType type);
+std::span<const FileType> losslessSources(program::DataType type);
 
 /// Converts all elements of `from` to `type`, exactly. Requires a file type in
-/// readableAs(type), and as many elements in `to` as in `from`.
+/// losslessSources(type), and as many elements in `to` as in `from`.
 void widen(const FileType &fileType, ConstBytes from, program::DataType type,
            Bytes to);
 

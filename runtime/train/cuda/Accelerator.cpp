@@ -27,7 +27,7 @@ void setEnvironment(const AcceleratorOptions &options) {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   // NCCL connects for its own all-reduces when communicators are made, not in
   // the first step.
-  if (options.ownAllReduce)
+  if (options.transportAllReduce)
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
 
@@ -49,32 +49,32 @@ public:
         cuda::DeviceOptions{.ordinal = static_cast<int>(number),
                             .user = "rank " + std::to_string(rank),
                             .worksOnHost = options.stagesOnHost,
-                            .aroundWork = library.aroundWork});
+                            .streamGuard = library.streamGuard});
   }
 
   std::unique_ptr<Channels>
   makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
-    Seating seating = seatRanks(own, control, timeout);
-    own.share(seating.ranksOnGpu);
-    if (seating.isShared)
-      return makeCopyChannels(hubOf(seating.run, control.ranks()),
+    GpuAssignment assignment = findGpuAssignment(own, control, timeout);
+    own.share(assignment.ranksOnGpu);
+    if (assignment.isShared)
+      return makeCopyChannels(hubOf(assignment.run, control.ranks()),
                               control.rank(), own,
-                              {.gpus = std::move(seating.gpus)});
+                              {.gpus = std::move(assignment.gpus)});
     return makeNcclChannels(
         own, control,
-        {.ownAllReduce = options.ownAllReduce, .timeout = timeout});
+        {.transportAllReduce = options.transportAllReduce, .timeout = timeout});
   }
 
   StageKernels &kernels() override { return cudaStageKernels(); }
   const MemoryMeter &meter() override {
     return library.meter ? *library.meter : none;
   }
-  std::shared_ptr<Graphs> makeGraphs() override {
-    if (!library.makeGraphs)
+  std::shared_ptr<GraphFactory> makeGraphFactory() override {
+    if (!library.makeGraphFactory)
       throw std::logic_error("expected stages of tensors for graphs");
-    return library.makeGraphs();
+    return library.makeGraphFactory();
   }
 
 private:

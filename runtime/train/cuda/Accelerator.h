@@ -16,9 +16,9 @@ namespace chimera::runtime {
 /// The functions of the tensor library that stages compute with.
 struct TensorLibrary {
   /// See cuda::DeviceOptions.
-  std::function<std::shared_ptr<void>(cudaStream_t)> aroundWork = {};
+  std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
   const MemoryMeter *meter = nullptr;
-  std::function<std::shared_ptr<Graphs>()> makeGraphs = {};
+  std::function<std::shared_ptr<GraphFactory>()> makeGraphFactory = {};
 };
 
 /// Throws std::runtime_error if CUDA finds no GPU.

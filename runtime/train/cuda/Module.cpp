@@ -46,9 +46,9 @@ extern "C" __attribute__((visibility("default"))) Accelerator *
 chimeraMakeAccelerator4(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
-      makeCudaAccelerator(options, {.aroundWork = onStream,
+      makeCudaAccelerator(options, {.streamGuard = onStream,
                                     .meter = &meter,
-                                    .makeGraphs = makeTensorGraphs});
+                                    .makeGraphFactory = makeTensorGraphs});
   // Products of bfloat16 are summed in float32 (stage/torch).
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   if (!options.stagesOnHost)

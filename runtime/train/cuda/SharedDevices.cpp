@@ -20,20 +20,20 @@ using namespace chimera::runtime;
 
 namespace {
 /// The GPU and the process of a rank.
-struct Seat {
+struct RankGpu {
   std::array<char, 256> host;
   std::array<char, 32> gpu; ///< PCI bus address
   uint64_t process;         ///< unique per process
   uint64_t run;             ///< unique in its process
   int ordinal;
 
-  bool hasHostOf(const Seat &other) const {
+  bool hasHostOf(const RankGpu &other) const {
     return std::strcmp(host.data(), other.host.data()) == 0;
   }
-  bool hasProcessOf(const Seat &other) const {
+  bool hasProcessOf(const RankGpu &other) const {
     return hasHostOf(other) && process == other.process;
   }
-  bool hasGpuOf(const Seat &other) const {
+  bool hasGpuOf(const RankGpu &other) const {
     return hasHostOf(other) && std::strcmp(gpu.data(), other.gpu.data()) == 0;
   }
 };
@@ -48,71 +48,75 @@ uint64_t ownProcess() {
   return drawn;
 }
 
-Seat ownSeat(const cuda::CudaDevice &device) {
+RankGpu ownGpu(const cuda::CudaDevice &device) {
   static std::atomic<uint64_t> runs{0};
-  Seat seat{};
-  gethostname(seat.host.data(), seat.host.size() - 1);
-  cuda::expect(cudaDeviceGetPCIBusId(seat.gpu.data(),
-                                     static_cast<int>(seat.gpu.size()),
+  RankGpu rankGpu{};
+  gethostname(rankGpu.host.data(), rankGpu.host.size() - 1);
+  cuda::expect(cudaDeviceGetPCIBusId(rankGpu.gpu.data(),
+                                     static_cast<int>(rankGpu.gpu.size()),
                                      device.ordinal()),
                "cudaDeviceGetPCIBusId");
-  seat.process = ownProcess();
-  seat.run = ++runs;
-  seat.ordinal = device.ordinal();
-  return seat;
+  rankGpu.process = ownProcess();
+  rankGpu.run = ++runs;
+  rankGpu.ordinal = device.ordinal();
+  return rankGpu;
 }
 
-/// The seats of all ranks.
-std::vector<Seat> tellSeats(const Seat &own, Control &control,
-                            std::chrono::milliseconds timeout) {
+/// The GPUs of all ranks.
+std::vector<RankGpu> exchangeGpus(const RankGpu &own, Control &control,
+                                  std::chrono::milliseconds timeout) {
   const uint32_t self = control.rank();
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != self)
       control.send(rank, std::as_bytes(std::span(&own, 1)), timeout);
-  std::vector<Seat> seats(control.ranks(), own);
+  std::vector<RankGpu> rankGpus(control.ranks(), own);
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != self)
-      control.receive(rank, std::as_writable_bytes(std::span(&seats[rank], 1)),
-                      timeout);
-  return seats;
+      control.receive(
+          rank, std::as_writable_bytes(std::span(&rankGpus[rank], 1)), timeout);
+  return rankGpus;
 }
 } // namespace
 
-Seating chimera::runtime::seatRanks(const cuda::CudaDevice &device,
+GpuAssignment
+chimera::runtime::findGpuAssignment(const cuda::CudaDevice &device,
                                     Control &control,
                                     std::chrono::milliseconds timeout) {
   const uint32_t self = control.rank();
-  const std::vector<Seat> seats = tellSeats(ownSeat(device), control, timeout);
-  const Seat &own = seats[self];
-  const bool isOneProcess = std::ranges::all_of(
-      seats, [&](const Seat &seat) { return seat.hasProcessOf(own); });
+  const std::vector<RankGpu> rankGpus =
+      exchangeGpus(ownGpu(device), control, timeout);
+  const RankGpu &own = rankGpus[self];
+  const bool isOneProcess =
+      std::ranges::all_of(rankGpus, [&](const RankGpu &rankGpu) {
+        return rankGpu.hasProcessOf(own);
+      });
   const auto ranksOnGpu = static_cast<uint32_t>(std::ranges::count_if(
-      seats, [&](const Seat &seat) { return seat.hasGpuOf(own); }));
+      rankGpus, [&](const RankGpu &rankGpu) { return rankGpu.hasGpuOf(own); }));
   bool anyShares = false;
-  for (uint32_t first = 0; first < seats.size(); ++first)
-    for (uint32_t second = first + 1; second < seats.size(); ++second) {
-      if (!seats[first].hasGpuOf(seats[second]))
+  for (uint32_t first = 0; first < rankGpus.size(); ++first)
+    for (uint32_t second = first + 1; second < rankGpus.size(); ++second) {
+      if (!rankGpus[first].hasGpuOf(rankGpus[second]))
         continue;
       if (isOneProcess) {
-        Seating seating{
-            .ranksOnGpu = ranksOnGpu, .isShared = true, .run = seats[0].run};
-        for (const Seat &seat : seats)
-          seating.gpus.push_back(seat.ordinal);
-        return seating;
+        GpuAssignment assignment{
+            .ranksOnGpu = ranksOnGpu, .isShared = true, .run = rankGpus[0].run};
+        for (const RankGpu &rankGpu : rankGpus)
+          assignment.gpus.push_back(rankGpu.ordinal);
+        return assignment;
       }
-      if (seats[first].hasProcessOf(seats[second]))
+      if (rankGpus[first].hasProcessOf(rankGpus[second]))
         throw std::invalid_argument(
-            "expected a GPU for each rank of a process, as there are several "
-            "processes, got ranks " +
+            "expected one GPU for each rank, because there are several "
+            "processes, but ranks " +
             std::to_string(first) + " and " + std::to_string(second) +
-            " of one on the GPU " + seats[first].gpu.data() +
+            " of one process are on GPU " + rankGpus[first].gpu.data() +
             ": start one process for all ranks (chimera-run alone) or one for "
             "each (torchrun --no-python --nproc-per-node N -- chimera-run …, "
             "or mpirun)");
       anyShares = true;
     }
-  if (anyShares && std::ranges::all_of(seats, [&](const Seat &seat) {
-        return seat.hasHostOf(own);
+  if (anyShares && std::ranges::all_of(rankGpus, [&](const RankGpu &rankGpu) {
+        return rankGpu.hasHostOf(own);
       })) {
     // NCCL takes these ranks to be on several hosts, so they communicate over a
     // network. All must use the same one.

@@ -16,7 +16,7 @@
 namespace chimera::runtime {
 
 /// The assignment of a run's ranks to GPUs.
-struct Seating {
+struct GpuAssignment {
   uint32_t ranksOnGpu = 1; ///< number of ranks on this rank's GPU
   /// Whether ranks share GPUs and all ranks are threads of this process.
   bool isShared = false;
@@ -34,8 +34,9 @@ struct Seating {
 /// sockets. This is slow, but shows that a program runs. Variables that are
 /// already set are not changed. Throws std::invalid_argument if threads of one
 /// process share a GPU while other ranks are in other processes.
-Seating seatRanks(const cuda::CudaDevice &device, Control &control,
-                  std::chrono::milliseconds timeout);
+GpuAssignment findGpuAssignment(const cuda::CudaDevice &device,
+                                Control &control,
+                                std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime
 

@@ -83,13 +83,13 @@ private:
   const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
 };
 
-class TensorGraphs final : public Graphs {
+class TensorGraphs final : public GraphFactory {
 public:
   std::unique_ptr<GraphSet> makeSet() override {
     return std::make_unique<TensorGraphSet>();
   }
 
-  Bytes take(uint64_t bytes) override {
+  Bytes allocate(uint64_t bytes) override {
     taken.push_back(at::empty({static_cast<int64_t>(bytes)},
                               at::dtype(at::kByte).device(at::kCUDA)));
     return {static_cast<std::byte *>(taken.back().data_ptr()), bytes};
@@ -98,13 +98,13 @@ public:
   void copy(ConstBytes from, Bytes to) override {
     cuda::expect(cudaMemcpyAsync(to.data(), from.data(), from.size(),
                                  cudaMemcpyDeviceToDevice,
-                                 cuda::working().stream),
+                                 cuda::launchContext().stream),
                  "cudaMemcpyAsync");
   }
   void zero(Bytes bytes) override {
-    cuda::expect(
-        cudaMemsetAsync(bytes.data(), 0, bytes.size(), cuda::working().stream),
-        "cudaMemsetAsync");
+    cuda::expect(cudaMemsetAsync(bytes.data(), 0, bytes.size(),
+                                 cuda::launchContext().stream),
+                 "cudaMemsetAsync");
   }
 
 private:
@@ -112,6 +112,6 @@ private:
 };
 } // namespace
 
-std::shared_ptr<Graphs> chimera::runtime::makeTensorGraphs() {
+std::shared_ptr<GraphFactory> chimera::runtime::makeTensorGraphs() {
   return std::make_shared<TensorGraphs>();
 }

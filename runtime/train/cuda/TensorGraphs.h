@@ -8,13 +8,13 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_CUDA_TENSORGRAPHS_H
 #define CHIMERA_RUNTIME_TRAIN_CUDA_TENSORGRAPHS_H
 
-#include "runtime/stage/Graphs.h"
+#include "runtime/stage/GraphFactory.h"
 
 namespace chimera::runtime {
 
 /// Graphs for the current GPU of the calling thread. Tensors that are made
 /// while a graph is captured are in memory that the graph's set keeps.
-std::shared_ptr<Graphs> makeTensorGraphs();
+std::shared_ptr<GraphFactory> makeTensorGraphs();
 
 } // namespace chimera::runtime
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/plan/Model.h"
-#include "runtime/program/ModelSizes.h"
+#include "runtime/program/ModelKey.h"
 #include "test/compiler/plan/Questions.h"
 #include "test/runtime/program/SamplePackages.h"
 
@@ -208,7 +208,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
   EXPECT_EQ(model.smallestMicroBatch(), 2);
   json document = smallProfile();
   document["micro_batch_size"] = 8;
-  document["model"] = json::parse(program::sizesOf(*exported));
+  document["model"] = json::parse(program::modelKey(*exported));
   document["weight_type"] = document["activation_type"] = "float64";
   Machine machine = someMachine(2, 1 << 30);
   ASSERT_EQ(

@@ -27,18 +27,18 @@ class CalibrateGpus : public test::CleanGpus {
 protected:
   /// The calibration of two threads whose layers sleep for a picosecond per
   /// operation.
-  static Calibration calibrate(int gpus, bool ownAllReduce) {
+  static Calibration calibrate(int gpus, bool transportAllReduce) {
     test::setDevices(gpus, kGiB);
     const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
-        {.stagesOnHost = true, .ownAllReduce = ownAllReduce}, {});
-    CalibrationUse use;
+        {.stagesOnHost = true, .transportAllReduce = transportAllReduce}, {});
+    CalibrationSetup use;
     use.stages = makeSyntheticStages(1e-3);
     use.setThreads = [](uint32_t) {};
     use.timeout = 30s;
     use.accelerator = accelerator.get();
     use.effort = 0.05;
     std::optional<Calibration> found;
-    use.onFound = [&](const Calibration &each, const HostShare &) {
+    use.onResult = [&](const Calibration &each, const HostResources &) {
       found = each;
     };
     calibrateOnThreads(2, use);
@@ -58,7 +58,7 @@ void expectSpeedsAndTimes(const Calibration &found) {
   EXPECT_FALSE(found.hostLinks);
 }
 
-TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
+TEST(ModelsOfGpus, NeedTheStatedMemory) {
   uint64_t last = UINT64_MAX;
   for (const BlockSizes &sizes : kSizesOnDevices) {
     const program::ProgramT program = programToMeasure(4, sizes);
@@ -82,13 +82,12 @@ TEST(ModelsOfGpus, NeedWhatTheyAreSaidTo) {
 
 // Over NCCL, which also computes the sums.
 TEST_F(CalibrateGpus, OfOneRankEach) {
-  const Calibration found = calibrate(2, /*ownAllReduce=*/true);
+  const Calibration found = calibrate(2, /*transportAllReduce=*/true);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 1u);
   EXPECT_EQ(found.hosts.memory, kGiB);
   const std::string text = machineText(found, "threads, on GPUs");
-  EXPECT_NE(text.find("// Times are those of the GPUs' queues"),
-            std::string::npos)
+  EXPECT_NE(text.find("// Times are of the GPUs' queues"), std::string::npos)
       << text;
   EXPECT_NE(text.find("devices(2) memory(1024 MiB)"), std::string::npos)
       << text;
@@ -98,7 +97,7 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
 
 // Over copies between the ranks.
 TEST_F(CalibrateGpus, ThatRanksShare) {
-  const Calibration found = calibrate(1, /*ownAllReduce=*/false);
+  const Calibration found = calibrate(1, /*transportAllReduce=*/false);
   expectSpeedsAndTimes(found);
   EXPECT_EQ(found.hosts.ranksOnDevice, 2u);
   // The second rank to open the GPU may find some of its memory in use.
@@ -113,7 +112,7 @@ TEST_F(CalibrateGpus, ThatRanksShare) {
 TEST_F(CalibrateGpus, EndsAllRanksWhereOneFails) {
   const std::unique_ptr<Accelerator> accelerator =
       makeCudaAccelerator({.stagesOnHost = true}, {});
-  CalibrationUse use;
+  CalibrationSetup use;
   use.setThreads = [](uint32_t) {};
   use.timeout = 30s;
   use.accelerator = accelerator.get();
@@ -133,13 +132,14 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
       makeCudaAccelerator({.stagesOnHost = true}, {});
   const std::unique_ptr<Device> device = accelerator->makeDevice(0, 0);
   MeasuredQueue queue(*device, 30s);
-  EXPECT_FALSE(queue.executesAtOnce());
+  EXPECT_FALSE(queue.isSynchronous());
   // Long compared with any delay of the host.
   static constexpr int64_t kLong = 1'000'000'000;
   auto sleep = [](const AddressMap &) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kLong));
   };
-  EXPECT_GE(queue.occupiedBy([&] { queue.get().launch({}, sleep); }), kLong);
+  EXPECT_GE(queue.timeOccupiedBy([&] { queue.get().launch({}, sleep); }),
+            kLong);
   const int64_t begin = steadyNanoseconds();
   queue.get().launch({}, sleep);
   const Moment moment = queue.here();

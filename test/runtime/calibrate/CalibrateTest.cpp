@@ -12,7 +12,7 @@
 #include "runtime/control/InProcess.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/SyntheticStage.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"
 
 #include <gtest/gtest.h>
@@ -29,10 +29,10 @@ class SlowBetweenHosts : public ForwardingChannels {
 public:
   SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
       : ForwardingChannels(channels), hosts(hosts) {}
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
-                                    Event after) override {
+  std::unique_ptr<Request> postSendBlock(uint32_t to, Block &memory,
+                                         uint64_t size, Event after) override {
     sleepOnWayTo(to);
-    return ForwardingChannels::handOver(to, memory, size, after);
+    return ForwardingChannels::postSendBlock(to, memory, size, after);
   }
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
                                           ElementType type,
@@ -85,7 +85,7 @@ Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
   return found;
 }
 
-TEST(Calibrate, FindsWhatIsThere) {
+TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
   // Two hosts with different numbers of ranks have one kind of link.
   for (uint32_t hosts : {1u, 2u}) {
     const uint32_t ranks = 1 + hosts;
@@ -117,25 +117,26 @@ TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
   constexpr double kSlow =
       std::chrono::nanoseconds(SlowBetweenHosts::kSlow).count();
   // Other processes may disturb a measurement, but not every attempt.
-  test::untilItSucceeds(std::chrono::milliseconds(0), [&](auto) -> std::string {
-    Calibration found = calibrateThreads({0, 0, 2, 2});
-    EXPECT_EQ(found.hosts.count, 2u);
-    EXPECT_EQ(found.hosts.ranksOnEach, 2u);
-    if (!found.hostLinks)
-      return "no links within a host";
-    EXPECT_GE(found.links.send.base, 0.9 * kSlow);
-    // The messages of an all-reduce of 4 ranks and of 2.
-    EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
-    if (found.hostLinks->send.base <= 0.5 * kSlow &&
-        found.hostLinks->sum.message.base * 2 <= 0.5 * kSlow)
-      return "";
-    return "slow links within a host: " +
-           std::to_string(found.hostLinks->send.base) + " and " +
-           std::to_string(found.hostLinks->sum.message.base);
-  });
+  test::retryUntilSuccess(
+      std::chrono::milliseconds(0), [&](auto) -> std::string {
+        Calibration found = calibrateThreads({0, 0, 2, 2});
+        EXPECT_EQ(found.hosts.count, 2u);
+        EXPECT_EQ(found.hosts.ranksOnEach, 2u);
+        if (!found.hostLinks)
+          return "no links within a host";
+        EXPECT_GE(found.links.send.base, 0.9 * kSlow);
+        // The messages of an all-reduce of 4 ranks and of 2.
+        EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
+        if (found.hostLinks->send.base <= 0.5 * kSlow &&
+            found.hostLinks->sum.message.base * 2 <= 0.5 * kSlow)
+          return "";
+        return "slow links within a host: " +
+               std::to_string(found.hostLinks->send.base) + " and " +
+               std::to_string(found.hostLinks->sum.message.base);
+      });
 }
 
-TEST(Calibrate, MeasuresAProgramThatIsOne) {
+TEST(Calibrate, MeasuresAValidProgram) {
   program::ProgramT program = programToMeasure(2);
   for (const program::Stage &stage : program.stages)
     EXPECT_EQ(program::checkBytes(*program.model, program::typesOf(program),
@@ -158,8 +159,8 @@ Calibration exampleCalibration() {
               .smallest = {8, 20'000},
               .smallestByLine = 36'000},
   };
-  found.mostBytes = 4 << 20;
-  found.mostSumBytes = 16 << 20;
+  found.largestMessage = 4 << 20;
+  found.largestSum = 16 << 20;
   found.mean = {51.26e9, 8.5e9};
   found.least = {50e9, 8e9};
   found.most = {52e9, 9e9};
@@ -189,10 +190,9 @@ TEST(MachineText, SaysHowAndHowWell) {
       "    all_reduce <latency = 9000 ns, per_mib = 209715 ns>\n";
   EXPECT_NE(text.find(expected), std::string::npos) << text;
   EXPECT_NE(
-      text.find("// 2 % (send), 25 % (way), 0 % (receive), together 31 "
-                "%.\n// All-reduces of 64 KiB and more are off by at most "
-                "8 %;\n// "
-                "an all-reduce of 8 B takes 20.0 us, by the line 36.0 us.\n"),
+      text.find("// 2 % (send), 25 % (way), 0 % (receive), together 31 %.\n"
+                "// All-reduces of 64 KiB and more: at most 8 %;\n"
+                "// an all-reduce of 8 B takes 20.0 us (line: 36.0 us).\n"),
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("Clocks"), std::string::npos);
@@ -200,7 +200,7 @@ TEST(MachineText, SaysHowAndHowWell) {
   EXPECT_EQ(text.find("node_"), std::string::npos);
   found.clockError = 12'340;
   text = machineText(found, "a process each, over TCP, 1 thread each");
-  EXPECT_NE(text.find("12.3 us at worst"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 12.3 us"), std::string::npos) << text;
   expectComments(text);
 }
 
@@ -217,9 +217,9 @@ TEST(MachineText, HasAWordForSumsThatBlock) {
               blocks)
         << text;
     EXPECT_NE(text.find(blocks ? "// Computation hides 7 % of an all-reduce: "
-                                 "the machine says blocking_all_reduce.\n"
+                                 "blocking_all_reduce.\n"
                                : "// Computation hides 93 % of an all-reduce: "
-                                 "the machine says no blocking_all_reduce.\n"),
+                                 "no blocking_all_reduce.\n"),
               std::string::npos)
         << text;
     expectComments(text);
@@ -231,7 +231,7 @@ TEST(MachineText, HasAWordForSumsThatBlock) {
 TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   Calibration found = exampleCalibration();
   found.hosts.shareCores = true;
-  found.hosts.ranksWithCores = 2;
+  found.hosts.concurrentRanks = 2;
   std::string text = machineText(found, "threads of one process");
   EXPECT_NE(text.find("speed(\"102.5 GFLOP/s\") "
                       "memory_bandwidth(\"17.0 GB/s\")\n"),
@@ -240,7 +240,8 @@ TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   EXPECT_NE(text.find("\n    node_devices(4) node_cores(2)\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("the means times 2, "), std::string::npos) << text;
+  EXPECT_NE(text.find("the measured means times 2, "), std::string::npos)
+      << text;
   expectComments(text);
   // The table for people has both speeds.
   std::string table = machineTable(found);
@@ -276,8 +277,8 @@ TEST(MachineText, HasTheLinksOfNodes) {
   EXPECT_NE(text.find("// 2 hosts with 2 ranks each: "), std::string::npos)
       << text;
   EXPECT_NE(text.find("// Within hosts: 2 % (send), 3 % (way), 0 % (receive), "
-                      "together 4 %.\n// All-reduces of 64 KiB and more are "
-                      "off by at most 5 %;\n"),
+                      "together 4 %.\n// All-reduces of 64 KiB and more: "
+                      "at most 5 %;\n"),
             std::string::npos)
       << text;
   expectComments(text);
@@ -297,8 +298,8 @@ TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
   std::string text = machineText(found, "a process each, over TCP");
   EXPECT_NE(text.find("speed(\"51.3 GFLOP/s\")"), std::string::npos) << text;
   EXPECT_EQ(text.find("node_devices("), std::string::npos) << text;
-  EXPECT_NE(text.find("there are no node_cores"), std::string::npos) << text;
-  EXPECT_NE(text.find("within hosts and between them, mixed"),
+  EXPECT_NE(text.find("there is no node_cores"), std::string::npos) << text;
+  EXPECT_NE(text.find("mix messages within and between hosts"),
             std::string::npos)
       << text;
   expectComments(text);
@@ -313,17 +314,17 @@ TEST(SlownessOfType, IsBesideFloat32) {
         program::typesOf(block).activations == program::DataType::BFloat16;
     return makeSyntheticStages(isSlow ? 3e-2 : 1e-2)(block, stage);
   };
-  const double slowness = slownessOfType(program, stages);
+  const double slowness = relativeTimeOfType(program, stages);
   EXPECT_GT(slowness, 2);
   EXPECT_LT(slowness, 4);
 }
 
-TEST(SlownessOfType, IsToldIfItIsLarge) {
+TEST(SlownessOfType, IsReportedIfLarge) {
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 0.6), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 1.9), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 7.94)
-                .find("in bfloat16 a block of the model takes 7.9 times as "
-                      "long here as in float32"),
+                .find("a block of the model takes 7.9 times as long in "
+                      "bfloat16 as in float32"),
             0u);
 }
 } // namespace

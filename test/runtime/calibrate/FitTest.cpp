@@ -15,8 +15,8 @@
 using namespace chimera::runtime;
 
 namespace {
-TEST(Fit, FindsALineThatIsOne) {
-  std::vector<Sized> points;
+TEST(Fit, FindsAnExactLine) {
+  std::vector<TimedSize> points;
   for (uint64_t bytes : {8, 4096, 65536, 1 << 20, 4 << 20})
     points.push_back({bytes, 5000 + 0.25 * double(bytes)});
   Line line = fitLine(points);
@@ -27,7 +27,7 @@ TEST(Fit, FindsALineThatIsOne) {
 
 // With absolute errors the base could be anything.
 TEST(Fit, HoldsSmallOnesAsWellAsLargeOnes) {
-  std::vector<Sized> points = {
+  std::vector<TimedSize> points = {
       {8, 10'000}, {4096, 11'000}, {1 << 20, 1'300'000}, {4 << 20, 4'000'000}};
   Line line = fitLine(points);
   EXPECT_NEAR(line.base, 10'000, 2000);
@@ -36,19 +36,19 @@ TEST(Fit, HoldsSmallOnesAsWellAsLargeOnes) {
 }
 
 TEST(Fit, HasNoNegativeParts) {
-  std::vector<Sized> falls = {{8, 4000}, {1 << 20, 2000}};
+  std::vector<TimedSize> falls = {{8, 4000}, {1 << 20, 2000}};
   Line line = fitLine(falls);
   EXPECT_EQ(line.perByte, 0);
   EXPECT_GT(line.base, 2000);
   EXPECT_LT(line.base, 4000);
-  std::vector<Sized> steep = {{1 << 20, 10'000}, {2 << 20, 40'000}};
+  std::vector<TimedSize> steep = {{1 << 20, 10'000}, {2 << 20, 40'000}};
   line = fitLine(steep);
   EXPECT_EQ(line.base, 0);
   EXPECT_GT(line.perByte, 0);
 }
 
-TEST(Fit, HasABaseOfAtLeastSoMuch) {
-  std::vector<Sized> points;
+TEST(Fit, HasAtLeastTheGivenBase) {
+  std::vector<TimedSize> points;
   for (uint64_t bytes : {64 << 10, 1 << 20, 4 << 20})
     points.push_back({bytes, 5000 + 0.25 * double(bytes)});
   EXPECT_NEAR(fitLine(points, 4000).base, 5000, 1);
@@ -62,8 +62,8 @@ TEST(Fit, HasABaseOfAtLeastSoMuch) {
   EXPECT_EQ(line.perByte, 0);
 }
 
-TEST(Fit, OfTimesThatAreNothingIsNothing) {
-  std::vector<Sized> points = {{8, 0}, {4096, 0}, {1 << 20, 0}};
+TEST(Fit, OfZeroTimesIsZero) {
+  std::vector<TimedSize> points = {{8, 0}, {4096, 0}, {1 << 20, 0}};
   Line line = fitLine(points);
   EXPECT_EQ(line.base, 0);
   EXPECT_EQ(line.perByte, 0);
@@ -74,15 +74,15 @@ TEST(Fit, OfTimesThatAreNothingIsNothing) {
 // A small part of a message may be wrong by any factor if the error is small
 // compared with the whole message.
 TEST(Fit, MeasuresPartsByTheWhole) {
-  std::vector<Sized> parts = {
+  std::vector<TimedSize> parts = {
       {8, 0, 50'000}, {4096, 3000, 60'000}, {1 << 20, 100'000, 500'000}};
   EXPECT_LT(fitLine(parts).residual, 0.06);
-  for (Sized &part : parts)
+  for (TimedSize &part : parts)
     part.whole = 0;
   EXPECT_GT(fitLine(parts).residual, 0.3);
 }
 
-TEST(Fit, MediansIgnoreOneThatIsLate) {
+TEST(Fit, MediansIgnoreAnOutlier) {
   EXPECT_EQ(medianOf({3, 1'000'000, 1, 2, 4}), 3);
   EXPECT_EQ(medianOf({}), 0);
 }
@@ -102,7 +102,7 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
 // Gradients decide the time of a step. A sum of 8 bytes does not fit the same
 // line.
 TEST(SumTimes, HaveALineThatIsRightOfGradients) {
-  std::vector<Sized> sums = {{8, 10'000}};
+  std::vector<TimedSize> sums = {{8, 10'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
     sums.push_back({bytes, 40'000 + 0.5 * double(bytes)});
   SumLine line = fitSums(sums, 2);
@@ -118,7 +118,7 @@ TEST(SumTimes, HaveALineThatIsRightOfGradients) {
 // If a link passes the first bytes at once, a line through large sums has a
 // base below 0.
 TEST(SumTimes, TakeNoLessThanTheSmallest) {
-  std::vector<Sized> sums = {{8, 1'200'000}};
+  std::vector<TimedSize> sums = {{8, 1'200'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
     sums.push_back({bytes, 25 * double(bytes) - 400'000});
   SumLine line = fitSums(sums, 2);

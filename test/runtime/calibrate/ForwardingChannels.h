@@ -30,13 +30,14 @@ public:
                                        Event after) override {
     return channels.postReceive(from, bytes, after);
   }
-  std::unique_ptr<Request> handOver(uint32_t to, Block &memory, uint64_t size,
-                                    Event after) override {
-    return channels.handOver(to, memory, size, after);
+  std::unique_ptr<Request> postSendBlock(uint32_t to, Block &memory,
+                                         uint64_t size, Event after) override {
+    return channels.postSendBlock(to, memory, size, after);
   }
-  std::unique_ptr<Request> takeOver(uint32_t from, Block &memory, uint64_t size,
-                                    Event after) override {
-    return channels.takeOver(from, memory, size, after);
+  std::unique_ptr<Request> postReceiveBlock(uint32_t from, Block &memory,
+                                            uint64_t size,
+                                            Event after) override {
+    return channels.postReceiveBlock(from, memory, size, after);
   }
   std::unique_ptr<Request> startAllReduce(const ReduceGroup &group,
                                           ElementType type,

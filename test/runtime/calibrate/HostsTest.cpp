@@ -31,36 +31,36 @@ TEST(Hosts, ThatAreAlike) {
   EXPECT_EQ(hosts.ranksOnEach, 2u);
   EXPECT_EQ(hosts.memory, 600u);
   EXPECT_FALSE(hosts.shareCores);
-  EXPECT_EQ(hosts.ranksWithCores, 0u);
+  EXPECT_EQ(hosts.concurrentRanks, 0u);
   EXPECT_EQ(hosts.speedup(), 1);
-  EXPECT_TRUE(hosts.haveOwnLinks());
+  EXPECT_TRUE(hosts.haveNodeLinks());
   hosts = hostsOf(ranksOn({5, 5, 5}, 3));
   EXPECT_EQ(hosts.ranksOnEach, 3u);
-  EXPECT_FALSE(hosts.haveOwnLinks());
+  EXPECT_FALSE(hosts.haveNodeLinks());
   // With one rank on each host, no message stays within a host.
   hosts = hostsOf(ranksOn({1, 0}, 1));
   EXPECT_EQ(hosts.ranksOnEach, 1u);
-  EXPECT_FALSE(hosts.haveOwnLinks());
+  EXPECT_FALSE(hosts.haveNodeLinks());
 }
 
 TEST(Hosts, ThatHaveNoCommonNumberOfRanks) {
   Hosts hosts = hostsOf(ranksOn({0, 0, 0, 3}, 1));
   EXPECT_EQ(hosts.count, 2u);
   EXPECT_EQ(hosts.ranksOnEach, 0u);
-  EXPECT_FALSE(hosts.haveOwnLinks());
+  EXPECT_FALSE(hosts.haveNodeLinks());
   EXPECT_EQ(hosts.memory, 400u);
   EXPECT_TRUE(hosts.shareCores);
-  EXPECT_EQ(hosts.ranksWithCores, 0u);
+  EXPECT_EQ(hosts.concurrentRanks, 0u);
   EXPECT_EQ(hosts.speedup(), 1);
 }
 
-TEST(Hosts, ThatTakeTurns) {
+TEST(Hosts, WithAlternatingRanks) {
   EXPECT_EQ(hostsOf(ranksOn({0, 1, 0, 1}, 2)).ranksOnEach, 0u);
   EXPECT_EQ(hostsOf(ranksOn({0, 1, 1, 0}, 2)).ranksOnEach, 0u);
 }
 
 // While all ranks compute, each one runs at its measured speed. That is the
-// speed of a rank alone times ranksWithCores / ranksOnEach.
+// speed of a rank alone times concurrentRanks / ranksOnEach.
 TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   struct Case {
     uint32_t ranks, threads, cores, withCores;
@@ -70,7 +70,7 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
     Hosts hosts = hostsOf(
         ranksOn(std::vector<uint32_t>(of.ranks, 0), of.cores, of.threads));
     EXPECT_TRUE(hosts.shareCores);
-    EXPECT_EQ(hosts.ranksWithCores, of.withCores);
+    EXPECT_EQ(hosts.concurrentRanks, of.withCores);
     EXPECT_DOUBLE_EQ(hosts.speedup() * of.withCores / of.ranks, 1);
     if (of.cores % of.threads == 0) {
       EXPECT_DOUBLE_EQ(hosts.speedup(),
@@ -78,7 +78,7 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
     }
   }
   // A rank has more threads than its host has cores.
-  EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).ranksWithCores, 1u);
+  EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).concurrentRanks, 1u);
 }
 
 // Ranks with devices of their own do not compute on the cores or use the host's
@@ -91,7 +91,7 @@ TEST(Hosts, ThatHaveOtherDevices) {
   EXPECT_EQ(hosts.ranksOnDevice, 1u);
   EXPECT_EQ(hosts.memory, 1200u);
   EXPECT_FALSE(hosts.shareCores);
-  EXPECT_EQ(hosts.ranksWithCores, 0u);
+  EXPECT_EQ(hosts.concurrentRanks, 0u);
   ranks[0].ranksOnDevice = ranks[3].ranksOnDevice = 2;
   hosts = hostsOf(ranks);
   EXPECT_EQ(hosts.ranksOnDevice, 2u);
@@ -102,7 +102,7 @@ TEST(Hosts, ThatHaveOtherDevices) {
 TEST(Hosts, WithOneRankEachShareNoCores) {
   Hosts hosts = hostsOf(ranksOn({0, 1}, /*cores=*/2, /*threads=*/4));
   EXPECT_FALSE(hosts.shareCores);
-  EXPECT_EQ(hosts.ranksWithCores, 0u);
+  EXPECT_EQ(hosts.concurrentRanks, 0u);
 }
 
 TEST(Hosts, ThatDifferInCoresHaveNoCommonSpeedup) {

@@ -9,7 +9,7 @@
 
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ double hiddenPartOf(bool doBlock) {
       SlowSums slow(*channels[rank], doBlock);
       slow.prepare({.pairs = {}, .groups = {group}});
       double own = hiddenPart(*controls[rank], slow, group, /*bytes=*/64,
-                              /*budget=*/1s, /*ahead=*/0, 30s);
+                              /*budget=*/1s, /*clockAhead=*/0, 30s);
       if (rank == 0)
         hidden = own;
     });
@@ -72,7 +72,7 @@ double hiddenPartOf(bool doBlock) {
 
 /// Other processes may disturb a measurement, but not every attempt.
 void expectHidden(bool doBlock) {
-  test::untilItSucceeds(0ms, [&](auto) -> std::string {
+  test::retryUntilSuccess(0ms, [&](auto) -> std::string {
     double hidden = hiddenPartOf(doBlock);
     return (doBlock ? hidden < 0.3 : hidden >= 0.7)
                ? ""
@@ -80,7 +80,9 @@ void expectHidden(bool doBlock) {
   });
 }
 
-TEST(HiddenPart, IsNoneOfASumThatBlocks) { expectHidden(/*doBlock=*/true); }
+TEST(HiddenPart, IsZeroForABlockingSum) { expectHidden(/*doBlock=*/true); }
 
-TEST(HiddenPart, IsAllOfASumThatGoesOn) { expectHidden(/*doBlock=*/false); }
+TEST(HiddenPart, IsOneForASumThatProgresses) {
+  expectHidden(/*doBlock=*/false);
+}
 } // namespace

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kTimeout(30);
 
 MpiSession &session() {
-  static MpiSession session(MpiThreads::Several);
+  static MpiSession session(MpiThreads::Multiple);
   return session;
 }
 
@@ -85,7 +85,7 @@ void compareSums(ElementType type, Compare compare) {
   for (bool progress : {false, true}) {
     auto ordered = session().makeChannels();
     auto own = session().makeChannels(
-        {.progressThread = progress, .ownAllReduce = true});
+        {.progressThread = progress, .transportAllReduce = true});
     own->prepare({.pairs = {}, .groups = groups()});
     for (const ReduceGroup &group : groups()) {
       std::vector<uint32_t> members = membersOf(group);
@@ -148,7 +148,7 @@ TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
 
 // Every kind of channels must serve such groups, because barriers use them.
 TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
-  auto own = session().makeChannels({.ownAllReduce = true});
+  auto own = session().makeChannels({.transportAllReduce = true});
   own->prepare({.pairs = {}, .groups = groups()});
   ReduceGroup other{9, allRanks()};
   Summing<double> sum(*own, other, ElementType::Float64, 100);

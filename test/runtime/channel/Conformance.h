@@ -48,7 +48,7 @@ std::unique_ptr<Request> receive(Rank &rank, uint32_t from, Values<T> &values) {
 /// makes no call to them.
 __attribute__((no_sanitize("thread"))) inline bool
 isWritten(Channels &channels, const uint8_t &byte) {
-  channels.computing();
+  channels.beginComputing();
   Deadline deadline(kTimeout);
   while (!deadline.passed()) {
     if (static_cast<const volatile uint8_t &>(byte) != 0)

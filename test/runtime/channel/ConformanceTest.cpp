@@ -141,11 +141,11 @@ TEST_P(HostConformance, BlocksMayChangeHands) {
       for (uint64_t i = 0; i < kSize; ++i)
         out.get()[i] = static_cast<std::byte>(round * 7 + channels.rank() + i);
       auto receive = [&] {
-        return round % 3 ? channels.takeOver(before, in, kSize)
+        return round % 3 ? channels.postReceiveBlock(before, in, kSize)
                          : channels.postReceive(before, {in.get(), kSize});
       };
       auto send = [&] {
-        return round % 5 ? channels.handOver(next, out, kSize)
+        return round % 5 ? channels.postSendBlock(next, out, kSize)
                          : channels.postSend(next, {out.get(), kSize});
       };
       std::unique_ptr<Request> sending, receiving;

@@ -188,7 +188,7 @@ TEST_F(Copies, StreamsAreThoseOfTheModel) {
 
 // A message waits for its sender's GPU. A later message in the other direction
 // must not wait for it.
-TEST_F(Copies, WhatTheModelLeavesFreeIsNotOrdered) {
+TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
   std::barrier both(2);
   std::atomic<bool> goesOn = false;
   EXPECT_EQ(
@@ -218,7 +218,7 @@ TEST_F(Copies, WhatTheModelLeavesFreeIsNotOrdered) {
       kNoErrors);
 }
 
-TEST_F(Copies, WhoIsMissingIsTold) {
+TEST_F(Copies, ATimeoutNamesTheMissingRank) {
   Errors errors = Ranks{.gpus = {0, 0, 0}}.run([](GpuRank &rank) {
     Values<uint64_t> value(rank, {1});
     if (rank.rank() == 0)
@@ -234,7 +234,7 @@ TEST_F(Copies, WhoIsMissingIsTold) {
                     begin + "ranks 0, 1 to start an all-reduce"}));
 }
 
-TEST_F(Copies, SizesThatDifferAreToldAtBothEnds) {
+TEST_F(Copies, ASizeMismatchIsReportedAtBothEnds) {
   EXPECT_EQ(Ranks().run([](GpuRank &rank) {
     Values<uint64_t> values(rank, std::vector<uint64_t>(1 + rank.rank()));
     rank.order(rank.rank() == 0 ? send(rank, 1, values)
@@ -245,7 +245,7 @@ TEST_F(Copies, SizesThatDifferAreToldAtBothEnds) {
                     "got 8"}));
 }
 
-TEST_F(Copies, MembersThatDisagreeAreTold) {
+TEST_F(Copies, AMemberMismatchIsReported) {
   std::barrier both(2);
   Errors errors = Ranks().run([&](GpuRank &rank) {
     Values<uint64_t> values(rank, std::vector<uint64_t>(1 + rank.rank()));
@@ -255,11 +255,11 @@ TEST_F(Copies, MembersThatDisagreeAreTold) {
     both.arrive_and_wait();
     rank.channels.wait(rank.queue, std::move(request), 50ms);
   });
-  EXPECT_EQ(errors[1], "all-reduce 0 of group 0: rank 1 starts it with other "
-                       "bytes, type or members than those before");
+  EXPECT_EQ(errors[1], "all-reduce 0 of group 0: rank 1 starts it with another "
+                       "size, type or members than the ranks before it");
 }
 
-TEST_F(Copies, WhatWasNotPreparedIsRefused) {
+TEST_F(Copies, RefusesUnpreparedOperations) {
   EXPECT_EQ(Ranks().run([](GpuRank &rank) {
     Values<uint64_t> value(rank, {1});
     auto channels = makeCopyChannels(std::make_shared<local::Hub>(2),
@@ -274,7 +274,7 @@ TEST_F(Copies, WhatWasNotPreparedIsRefused) {
 }
 
 // Three ranks on two GPUs, whose sums are computed in pieces.
-TEST_F(Copies, NothingIsTakenAfterPreparing) {
+TEST_F(Copies, AllocatesNothingAfterPreparing) {
   std::barrier all(3);
   EXPECT_EQ(
       (Ranks{.gpus = {0, 1, 0}, .scratchBytes = 2000}.run([&](GpuRank &rank) {
@@ -346,7 +346,7 @@ TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
 
 // The copy runs on the other rank's GPU. Freeing memory of this rank's GPU does
 // not wait for it.
-TEST_F(Copies, MemoryOfAnEndThatIsGivenUpIsKept) {
+TEST_F(Copies, KeepsTheMemoryOfACancelledEnd) {
   for (bool isSum : {false, true}) {
     std::barrier both(2);
     Errors errors = Ranks{.gpus = {0, 1}}.run([&](GpuRank &rank) {
@@ -381,14 +381,14 @@ TEST_F(Copies, MemoryOfAnEndThatIsGivenUpIsKept) {
   }
 }
 
-TEST_F(Copies, WhatCudaSaysIsToldByWhoeverMoves) {
+TEST_F(Copies, ACudaErrorIsReportedByTheRankThatCopies) {
   struct Case {
     bool isSum;
     std::string call, awaited;
   };
-  for (const Case &each :
-       {Case{false, "cudaMemcpyAsync", "rank 1 to receive"},
-        Case{true, "cudaLaunchKernel", "the others in an all-reduce"}}) {
+  for (const Case &each : {Case{false, "cudaMemcpyAsync", "rank 1 to receive"},
+                           Case{true, "cudaLaunchKernel",
+                                "the other ranks to start an all-reduce"}}) {
     std::barrier both(2);
     Errors errors = Ranks().run([&](GpuRank &rank) {
       Values<uint64_t> value(rank, {rank.rank()});

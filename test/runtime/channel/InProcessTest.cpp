@@ -33,10 +33,10 @@ TEST(InProcess, BlocksAreExchangedAndNotCopied) {
     const std::byte *sent = pair.out.get(), *old = pair.in.get();
     std::unique_ptr<Request> send, receive;
     if (sendFirst)
-      send = pair.channels[0]->handOver(1, pair.out, 64);
-    receive = pair.channels[1]->takeOver(0, pair.in, 64);
+      send = pair.channels[0]->postSendBlock(1, pair.out, 64);
+    receive = pair.channels[1]->postReceiveBlock(0, pair.in, 64);
     if (!sendFirst)
-      send = pair.channels[0]->handOver(1, pair.out, 64);
+      send = pair.channels[0]->postSendBlock(1, pair.out, 64);
     pair.channels[0]->wait(hostQueue(), std::move(send), 1s);
     pair.channels[1]->wait(hostQueue(), std::move(receive), 1s);
     EXPECT_EQ(pair.in.get(), sent);
@@ -45,15 +45,16 @@ TEST(InProcess, BlocksAreExchangedAndNotCopied) {
   }
 }
 
-TEST(InProcess, WhereOneEndStaysTheBytesAreCopied) {
-  for (bool handOver : {false, true}) {
+TEST(InProcess, CopiesIfOneEndKeepsItsBlock) {
+  for (bool movesSender : {false, true}) {
     Pair pair;
     const std::byte *sent = pair.out.get(), *old = pair.in.get();
-    auto send = handOver ? pair.channels[0]->handOver(1, pair.out, 64)
-                         : pair.channels[0]->postSend(1, {pair.out.get(), 64});
-    auto receive = handOver
+    auto send = movesSender
+                    ? pair.channels[0]->postSendBlock(1, pair.out, 64)
+                    : pair.channels[0]->postSend(1, {pair.out.get(), 64});
+    auto receive = movesSender
                        ? pair.channels[1]->postReceive(0, {pair.in.get(), 64})
-                       : pair.channels[1]->takeOver(0, pair.in, 64);
+                       : pair.channels[1]->postReceiveBlock(0, pair.in, 64);
     pair.channels[0]->wait(hostQueue(), std::move(send), 1s);
     pair.channels[1]->wait(hostQueue(), std::move(receive), 1s);
     EXPECT_EQ(pair.in.get(), old);
@@ -62,13 +63,13 @@ TEST(InProcess, WhereOneEndStaysTheBytesAreCopied) {
   }
 }
 
-TEST(InProcess, AnEndThatIsGivenUpKeepsItsBlock) {
+TEST(InProcess, ACancelledEndKeepsItsBlock) {
   Pair pair;
   const std::byte *sent = pair.out.get();
-  pair.channels[0]->handOver(1, pair.out, 64).reset();
+  pair.channels[0]->postSendBlock(1, pair.out, 64).reset();
   EXPECT_EQ(pair.out.get(), sent);
   // Nothing of it is left: the next receive waits for the next send.
-  auto receive = pair.channels[1]->takeOver(0, pair.in, 64);
+  auto receive = pair.channels[1]->postReceiveBlock(0, pair.in, 64);
   EXPECT_THROW(pair.channels[1]->wait(hostQueue(), std::move(receive), 20ms),
                WaitError);
 }

@@ -7,8 +7,8 @@
 
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
-#include "runtime/system/WaitError.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "runtime/system/Deadline.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
 #include <deque>
@@ -27,10 +27,10 @@ constexpr Mesh::Stream kData = Mesh::kFirstOfData, kOther = kData + 1,
 
 class MeshCredit : public testing::TestWithParam<Hosts> {
 protected:
-  MeshCredit() : books(2, GetParam()) {
+  MeshCredit() : peerTables(2, GetParam()) {
     for (uint32_t rank : {0, 1})
       meshes.push_back(std::make_unique<Mesh>(
-          books.of(rank), std::move(books.listeners[rank]), 1h,
+          peerTables.of(rank), std::move(peerTables.listeners[rank]), 1h,
           [this](uint32_t, const std::string &) { ++losses; }));
   }
   ~MeshCredit() override {
@@ -79,7 +79,7 @@ protected:
       EXPECT_EQ(mesh->countStreams(), 0u) << "rank " << mesh->rank();
   }
 
-  LocalBooks books;
+  LocalPeerTables peerTables;
   std::atomic<int> losses = 0;
   std::deque<std::vector<std::byte>> sent;
   std::vector<std::unique_ptr<Mesh>> meshes;
@@ -99,7 +99,7 @@ TEST_P(MeshCredit, ALongMessageWaitsForItsReceive) {
 
 TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
   constexpr uint64_t kBytes = 1000;
-  constexpr size_t kMost = Mesh::kUnasked / (kBytes + Mesh::kOverhead);
+  constexpr size_t kMost = Mesh::kSendAhead / (kBytes + Mesh::kOverhead);
   std::vector<SharedOperation> sends = send(kData, 2 * kMost, kBytes);
   // The limit holds for all streams together.
   std::vector<SharedOperation> others = send(kOther, 2, kBytes);
@@ -111,7 +111,7 @@ TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
 }
 
 TEST_P(MeshCredit, EmptyMessagesCountToo) {
-  constexpr size_t kMost = Mesh::kUnasked / Mesh::kOverhead;
+  constexpr size_t kMost = Mesh::kSendAhead / Mesh::kOverhead;
   std::vector<SharedOperation> sends = send(kData, kMost + 10, 0);
   expectDone(sends, kMost);
   expectToReceive(kData, kMost + 10, 0);
@@ -169,7 +169,7 @@ TEST_P(MeshCredit, MessagesToItselfWaitToo) {
 }
 
 // Both ends forget a completed stream, whichever was first.
-TEST_P(MeshCredit, StreamsThatAreDoneLeaveNothing) {
+TEST_P(MeshCredit, FinishedStreamsKeepNoState) {
   for (Mesh::Stream stream = kData; stream < kData + 50; ++stream) {
     uint64_t bytes = stream % 3 ? 100 : 100000;
     std::vector<std::byte> out(bytes), in(bytes);

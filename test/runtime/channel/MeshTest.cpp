@@ -10,9 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/system/Deadline.h"
-#include "runtime/system/WaitError.h"
-#include "test/runtime/Patience.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/Timeouts.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
 #include <functional>
@@ -34,11 +33,11 @@ namespace {
 /// Two ranks whose ports also get connections from strangers.
 class MeshOfTwo : public testing::TestWithParam<Hosts> {
 protected:
-  MeshOfTwo() : books(2, GetParam()) {
+  MeshOfTwo() : peerTables(2, GetParam()) {
     for (uint32_t rank : {0, 1}) {
-      ports[rank] = books.listeners[rank].port;
+      ports[rank] = peerTables.listeners[rank].port;
       meshes[rank] = std::make_unique<Mesh>(
-          books.of(rank), std::move(books.listeners[rank]), 1h,
+          peerTables.of(rank), std::move(peerTables.listeners[rank]), 1h,
           [this](uint32_t, const std::string &how) {
             std::lock_guard lock(mutex);
             losses.push_back(how);
@@ -60,10 +59,10 @@ protected:
   /// Whether the mesh closes a connection before `timeout`.
   static bool isClosed(const Socket &socket,
                        std::chrono::milliseconds timeout) {
-    pollfd entry{.fd = socket.number(), .events = POLLIN, .revents = 0};
+    pollfd entry{.fd = socket.fd(), .events = POLLIN, .revents = 0};
     std::byte byte;
     return poll(&entry, 1, static_cast<int>(timeout.count())) == 1 &&
-           recv(socket.number(), &byte, 1, 0) <= 0;
+           recv(socket.fd(), &byte, 1, 0) <= 0;
   }
 
   size_t countLosses() {
@@ -81,7 +80,7 @@ protected:
     EXPECT_EQ(heard, 42u);
   }
 
-  LocalBooks books;
+  LocalPeerTables peerTables;
   uint16_t ports[2];
   std::mutex mutex;
   std::vector<std::string> losses; // told to onLost
@@ -92,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(, MeshOfTwo,
                          testing::Values(Hosts::One, Hosts::Several),
                          testing::PrintToStringParamName());
 
-TEST_P(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
+TEST_P(MeshOfTwo, ASilentStrangerIsDisconnected) {
   std::vector<Socket> strangers;
   for (int i = 0; i < 150; ++i)
     strangers.push_back(knock(1));
@@ -116,7 +115,7 @@ TEST_P(MeshOfTwo, StrangersWhoSayNothingAreShownOut) {
     EXPECT_TRUE(isClosed(each, 0ms));
 }
 
-TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
+TEST_P(MeshOfTwo, AConnectionWithAnotherGreetingIsRefused) {
   std::vector<std::byte> garbage(4096, std::byte('G'));
   Socket stranger = knock(1);
   sendBytes(stranger, garbage, 1s);
@@ -148,9 +147,9 @@ TEST_P(MeshOfTwo, WhoSaysAnythingElseIsShownOut) {
 
 // By its Unix socket. A rank on another host needs an address.
 TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
-  tcp::Book book = books.of(0);
-  book.addresses[1].hosts.clear();
-  Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
+  tcp::PeerTable peerTable = peerTables.of(0);
+  peerTable.addresses[1].hosts.clear();
+  Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
   if (GetParam() == Hosts::One)
     other.reach(1, kPatience);
   else
@@ -159,7 +158,7 @@ TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
 }
 
 // A rank gives up connecting to a stopped rank, and tries again.
-TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
+TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
   struct {
     uint64_t magic = 0x334d454843, secret = 42, rank = 0;
   } greeting;
@@ -174,9 +173,9 @@ TEST_P(MeshOfTwo, AConnectionThatWasGivenUpIsNoLoss) {
 
 // It has failed and ends before its report is read.
 TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
-  tcp::Book book = books.of(0);
-  book.addresses[1] = {}; // it cannot be reached
-  Mesh other(book, Listener(), 1h, [](uint32_t, const std::string &) {});
+  tcp::PeerTable peerTable = peerTables.of(0);
+  peerTable.addresses[1] = {}; // it cannot be reached
+  Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
   EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
   std::jthread late([&] {
     std::this_thread::sleep_for(50ms);
@@ -209,7 +208,7 @@ void expectToHearWhy(Mesh &own, const std::function<void()> &sayAndGo) {
   }
 }
 
-TEST_P(MeshOfTwo, ARankThatLeavesMayHaveSaidWhy) {
+TEST_P(MeshOfTwo, ALeavingRanksReasonIsReported) {
   expectToHearWhy(*meshes[1], [&] {
     std::byte news{};
     meshes[0]->send(1, 7, {&news, 1});
@@ -250,7 +249,8 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   });
   meshes[0]->send(1, 5, {&word, 1});
   isHeldUp.get_future().wait();
-  Mesh other(books.of(0), Listener(), 1h, [](uint32_t, const std::string &) {});
+  Mesh other(peerTables.of(0), Listener(), 1h,
+             [](uint32_t, const std::string &) {});
   std::thread late([&] { EXPECT_NO_THROW(other.reach(1, kPatience)); });
   std::this_thread::sleep_for(100ms);
   std::vector<Socket> strangers;
@@ -264,7 +264,7 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
 // effect must be woken again. Otherwise it would only look again a while later,
 // and most of these waits would take longer than waits for another thread that
 // sleeps as long.
-TEST_P(MeshOfTwo, WhoWaitsForACallIsWoken) {
+TEST_P(MeshOfTwo, AConnectionWakesItsWaiter) {
   constexpr int kTimes = 20;
   auto take = [](const std::function<void()> &wait) {
     auto begin = std::chrono::steady_clock::now();
@@ -290,7 +290,7 @@ TEST_P(MeshOfTwo, WhoWaitsForACallIsWoken) {
   EXPECT_LT(slow, kTimes / 2 + slowAnyway);
 }
 
-TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
+TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
   rlimit before{}, few{};
   getrlimit(RLIMIT_NOFILE, &before);
   expectToTalk();
@@ -298,7 +298,7 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
   // more of them than the strangers.
   Socket probe = knock(0);
   few = before;
-  few.rlim_cur = static_cast<rlim_t>(probe.number()) + 60;
+  few.rlim_cur = static_cast<rlim_t>(probe.fd()) + 60;
   setrlimit(RLIMIT_NOFILE, &few);
   std::vector<Socket> strangers;
   try {
@@ -316,15 +316,15 @@ TEST_P(MeshOfTwo, StrangersMayUseUpWhatTheProcessMayOpen) {
 }
 
 // The process itself has too many open files: there is no stranger to close.
-TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
+TEST_P(MeshOfTwo, ReportsTheFileLimit) {
   expectToTalk();
   Socket knocker(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
   {
-    Socket lowest(dup(knocker.number()));
-    none.rlim_cur = static_cast<rlim_t>(lowest.number());
+    Socket lowest(dup(knocker.fd()));
+    none.rlim_cur = static_cast<rlim_t>(lowest.fd());
   }
   setrlimit(RLIMIT_NOFILE, &none);
   sockaddr_in to{};
@@ -332,15 +332,14 @@ TEST_P(MeshOfTwo, ARankThatMayOpenNoMoreSaysSo) {
   to.sin_port = htons(ports[1]);
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(
-      connect(knocker.number(), reinterpret_cast<sockaddr *>(&to), sizeof(to)),
-      0);
+      connect(knocker.fd(), reinterpret_cast<sockaddr *>(&to), sizeof(to)), 0);
   for (Deadline deadline(kPatience); countLosses() == 0 && !deadline.passed();)
     std::this_thread::sleep_for(10ms);
   setrlimit(RLIMIT_NOFILE, &before);
   std::lock_guard lock(mutex);
   EXPECT_EQ(std::exchange(losses, {}),
             std::vector<std::string>{
-                "cannot move messages: cannot take a connection: Too many open "
-                "files: raise ulimit -n"});
+                "cannot move messages: cannot accept a connection: Too many "
+                "open files: raise ulimit -n"});
 }
 } // namespace

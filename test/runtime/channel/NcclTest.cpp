@@ -134,7 +134,7 @@ TEST_F(Nccl, CommunicatorsAreSplitInOneOrder) {
   EXPECT_EQ(callsOf("ncclCommSplit"), 21u);
 }
 
-TEST_F(Nccl, NothingIsTakenAfterPreparing) {
+TEST_F(Nccl, AllocatesNothingAfterPreparing) {
   auto body = [](Rank &rank) {
     uint32_t self = rank.rank(), peer = 1 - self;
     Values<float> values(rank, std::vector<float>(1000, 1));
@@ -181,7 +181,7 @@ TEST_F(Nccl, NothingIsTakenAfterPreparing) {
 
 TEST_F(Nccl, SumsMayBeNcclsOwn) {
   NcclOptions options = patient();
-  options.ownAllReduce = true;
+  options.transportAllReduce = true;
   recordCalls(true);
   for (MessageModel model :
        {MessageModel::StreamPerDevice, MessageModel::StreamPerPair}) {
@@ -199,7 +199,7 @@ TEST_F(Nccl, SumsMayBeNcclsOwn) {
   }
 }
 
-TEST_F(Nccl, ARankThatDoesNotComeIsTold) {
+TEST_F(Nccl, ATimeoutNamesTheMissingRank) {
   NcclOptions options{.timeout = 200ms};
   std::vector<std::string> errors = onRanks(
       amongAll(2, MessageModel::StreamPerDevice), 2, options, [](Rank &) {},
@@ -213,7 +213,7 @@ TEST_F(Nccl, ARankThatDoesNotComeIsTold) {
       << errors[0];
 }
 
-TEST_F(Nccl, WhatNcclSaysIsTold) {
+TEST_F(Nccl, ReportsNcclErrors) {
   failCall("ncclSend", ncclSystemError, 3); // after those that connect
   // The other rank has no partner left.
   std::vector<std::string> errors =
@@ -251,7 +251,7 @@ TEST_F(Nccl, RanksOnOneGpuAreRefused) {
 }
 
 // If a rank fails, the waits of the others end only when they hear of it.
-TEST_F(Nccl, AnAbortEndsWhatIsUnderWay) {
+TEST_F(Nccl, AnAbortEndsOperationsInProgress) {
   std::vector<std::string> errors = onRanks(
       amongAll(2, MessageModel::StreamPerDevice), 2, patient(), [](Rank &rank) {
         if (rank.rank() == 0)

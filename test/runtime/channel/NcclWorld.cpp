@@ -26,14 +26,14 @@ namespace {
 JoinedJob *joined() {
   static const std::unique_ptr<JoinedJob> own = [] {
     std::optional<Job> job = findJob();
-    if (!job || !job->place)
+    if (!job || !job->master)
       return std::unique_ptr<JoinedJob>();
     auto made = std::make_unique<JoinedJob>(
-        JoinOptions{.store = {job->place->host, job->place->port,
-                              job->place->isServed, job->place->run},
+        JoinOptions{.store = {job->master->host, job->master->port,
+                              job->master->isServed, job->master->run},
                     .rank = job->rank,
                     .ranks = job->ranks});
-    made->meet(std::chrono::seconds(60));
+    made->connect(std::chrono::seconds(60));
     return made;
   }();
   return own.get();
@@ -63,7 +63,7 @@ static void runOne(Control &control, int gpu, const test::World &world,
   cuda::CudaDevice device(
       {.ordinal = gpu, .user = "rank " + std::to_string(control.rank())});
 #ifdef CHIMERA_TEST_ON_GPUS
-  seatRanks(device, control, std::chrono::seconds(30));
+  findGpuAssignment(device, control, std::chrono::seconds(30));
 #endif
   std::unique_ptr<Channels> channels = makeNcclChannels(
       device, control,
@@ -75,9 +75,9 @@ static void runOne(Control &control, int gpu, const test::World &world,
   // No rank ends while another still uses something of both, and each rank sees
   // its own failure first.
   constexpr std::chrono::seconds kPatience(60);
-  meet(control, kPatience, "the ranks of a test");
+  barrier(control, kPatience, "the ranks of a test");
   body(own);
-  meet(control, kPatience, "the end of a test");
+  barrier(control, kPatience, "the end of a test");
 }
 
 void test::onEachRank(const World &world,
@@ -85,7 +85,7 @@ void test::onEachRank(const World &world,
 #ifdef CHIMERA_TEST_ON_GPUS
   // Freeing memory waits for the GPUs of all ranks of the process, and so for
   // messages that this rank has not sent yet.
-  keepBlocks();
+  stopFreeingBlocks();
   if (JoinedJob *job = joined())
     return runOne(job->control(),
                   static_cast<int>(job->rank()) % cuda::deviceCount(), world,

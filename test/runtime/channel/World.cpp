@@ -11,7 +11,7 @@
 #include "runtime/channel/simulated/Channels.h"
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 #ifdef CHIMERA_HAVE_MPI
 #include "runtime/channel/mpi/Session.h"
 #endif
@@ -28,13 +28,13 @@ bool inMpiJob() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 #ifdef CHIMERA_HAVE_MPI
 MpiThreads threads() {
   const char *text = std::getenv("CHIMERA_TEST_PROGRESS");
-  return !text                                 ? MpiThreads::One
-         : std::string_view(text) == "in turn" ? MpiThreads::InTurn
-                                               : MpiThreads::Several;
+  return !text                                 ? MpiThreads::Funneled
+         : std::string_view(text) == "in turn" ? MpiThreads::Serialized
+                                               : MpiThreads::Multiple;
 }
 
 MpiOptions options() {
-  return {.progressThread = threads() != MpiThreads::One};
+  return {.progressThread = threads() != MpiThreads::Funneled};
 }
 
 MpiSession &session() {
@@ -84,8 +84,9 @@ void test::onEachRank(const World &world,
     return run(*session().makeChannels(options()), *makeHostDevice());
 #endif
   bool isMesh = world.kind == World::Tcp || world.kind == World::Unix;
-  LocalBooks books(isMesh ? world.ranks : 0,
-                   world.kind == World::Tcp ? Hosts::Several : Hosts::One);
+  LocalPeerTables peerTables(isMesh ? world.ranks : 0, world.kind == World::Tcp
+                                                           ? Hosts::Several
+                                                           : Hosts::One);
   std::vector<std::unique_ptr<tcp::Mesh>> meshes;
   std::unique_ptr<simulated::Simulation> simulation;
   std::vector<std::unique_ptr<Channels>> all;
@@ -97,9 +98,9 @@ void test::onEachRank(const World &world,
   } else {
     if (world.kind == World::InProcess)
       all = makeInProcessChannels(world.ranks);
-    for (uint32_t rank = 0; rank < books.listeners.size(); ++rank) {
+    for (uint32_t rank = 0; rank < peerTables.listeners.size(); ++rank) {
       meshes.push_back(std::make_unique<tcp::Mesh>(
-          books.of(rank), std::move(books.listeners[rank]),
+          peerTables.of(rank), std::move(peerTables.listeners[rank]),
           std::chrono::hours(1), [](uint32_t, const std::string &) {}));
       all.push_back(makeTcpChannels(*meshes.back()));
     }

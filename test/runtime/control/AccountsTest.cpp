@@ -7,8 +7,8 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
-#include "test/runtime/Patience.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/Timeouts.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
 #include <barrier>
@@ -28,17 +28,18 @@ protected:
 
   void onEachRank(const std::function<void(TcpControl &)> &body,
                   const std::vector<uint32_t> &leaders = {0, 0, 2, 2}) {
-    LocalBooks books(kRanks);
+    LocalPeerTables peerTables(kRanks);
     std::barrier met(kRanks);
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
-        tcp::Book book = books.of(rank);
-        book.leaders = leaders;
-        TcpControl control(book, std::move(books.listeners[rank]), 1h);
-        meet(control, 1min, "all ranks");
+        tcp::PeerTable peerTable = peerTables.of(rank);
+        peerTable.leaders = leaders;
+        TcpControl control(peerTable, std::move(peerTables.listeners[rank]),
+                           1h);
+        barrier(control, 1min, "all ranks");
         met.arrive_and_wait(); // nobody aborts before all have left it
-        control.onAccounts([&, rank](const auto &accounts) {
+        control.setReportWriter([&, rank](const auto &accounts) {
           std::lock_guard lock(mutex);
           for (const std::vector<std::byte> &bytes : accounts)
             written[rank].emplace_back(
@@ -46,7 +47,7 @@ protected:
           std::ranges::sort(written[rank]);
         });
         body(control);
-        control.onAccounts({});
+        control.setReportWriter({});
       });
     for (std::thread &thread : threads)
       thread.join();
@@ -56,16 +57,16 @@ protected:
   /// which may happen on a busy machine. `run` returns the failure, or an empty
   /// string.
   void attempt(const std::function<std::string()> &run) {
-    test::untilItSucceeds(0ms, [&](auto) {
+    test::retryUntilSuccess(0ms, [&](auto) {
       for (std::vector<std::string> &each : written)
         each.clear();
       return run();
     });
   }
 
-  static bool handIn(Control &control, const std::string &text,
-                     uint32_t ranks = 2) {
-    return control.handIn(std::as_bytes(std::span(text)), ranks);
+  static bool submitAccount(Control &control, const std::string &text,
+                            uint32_t ranks = 2) {
+    return control.submitAccount(std::as_bytes(std::span(text)), ranks);
   }
 
   std::mutex mutex;
@@ -81,11 +82,11 @@ TEST_F(Accounts, TheFirstRankWritesThoseOfAllHosts) {
       // Any rank of a host may hand in its account. An account may have any
       // size.
       if (control.rank() == 1)
-        ofFirst = handIn(control, "host 0");
+        ofFirst = submitAccount(control, "host 0");
       if (control.rank() == 3) {
         // The abort ends everything else, including the others' barrier.
         control.abort("rank 3 failed");
-        ofSecond = handIn(control, both[1]);
+        ofSecond = submitAccount(control, both[1]);
       }
       if (control.rank() % 2 == 0)
         handedIn.wait();
@@ -98,17 +99,17 @@ TEST_F(Accounts, TheFirstRankWritesThoseOfAllHosts) {
   });
 }
 
-TEST_F(Accounts, NobodyWaitsForLongForAHostThatSaysNothing) {
+TEST_F(Accounts, ASilentHostDelaysNobodyForLong) {
   attempt([&]() -> std::string {
     bool ofFirst = false, ofSecond = true;
     onEachRank([&](TcpControl &control) {
       if (control.rank() == 0) {
-        ofFirst = handIn(control, "host 0");
+        ofFirst = submitAccount(control, "host 0");
       } else {
         std::this_thread::sleep_for(1500ms);
         // Too late: it writes its account itself.
         if (control.rank() == 2)
-          ofSecond = handIn(control, "host 1");
+          ofSecond = submitAccount(control, "host 1");
         std::this_thread::sleep_for(200ms);
       }
       std::this_thread::sleep_for(1s);
@@ -129,9 +130,9 @@ TEST_F(Accounts, WhereTheFirstRankIsLostAnotherHostWrites) {
         return;
       std::this_thread::sleep_for(300ms); // until rank 0 has ended
       if (control.rank() == 1)
-        ofFirst = handIn(control, "host 0");
+        ofFirst = submitAccount(control, "host 0");
       if (control.rank() == 3)
-        ofSecond = handIn(control, "host 1");
+        ofSecond = submitAccount(control, "host 1");
       if (control.rank() == 2)
         handedIn.wait();
       else
@@ -147,9 +148,9 @@ TEST_F(Accounts, WhereTheFirstRankIsLostAnotherHostWrites) {
 TEST_F(Accounts, WhereNobodyWritesEachHostDoes) {
   onEachRank([&](TcpControl &control) {
     if (control.rank() == 0)
-      control.onAccounts({});
+      control.setReportWriter({});
     if (control.rank() == 2) {
-      EXPECT_FALSE(handIn(control, "host 1"));
+      EXPECT_FALSE(submitAccount(control, "host 1"));
     } else {
       std::this_thread::sleep_for(2s);
     }
@@ -159,13 +160,15 @@ TEST_F(Accounts, WhereNobodyWritesEachHostDoes) {
     if (control.rank() != 1)
       return;
     std::this_thread::sleep_for(300ms);
-    EXPECT_FALSE(handIn(control, "host 0"));
+    EXPECT_FALSE(submitAccount(control, "host 0"));
   });
 }
 
 TEST_F(Accounts, OneHostWritesByItself) {
   onEachRank(
-      [&](TcpControl &control) { EXPECT_FALSE(handIn(control, "host", 4)); },
+      [&](TcpControl &control) {
+        EXPECT_FALSE(submitAccount(control, "host", 4));
+      },
       {0, 0, 0, 0});
   for (const auto &each : written)
     EXPECT_TRUE(each.empty());

@@ -36,7 +36,7 @@ TEST_P(Messages, ValuesOfAllRanksAreGatheredAtOne) {
   });
 }
 
-TEST_P(Messages, LargeOnesGoInPieces) {
+TEST_P(Messages, LargeMessagesAreSplit) {
   onEachRank(GetParam(), [&](Control &control) {
     std::vector<std::byte> large((33 << 20) + 5, std::byte(control.rank()));
     if (control.rank() > 1 || GetParam().ranks < 2)
@@ -50,7 +50,7 @@ TEST_P(Messages, LargeOnesGoInPieces) {
   });
 }
 
-TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
+TEST_P(Messages, NobodyLeavesABarrierBeforeAllAreThere) {
   // The number of ranks that have reached each barrier. Ranks are threads.
   std::vector<std::atomic<uint32_t>> arrived(GetParam().ranks);
   onEachRank(GetParam(), [&](Control &control) {
@@ -59,20 +59,20 @@ TEST_P(Messages, NobodyLeavesAMeetingBeforeAllAreThere) {
       if (control.rank() == last)
         std::this_thread::sleep_for(20ms);
       ++arrived[last];
-      meet(control, kTimeout, "all ranks");
+      barrier(control, kTimeout, "all ranks");
       EXPECT_EQ(arrived[last], GetParam().ranks);
     }
   });
 }
 
-TEST_P(Messages, AMeetingThatTimesOutSaysWhatFor) {
+TEST_P(Messages, ABarrierThatTimesOutSaysWhatFor) {
   if (GetParam().ranks < 2)
     return;
   onEachRank(GetParam(), [&](Control &control) {
     if (control.rank() == 0)
       return;
     try {
-      meet(control, 200ms, "all ranks to start");
+      barrier(control, 200ms, "all ranks to start");
       FAIL() << "met without rank 0";
     } catch (const WaitError &error) {
       EXPECT_STREQ(error.what(),

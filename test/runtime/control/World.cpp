@@ -10,7 +10,7 @@
 #include "runtime/control/InProcess.h"
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
-#include "test/runtime/channel/LocalBooks.h"
+#include "test/runtime/channel/LocalPeerTables.h"
 
 #include <cstdlib>
 #include <thread>
@@ -32,7 +32,7 @@ std::vector<test::World> test::worlds() {
 
 void test::onEachRank(const World &world,
                       const std::function<void(Control &)> &body, Leave leave) {
-  LocalBooks books(world.kind == World::Tcp ? world.ranks : 0);
+  LocalPeerTables peerTables(world.kind == World::Tcp ? world.ranks : 0);
   std::vector<std::unique_ptr<Control>> controls;
   if (world.kind == World::InProcess)
     controls = makeInProcessControls(world.ranks);
@@ -43,10 +43,10 @@ void test::onEachRank(const World &world,
       // The constructors wait for each other.
       if (world.kind == World::Tcp)
         controls[rank] = std::make_unique<TcpControl>(
-            books.of(rank), std::move(books.listeners[rank]),
+            peerTables.of(rank), std::move(peerTables.listeners[rank]),
             std::chrono::hours(1));
       // No rank leaves before rank 0 has found it.
-      meet(*controls[rank], std::chrono::minutes(1), "all ranks");
+      barrier(*controls[rank], std::chrono::minutes(1), "all ranks");
       body(*controls[rank]);
       if (leave == Leave::AtOnce)
         controls[rank].reset();

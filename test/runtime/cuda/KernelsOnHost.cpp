@@ -14,10 +14,10 @@
 using namespace chimera::runtime;
 
 namespace {
-struct Place {
+struct Index3 {
   unsigned x, y, z;
 };
-thread_local Place blockIdx, threadIdx, blockDim, gridDim;
+thread_local Index3 blockIdx, threadIdx, blockDim, gridDim;
 } // namespace
 
 // CUDA's headers define these as empty for host compilers.
@@ -28,11 +28,11 @@ thread_local Place blockIdx, threadIdx, blockDim, gridDim;
 #include "runtime/device/cuda/Kernels.cu"
 
 namespace {
-template <typename Visit> void eachIn(const Place &size, const Visit &visit) {
+template <typename Visit> void eachIn(const Index3 &size, const Visit &visit) {
   for (unsigned z = 0; z < size.z; ++z)
     for (unsigned y = 0; y < size.y; ++y)
       for (unsigned x = 0; x < size.x; ++x)
-        visit(Place{x, y, z});
+        visit(Index3{x, y, z});
 }
 
 template <typename... Parameters, size_t... I>
@@ -43,10 +43,10 @@ std::function<void()> bindAs(void (*kernel)(Parameters...),
   return [=] {
     gridDim = {grid.x, grid.y, grid.z};
     blockDim = {block.x, block.y, block.z};
-    eachIn(gridDim, [&](const Place &blockPlace) {
-      blockIdx = blockPlace;
-      eachIn(blockDim, [&](const Place &threadPlace) {
-        threadIdx = threadPlace;
+    eachIn(gridDim, [&](const Index3 &blockIndex) {
+      blockIdx = blockIndex;
+      eachIn(blockDim, [&](const Index3 &threadIndex) {
+        threadIdx = threadIndex;
         std::apply(kernel, values);
       });
     });

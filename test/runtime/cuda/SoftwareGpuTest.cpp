@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/runtime/cuda/SoftwareGpuTest.h"
 #include "runtime/stage/Philox.h"
-#include "test/runtime/cuda/StandIn.h"
 
 #include <nvrtc.h>
 
@@ -19,7 +19,7 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-using Streams = StandIn;
+using Streams = SoftwareGpuTest;
 
 TEST_F(Streams, ExecuteInOrder) {
   std::vector<int> seen, all(200);
@@ -119,7 +119,7 @@ TEST_F(Streams, CallTheHostWhichCallsNothing) {
   EXPECT_EQ(error, cudaErrorNotPermitted);
 }
 
-using Memory = StandIn;
+using Memory = SoftwareGpuTest;
 
 TEST_F(Memory, IsFiniteAndOfOneDevice) {
   setDevices(2, 1000);
@@ -138,7 +138,7 @@ TEST_F(Memory, IsFiniteAndOfOneDevice) {
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
 }
 
-TEST_F(Memory, IsFreedBehindAllStreamsOfItsDevice) {
+TEST_F(Memory, IsFreedAfterAllStreamsOfItsDevice) {
   cudaStream_t one = stream();
   auto *value = memory<int>(1);
   putOn(one, [=] {
@@ -151,7 +151,7 @@ TEST_F(Memory, IsFreedBehindAllStreamsOfItsDevice) {
   allocations.clear();
 }
 
-using Failures = StandIn;
+using Failures = SoftwareGpuTest;
 
 TEST_F(Failures, AreThoseOfTheCallsThatATestNames) {
   cudaStream_t one = stream();
@@ -165,7 +165,7 @@ TEST_F(Failures, AreThoseOfTheCallsThatATestNames) {
   EXPECT_EQ(ncclGetUniqueId(&id), ncclSystemError);
 }
 
-TEST_F(Failures, OfOperationsStay) {
+TEST_F(Failures, OfOperationsAreSticky) {
   cudaStream_t one = stream();
   cudaEvent_t passed = event();
   int executed = 0;
@@ -184,7 +184,7 @@ TEST_F(Failures, OfOperationsStay) {
   reset();
 }
 
-class Kernels : public StandIn {
+class Kernels : public SoftwareGpuTest {
 protected:
   Kernels() {
     nvrtcProgram program = nullptr;
@@ -244,8 +244,8 @@ TEST_F(Kernels, KeepElements) {
   constexpr size_t count = 3007;
   constexpr uint64_t kFirst = (uint64_t{5} << 32) + 7;
   bool *kept = memory<bool>(count);
-  run("chimeraKeepElements", keptFrom(0.25) + 0ULL, 77ULL, kFirst + 0ULL,
-      count + 0ULL, kept);
+  run("chimeraKeepElements", smallestKeptDraw(0.25) + 0ULL, 77ULL,
+      kFirst + 0ULL, count + 0ULL, kept);
   std::unique_ptr<bool[]> expected(new bool[count]), got(new bool[count]);
   keepElements(0.25, 77, kFirst, count, expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));

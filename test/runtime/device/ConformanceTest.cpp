@@ -47,7 +47,7 @@ protected:
     return values;
   }
 
-  MadeDevice made;
+  DeviceOrReason made;
   Device *device = nullptr;
   std::vector<Block> blocks;
 };
@@ -140,7 +140,7 @@ TEST_P(DeviceConformance, IntegersHaveNoFractions) {
   EXPECT_EQ(read<uint64_t>(*queue, a), (std::vector<uint64_t>{3, 4}));
 }
 
-TEST_P(DeviceConformance, WorkIsCalledOnceInItsTurn) {
+TEST_P(DeviceConformance, WorkRunsOnceInOrder) {
   if (!made.worksOnHost)
     GTEST_SKIP() << "work puts operations on the device";
   auto queue = device->makeQueue("q");
@@ -158,7 +158,7 @@ TEST_P(DeviceConformance, WorkIsCalledOnceInItsTurn) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST_P(DeviceConformance, WhatWorkThrowsIsTold) {
+TEST_P(DeviceConformance, AnExceptionInWorkIsReported) {
   auto queue = device->makeQueue("q");
   EXPECT_THROW(
       {

@@ -88,7 +88,7 @@ TEST_F(Cuda, EventsAreUsedAgain) {
   EXPECT_EQ(callsOf("cudaEventRecord"), 20u);
 }
 
-TEST_F(Cuda, MemoryThatIsUsedUpIsTold) {
+TEST_F(Cuda, ReportsExhaustedMemory) {
   setDevices(1, 1 << 20);
   CudaDevice device({});
   Block first = device.allocate(700000);
@@ -101,7 +101,7 @@ TEST_F(Cuda, MemoryThatIsUsedUpIsTold) {
   Block second = device.allocate(1000);
 }
 
-TEST_F(Cuda, AGpuThatIsNotThereIsTold) {
+TEST_F(Cuda, ReportsAMissingGpu) {
   setDevices(0, 0);
   EXPECT_TRUE(holds(messageOf([] { cuda::deviceCount(); }),
                     "expected a GPU that CUDA can use, got none"));
@@ -113,7 +113,7 @@ TEST_F(Cuda, AGpuThatIsNotThereIsTold) {
                     "expected a GPU that CUDA can use, got none ("));
 }
 
-TEST_F(Cuda, KernelsThatDoNotCompileAreTold) {
+TEST_F(Cuda, ReportsKernelsThatDoNotCompile) {
   setDevices(1, 1 << 20, /*capability=*/103);
   failCall("nvrtcCompileProgram", 6);
   EXPECT_TRUE(holds(messageOf([] { CudaDevice({}); }),
@@ -159,7 +159,7 @@ TEST_F(Cuda, AWaitThatTimesOutFailsTheDevice) {
   hold(false);
 }
 
-TEST_F(Cuda, WorkBehindAFailureIsLeftOut) {
+TEST_F(Cuda, WorkAfterAFailureIsSkipped) {
   CudaDevice device({.worksOnHost = true});
   auto queue = device.makeQueue("q");
   bool isCalled = false;
@@ -177,7 +177,7 @@ TEST_F(Cuda, WorkBehindAFailureIsLeftOut) {
 }
 
 /// The calls that a listener got.
-struct Heard {
+struct ListenerCalls {
   std::mutex mutex;
   std::vector<std::string> all;
 
@@ -197,23 +197,23 @@ struct Heard {
   }
   Device::Listener listener(std::chrono::milliseconds timeout) {
     return {.timeout = timeout,
-            .isAt =
+            .onInstruction =
                 [this](uint64_t step, uint32_t instruction) {
                   add(std::to_string(step) + ":" + std::to_string(instruction));
                 },
-            .hasNothing = [this] { add("nothing"); },
-            .failed = [this](const std::string &why) { add(why); }};
+            .onIdle = [this] { add("nothing"); },
+            .onFailure = [this](const std::string &why) { add(why); }};
   }
 };
 
-TEST_F(Cuda, AListenerHearsWhatTheGpuIsAt) {
-  Heard heard;
+TEST_F(Cuda, AListenerGetsTheProgressOfTheGpu) {
+  ListenerCalls heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
-  device.listen(heard.listener(kTimeout));
+  device.setListener(heard.listener(kTimeout));
   hold(true);
   for (uint32_t instruction : {3, 4, 7}) {
-    device.enter(2, instruction);
+    device.setInstruction(2, instruction);
     queue->record();
   }
   EXPECT_TRUE(heard.comes("2:3"));
@@ -221,19 +221,19 @@ TEST_F(Cuda, AListenerHearsWhatTheGpuIsAt) {
   EXPECT_TRUE(heard.comes("nothing"));
   EXPECT_EQ(heard.all,
             (std::vector<std::string>{"2:3", "2:4", "2:7", "nothing"}));
-  device.listen(std::nullopt);
+  device.setListener(std::nullopt);
 }
 
-TEST_F(Cuda, AListenerHearsOfWhatDoesNotEnd) {
-  Heard heard;
+TEST_F(Cuda, AListenerIsToldOfAHang) {
+  ListenerCalls heard;
   CudaDevice device({});
   auto queue = device.makeQueue("q");
-  device.listen(heard.listener(50ms));
+  device.setListener(heard.listener(50ms));
   hold(true);
-  device.enter(0, 1);
+  device.setInstruction(0, 1);
   queue->record();
   EXPECT_TRUE(heard.comes("timed out after 0.05 s waiting for the GPU to end"));
   hold(false);
-  device.listen(std::nullopt);
+  device.setListener(std::nullopt);
 }
 } // namespace

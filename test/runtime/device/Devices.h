@@ -17,7 +17,7 @@
 namespace chimera::runtime::test {
 
 /// A device to test with.
-struct MadeDevice {
+struct DeviceOrReason {
   std::shared_ptr<Device> device;
   /// Whether host work can access the bytes of the device.
   bool worksOnHost = true;
@@ -29,7 +29,7 @@ struct MadeDevice {
 
 struct DeviceKind {
   std::string name;
-  std::function<MadeDevice()> make;
+  std::function<DeviceOrReason()> make;
 };
 /// The devices of the binary: those of the host (HostDevices.cpp), or of CUDA,
 /// with the software GPU or a real one (CudaDevices.cpp).

@@ -7,7 +7,7 @@
 
 #include "runtime/device/Fold.h"
 
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 
 #include <cmath>
 #include <cstring>
@@ -61,7 +61,7 @@ TEST(Fold, MayWriteOverAContribution) {
   EXPECT_EQ(b, std::vector<double>(3000, 3.0));
 }
 
-void inFifths(int64_t count, int64_t, const OnRange &work) {
+void inFifths(int64_t count, int64_t, const RangeFunction &work) {
   for (int64_t k = 0; k < 5; ++k)
     work(count * k / 5, count * (k + 1) / 5);
 }
@@ -77,12 +77,12 @@ TEST(Fold, IsTheSameHoweverThreadsShareIt) {
     for (size_t i = 0; i < count; ++i)
       expected[i] += values[k][i];
   EXPECT_EQ(foldOf(ElementType::Float32, values), expected);
-  runRangesBy(inFifths);
+  setParallelFor(inFifths);
   EXPECT_EQ(foldOf(ElementType::Float32, values), expected);
   std::vector<float> scaled = expected;
   scaleElements(ElementType::Float32, std::as_writable_bytes(std::span(scaled)),
                 0.3);
-  runRangesBy(nullptr);
+  setParallelFor(nullptr);
   for (size_t i = 0; i < count; ++i)
     ASSERT_EQ(scaled[i], static_cast<float>(expected[i] * 0.3));
 }

@@ -95,7 +95,7 @@ TEST(Simulated, AReadDuringAWriteIsReportedAndTwoReadsAreNot) {
 
 // The host saw the end of the first operation before it put the second one on
 // its queue. That orders them only in this timing.
-TEST(Simulated, AnOrderThatTheTimingGaveIsNone) {
+TEST(Simulated, TimingAloneDoesNotOrder) {
   expectViolations(
       [&](Device &device) {
         Block block = device.allocate(64);
@@ -110,7 +110,7 @@ TEST(Simulated, AnOrderThatTheTimingGaveIsNone) {
       {kUnordered});
 }
 
-TEST(Simulated, WhatNothingHasWrittenIsReportedWhereItIsRead) {
+TEST(Simulated, AReadOfUnwrittenMemoryIsReported) {
   Simulation simulation({});
   Device &device = simulation.device(0);
   Block block = device.allocate(64), other = device.allocate(64);
@@ -158,10 +158,10 @@ TEST(Simulated, WorkUsesWhatItDeclared) {
             "that it said it only reads");
 }
 
-TEST(Simulated, MemoryEndsWhereItEndsAndWhenItIsFreed) {
-  const std::string kNone = "the zeroing of rank 0 instruction 0 in step 0: "
-                            "uses 65 bytes that are not in memory of this "
-                            "device, or no longer";
+TEST(Simulated, AccessOutsideOrAfterFreeIsReported) {
+  const std::string kNone =
+      "the zeroing of rank 0 instruction 0 in step 0: uses 65 bytes that are "
+      "not allocated on this device";
   EXPECT_EQ(failureOf([](Device &, Queue &queue, Bytes a, Bytes) {
               queue.zero({a.data(), 65});
             }),
@@ -172,7 +172,7 @@ TEST(Simulated, MemoryEndsWhereItEndsAndWhenItIsFreed) {
             std::string::npos);
 }
 
-TEST(Simulated, AHostThatWaitsForWhatNeverHappensIsTold) {
+TEST(Simulated, AnEndlessWaitIsReported) {
   std::string failure =
       failureOf([](Device &device, Queue &queue, Bytes, Bytes) {
         auto other = device.makeQueue("other");
@@ -181,20 +181,20 @@ TEST(Simulated, AHostThatWaitsForWhatNeverHappensIsTold) {
         queue.wait(never);
         device.waitFor(queue.record(), kTimeout);
       });
-  EXPECT_EQ(failure, "nothing can happen any more:\n  rank 0, queue q: at the "
-                     "wait for an event of rank 0 instruction 0 in step 0\n");
+  EXPECT_EQ(failure, "no rank can advance:\n  rank 0, queue q: at the wait for "
+                     "an event of rank 0 instruction 0 in step 0\n");
 }
 
-TEST(Simulated, NothingIsKeptOfAnEventThatNobodyNames) {
+TEST(Simulated, AnUnreferencedEventIsFreed) {
   Simulation simulation({});
   Device &device = simulation.device(0);
   Block block = device.allocate(64);
   auto queue = device.makeQueue("q");
-  std::weak_ptr<const void> idle = queue->record().kept;
+  std::weak_ptr<const void> idle = queue->record().handle;
   queue->zero({block.get(), 64});
   Event zeroed = queue->record();
-  std::weak_ptr<const void> waited = zeroed.kept;
-  EXPECT_EQ(zeroed.kept, queue->record().kept);
+  std::weak_ptr<const void> waited = zeroed.handle;
+  EXPECT_EQ(zeroed.handle, queue->record().handle);
   device.waitFor(zeroed, kTimeout);
   EXPECT_FALSE(waited.expired());
   zeroed = {};

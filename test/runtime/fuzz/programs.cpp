@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 #include "runtime/program/File.h"
 #include "runtime/proof/Verify.h"
 #include "test/runtime/fuzz/Effort.h"
@@ -66,9 +66,9 @@ uint64_t allocatedBy(const ProgramT &program, const program::WorkerT &worker) {
   Blocks blocks = blocksOf(program, worker);
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
     const program::Buffer &buffer = worker.buffers[b];
-    Blocks::Place place = blocks.places[b];
+    Blocks::Location location = blocks.locations[b];
     if (!program::isStash(buffer.kind()) &&
-        place.offset + buffer.bytes() > blocks.bytes[place.block])
+        location.offset + buffer.bytes() > blocks.bytes[location.block])
       fail("buffer " + std::to_string(b) + " is not in its block");
   }
   uint64_t bytes = 0;
@@ -127,7 +127,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
     if (random.oneIn(2)) {
       std::vector<Violation> violations = program::verifyProgram(*program);
       if (!violations.empty() && violations[0].rule == Rule::Memory)
-        statePeaks(*program);
+        setPeaks(*program);
     }
     file = program::serialize(*program);
   }

@@ -108,9 +108,9 @@ bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
       found = difference(mutant, outcome, runSequentially(mutant, kSteps));
     if (!found.empty()) {
       found = "seed " + std::to_string(seed) +
-              (options.model       ? " buffered: "
-               : options.hostsWait ? ": "
-                                   : " without waiting: ") +
+              (options.model              ? " buffered: "
+               : options.synchronousHosts ? ": "
+                                          : " without waiting: ") +
               found;
       return false;
     }
@@ -186,7 +186,7 @@ std::string Judge::judge(uint64_t number) {
   std::vector<Violation> violations = program::verifyProgram(mutant);
   if (!violations.empty() && violations[0].rule == Rule::Memory &&
       (keeps || random.oneIn(2)))
-    statePeaks(mutant);
+    setPeaks(mutant);
   std::string found = verdict(mutant, base, number, counts[row], keeps);
   if (found.empty())
     return {};

@@ -8,7 +8,7 @@
 #include "test/runtime/hostile/Orderings.h"
 
 #include "runtime/interpreter/SimulatedRanks.h"
-#include "runtime/program/Pieces.h"
+#include "runtime/program/BackwardPieces.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/StatusPage.h"
 
@@ -345,7 +345,7 @@ private:
   }
 
   const program::ProgramT &program;
-  const program::Pieces pieces;
+  const program::BackwardPieces pieces;
   std::vector<std::vector<Edge>> edges; // by node
   std::vector<Use> uses;
   // Starts of operations, by sender and receiver, or by group and member.
@@ -360,7 +360,7 @@ std::string failureWithout(const program::ProgramT &program,
   SimulatedRanks ranks(
       program, makeExactStage, data,
       {.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); },
-       .isLeftOut =
+       .ignores =
            [leftOut](const simulated::Label &label, Ordering ordering) {
              return leftOut && *leftOut == LeftOut{label.rank,
                                                    label.instruction, ordering};

@@ -15,7 +15,7 @@ namespace chimera::runtime::hostile {
 /// Makes each worker state its actual peak, so that a change is not refused for
 /// a wrong peak. Requires that the rules before those of buffers accept the
 /// program; otherwise does nothing.
-inline void statePeaks(program::ProgramT &program) {
+inline void setPeaks(program::ProgramT &program) {
   program::verify::Report report(program);
   std::vector<program::verify::Footprint> found =
       program::verify::verifyBuffers(program, report);

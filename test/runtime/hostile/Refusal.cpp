@@ -15,14 +15,14 @@ Refusal hostile::runRefused(const program::ProgramT &program, uint64_t seed,
                             uint64_t steps) {
   Refusal refusal;
   auto hasStopped = [](const Outcome &outcome) {
-    return outcome.failure.starts_with("nothing can happen any more:\n  rank ");
+    return outcome.failure.starts_with("no rank can advance:\n  rank ");
   };
   Outcome waiting = run(program, {.seed = seed, .steps = steps});
   if (!hasStopped(waiting))
     refusal.wrong =
         waiting.failure.empty() ? "runs to its end" : waiting.failure;
   refusal.withoutWaiting =
-      run(program, {.seed = seed, .steps = steps, .hostsWait = false});
+      run(program, {.seed = seed, .steps = steps, .synchronousHosts = false});
   if (!refusal.withoutWaiting.failure.empty() &&
       !hasStopped(refusal.withoutWaiting))
     refusal.wrong = refusal.withoutWaiting.failure;

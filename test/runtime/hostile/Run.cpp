@@ -39,7 +39,7 @@ Outcome hostile::run(const program::ProgramT &program,
       program, makeExactStage, data,
       {.seed = options.seed,
        .model = options.model,
-       .hostsWait = options.hostsWait,
+       .synchronousHosts = options.synchronousHosts,
        .interpreter = {.keepGradients = true},
        .statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); }});
   try {

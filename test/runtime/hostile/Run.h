@@ -27,7 +27,7 @@ struct RunOptions {
   /// How messages behave; by default as the program was proven.
   std::optional<program::MessageModel> model = {};
   /// Whether hosts wait, as on a device that executes immediately.
-  bool hostsWait = true;
+  bool synchronousHosts = true;
 };
 
 /// A run of each mode: on hosts that wait, with messages as the program was
@@ -36,7 +36,7 @@ inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
   return {
       {.seed = seed, .steps = steps},
       {.seed = seed, .steps = steps, .model = program::MessageModel::Buffered},
-      {.seed = seed, .steps = steps, .hostsWait = false}};
+      {.seed = seed, .steps = steps, .synchronousHosts = false}};
 }
 
 struct Outcome {

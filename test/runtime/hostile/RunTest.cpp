@@ -109,7 +109,7 @@ TEST(HostileRun, TiedParametersAreComparedOnBothStages) {
   }
 }
 
-TEST(HostileRun, ASeedIsARun) {
+TEST(HostileRun, TheSameSeedGivesTheSameRun) {
   ProgramT program =
       program::samplePipeline({.workers = 4, .bidirectional = true});
   std::set<uint64_t> orders;
@@ -134,18 +134,18 @@ ProgramT bothSendFirst() {
     --load;
   for (uint32_t to = 0; load + to <= send + 1; ++to)
     move(program, 1, load + to, to);
-  hostile::statePeaks(program);
+  hostile::setPeaks(program);
   return program;
 }
 
-TEST(HostileRun, ADeadlockIsToldWithEveryRank) {
+TEST(HostileRun, ADeadlockReportNamesEveryRank) {
   ProgramT program = bothSendFirst();
   EXPECT_FALSE(program::verifyProgram(program).empty());
   for (uint64_t seed = 0; seed < 5; ++seed) {
     std::string failure = hostile::run(program, {.seed = seed}).failure;
     for (const char *part :
-         {"nothing can happen any more:\n  rank 0, queue compute: at the wait "
-          "of rank 0 instruction ",
+         {"no rank can advance:\n  rank 0, queue compute: at the wait of rank "
+          "0 instruction ",
           " (wait ", "\n  rank 1, queue compute: at the wait of rank 1 ",
           "the send of rank 0 instruction "})
       EXPECT_NE(failure.find(part), std::string::npos) << failure << part;

@@ -40,9 +40,11 @@ struct Models {
         program::verifyProgram(program);
     if (violations.empty()) {
       ++accepted;
-      for (bool hostsWait : {true, false}) {
-        hostile::Outcome outcome = hostile::run(
-            program, {.seed = seed, .steps = steps, .hostsWait = hostsWait});
+      for (bool synchronousHosts : {true, false}) {
+        hostile::Outcome outcome =
+            hostile::run(program, {.seed = seed,
+                                   .steps = steps,
+                                   .synchronousHosts = synchronousHosts});
         std::string found = hostile::difference(program, outcome, expected);
         if (!found.empty())
           return "accepted, but " + found;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/interpreter/ArenaUse.h"
-#include "runtime/interpreter/HandOver.h"
+#include "runtime/interpreter/ZeroCopy.h"
 
 #include "test/runtime/interpreter/WriteByHand.h"
 #include "test/runtime/program/SamplePrograms.h"

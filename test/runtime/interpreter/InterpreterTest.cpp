@@ -45,7 +45,7 @@ public:
     computes = false;
   }
   void abort(const std::string &) override {}
-  void computing() override { computes = true; }
+  void beginComputing() override { computes = true; }
 
   /// The last value that the interpreter set.
   bool computes = false;
@@ -72,16 +72,17 @@ public:
   }
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
-                                 Bytes output, Wanted wanted) override {
+                                 Bytes output, ForwardMode mode) override {
     look();
-    return stage->forward(microBatch, input, labels, weights, output, wanted);
+    return stage->forward(microBatch, input, labels, weights, output, mode);
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     look();
     stage->backward(microBatch, std::move(stash), outputGradient, weights,
-                    weightGradient, inputGradient, sum);
+                    weightGradient, inputGradient, mode);
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                        std::unique_ptr<Stash> stash,
@@ -94,10 +95,10 @@ public:
   }
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient,
-                      Sum sum) override {
+                      WgradMode mode) override {
     look();
     stage->weightGradient(microBatch, std::move(stash), weights, weightGradient,
-                          sum);
+                          mode);
   }
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
@@ -113,7 +114,7 @@ private:
 };
 
 // Otherwise nothing would move messages over MPI during the computation.
-TEST(Interpreter, TellsItsTransportBeforeStagesCompute) {
+TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
   for (bool splitBackward : {false, true}) {
     program::ProgramT program = program::samplePipeline(
         {.workers = 2,
@@ -152,7 +153,7 @@ struct Growing final : MemoryMeter {
 
 // When a stage first computes, a library allocates memory and keeps it. Only
 // later growth counts as stashes.
-TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
+TEST(Interpreter, DoesNotCountLibraryMemoryAsStashes) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   std::vector<ReduceGroup> groups = communicationOf(program).groups;
   std::unique_ptr<Device> device = makeHostDevice();
@@ -170,10 +171,10 @@ TEST(Interpreter, CountsNothingAsStashesThatAFirstRehearsalLeaves) {
         });
       },
       data, *device, channels, status, options);
-  interpreter.rehearse();
+  interpreter.warmUp();
   EXPECT_EQ(meter.bytes, 1000 + 15 * 10); // both directions of 8 micro-batches
   EXPECT_EQ(interpreter.peakStashBytes(), 0u);
-  interpreter.rehearse();
+  interpreter.warmUp();
   EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);
 }
 

@@ -28,8 +28,8 @@ TEST(Durations, KnowTheirMedian) {
     durations.add(ns);
   EXPECT_EQ(durations.count(), 5u);
   EXPECT_EQ(durations.total(), 118);
-  EXPECT_EQ(durations.least(), 1);
-  EXPECT_EQ(durations.most(), 100);
+  EXPECT_EQ(durations.min(), 1);
+  EXPECT_EQ(durations.max(), 100);
   EXPECT_EQ(durations.median(), 5);
 }
 
@@ -40,8 +40,8 @@ TEST(Durations, SampleManyEvenly) {
       durations.add(ns);
     EXPECT_EQ(durations.count(), uint64_t(most));
     EXPECT_EQ(durations.total(), most * (most + 1) / 2);
-    EXPECT_EQ(durations.least(), 1);
-    EXPECT_EQ(durations.most(), most);
+    EXPECT_EQ(durations.min(), 1);
+    EXPECT_EQ(durations.max(), most);
     double middle = static_cast<double>(most) / 2;
     EXPECT_NEAR(static_cast<double>(durations.median()), middle, most * 0.001)
         << most;
@@ -58,7 +58,7 @@ TEST(Durations, AreMergedByWeight) {
   few.merge(many);
   EXPECT_EQ(few.count(), 100'003u);
   EXPECT_EQ(few.median(), 7);
-  EXPECT_EQ(few.least(), 2);
+  EXPECT_EQ(few.min(), 2);
 }
 
 program::Instruction action(Opcode opcode, uint8_t part, uint8_t parts,
@@ -115,7 +115,7 @@ TEST(Profile, LeavesOutTheFirstStep) {
       profile.durations().at({Profile::Key::Action, Opcode::Forward, 3});
   EXPECT_EQ(forwards.count(), 2u);
   EXPECT_EQ(forwards.total(), 21);
-  EXPECT_EQ(forwards.most(), 11);
+  EXPECT_EQ(forwards.max(), 11);
   EXPECT_EQ(profile.durations()
                 .at({Profile::Key::Action, Opcode::Backward, 3})
                 .total(),
@@ -201,7 +201,7 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
   }
 }
 
-TEST(Profile, SaysWhatItIsOf) {
+TEST(Profile, DescribesItsRun) {
   program::ProgramT program =
       program::samplePipeline({.workers = 3, .ofModel = true});
   json profile = profileOf(program, makeSyntheticStages(/*unitNanoseconds=*/0));

@@ -18,9 +18,9 @@ namespace {
 
 /// Cuts each gradient of the sample into two buckets. The two buckets of stage
 /// 0 are equal.
-class Cutter {
+class BucketCutter {
 public:
-  Cutter(ProgramT &program, uint32_t w)
+  BucketCutter(ProgramT &program, uint32_t w)
       : program(program), w(w), stream(worker(program, w)) {}
 
   void run() {
@@ -93,9 +93,9 @@ private:
 };
 
 /// The buffers of one worker that hold two neighbouring buckets.
-class Recutter {
+class BucketMover {
 public:
-  Recutter(WorkerT &worker, uint32_t communicator, uint32_t number)
+  BucketMover(WorkerT &worker, uint32_t communicator, uint32_t number)
       : worker(worker) {
     for (const Instruction &each : worker.instructions)
       if (isStart(each, communicator, number))
@@ -185,7 +185,7 @@ private:
 ProgramT sampleInBuckets(const SampleOptions &options) {
   ProgramT program = samplePipeline(options);
   for (uint32_t w = 0; w < program.workers.size(); ++w)
-    Cutter(program, w).run();
+    BucketCutter(program, w).run();
   verify::Report report(program);
   std::vector<verify::Footprint> found = verify::verifyBuffers(program, report);
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
@@ -197,16 +197,16 @@ ProgramT sampleInBuckets(const SampleOptions &options) {
 
 bool recut(ProgramT &program, uint32_t communicator, uint32_t bucket,
            int64_t bytes) {
-  std::vector<Recutter> cuts;
+  std::vector<BucketMover> cuts;
   for (auto &worker : program.workers) {
-    Recutter cut(*worker, communicator, bucket);
+    BucketMover cut(*worker, communicator, bucket);
     if (cut.isEmpty())
       continue;
     if (!cut.canMove(bytes) || !cut.areAlone(communicator, bucket))
       return false;
     cuts.push_back(std::move(cut));
   }
-  for (Recutter &cut : cuts)
+  for (BucketMover &cut : cuts)
     cut.move(bytes);
   return !cuts.empty();
 }

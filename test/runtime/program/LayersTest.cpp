@@ -251,8 +251,8 @@ TEST(LayersTest, refusesAZeroSize) {
 TEST(LayersTest, refusesAWidthThatTheHeadsDoNotDivide) {
   ModelT model = small();
   model.heads = 3;
-  EXPECT_EQ(checkModel(model), "expected a width that the heads divide, got "
-                               "width 128 and 3 heads");
+  EXPECT_EQ(checkModel(model), "expected a width divisible by the number of "
+                               "heads, got width 128 and 3 heads");
 }
 
 TEST(LayersTest, refusesADropoutOutsideItsRange) {

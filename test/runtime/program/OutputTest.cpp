@@ -35,7 +35,7 @@ protected:
   ~OutputTest() override { fs::remove_all(folder); }
 
   bool write(const std::string &path, const std::string &text) {
-    return writeWhole(path, {std::as_bytes(std::span(text))}, error);
+    return writeAtomically(path, {std::as_bytes(std::span(text))}, error);
   }
   static std::string read(const fs::path &path) {
     std::ifstream file(path, std::ios::binary);
@@ -80,13 +80,13 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
 }
 
 // So a process that is killed leaves no file under another name.
-TEST_F(OutputTest, givesANewFileNoOtherName) {
+TEST_F(OutputTest, writesANewFileDirectly) {
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
   EXPECT_EQ(names, std::vector<std::string>{"f"});
 }
 
-TEST_F(OutputTest, givesWhatReplacesAnotherOneNameBefore) {
+TEST_F(OutputTest, writesAReplacementUnderATemporaryName) {
   ASSERT_TRUE(write(folder / "f", "old"));
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
@@ -121,9 +121,9 @@ TEST_F(OutputTest, removesWhatKilledProcessesHaveLeft) {
 TEST_F(OutputTest, keepsWhatIsThereIfAsked) {
   std::string text = "new";
   auto writeNew = [&](const fs::path &path) {
-    return writeWhole(
+    return writeAtomically(
         path, {std::as_bytes(std::span(text))}, error, [] { return true; },
-        Existing::Kept);
+        IfExists::Fail);
   };
   EXPECT_TRUE(writeNew(folder / "f")) << error;
   text = "newer";
@@ -152,19 +152,19 @@ TEST_F(OutputTest, keepsTheOldFileWhereTheNewOneDoesNotFit) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(OutputTest, leavesNothingOfWhatIsNotWanted) {
+TEST_F(OutputTest, removesDiscardedFiles) {
   fs::path path = folder / "f";
   ASSERT_TRUE(write(path, "good"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   std::string text = "bad";
   // Nobody reads the pipe, so opening it would wait for ever.
   for (const char *name : {"f", "new", "pipe"})
-    EXPECT_FALSE(writeWhole(folder / name, {std::as_bytes(std::span(text))},
-                            error,
-                            [&] {
-                              error = "unwanted";
-                              return false;
-                            }))
+    EXPECT_FALSE(writeAtomically(folder / name,
+                                 {std::as_bytes(std::span(text))}, error,
+                                 [&] {
+                                   error = "unwanted";
+                                   return false;
+                                 }))
         << name;
   EXPECT_EQ(error, "unwanted");
   EXPECT_EQ(read(path), "good");
@@ -185,7 +185,7 @@ TEST_F(OutputTest, keepsLinksAndDevices) {
   EXPECT_TRUE(isRegularOrNew(folder / "none"));
 }
 
-TEST_F(OutputTest, followsLinksToWhatIsNotThereYet) {
+TEST_F(OutputTest, followsLinksToMissingFiles) {
   fs::create_directory(folder / "below");
   fs::create_symlink("below/target", folder / "link");
   fs::create_symlink(folder / "link", folder / "below" / "chain");
@@ -205,7 +205,7 @@ TEST_F(OutputTest, followsLinksToWhatIsNotThereYet) {
   EXPECT_TRUE(fs::is_symlink(folder / "lost"));
 }
 
-TEST_F(OutputTest, writesItselfWhatHasLostItsName) {
+TEST_F(OutputTest, writesDeletedFilesInPlace) {
   int file = ::open((folder / "f").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(file, 0);
   std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -219,7 +219,7 @@ TEST_F(OutputTest, writesItselfWhatHasLostItsName) {
   ::close(file);
 }
 
-TEST_F(OutputTest, takesAFileForOneWhileOthersReplaceIt) {
+TEST_F(OutputTest, recognisesAFileWhileOthersReplaceIt) {
   fs::path file = folder / "file", next = folder / "next";
   std::ofstream(file) << "first";
   std::jthread others([&](std::stop_token stop) {

@@ -64,7 +64,7 @@ const Fault kFaults[] = {
      [](PackageT &p) { p.layers[1]->kind = 3; }},
     {"controlCharacters", "printable characters",
      [](PackageT &p) { p.producer = "\x1b[31m"; }},
-    {"noParameters", "kind 1: expected a parameter or more",
+    {"noParameters", "kind 1: expected at least one parameter",
      [](PackageT &p) { p.kinds[1]->parameters.clear(); }},
     {"emptyShape", "extents of at least 1",
      [](PackageT &p) { p.kinds[1]->parameters[0]->shape = {0}; }},
@@ -87,7 +87,7 @@ const Fault kFaults[] = {
        parameter.low = 3;
        parameter.high = 4;
      }},
-    {"zeroRow", "a row of zeros that there is, or -1, of parameter 'weight'",
+    {"zeroRow", "-1 or a row that exists as zero_row of parameter 'weight'",
      [](PackageT &p) { p.kinds[0]->parameters[0]->zero_row = 5; }},
     {"decay", "expected a known decay of parameter 'weight'",
      [](PackageT &p) {
@@ -109,9 +109,10 @@ const Fault kFaults[] = {
      [](PackageT &p) { p.kinds[1]->graphs.clear(); }},
     {"samplesTwice", "got two for 4",
      [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 4; }},
-    {"otherSamples", "take what the layer before it makes",
+    {"otherSamples", "inputs equal to the outputs of the layer before",
      [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 1; }},
-    {"boundaries", "layer 1: expected it to take what the layer before it",
+    {"boundaries",
+     "layer 1: expected inputs equal to the outputs of the layer before",
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->inputs[0]->shape = {4, 2, 2};
      }},
@@ -119,26 +120,26 @@ const Fault kFaults[] = {
      [](PackageT &p) {
        p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 3};
      }},
-    {"differentiable", "a word for each of 1 inputs",
+    {"differentiable", "an entry of differentiable for each of 1 inputs",
      [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable.clear(); }},
-    {"gradientOfTokens", "no gradient of what the first layer takes",
+    {"gradientOfTokens", "no differentiable inputs of the first layer",
      [](PackageT &p) { p.kinds[0]->graphs[0]->differentiable = {1}; }},
     {"unwantedGradient", "no gradient of input 0, which is not differentiable",
      [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable = {0}; }},
-    {"lossIsATensor", "the loss alone, one number",
+    {"lossIsATensor", "only the loss, one number",
      [](PackageT &p) { p.layers[2]->kind = 1; }},
-    {"labelsBefore", "labels in the last layer alone",
+    {"labelsBefore", "labels only in the last layer",
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->labels.push_back(
            std::make_unique<TensorShapeT>());
      }},
-    {"valueTwice", "values to be made once",
+    {"valueTwice", "value 1 is defined twice",
      [](PackageT &p) { forwardOf(p, 1).calls[0]->results = {1}; }},
-    {"valueBeyond", "values to be made once",
+    {"valueBeyond", "expected a value below ",
      [](PackageT &p) { forwardOf(p, 1).calls[0]->results = {9}; }},
-    {"usedBeforeMade", "made before they are used, got value 2",
+    {"usedBeforeMade", "value 2 is used before it is defined",
      [](PackageT &p) { forwardOf(p, 1).calls[0]->arguments[0]->values = {2}; }},
-    {"noValue", "made before they are used",
+    {"noValue", "is used before it is defined",
      [](PackageT &p) {
        forwardOf(p, 1).calls[0]->arguments[0]->values = {-1};
      }},
@@ -162,15 +163,15 @@ const Fault kFaults[] = {
      }},
     {"unknownRole", "unexpected port of the role unknown",
      [](PackageT &p) { forwardOf(p, 1).inputs[0].mutate_role(Role(99)); }},
-    {"argumentWithoutItsNumber", "with what its kind has",
+    {"argumentWithoutItsNumber", "with the fields of its kind",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->integers.clear();
      }},
-    {"argumentOfTwoKinds", "with what its kind has",
+    {"argumentOfTwoKinds", "with the fields of its kind",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->values = {0};
      }},
-    {"unknownArgument", "with what its kind has",
+    {"unknownArgument", "with the fields of its kind",
      [](PackageT &p) {
        backwardOf(p, 0).calls[0]->arguments[2]->kind = ArgumentKind(99);
      }},
@@ -188,7 +189,7 @@ const Fault kFaults[] = {
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->forward_flops = uint64_t{1} << 63;
      }},
-    {"weightBefore", "layer 1: expected a weight in the last layer alone",
+    {"weightBefore", "layer 1: expected a weight only in the last layer",
      [](PackageT &p) {
        // The weight uses no labels, because there are none.
        for (size_t i : {0, 1}) {
@@ -208,7 +209,7 @@ const Fault kFaults[] = {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[0]->weight->outputs.clear();
      }},
-    {"weightOfSome", "a weight of as many terms for all numbers of samples",
+    {"weightOfSome", "equal numbers of weight terms for all numbers of samples",
      [](PackageT &p) {
        p = std::move(*weighedPackage());
        p.kinds[2]->graphs[1]->weight.reset();
@@ -245,7 +246,7 @@ const Fault kFaults[] = {
        p.kinds[0]->graphs[0]->inputs[0]->shape = {2, 4};
        p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 2};
      }},
-    {"logitsBefore", "layer 1: expected logits in the last layer alone",
+    {"logitsBefore", "layer 1: expected logits only in the last layer",
      [](PackageT &p) {
        p.kinds[1]->graphs[0]->logits =
            std::make_unique<GraphT>(*p.kinds[1]->graphs[0]->forward);
@@ -302,18 +303,20 @@ TEST(PackageTest, isAModelOfItsLayers) {
 TEST(PackageTest, isUsedAsItWasExported) {
   const ModelT model = exported();
   const Types types{DataType::Float64, DataType::Float64};
-  EXPECT_EQ(checkUse(model, types, 4, 1), "");
-  EXPECT_EQ(checkUse(model, types, 4, 2), "");
-  EXPECT_EQ(checkUse(model, types, 4, 4),
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 1), "");
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 2), "");
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 4),
             "expected parts of micro-batches of as many samples as the model "
             "was exported for (4, 2), got 1: export it with --parts 4 too");
-  EXPECT_EQ(checkUse(model, types, 2, 2), checkUse(model, types, 4, 4));
-  EXPECT_EQ(checkUse(model, types, 3, 1),
+  EXPECT_EQ(checkTypesAndSizes(model, types, 2, 2),
+            checkTypesAndSizes(model, types, 4, 4));
+  EXPECT_EQ(checkTypesAndSizes(model, types, 3, 1),
             "expected micro-batches of as many samples as the model was "
             "exported for (4, 2), got 3: take 4, or export it for 3");
-  EXPECT_NE(checkUse(model, {DataType::Float32, DataType::Float32}, 4, 1)
-                .find("the type that the model was exported with, float64"),
-            std::string::npos);
+  EXPECT_NE(
+      checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
+          .find("the type that the model was exported with, float64"),
+      std::string::npos);
 }
 
 TEST(PackageTest, sizesDoNotWrap) {

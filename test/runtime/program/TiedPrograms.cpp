@@ -16,9 +16,9 @@ using Buffers = std::vector<uint32_t>;
 
 /// Rewrites how one worker reduces the gradients of the first and the last
 /// stage.
-class Tier {
+class TiedParameterAdder {
 public:
-  Tier(ProgramT &program, uint32_t w)
+  TiedParameterAdder(ProgramT &program, uint32_t w)
       : program(program), stream(*program.workers[w]) {}
 
   void run() {
@@ -180,7 +180,7 @@ ProgramT sampleTied(const SampleOptions &options, uint64_t bytes,
                                                p, s);
   program.communicators.push_back(std::move(communicator));
   for (uint32_t w = 0; w < program.workers.size(); ++w)
-    Tier(program, w).run();
+    TiedParameterAdder(program, w).run();
   verify::Report report(program);
   std::vector<verify::Footprint> found = verify::verifyBuffers(program, report);
   for (uint32_t w = 0; w < found.size(); ++w) {

@@ -22,7 +22,8 @@ const Refusal kCases[] = {
                each.opcode() == Opcode::OptimizerStep)
              each = worker(p, w).instructions.front();
      }},
-    {"SecondForward", Rule::Structure, "is there a second time",
+    {"SecondForward", Rule::Structure,
+     "expected each action once, got it a second time",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::Forward),
               find(p, 0, Opcode::Forward));

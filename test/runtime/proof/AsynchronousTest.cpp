@@ -319,10 +319,10 @@ const Case kCases[] = {
      [](ProgramT &p) {
        bufferOf(p, 0, find(p, 0, Opcode::ZeroGradient), 0).mutate_offset(64);
      }},
-    {"StashesNotHandedOn", k2BW, Rule::Buffers, "uses a stash a second time",
+    {"StashesNotLoopCarried", k2BW, Rule::Buffers, "uses a stash a second time",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::Rename)); }},
     {"BodyThatNeedsAnotherBefore", k2BW, Rule::Buffers,
-     "reads what nothing has written",
+     "reads a buffer that nothing has written",
      [](ProgramT &p) {
        operand(p, 0, at(p, 0, inEpilogue(p, 0, Opcode::Forward)), 0) =
            operand(p, 0, at(p, 0, inBody(p, 0, Opcode::Forward)), 0);
@@ -341,9 +341,9 @@ const Case kCases[] = {
      }},
 
     // Weights.
-    {"ActivationNotHandedOn", k2BW, Rule::Values,
-     "expected the activation of stage 2 micro-batch 0, got a value of no "
-     "action of this step",
+    {"ActivationNotLoopCarried", k2BW, Rule::Values,
+     "expected the activation of stage 2 micro-batch 0, got an unknown value "
+     "(of another kind or step)",
      [](ProgramT &p) {
        // The values in use and the received values exchange their buffers.
        uint32_t rename = inBody(p, 3, Opcode::Rename);
@@ -418,7 +418,7 @@ const Case kCases[] = {
      "worker 0: expected 1 update of pipeline 0 stage 0 by the end of step 0, "
      "got 0",
      [](ProgramT &p) { remove(p, 0, inBody(p, 0, Opcode::OptimizerStep)); }},
-    {"VersionsNotHandedOn", k2BW, Rule::Weights, "worker 3 instruction",
+    {"VersionsNotLoopCarried", k2BW, Rule::Weights, "worker 3 instruction",
      [](ProgramT &p) {
        // The last worker's rename keeps only the activation.
        uint32_t index = inBody(p, 3, Opcode::Rename);

@@ -142,7 +142,8 @@ const Refusal kCases[] = {
      [](ProgramT &p) {
        find(p, 0, Opcode::AllReduceStart).mutate_micro_batches(3);
      }},
-    {"WholeUsedWhileCut", Rule::Buffers, "reads what nothing has written",
+    {"WholeUsedWhileCut", Rule::Buffers,
+     "reads a buffer that nothing has written",
      [](ProgramT &p) {
        uint32_t split = indexOf(p, 0, Opcode::Split);
        insert(p, 0, split + 1, worker(p, 0).instructions[split]);
@@ -153,7 +154,7 @@ const Refusal kCases[] = {
               worker(p, 0).instructions[0]);
      }},
     {"PieceJoinedBeforeItsWait", Rule::Buffers,
-     "reads what is still being received or summed",
+     "reads a buffer that is still being received or summed",
      [](ProgramT &p) {
        uint32_t join = indexOf(p, 0, Opcode::Join);
        move(p, 0, join, join - 1);

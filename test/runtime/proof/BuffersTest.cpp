@@ -18,7 +18,7 @@ void takeStashOfTheFirst(ProgramT &program) {
 }
 
 const Refusal kCases[] = {
-    {"StashOfNoUse", Rule::Buffers,
+    {"UnusedStash", Rule::Buffers,
      "expected the stash in buffer 7 to be used, as it was written by worker 0 "
      "instruction 10 (input_gradient",
      [](ProgramT &p) {
@@ -36,13 +36,13 @@ const Refusal kCases[] = {
          if (wait.opcode() == Opcode::Wait && wait.target() > input)
            wait.mutate_target(wait.target() - 1);
      }},
-    {"ReadOfNothing", Rule::Buffers, "reads what nothing has written",
+    {"ReadOfNothing", Rule::Buffers, "reads a buffer that nothing has written",
      [](ProgramT &p) {
        Instruction &load = find(p, 0, Opcode::Load);
        load = worker(p, 0).instructions[0]; // another zero_gradient
      }},
     {"ReadOfWhatIsReceived", Rule::Buffers,
-     "reads what is still being received or summed",
+     "reads a buffer that is still being received or summed",
      [](ProgramT &p) {
        // The wait before the first forward of worker 1 moves after it.
        uint32_t wait = indexOf(p, 1, Opcode::Wait);
@@ -52,27 +52,27 @@ const Refusal kCases[] = {
        std::swap(stream[wait], stream[forward]);
      }},
     {"WriteOfWhatIsReceived", Rule::Buffers,
-     "writes what is still being received or summed",
+     "writes a buffer that is still being received or summed",
      [](ProgramT &p) {
        sendGradientInstead(p);
        insert(p, 2, indexOf(p, 2, Opcode::PostRecv) + 1,
               worker(p, 2).instructions[1]);
      }},
     {"WriteOfWhatIsSent", Rule::Buffers,
-     "writes what is still being sent or summed",
+     "writes a buffer that is still being sent or summed",
      [](ProgramT &p) {
        sendGradientInstead(p);
        insert(p, 1, indexOf(p, 1, Opcode::PostSend) + 1,
               worker(p, 1).instructions[0]);
      }},
     {"WriteOfWhatIsSummed", Rule::Buffers,
-     "writes what is still being sent or summed",
+     "writes a buffer that is still being sent or summed",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::AllReduceStart) + 1,
               worker(p, 0).instructions[0]);
      }},
     {"ReadOfTheSumBeforeItsWait", Rule::Buffers,
-     "reads what is still being received or summed",
+     "reads a buffer that is still being received or summed",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::AllReduceStart, 2) + 1,
               find(p, 0, Opcode::OptimizerStep));

@@ -42,7 +42,7 @@ const Refusal kCases[] = {
                           0));
      }},
     {"GroupOfComputations", Rule::Structure,
-     "expected a post, as a group before it announces",
+     "expected a post, as part of the group before it",
      [](ProgramT &p) {
        insert(
            p, 0, 2,

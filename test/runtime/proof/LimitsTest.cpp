@@ -70,8 +70,7 @@ const Refusal kCases[] = {
      "stage 1: expected less than 2^48 bytes of weights, got 281474976710656",
      [](ProgramT &p) { p.stages[1].mutate_weights_bytes(kMaxBytes + 1); }},
     {"NothingButACopy", Rule::Structure,
-     "stage 1: expected a copy of parameters in a part of the 136 bytes of "
-     "weights, got one of 136",
+     "stage 1: expected a copy of less than the 136 bytes of weights, got 136",
      [](ProgramT &p) {
        p.stages[1].mutate_copy_bytes(p.stages[1].weights_bytes());
      }},
@@ -101,7 +100,7 @@ const Refusal kCases[] = {
        worker(p, 0).buffers[3].mutate_bytes(uint64_t(1) << 50);
      }},
     {"PoolEntryOfTwoInstructions", Rule::Structure,
-     "operands and results of its pool, each of one instruction, got",
+     "operands and results of its pool in total, got",
      [](ProgramT &p) {
        std::vector<Instruction> &stream = worker(p, 0).instructions;
        stream.push_back(find(p, 0, Opcode::Forward));

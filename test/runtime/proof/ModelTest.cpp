@@ -51,36 +51,32 @@ const Refusal kCases[] = {
      "expected optimizer 'adamw' or 'sgd', got 'adam'",
      [](ProgramT &p) { p.optimizer->name = "adam"; }},
     {"LayersLeftOut", Rule::Structure,
-     "expected stage 1 to have layers from 1 on, of the model's 4, got 1 from "
-     "2 on",
+     "stage 1: expected layers that begin at 1 and end by 4, got 1 from 2 on",
      [](ProgramT &p) { p.stages[1].mutate_first_layer(2); }},
     {"LayersTwice", Rule::Structure,
-     "expected stage 1 to have layers from 2 on, of the model's 4, got 1 from "
-     "1 on",
+     "stage 1: expected layers that begin at 2 and end by 4, got 1 from 1 on",
      [](ProgramT &p) { p.stages[0].mutate_layers(2); }},
     {"NotTheFirstLayer", Rule::Structure,
-     "expected stage 0 to have layers from 0 on, of the model's 4, got 1 from "
-     "1 on",
+     "stage 0: expected layers that begin at 0 and end by 4, got 1 from 1 on",
      [](ProgramT &p) { p.stages[0].mutate_first_layer(1); }},
     {"NoLayers", Rule::Structure,
-     "expected stage 2 to have layers from 2 on, of the model's 4, got 0 from "
-     "2 on",
+     "stage 2: expected layers that begin at 2 and end by 4, got 0 from 2 on",
      [](ProgramT &p) { p.stages[2].mutate_layers(0); }},
     {"LayersBehindTheModels", Rule::Structure,
-     "expected stage 3 to have layers from 3 on, of the model's 4, got "
-     "4294967295 from 3 on",
+     "stage 3: expected layers that begin at 3 and end by 4, got 4294967295 "
+     "from 3 on",
      [](ProgramT &p) { p.stages[3].mutate_layers(UINT32_MAX); }},
     {"LayersOfAnotherModel", Rule::Structure,
      "expected stages of the model's 5 layers, got the first 4",
      [](ProgramT &p) { p.model->layers = 3; }},
     {"OtherWidth", Rule::Structure,
-     "stage 0: expected 2560 bytes of weights, by the model, got 1280",
+     "stage 0: expected 2560 bytes of weights for this model, got 1280",
      [](ProgramT &p) { p.model->width = 16; }},
     {"OtherVocabulary", Rule::Structure,
-     "stage 0: expected 1344 bytes of weights, by the model, got 1280",
+     "stage 0: expected 1344 bytes of weights for this model, got 1280",
      [](ProgramT &p) { p.model->vocabulary = 17; }},
     {"OtherDataType", Rule::Structure,
-     "stage 0: expected 640 bytes of weights, by the model, got 1280",
+     "stage 0: expected 640 bytes of weights for this model, got 1280",
      [](ProgramT &p) {
        p.weight_type = p.activation_type = DataType::Float32;
      }},
@@ -92,16 +88,17 @@ const Refusal kCases[] = {
      "of float32, got bfloat16 beside float64",
      [](ProgramT &p) { p.activation_type = DataType::BFloat16; }},
     {"ACopyThatTheModelHasNot", Rule::Structure,
-     "stage 0: expected 0 bytes of weights that are a copy, by the model, got "
+     "stage 0: expected 0 bytes of weights that are a copy for this model, got "
      "8",
      [](ProgramT &p) { p.stages[0].mutate_copy_bytes(8); }},
     {"OtherState", Rule::Structure,
-     "stage 1: expected 13952 bytes of optimizer state, by the model, got 6976",
+     "stage 1: expected 13952 bytes of optimizer state for this model, got "
+     "6976",
      [](ProgramT &p) {
        p.stages[1].mutate_optimizer_bytes(p.stages[1].weights_bytes());
      }},
     {"OtherMicroBatch", Rule::Structure,
-     "stage 0: expected 512 bytes of boundary, by the model, got 256",
+     "stage 0: expected 512 bytes of boundary for this model, got 256",
      [](ProgramT &p) { p.micro_batch_size = 2; }},
     {"OtherTokens", Rule::Structure, "expected 32 bytes of tokens, got 4",
      [](ProgramT &p) { resize(p, ValueKind::Tokens, 4); }},

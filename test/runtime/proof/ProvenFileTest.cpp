@@ -129,7 +129,7 @@ TEST(ProvenForRendezvous, RefusesWithOneViolation) {
 TEST(ProvenForOneOrder, IsWhatIsRecorded) {
   ProgramT program = samplePipeline();
   std::string error;
-  EXPECT_TRUE(proveForOneOrder(program, "f", error)) << error;
+  EXPECT_TRUE(proveForStreamPerDevice(program, "f", error)) << error;
   EXPECT_EQ(program.message_model, MessageModel::StreamPerDevice);
 }
 
@@ -137,10 +137,10 @@ TEST(ProvenForOneOrder, RefusesWithAViolation) {
   ProgramT program = samplePipeline();
   program.workers[1]->peak_bytes += 1;
   std::string error;
-  EXPECT_FALSE(proveForOneOrder(program, "f", error));
-  EXPECT_EQ(error.find("f: refused: proven for rendezvous messages, but here a "
-                       "GPU does all that it communicates in one order: "
-                       "compile it with --messages=stream-per-device\n"),
+  EXPECT_FALSE(proveForStreamPerDevice(program, "f", error));
+  EXPECT_EQ(error.find("f: refused: proven for rendezvous messages, but this "
+                       "transport executes all communication of a GPU in one "
+                       "order: compile it with --messages=stream-per-device\n"),
             0u)
       << error;
 }

@@ -80,11 +80,12 @@ const Case kCases[] = {
        p.pipelines[0]->forwards = {2, 1};
      }},
     {"TooManyInForwards", Rule::Structure,
-     "expected forwards that cover its 4 micro-batches, got one of 3 behind 2",
+     "expected forwards that cover its 4 micro-batches, got one of 3 after the "
+     "first 2",
      [](ProgramT &p) {
        p.pipelines[0]->forwards = {2, 3};
      }},
-    {"ForwardOfNone", Rule::Structure, "got one of 0 behind 2",
+    {"ForwardOfNone", Rule::Structure, "got one of 0 after the first 2",
      [](ProgramT &p) {
        p.pipelines[0]->forwards = {2, 0, 2};
      }},
@@ -116,8 +117,8 @@ const Case kCases[] = {
 
     // Labels.
     {"ForwardOfHalfItsRange", Rule::Structure,
-     "expected what one forward of its pipeline covers, 2 from micro-batch 0, "
-     "got 1 from 0",
+     "expected the micro-batches of one forward of its pipeline, 2 from "
+     "micro-batch 0, got 1 from 0",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_micro_batches(1); }},
     {"ForwardOfTwoRanges", Rule::Structure, "got 2 from 1",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_micro_batch(1); }},
@@ -128,8 +129,8 @@ const Case kCases[] = {
     {"ActivationOfHalfTheRange", Rule::Structure, "got 1 from 0",
      [](ProgramT &p) { find(p, 0, Opcode::PostSend).mutate_micro_batches(1); }},
     {"GradientOfAWholeMicroBatch", Rule::Structure,
-     "expected one micro-batch, or one of 2 parts of it, as backwards of its "
-     "pipeline cover, got 1 in 1 parts",
+     "expected one micro-batch, or one of 2 parts of it, in each backward of "
+     "its pipeline, got 1 in 1 parts",
      [](ProgramT &p) {
        gradientPost(p, 1).mutate_part(0);
        gradientPost(p, 1).mutate_parts(1);
@@ -138,7 +139,7 @@ const Case kCases[] = {
      "the first stage makes no gradient to send",
      [](ProgramT &p) { gradientPost(p, 1).mutate_stage(0); }},
     {"LossOfAPart", Rule::Structure,
-     "expected one micro-batch as backwards of its pipeline cover, got 1 in 2 "
+     "expected one micro-batch in each backward of its pipeline, got 1 in 2 "
      "parts",
      [](ProgramT &p) {
        Instruction send = gradientPost(p, 0);
@@ -206,12 +207,14 @@ const Case kCases[] = {
     {"WeightGradientMissing", Rule::Structure, "got an input gradient alone",
      [](ProgramT &p) { erase(p, 3, find(p, 3, Opcode::WeightGradient)); },
      true},
-    {"SecondBackward", Rule::Structure, "is there a second time",
+    {"SecondBackward", Rule::Structure,
+     "expected each action once, got it a second time",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::Backward),
               find(p, 0, Opcode::Backward));
      }},
-    {"SecondRecompute", Rule::Structure, "is there a second time",
+    {"SecondRecompute", Rule::Structure,
+     "expected each action once, got it a second time",
      [](ProgramT &p) {
        insert(p, 0, indexOf(p, 0, Opcode::Recompute),
               find(p, 0, Opcode::Recompute));

@@ -65,18 +65,17 @@ TEST(Tied, IsWhatTheModelSays) {
   program.model->tied = true;
   EXPECT_TRUE(verifyProgram(program).empty());
   program.model->tied = false;
-  expectRefused(
-      program, Rule::Structure,
-      "expected none as tied parameters, by the model, got 1024 bytes "
-      "at 0 of the first stage and 128 of the last");
+  expectRefused(program, Rule::Structure,
+                "expected none as tied parameters for this model, got 1024 "
+                "bytes at 0 of the first stage and 128 of the last");
   program.model->tied = true;
   program.tied->mutate_bytes(1016);
   expectRefused(program, Rule::Structure,
                 "expected 1024 bytes at 0 of the first stage and 128 of the "
-                "last as tied parameters, by the model, got 1016 bytes");
+                "last as tied parameters for this model, got 1016 bytes");
   program.tied.reset();
   expectRefused(program, Rule::Structure,
-                "as tied parameters, by the model, got none");
+                "as tied parameters for this model, got none");
 }
 
 const Refusal kCases[] = {

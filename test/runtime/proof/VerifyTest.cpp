@@ -211,8 +211,7 @@ TEST(VerifyDeadlock, MessageShowsTheCycle) {
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_EQ(
       violations[0].message,
-      "expected nothing that waits for itself under the rendezvous model, got "
-      "a cycle of 2:\n"
+      "expected no deadlock under the rendezvous model, got a cycle of 2:\n"
       "    rank 0: worker 0 instruction 2 (wait for post_send tokens pipeline "
       "0 "
       "stage 0 micro-batch 0 to worker 1) at sample.mlir:1:3\n"
@@ -249,8 +248,8 @@ TEST(VerifyDeadlock, OneCommunicatorForBothDirectionsNeedsOneOrder) {
   EXPECT_EQ(rulesOf(program), kDeadlock);
   EXPECT_EQ(
       firstMessage(program),
-      "expected nothing that waits for itself under the stream-per-pair model, "
-      "got a cycle of 2:\n"
+      "expected no deadlock under the stream-per-pair model, got a cycle of "
+      "2:\n"
       "    rank 0: worker 0 instruction 1 (post_send tokens pipeline 0 stage 0 "
       "micro-batch 0 to worker 1) at sample.mlir:1:3\n"
       "      waits until worker 1 instruction 2 (post_recv tokens pipeline 0 "

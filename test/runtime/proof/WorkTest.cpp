@@ -103,7 +103,7 @@ TEST(VerifyWork, OfCyclesThatShareWorkers) {
   EXPECT_NE(message.find("got a cycle of 1"), std::string::npos) << message;
 }
 
-TEST(VerifyWork, OfManyThatWaitForMany) {
+TEST(VerifyWork, OfManyInstructionsWithManyPredecessors) {
   std::string message = deadlockOf(manyWaiters(20000));
   EXPECT_NE(message.find("got a cycle of 2:"), std::string::npos) << message;
 }

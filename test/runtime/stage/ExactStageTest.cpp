@@ -60,7 +60,7 @@ TEST(ExactStage, IsAFunctionOfItsOperands) {
   EXPECT_EQ(Operands().run(), Operands().run(true)) << "split backward";
 }
 
-TEST(ExactStage, EveryOperandChangesEveryResultBehindIt) {
+TEST(ExactStage, EveryOperandChangesAllLaterResults) {
   Operands::Results right = Operands().run();
   auto expectOther = [&](const Operands &operands, bool forwardToo,
                          const char *what) {
@@ -113,10 +113,10 @@ TEST(ExactStage, ARecomputedStashIsTheSame) {
   Operands::Results results{Words(3), Words(3), Words{100, 200}};
   EXPECT_EQ(stage->forward(operands.microBatch, in(operands.input), {},
                            in(operands.weights), out(results.output),
-                           Wanted::Output),
+                           ForwardMode::Output),
             nullptr);
   auto stash = stage->forward(operands.microBatch, in(operands.input), {},
-                              in(operands.weights), {}, Wanted::Stash);
+                              in(operands.weights), {}, ForwardMode::Stash);
   stage->backward(operands.microBatch, std::move(stash),
                   in(operands.outputGradient), in(operands.weights),
                   out(results.weightGradient), out(results.inputGradient));
@@ -152,7 +152,7 @@ TEST(ExactStage, GradientsAddUp) {
               once.weightGradient[i] - (i ? 200 : 100));
 }
 
-TEST(ExactStage, SumsBeginWhateverWasThere) {
+TEST(ExactStage, TheFirstGradientOverwritesTheSum) {
   Operands operands;
   auto stage = makeExactStage(program::samplePipeline(), 1);
   Words sum{0, 0}, begun{100, 200}, output(3), gradient(3);
@@ -162,7 +162,7 @@ TEST(ExactStage, SumsBeginWhateverWasThere) {
                                    in(operands.weights), out(output)),
                     in(operands.outputGradient), in(operands.weights),
                     out(*each), out(gradient),
-                    each == &begun ? Sum::Begin : Sum::Continue);
+                    each == &begun ? WgradMode::Overwrite : WgradMode::Add);
   EXPECT_EQ(begun, sum);
 }
 

@@ -54,7 +54,7 @@ private:
   uint64_t &launches;
 };
 
-class TapeGraphs final : public Graphs {
+class TapeGraphs final : public GraphFactory {
 public:
   explicit TapeGraphs(Tape &tape) : tape(tape) {}
 
@@ -82,7 +82,7 @@ public:
     ++sets;
     return std::make_unique<Set>(*this);
   }
-  Bytes take(uint64_t bytes) override {
+  Bytes allocate(uint64_t bytes) override {
     EXPECT_EQ(tape.graph, nullptr) << "takes memory while it captures";
     return memory.emplace_back(bytes);
   }
@@ -123,11 +123,11 @@ public:
 
   std::unique_ptr<Stash> forward(MicroBatch, ConstBytes input, ConstBytes,
                                  ConstBytes weights, Bytes output,
-                                 Wanted wanted) override {
+                                 ForwardMode mode) override {
     ++calls;
-    if (wanted != Wanted::Stash)
+    if (mode != ForwardMode::Stash)
       tape.put([=] { at(output) = at(input) * at(weights) + 1; });
-    if (wanted == Wanted::Output)
+    if (mode == ForwardMode::Output)
       return nullptr;
     auto saved = std::make_unique<Saved>();
     tape.put([=, value = saved->value] { *value = at(input) + 7; });
@@ -135,11 +135,12 @@ public:
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient, Sum sum) override {
+                Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
     stash = this->inputGradient(microBatch, std::move(stash), outputGradient,
                                 weights, inputGradient);
     this->weightGradient(microBatch, std::move(stash), weights, weightGradient,
-                         sum);
+                         mode);
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash> stash,
                                        ConstBytes outputGradient,
@@ -154,12 +155,12 @@ public:
     return stash;
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash> stash, ConstBytes,
-                      Bytes weightGradient, Sum sum) override {
+                      Bytes weightGradient, WgradMode mode) override {
     ++calls;
     auto value = dynamic_cast<Saved &>(*stash).value;
     tape.put([=] {
       at(weightGradient) =
-          (sum == Sum::Begin ? 0 : at(weightGradient)) + *value;
+          (mode == WgradMode::Overwrite ? 0 : at(weightGradient)) + *value;
     });
   }
   void optimizerStep(uint64_t step, double, ConstBytes gradientSum,
@@ -181,28 +182,29 @@ struct Replica {
     stage->initialize(bytesOf(weights), {});
   }
 
-  uint64_t forward(uint64_t input, Wanted wanted = Wanted::Both) {
+  uint64_t forward(uint64_t input, ForwardMode mode = ForwardMode::Both) {
     uint64_t output = 0;
     auto stash = stage->forward(
         {0, 0}, bytesOf(input), {}, bytesOf(weights),
-        wanted == Wanted::Stash ? Bytes() : bytesOf(output), wanted);
+        mode == ForwardMode::Stash ? Bytes() : bytesOf(output), mode);
     if (stash)
       alive.push_back(std::move(stash));
     return output;
   }
-  uint64_t backward(size_t which, uint64_t gradient, Sum how, bool split) {
+  uint64_t backward(size_t which, uint64_t gradient, WgradMode mode,
+                    bool split) {
     std::unique_ptr<Stash> stash = std::move(alive.at(which));
     alive.erase(alive.begin() + static_cast<ptrdiff_t>(which));
     uint64_t result = 0;
     if (!split) {
       stage->backward({0, 0}, std::move(stash), bytesOf(gradient),
-                      bytesOf(weights), bytesOf(sum), bytesOf(result), how);
+                      bytesOf(weights), bytesOf(sum), bytesOf(result), mode);
       return result;
     }
     stash = stage->inputGradient({0, 0}, std::move(stash), bytesOf(gradient),
                                  bytesOf(weights), bytesOf(result));
     stage->weightGradient({0, 0}, std::move(stash), bytesOf(weights),
-                          bytesOf(sum), how);
+                          bytesOf(sum), mode);
     return result;
   }
 
@@ -216,11 +218,12 @@ struct Pair {
   uint64_t calls = 0, plainCalls = 0;
   std::shared_ptr<TapeGraphs> graphs = std::make_shared<TapeGraphs>(tape);
   Replica plain{std::make_unique<TapeStage>(plainTape, plainCalls)};
-  Replica graphed{withGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
+  Replica graphed{
+      wrapWithGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
 };
 
 // Steps whose stashes end in any order. Each step starts new sums.
-TEST(GraphedStage, DoesWhatTheStageDoes) {
+TEST(GraphedStage, EqualsTheStage) {
   for (bool split : {false, true}) {
     Pair both;
     std::mt19937 random(7);
@@ -236,10 +239,10 @@ TEST(GraphedStage, DoesWhatTheStageDoes) {
         }
         const size_t which = random() % alive;
         const uint64_t gradient = random();
-        const Sum sum = begins ? Sum::Begin : Sum::Continue;
+        const WgradMode mode = begins ? WgradMode::Overwrite : WgradMode::Add;
         begins = false;
-        ASSERT_EQ(both.graphed.backward(which, gradient, sum, split),
-                  both.plain.backward(which, gradient, sum, split));
+        ASSERT_EQ(both.graphed.backward(which, gradient, mode, split),
+                  both.plain.backward(which, gradient, mode, split));
         ASSERT_EQ(both.graphed.sum, both.plain.sum);
       }
       for (Replica *replica : {&both.plain, &both.graphed})
@@ -259,11 +262,11 @@ TEST(GraphedStage, CapturesInTwoStepsAndThenLaunchesAlone) {
     for (uint64_t input : {1, 2, 3})
       EXPECT_EQ(both.graphed.forward(input), both.plain.forward(input));
     for (uint64_t gradient : {5, 6, 7})
-      EXPECT_EQ(both.graphed.backward(0, gradient, Sum::Continue, false),
-                both.plain.backward(0, gradient, Sum::Continue, false));
+      EXPECT_EQ(both.graphed.backward(0, gradient, WgradMode::Add, false),
+                both.plain.backward(0, gradient, WgradMode::Add, false));
     EXPECT_EQ(both.graphed.sum, both.plain.sum);
   };
-  for (int i = 0; i < kRehearsalsOfGraphs; ++i)
+  for (int i = 0; i < kGraphWarmUpRuns; ++i)
     step();
   const uint64_t calls = both.calls, captures = both.graphs->captures;
   const size_t memory = both.graphs->memory.size();
@@ -281,12 +284,12 @@ TEST(GraphedStage, Recomputes) {
   Pair both;
   for (uint64_t step = 0; step < 5; ++step)
     for (uint64_t input : {10 + step, 20 + step}) {
-      EXPECT_EQ(both.graphed.forward(input, Wanted::Output),
-                both.plain.forward(input, Wanted::Output));
-      both.graphed.forward(input, Wanted::Stash);
-      both.plain.forward(input, Wanted::Stash);
-      EXPECT_EQ(both.graphed.backward(0, 2, Sum::Continue, false),
-                both.plain.backward(0, 2, Sum::Continue, false));
+      EXPECT_EQ(both.graphed.forward(input, ForwardMode::Output),
+                both.plain.forward(input, ForwardMode::Output));
+      both.graphed.forward(input, ForwardMode::Stash);
+      both.plain.forward(input, ForwardMode::Stash);
+      EXPECT_EQ(both.graphed.backward(0, 2, WgradMode::Add, false),
+                both.plain.backward(0, 2, WgradMode::Add, false));
       EXPECT_EQ(both.graphed.sum, both.plain.sum);
     }
   EXPECT_EQ(both.graphs->captures, 3u);
@@ -309,21 +312,23 @@ TEST(GraphedStage, SaysWhatCannotBeCaptured) {
       throw std::runtime_error("it waits for the device");
     }
   };
-  struct NoGraphs final : Graphs {
+  struct NoGraphs final : GraphFactory {
     std::unique_ptr<GraphSet> makeSet() override {
       return std::make_unique<Waits>();
     }
-    Bytes take(uint64_t bytes) override { return memory.emplace_back(bytes); }
+    Bytes allocate(uint64_t bytes) override {
+      return memory.emplace_back(bytes);
+    }
     void copy(ConstBytes, Bytes) override {}
     void zero(Bytes) override {}
     std::deque<std::vector<std::byte>> memory;
   };
   Tape tape;
   uint64_t calls = 0;
-  Replica replica(withGraphs(std::make_unique<TapeStage>(tape, calls),
-                             std::make_shared<NoGraphs>()));
+  Replica replica(wrapWithGraphs(std::make_unique<TapeStage>(tape, calls),
+                                 std::make_shared<NoGraphs>()));
   replica.forward(1);
-  replica.backward(0, 1, Sum::Begin, false);
+  replica.backward(0, 1, WgradMode::Overwrite, false);
   try {
     replica.forward(1);
     FAIL();
@@ -339,26 +344,26 @@ TEST(GraphedStage, RefusesMemoryThatMoves) {
   uint64_t other = 3;
   for (int i = 0; i < 3; ++i) {
     both.graphed.forward(1);
-    both.graphed.backward(0, 1, Sum::Begin, false);
+    both.graphed.backward(0, 1, WgradMode::Overwrite, false);
   }
   both.graphed.forward(1);
   uint64_t gradient = 1, result = 0;
   EXPECT_THROW(both.graphed.stage->backward(
                    {0, 0}, std::move(both.graphed.alive[0]), bytesOf(gradient),
                    bytesOf(both.graphed.weights), bytesOf(other),
-                   bytesOf(result), Sum::Continue),
+                   bytesOf(result), WgradMode::Add),
                std::logic_error);
 }
 
 TEST(GraphedStage, IsForProgramsWhoseActionsStayTheSame) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  EXPECT_EQ(whyNoGraphs(program), "");
+  EXPECT_EQ(graphsUnsupportedReason(program), "");
   program.model = std::make_unique<program::ModelT>();
   program.model->dropout = 0.1;
-  EXPECT_EQ(whyNoGraphs(program),
-            "dropout draws other numbers for each micro-batch");
+  EXPECT_EQ(graphsUnsupportedReason(program),
+            "dropout draws different random numbers for each micro-batch");
   program.updates = program::Updates::EachStep;
-  EXPECT_EQ(whyNoGraphs(program),
-            "without a flush weights have several places");
+  EXPECT_EQ(graphsUnsupportedReason(program),
+            "without a flush, weights are at several addresses");
 }
 } // namespace

@@ -7,7 +7,7 @@
 
 #include "runtime/stage/Philox.h"
 
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::vector<bool> kept(double dropped, uint64_t first, int64_t count) {
   return std::vector<bool>(all.get(), all.get() + count);
 }
 
-void inSevenths(int64_t count, int64_t, const OnRange &work) {
+void inSevenths(int64_t count, int64_t, const RangeFunction &work) {
   for (int64_t k = 0; k < 7; ++k)
     work(count * k / 7, count * (k + 1) / 7);
 }
@@ -55,12 +55,12 @@ TEST(Philox, KeepsByTheNumberOfAnElement) {
                                 static_cast<uint32_t>(element / 4 >> 32), 0, 0},
                                77);
       ASSERT_EQ(all[static_cast<size_t>(i)],
-                numbers[element % 4] >= keptFrom(0.3))
+                numbers[element % 4] >= smallestKeptDraw(0.3))
           << element;
     }
-    runRangesBy(inSevenths);
+    setParallelFor(inSevenths);
     EXPECT_EQ(kept(0.3, first, count), all);
-    runRangesBy(nullptr);
+    setParallelFor(nullptr);
   }
 }
 
@@ -84,7 +84,7 @@ TEST(Philox, KeepsWhereCurandsUniformIsMore) {
     return uniform > static_cast<float>(dropped);
   };
   for (double dropped : {0., 1e-9, 0.1, 0.25, 0.5, 0.7, 0.9, 0.99999999, 1.}) {
-    const uint64_t least = keptFrom(dropped), none = uint64_t(1) << 32;
+    const uint64_t least = smallestKeptDraw(dropped), none = uint64_t(1) << 32;
     for (uint64_t number = least; number < std::min(least + 2000, none);
          ++number)
       ASSERT_TRUE(isKept(number, dropped)) << dropped << ", " << number;
@@ -92,8 +92,8 @@ TEST(Philox, KeepsWhereCurandsUniformIsMore) {
       ASSERT_FALSE(isKept(number - 1, dropped)) << dropped << ", " << number;
     EXPECT_NEAR(static_cast<double>(least), dropped * 0x1p32, 0x1p8 + 1);
   }
-  EXPECT_EQ(keptFrom(0), 0u);
-  EXPECT_EQ(keptFrom(1), uint64_t(1) << 32);
+  EXPECT_EQ(smallestKeptDraw(0), 0u);
+  EXPECT_EQ(smallestKeptDraw(1), uint64_t(1) << 32);
 }
 
 TEST(Philox, KeepsAsManyAsItsProbabilitySays) {

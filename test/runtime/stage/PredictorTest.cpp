@@ -69,7 +69,7 @@ TEST(PredictorTest, drawsTokensByTheirProbabilities) {
 
 TEST(PredictorTest, drawsNoTokenFromTheBoundOn) {
   Constant model({0, 0, 100});
-  for (int64_t token : generated(model, 100, {.bound = 2}))
+  for (int64_t token : generated(model, 100, {.vocabularyLimit = 2}))
     EXPECT_LT(token, 2);
 }
 

@@ -46,7 +46,8 @@ TEST(SyntheticStage, TakesItsCostsInTime) {
   expectTime([&] { stage->backward({}, nullptr, {}, {}, {}, {}); }, 0.04);
   expectTime([&] { stage->inputGradient({}, nullptr, {}, {}, {}); }, 0.02);
   expectTime([&] { stage->weightGradient({}, nullptr, {}, {}); }, 0.02);
-  expectTime([&] { stage->forward({}, {}, {}, {}, {}, Wanted::Stash); }, 0.02);
+  expectTime([&] { stage->forward({}, {}, {}, {}, {}, ForwardMode::Stash); },
+             0.02);
 }
 
 // Three units in two parts are one and two units. An update takes its own time.
@@ -59,17 +60,17 @@ TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
     EXPECT_GE(seconds, 0.1 * units);
     EXPECT_LT(seconds, 0.1 * (units + 1)); // less than one more
   };
-  auto expectForward = [&](uint32_t part, Wanted wanted, double units) {
+  auto expectForward = [&](uint32_t part, ForwardMode mode, double units) {
     expectUnits(
         [&] {
-          stage->forward({0, 0, part, 2}, {}, {}, {}, {}, wanted);
+          stage->forward({0, 0, part, 2}, {}, {}, {}, {}, mode);
         },
         units);
   };
-  expectForward(0, Wanted::Both, 1);
-  expectForward(1, Wanted::Output, 2);
-  expectForward(0, Wanted::Stash, 2);
-  expectForward(1, Wanted::Stash, 3);
+  expectForward(0, ForwardMode::Both, 1);
+  expectForward(1, ForwardMode::Output, 2);
+  expectForward(0, ForwardMode::Stash, 2);
+  expectForward(1, ForwardMode::Stash, 3);
   expectUnits([&] { stage->optimizerStep(0, 1, {}, {}, {}); }, 2);
 }
 

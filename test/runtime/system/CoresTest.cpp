@@ -67,7 +67,7 @@ TEST_F(CoresTest, AreThoseOfAContainer) {
   EXPECT_EQ(findCores(root).usable, 1u) << "less than a core is one";
 }
 
-TEST_F(CoresTest, AreTheLeastOfAllGroupsAround) {
+TEST_F(CoresTest, AreTheLeastQuotaOfAllEnclosingGroups) {
   mountVersionTwo("/system.slice/job/step", "/");
   write("sys/fs/cgroup/system.slice/cpu.max", "300000 100000");
   EXPECT_EQ(findQuota(root), 3);
@@ -100,7 +100,7 @@ TEST_F(CoresTest, AreThoseOfAMountWithASpaceInItsName) {
   EXPECT_EQ(findQuota(root), 2);
 }
 
-TEST_F(CoresTest, AreThoseOfVersionOneToo) {
+TEST_F(CoresTest, ReadsCgroupsOfVersionOne) {
   write("proc/self/cgroup", "4:memory:/many\n"
                             "2:cpu,cpuacct:/slurm/job_7\n"
                             "0::/unified");

@@ -18,7 +18,7 @@ namespace {
 /// Expects that bytes arrive from one end at the other.
 void expectToCarry(const Socket &from, const Socket &listening) {
   ASSERT_TRUE(from);
-  Socket to(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  Socket to(accept4(listening.fd(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_TRUE(to);
   const std::vector<std::byte> sent(1000, std::byte{42});
   std::vector<std::byte> received(sent.size());
@@ -37,7 +37,7 @@ TEST(Listener, IsReachedByAnAddressAndLocally) {
 TEST(Listener, IsNotReachedLocallyByThePortOfAnother) {
   Listener one, other;
   Socket connection = connectLocally(other.port);
-  EXPECT_LT(accept4(one.local.number(), nullptr, nullptr, SOCK_NONBLOCK), 0);
+  EXPECT_LT(accept4(one.local.fd(), nullptr, nullptr, SOCK_NONBLOCK), 0);
   expectToCarry(connection, other.local);
 }
 

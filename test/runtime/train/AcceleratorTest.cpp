@@ -12,7 +12,7 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/RunOnHost.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/cuda/CleanGpus.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -35,7 +35,8 @@ protected:
   static program::ProgramT sample(const program::SampleOptions &options) {
     program::ProgramT program = program::samplePipeline(options);
     std::string error;
-    EXPECT_TRUE(program::proveForOneOrder(program, "sample", error)) << error;
+    EXPECT_TRUE(program::proveForStreamPerDevice(program, "sample", error))
+        << error;
     return program;
   }
   static std::string failureOf(const TrainingRun &run) {
@@ -241,10 +242,10 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report + "\n", " of step 3\n");
 }
 
-TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
+TEST_F(OnGpus, AHangOfAGpuIsReported) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "failed: timed out after {} waiting for the GPU to end an instruction",
       300ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](MicroBatch microBatch) {
@@ -258,10 +259,10 @@ TEST_F(OnGpus, WhatAGpuDoesNotEndIsReported) {
         run.accelerator = gpus.get();
         return failureOf(run);
       });
-  expectContains(report, "; its device has got instructions up to ");
+  expectContains(report, "; its host has enqueued instructions up to ");
 }
 
-TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
+TEST_F(OnGpus, TooLittleMemoryIsReported) {
   test::setDevices(2, 100000);
   program::ProgramT program = sample({.workers = 2, .weightsBytes = 80000});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -279,7 +280,7 @@ TEST_F(OnGpus, MemoryThatIsTooSmallIsTold) {
 /// Stages that work in device memory, after the earlier operations of their
 /// stream.
 std::unique_ptr<Accelerator> workingOnDevice() {
-  return makeCudaAccelerator({}, {.aroundWork = [](cudaStream_t stream) {
+  return makeCudaAccelerator({}, {.streamGuard = [](cudaStream_t stream) {
                                (void)cudaStreamSynchronize(stream);
                                return nullptr;
                              }});
@@ -317,7 +318,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
   EXPECT_EQ(attempt(use.deviceBytes), "no failure");
   std::string report = attempt(use.deviceBytes - 1);
-  expectContains(report, "expected a device that holds at most the memory_cap");
+  expectContains(report, "expected at most the memory_cap of ");
   expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
 }
 
@@ -339,7 +340,7 @@ TEST_F(OnGpus, MemoryOfASharedGpuIsNotCounted) {
   }
 }
 
-TEST_F(OnGpus, ARehearsalThatFailsNamesTheInstruction) {
+TEST_F(OnGpus, AWarmUpRunThatFailsNamesTheInstruction) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
   Data data([](MicroBatch microBatch) {
@@ -349,7 +350,7 @@ TEST_F(OnGpus, ARehearsalThatFailsNamesTheInstruction) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.accelerator = gpus.get();
   std::string report = failureOf(run);
-  expectContains(report, "failed: in a rehearsal of instruction ");
+  expectContains(report, "failed: in the warm-up run of instruction ");
   expectContains(report, ", load ");
   expectContains(report, " micro-batch 2: no memory left");
 }
@@ -416,7 +417,7 @@ TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   expectContains(report + "\n", " of step 3\n");
 }
 
-TEST_F(OnGpus, ARankThatDoesNotGoOnOnASharedGpuIsNamed) {
+TEST_F(OnGpus, AHangingRankOnASharedGpuIsNamed) {
   test::setDevices(1, 1 << 20);
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -483,8 +484,8 @@ TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
     thread.join();
   for (uint32_t rank : {0, 1})
     expectContains(errors[rank],
-                   "expected a GPU for each rank of a process, as there are "
-                   "several processes, got ranks 0 and 1 of one on the GPU "
+                   "expected one GPU for each rank, because there are several "
+                   "processes, but ranks 0 and 1 of one process are on GPU "
                    "0000:01:00.0: start one process for all ranks");
 }
 } // namespace

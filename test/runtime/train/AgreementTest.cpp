@@ -41,19 +41,19 @@ faultOfRanks(uint32_t ranks,
   return faults[0];
 }
 
-/// The error at rank 0 if rank r passes `shared[r]`.
-std::string faultOf(const std::vector<std::vector<Shared>> &shared) {
-  return faultOfRanks(static_cast<uint32_t>(shared.size()),
+/// The error at rank 0 if rank r passes `agreedValues[r]`.
+std::string faultOf(const std::vector<std::vector<AgreedValue>> &agreedValues) {
+  return faultOfRanks(static_cast<uint32_t>(agreedValues.size()),
                       [&](Control &control, uint32_t rank) {
-                        checkAgreement(control, shared[rank], 10s);
+                        checkAgreement(control, agreedValues[rank], 10s);
                       });
 }
 
-TEST(Faults, ThatOfTheLowestRankIsTold) {
+TEST(Faults, TheLowestRanksErrorIsReported) {
   auto told = [](const std::vector<std::string> &faults) {
     return faultOfRanks(static_cast<uint32_t>(faults.size()),
                         [&](Control &control, uint32_t rank) {
-                          checkFaults(control, faults[rank], 10s);
+                          throwFirstError(control, faults[rank], 10s);
                         });
   };
   EXPECT_EQ(told({"", "", ""}), "");
@@ -63,19 +63,20 @@ TEST(Faults, ThatOfTheLowestRankIsTold) {
   EXPECT_EQ(told({"", std::string(1 << 20, 'x')}), std::string(1 << 20, 'x'));
 }
 
-TEST(Agreement, IsThereWhereAllGiveTheSame) {
+TEST(Agreement, HoldsIfAllRanksAreEqual) {
   EXPECT_EQ(faultOf({{{"program", 7}}}), "");
-  std::vector<Shared> same = {{"program", 7}, {"seed", 1}};
+  std::vector<AgreedValue> same = {{"program", 7}, {"seed", 1}};
   EXPECT_EQ(faultOf({same, same, same}), "");
 }
 
 TEST(Agreement, NamesTheFirstThatDiffers) {
-  std::vector<Shared> same = {{"program", 7}, {"seed", 1}};
+  std::vector<AgreedValue> same = {{"program", 7}, {"seed", 1}};
   EXPECT_EQ(faultOf({same, same, {{"program", 7}, {"seed", 2}}}),
-            "expected the same seed at every rank, but rank 2 has another than "
-            "rank 0: give all ranks the same files and options");
-  EXPECT_EQ(faultOf({same, {{"program", 8}, {"seed", 2}}, {{"", 0}, {"", 0}}}),
-            "expected the same program at every rank, but rank 1 has another "
-            "than rank 0: give all ranks the same files and options");
+            "expected the same seed at every rank, but rank 2 has a different "
+            "one than rank 0: give all ranks the same files and options");
+  EXPECT_EQ(
+      faultOf({same, {{"program", 8}, {"seed", 2}}, {{"", 0}, {"", 0}}}),
+      "expected the same program at every rank, but rank 1 has a different one "
+      "than rank 0: give all ranks the same files and options");
 }
 } // namespace

@@ -141,7 +141,7 @@ TEST(AsynchronousRun, AFailureInTheEpilogueIsReported) {
          {"rank 2 (worker 2) failed: the disk is gone",
           "rank 2 (worker 2): step 3, instruction ",
           "load labels pipeline 0 stage 2 micro-batch 0, from sample.mlir:3:3",
-          "rank 1 (worker 1): step 3, instruction ", "; waits for rank 2"})
+          "rank 1 (worker 1): step 3, instruction ", "; waiting for rank 2"})
       EXPECT_NE(text.find(part), std::string::npos) << text << part;
   }
 }

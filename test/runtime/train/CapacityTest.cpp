@@ -39,14 +39,14 @@ constexpr uint64_t kGiB = uint64_t(1) << 30;
 
 TEST(Capacity, TakesWhatFits) {
   program::ProgramT program = programOf(2, 1, 10 * kGiB);
-  EXPECT_EQ(faultOfCapacity(program, ranksBelow(2), 21 * kGiB), "");
-  EXPECT_NE(faultOfCapacity(program, ranksBelow(2), 20 * kGiB), "");
-  EXPECT_EQ(faultOfCapacity(program, ranksBelow(1), 20 * kGiB), "");
+  EXPECT_EQ(capacityError(program, ranksBelow(2), 21 * kGiB), "");
+  EXPECT_NE(capacityError(program, ranksBelow(2), 20 * kGiB), "");
+  EXPECT_EQ(capacityError(program, ranksBelow(1), 20 * kGiB), "");
 }
 
 TEST(Capacity, NamesTheMemoryThatIsMissing) {
   EXPECT_EQ(
-      faultOfCapacity(programOf(1, 2, 3072 * kGiB), ranksBelow(2), 24 * kGiB),
+      capacityError(programOf(1, 2, 3072 * kGiB), ranksBelow(2), 24 * kGiB),
       "expected arenas that fit into the 24.0 GiB of memory and swap "
       "space of this host, got 6144.0 GiB for 2 ranks: use more hosts, "
       "more stages or smaller micro-batches");
@@ -113,17 +113,18 @@ TEST(Capacity, OfAContainerOfVersionOneIsItsGroups) {
 
 TEST(Capacity, OfADeviceIsItsCap) {
   program::WorkerT worker;
-  EXPECT_EQ(faultOfDeviceMemory(worker, 1, 1, UINT64_MAX), "");
+  EXPECT_EQ(deviceMemoryError(worker, 1, 1, UINT64_MAX), "");
   worker.memory_cap = 1000;
-  EXPECT_EQ(faultOfDeviceMemory(worker, 700, 200, 1000), "");
-  EXPECT_EQ(faultOfDeviceMemory(worker, 700, 200, 1100),
-            "expected a device that holds at most the memory_cap of 1000 "
-            "bytes, got 1100: 700 of the arena, 200 of stashes, and 200 that "
-            "no plan contains, as NCCL's buffers, workspaces of libraries and "
-            "what their allocators keep: compile for memory_cap(800), which "
-            "leaves room for these, or allow more");
-  EXPECT_TRUE(faultOfDeviceMemory(worker, 700, 200, 2000)
-                  .ends_with("what their allocators keep: allow more"));
+  EXPECT_EQ(deviceMemoryError(worker, 700, 200, 1000), "");
+  EXPECT_EQ(deviceMemoryError(worker, 700, 200, 1100),
+            "expected at most the memory_cap of 1000 bytes in use on the "
+            "device, got 1100: 700 of the arena, 200 of stashes, and 200 "
+            "outside of the plan (buffers of NCCL, workspaces of libraries, "
+            "memory that allocators keep): compile for memory_cap(800), which "
+            "leaves room for these, or raise the memory_cap");
+  EXPECT_TRUE(
+      deviceMemoryError(worker, 700, 200, 2000)
+          .ends_with("memory that allocators keep): raise the memory_cap"));
 }
 
 } // namespace

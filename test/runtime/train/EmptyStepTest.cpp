@@ -58,7 +58,7 @@ void expectEqual(const SequentialResult &expected,
     ASSERT_TRUE(event.loss);
     const Loss &loss = expected.losses.at(event.step);
     EXPECT_EQ(event.loss->mean, loss.mean);
-    EXPECT_EQ(event.loss->counts, loss.counts);
+    EXPECT_EQ(event.loss->hasWeight, loss.hasWeight);
   };
   bool ended = false;
   run.onResult = [&](const RunResult &result) {
@@ -81,7 +81,7 @@ void expectNoUpdate(const program::ProgramT &program) {
   EXPECT_EQ(one.weights, three.weights);
   EXPECT_NE(three.weights, four.weights);
   for (uint64_t step = 0; step < 4; ++step) {
-    EXPECT_EQ(four.losses[step].counts, step == 0 || step == 3);
+    EXPECT_EQ(four.losses[step].hasWeight, step == 0 || step == 3);
     EXPECT_EQ(four.losses[step].mean == 0, step == 1 || step == 2);
   }
   expectEqual(three, program, data, 3, std::nullopt);
@@ -115,7 +115,7 @@ TEST(EmptyStep, IsNoneIfOneMicroBatchCounts) {
   });
   const SequentialResult one = sequential(program, 1, data),
                          two = sequential(program, 2, data);
-  EXPECT_TRUE(two.losses[1].counts);
+  EXPECT_TRUE(two.losses[1].hasWeight);
   EXPECT_NE(one.weights, two.weights);
   expectEqual(two, program, data, 2, std::nullopt);
 }

@@ -27,16 +27,16 @@ protected:
   void TearDown() override { SetUp(); }
 };
 
-TEST_F(Launch, AProcessByItselfIsNoJob) { EXPECT_FALSE(findJob()); }
+TEST_F(Launch, ASingleProcessIsNotAJob) { EXPECT_FALSE(findJob()); }
 
 // One rank reports what all ranks have in common, also on a busy machine.
-TEST_F(Launch, ARankIsAsPatientAsItWasSlowItself) {
+TEST_F(Launch, PatienceIsFourTimesTheStartTimeWithinBounds) {
   using namespace std::chrono_literals;
-  EXPECT_EQ(patienceOf(0ms), 2s);
-  EXPECT_EQ(patienceOf(300ms), 2s);
-  EXPECT_EQ(patienceOf(3s), 12s);
-  EXPECT_EQ(patienceOf(1h), 1min);
-  EXPECT_EQ(patienceOf(-1s), 2s);
+  EXPECT_EQ(backOffTime(0ms), 2s);
+  EXPECT_EQ(backOffTime(300ms), 2s);
+  EXPECT_EQ(backOffTime(3s), 12s);
+  EXPECT_EQ(backOffTime(1h), 1min);
+  EXPECT_EQ(backOffTime(-1s), 2s);
 }
 
 TEST_F(Launch, FindsTorchrun) {
@@ -56,7 +56,7 @@ TEST_F(Launch, FindsTorchrun) {
 }
 
 // A process that took itself for a whole run would overwrite the ranks' files.
-TEST_F(Launch, ARankMustBeOneOfSoMany) {
+TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
   struct {
     const char *rank, *ranks;
   } cases[] = {{"3", "3"},     {"-1", "3"},   {"3x", "8"}, {"", "3"},
@@ -79,7 +79,7 @@ TEST_F(Launch, ARankMustBeOneOfSoMany) {
                 std::string::npos)
           << text;
     }
-    giveWay(); // throws nothing
+    backOff(); // throws nothing
   }
   // Other launchers may use the name differently.
   setenv("OMPI_COMM_WORLD_RANK", "1", 1);
@@ -92,24 +92,24 @@ TEST_F(Launch, ARankMustBeOneOfSoMany) {
 TEST_F(Launch, FindsWhereRanksMeet) {
   setenv("RANK", "0", 1);
   setenv("WORLD_SIZE", "2", 1);
-  EXPECT_FALSE(findJob()->place);
+  EXPECT_FALSE(findJob()->master);
   setenv("MASTER_ADDR", "node7", 1);
-  EXPECT_FALSE(findJob()->place) << "at which port?";
+  EXPECT_FALSE(findJob()->master) << "at which port?";
   setenv("MASTER_PORT", "29500", 1);
-  std::optional<MeetingPlace> place = findJob()->place;
-  ASSERT_TRUE(place);
-  EXPECT_EQ(place->host, "node7");
-  EXPECT_EQ(place->port, 29500);
-  EXPECT_FALSE(place->isServed);
+  std::optional<MasterAddress> master = findJob()->master;
+  ASSERT_TRUE(master);
+  EXPECT_EQ(master->host, "node7");
+  EXPECT_EQ(master->port, 29500);
+  EXPECT_FALSE(master->isServed);
   setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
-  EXPECT_TRUE(findJob()->place->isServed);
+  EXPECT_TRUE(findJob()->master->isServed);
   // torchrun keeps its store from one attempt to the next.
-  std::string first = findJob()->place->run;
+  std::string first = findJob()->master->run;
   setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
-  EXPECT_NE(findJob()->place->run, first);
+  EXPECT_NE(findJob()->master->run, first);
   for (const char *port : {"0", "65536", "port"}) {
     setenv("MASTER_PORT", port, 1);
-    EXPECT_FALSE(findJob()->place) << port;
+    EXPECT_FALSE(findJob()->master) << port;
   }
 }
 
@@ -138,14 +138,14 @@ TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
 
 /// The threads of a rank if `ranks` ranks share a host, as text: "7+1".
 std::string threadsOf(const Cores &cores, uint32_t ranks, uint32_t asked,
-                      ProgressWish wish) {
-  RankThreads threads = shareCores(cores, ranks, asked, wish);
+                      ProgressMode mode) {
+  RankThreads threads = shareCores(cores, ranks, asked, mode);
   return std::to_string(threads.computing) + (threads.progress ? "+1" : "");
 }
 
 TEST(RankThreads, AreAnEqualShareOfTheCores) {
   auto share = [](uint32_t host, uint32_t usable, uint32_t ranks) {
-    return threadsOf({host, usable}, ranks, 0, ProgressWish::Off);
+    return threadsOf({host, usable}, ranks, 0, ProgressMode::Off);
   };
   EXPECT_EQ(share(16, 16, 1), "16");
   EXPECT_EQ(share(16, 16, 3), "5");
@@ -156,7 +156,7 @@ TEST(RankThreads, AreAnEqualShareOfTheCores) {
 
 TEST(RankThreads, LeaveACoreToProgressWhereItCostsLittle) {
   auto share = [](uint32_t host, uint32_t usable, uint32_t ranks) {
-    return threadsOf({host, usable}, ranks, 0, ProgressWish::Auto);
+    return threadsOf({host, usable}, ranks, 0, ProgressMode::Auto);
   };
   EXPECT_EQ(share(64, 64, 4), "15+1");
   EXPECT_EQ(share(32, 32, 4), "7+1");
@@ -169,22 +169,22 @@ TEST(RankThreads, LeaveACoreToProgressWhereItCostsLittle) {
 
 TEST(RankThreads, LeaveWhatIsAskedForAlone) {
   auto given = [](uint32_t asked) {
-    return threadsOf({16, 16}, 4, asked, ProgressWish::Auto);
+    return threadsOf({16, 16}, 4, asked, ProgressMode::Auto);
   };
   EXPECT_EQ(given(1), "1+1");
   EXPECT_EQ(given(3), "3+1");
   EXPECT_EQ(given(4), "4");
   EXPECT_EQ(given(4000), "4000");
-  EXPECT_EQ(threadsOf({16, 1}, 4, 1, ProgressWish::Auto), "1");
-  EXPECT_EQ(threadsOf({16, 16}, 4, UINT32_MAX, ProgressWish::Auto),
+  EXPECT_EQ(threadsOf({16, 1}, 4, 1, ProgressMode::Auto), "1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, UINT32_MAX, ProgressMode::Auto),
             "4294967295");
 }
 
-TEST(RankThreads, HaveProgressAsTheUserSays) {
-  EXPECT_EQ(threadsOf({2, 2}, 4, 0, ProgressWish::On), "1+1");
-  EXPECT_EQ(threadsOf({16, 16}, 4, 0, ProgressWish::On), "3+1");
-  EXPECT_EQ(threadsOf({16, 16}, 4, 4, ProgressWish::On), "4+1");
-  EXPECT_EQ(threadsOf({64, 64}, 4, 0, ProgressWish::Off), "16");
-  EXPECT_EQ(threadsOf({64, 64}, 4, 1, ProgressWish::Off), "1");
+TEST(RankThreads, FollowTheProgressOption) {
+  EXPECT_EQ(threadsOf({2, 2}, 4, 0, ProgressMode::On), "1+1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, 0, ProgressMode::On), "3+1");
+  EXPECT_EQ(threadsOf({16, 16}, 4, 4, ProgressMode::On), "4+1");
+  EXPECT_EQ(threadsOf({64, 64}, 4, 0, ProgressMode::Off), "16");
+  EXPECT_EQ(threadsOf({64, 64}, 4, 1, ProgressMode::Off), "1");
 }
 } // namespace

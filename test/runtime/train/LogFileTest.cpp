@@ -57,7 +57,7 @@ protected:
   fs::path folder, path, part;
 };
 
-TEST_F(LogFileTest, growsAndIsThenNamed) {
+TEST_F(LogFileTest, isRenamedWhenCompleteAndKeepsAnOldPart) {
   write(path, "an older log");
   write(part, "what a run that died has left");
   LogFile log(path);
@@ -94,7 +94,7 @@ TEST_F(LogFileTest, keepsTheLogsOfAllRuns) {
   EXPECT_EQ(read(part), "12");
 }
 
-TEST_F(LogFileTest, replacesNoFileOfANumber) {
+TEST_F(LogFileTest, keepsNumberedFiles) {
   write(folder / "log.1", "somebody's");
   write(part, "what a run that died has left");
   LogFile log(path);
@@ -130,7 +130,7 @@ TEST_F(LogFileTest, isWrittenByOneRunAtATime) {
 
 // Some runs end while others start. Each one either gets a log of its own or is
 // refused, and complete logs stay complete.
-TEST_F(LogFileTest, staysWholeWhereRunsMeet) {
+TEST_F(LogFileTest, isCompleteIfRunsOverlap) {
   constexpr int kProcesses = 4, kRuns = 25;
   for (int child = 0; child < kProcesses; ++child) {
     pid_t pid = fork();
@@ -211,7 +211,7 @@ TEST_F(LogFileTest, saysWhatIsWrong) {
 }
 
 TEST_F(LogFileTest, writesDevicesThemselves) {
-  EXPECT_EQ(partOf("/dev/null"), "/dev/null");
+  EXPECT_EQ(temporaryName("/dev/null"), "/dev/null");
   LogFile first("/dev/null"), second("/dev/null");
   for (LogFile *log : {&first, &second}) {
     log->append("text");

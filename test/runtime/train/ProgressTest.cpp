@@ -51,7 +51,7 @@ TEST(Progress, RefusesALogThatCannotBeWritten) {
                std::runtime_error);
 }
 
-TEST(Progress, GivesUpALogThatFailsAndShowsOn) {
+TEST(Progress, ContinuesWithoutALogThatFails) {
   testing::internal::CaptureStdout();
   Progress progress({2, 100, false, "/dev/full"});
   EXPECT_THROW(progress.step({0, Loss{0, 2.5}, 1}), std::runtime_error);
@@ -62,7 +62,7 @@ TEST(Progress, GivesUpALogThatFailsAndShowsOn) {
   EXPECT_NE(shown.find("step 2/2 "), std::string::npos) << shown;
 }
 
-TEST(Progress, SaysOnceThatNoLabelCounts) {
+TEST(Progress, WarnsOnceIfNoLabelCounts) {
   testing::internal::CaptureStdout();
   Progress progress({9, 1000, false, ""});
   for (uint64_t step = 2; step < 5; ++step)

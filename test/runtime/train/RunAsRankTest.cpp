@@ -22,14 +22,14 @@ using namespace std::chrono_literals;
 
 namespace {
 /// Rank `rank` of two, over TCP.
-JobUse rankOfTwo(uint32_t rank, uint16_t port) {
-  JobUse use;
+JobOptions rankOfTwo(uint32_t rank, uint16_t port) {
+  JobOptions use;
   use.job = Job{"torchrun", rank, 2, 2,
-                MeetingPlace{"127.0.0.1", port, false, "test/"}};
+                MasterAddress{"127.0.0.1", port, false, "test/"}};
   return use;
 }
 
-std::string faultOf(const program::ProgramT &program, const JobUse &use) {
+std::string faultOf(const program::ProgramT &program, const JobOptions &use) {
   try {
     checkJob(program, use);
   } catch (const std::invalid_argument &error) {
@@ -39,7 +39,7 @@ std::string faultOf(const program::ProgramT &program, const JobUse &use) {
 }
 
 TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
-  JobUse use = rankOfTwo(0, 4711);
+  JobOptions use = rankOfTwo(0, 4711);
   EXPECT_EQ(faultOf(program::samplePipeline({.workers = 2}), use), "");
   std::string fault = faultOf(program::samplePipeline({.workers = 4}), use);
   EXPECT_EQ(
@@ -54,13 +54,13 @@ TEST(CheckJob, WantsAsManyRanksAsTheProgramHas) {
       << "without a launcher MPI has one rank";
 }
 
-TEST(CheckJob, WantsAPlaceToMeetWithoutMpi) {
+TEST(CheckJob, NeedsAMeetingAddressWithoutMpi) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  JobUse use = rankOfTwo(0, 4711);
-  use.job->place.reset();
+  JobOptions use = rankOfTwo(0, 4711);
+  use.job->master.reset();
   std::string fault = faultOf(program, use);
   for (const char *part :
-       {"--transport tcp needs to know of the other ranks: start it by "
+       {"--transport tcp needs a rank and the address of rank 0: start it with "
         "torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
         "got RANK unset, WORLD_SIZE unset"})
     EXPECT_NE(fault.find(part), std::string::npos) << fault;
@@ -92,8 +92,8 @@ void trainAsRank(uint32_t rank, uint16_t port,
     std::this_thread::sleep_for(pause);
   };
   run.onResult = [&](const RunResult &result) { weights = result.weights; };
-  HostUse use;
-  use.onReady = [&](const HostShare &share) { ready += share.ranks; };
+  HostOptions use;
+  use.onReady = [&](const HostResources &share) { ready += share.ranks; };
   runAsRank(run, use, rankOfTwo(rank, port));
   if (rank != rootOf(program))
     _exit(ready + steps);
@@ -114,7 +114,7 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
   uint16_t port = Listener().port;
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         pid_t other = fork();
         if (other == 0)
           trainAsRank(0, port);
@@ -128,12 +128,12 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
 
 /// Rank 0 of two, when the other rank never starts.
 void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.timeout = 200ms;
-  JobUse use = rankOfTwo(0, port);
+  JobOptions use = rankOfTwo(0, port);
   use.onFailure = std::move(tell);
   runAsRank(run, {}, use);
 }
@@ -145,9 +145,9 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
                            std::fprintf(stderr, "told: %s\n", reason.c_str());
                          }),
               testing::ExitedWithCode(1),
-              "told: these ranks did not come to .*: 1");
+              "told: these ranks did not connect to .*: 1");
   EXPECT_EXIT(waitInVain(port, {}), testing::ExitedWithCode(1),
-              ": these ranks did not come to .*: 1");
+              ": these ranks did not connect to .*: 1");
 }
 
 /// One of two ranks, whose root does not get ready. Prints the messages that it
@@ -157,9 +157,9 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.timeout = 30s;
-  HostUse use;
-  use.onReady = [](const HostShare &) { throw 7; };
-  JobUse job = rankOfTwo(rank, port);
+  HostOptions use;
+  use.onReady = [](const HostResources &) { throw 7; };
+  JobOptions job = rankOfTwo(rank, port);
   job.onFailure = [rank](const std::string &reason) {
     dprintf(STDERR_FILENO, "rank %u: %s\n", rank, reason.c_str());
   };
@@ -170,7 +170,7 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
 TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
   uint16_t port = Listener().port;
   auto runBoth = [&] {
-    onEnd([](int status) { _exit(status); });
+    setEndProcess([](int status) { _exit(status); });
     pid_t other = fork();
     if (other == 0)
       doNotGetReady(0, port);
@@ -179,7 +179,7 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
       doNotGetReady(1, port);
     _exit(10 * statusOf(root) + statusOf(other));
   };
-  const std::string reason = "an error that has no words";
+  const std::string reason = "an unknown error";
   EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "rank 1: " + reason);
   EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11),
               "rank 0: aborted: rank 1 failed: " + reason);
@@ -187,7 +187,7 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
 
 /// Rank 2 of four, while the other ranks believe that there are two.
 void meetTwo(uint16_t port) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   for (uint32_t rank : {0, 1})
     if (fork() == 0)
       trainAsRank(rank, port, 1s); // long enough to be there
@@ -195,7 +195,7 @@ void meetTwo(uint16_t port) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.timeout = 10s;
-  JobUse use = rankOfTwo(2, port);
+  JobOptions use = rankOfTwo(2, port);
   use.job->ranks = 4;
   runAsRank(run, {}, use);
 }
@@ -203,10 +203,10 @@ void meetTwo(uint16_t port) {
 TEST(RunAsRankDeathTest, RanksOfAnotherNumberAreRefused) {
   uint16_t port = Listener().port;
   EXPECT_EXIT(meetTwo(port), testing::ExitedWithCode(1),
-              "expected 4 ranks at .*, where there are 2");
+              "expected 4 ranks at .*, got 2");
 }
 
-TEST(RunAsRank, ThrowsWhatItKnowsBeforeRanksMeet) {
+TEST(RunAsRank, ThrowsLocalErrorsBeforeTheMeeting) {
   program::ProgramT program = program::samplePipeline({.workers = 4});
   SyntheticData data(1);
   EXPECT_THROW(

@@ -9,7 +9,7 @@
 
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/EndProcess.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@ using namespace std::chrono_literals;
 
 namespace {
 /// The messages of a run of two ranks about its host.
-struct Told {
+struct ReportedSteps {
   /// Runs one step, on simulated devices if `seed` is given.
-  Told(uint32_t threads, std::optional<uint64_t> seed) {
+  ReportedSteps(uint32_t threads, std::optional<uint64_t> seed) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -33,13 +33,13 @@ struct Told {
     run.onThread = [] { ADD_FAILURE() << "setThreads takes its place"; };
     run.onStep = [&](const StepEvent &) { EXPECT_EQ(shares.size(), 1u); };
     run.onResult = [&](const RunResult &result) { weights = result.weights; };
-    HostUse use;
+    HostOptions use;
     use.threads = threads;
     use.setThreads = [&](uint32_t each) {
       std::lock_guard lock(mutex);
       computing.push_back(each);
     };
-    use.onReady = [&](const HostShare &share) {
+    use.onReady = [&](const HostResources &share) {
       EXPECT_TRUE(computing.empty()) << "no rank has begun";
       shares.push_back(share);
     };
@@ -49,13 +49,13 @@ struct Told {
   std::vector<std::byte> weights;
   std::mutex mutex;
   std::vector<uint32_t> computing;
-  std::vector<HostShare> shares;
+  std::vector<HostResources> shares;
 };
 
 TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
   for (uint32_t asked : {0u, 3u}) {
-    Told told(asked, {});
-    RankThreads share = shareCores(findCores(), 2, asked, ProgressWish::Off);
+    ReportedSteps told(asked, {});
+    RankThreads share = shareCores(findCores(), 2, asked, ProgressMode::Off);
     ASSERT_EQ(told.shares.size(), 1u);
     EXPECT_EQ(told.shares[0].ranks, 2u);
     EXPECT_EQ(told.shares[0].threads.computing, share.computing);
@@ -66,7 +66,7 @@ TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
 }
 
 TEST(RunOnHost, WithASeedTakesSimulatedDevices) {
-  Told threads(1, {}), simulated(1, 7);
+  ReportedSteps threads(1, {}), simulated(1, 7);
   EXPECT_EQ(threads.weights, simulated.weights);
   ASSERT_EQ(simulated.shares.size(), 1u);
   EXPECT_EQ(simulated.shares[0].ranks, 2u);
@@ -83,7 +83,8 @@ TEST(RunOnHost, RefusesWhatTheMemoryCannotHold) {
   for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), {7}})
     EXPECT_THROW(
         runOnHost({.program = program, .stages = makeExactStage, .data = data},
-                  {.onReady = [](const HostShare &) { ADD_FAILURE(); }}, seed),
+                  {.onReady = [](const HostResources &) { ADD_FAILURE(); }},
+                  seed),
         std::invalid_argument);
 }
 
@@ -111,24 +112,24 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
     }
     return std::string();
   };
-  test::untilItSays("simulated devices, seed 7: rank 1 (worker 1) failed: "
-                    "timed out after {} waiting for its saving to go on",
-                    200ms, [&](std::chrono::milliseconds timeout) {
-                      run.timeout = timeout;
-                      run.onResult = [=](const RunResult &) {
-                        std::this_thread::sleep_for(4 * timeout);
-                      };
-                      return failure();
-                    });
+  test::retryUntilMessage(
+      "simulated devices, seed 7: rank 1 (worker 1) failed: "
+      "timed out after {} waiting for progress of its saving",
+      200ms, [&](std::chrono::milliseconds timeout) {
+        run.timeout = timeout;
+        run.onResult = [=](const RunResult &) {
+          std::this_thread::sleep_for(4 * timeout);
+        };
+        return failure();
+      });
   run.onResult = [](const RunResult &) { throw 7; };
-  EXPECT_NE(failure().find("failed: an error that has no words"),
-            std::string::npos)
+  EXPECT_NE(failure().find("failed: an unknown error"), std::string::npos)
       << failure();
 }
 
 TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
   auto run = [] {
-    onEnd([](int status) { _exit(status); });
+    setEndProcess([](int status) { _exit(status); });
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -138,8 +139,8 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
     runOnHost(run, {}, 7);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(1),
-              "rank 1 .worker 1. failed: timed out after 5 s waiting for its "
-              "saving to go on");
+              "rank 1 .worker 1. failed: timed out after 5 s waiting for "
+              "progress of its saving");
 }
 
 TEST(RunOnHost, MakesEachStageBeforeItIsReady) {
@@ -149,8 +150,9 @@ TEST(RunOnHost, MakesEachStageBeforeItIsReady) {
                    uint32_t stage) -> std::unique_ptr<Stage> {
     throw std::domain_error("stage " + std::to_string(stage));
   };
-  EXPECT_THROW(runOnHost({.program = program, .stages = stages, .data = data},
-                         {.onReady = [](const HostShare &) { ADD_FAILURE(); }}),
-               std::domain_error);
+  EXPECT_THROW(
+      runOnHost({.program = program, .stages = stages, .data = data},
+                {.onReady = [](const HostResources &) { ADD_FAILURE(); }}),
+      std::domain_error);
 }
 } // namespace

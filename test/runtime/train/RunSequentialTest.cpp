@@ -58,7 +58,7 @@ TEST(RunSequential, HasTheResultOfThePipeline) {
                 {.threads = 5,
                  .setThreads = [&](uint32_t n) { computing.push_back(n); },
                  .onReady =
-                     [&](const HostShare &share) {
+                     [&](const HostResources &share) {
                        EXPECT_EQ(share.ranks, 1u);
                        EXPECT_EQ(share.threads.computing, 5u);
                        ++ready;
@@ -87,7 +87,7 @@ TEST(RunSequential, RefusesWhatTheMemoryCannotHold) {
     stage.mutate_weights_bytes(uint64_t(1) << 50);
   EXPECT_THROW(
       runSequential(large.run,
-                    {.onReady = [](const HostShare &) { ADD_FAILURE(); }},
+                    {.onReady = [](const HostResources &) { ADD_FAILURE(); }},
                     large.stages()),
       std::invalid_argument);
 }
@@ -111,7 +111,7 @@ TEST(RunSequential, StopsWithTheResultOfTheStepsItHad) {
 
 /// Runs three steps in a process that ends with the run.
 void runToItsEnd(Trained &trained) {
-  onEnd([](int status) { _exit(status); });
+  setEndProcess([](int status) { _exit(status); });
   Signals signals;
   trained.run.signals = &signals;
   runSequential(trained.run, {}, trained.stages());
@@ -153,6 +153,6 @@ TEST(RunSequentialDeathTest, SavingThatHangsEndsIt) {
         runToItsEnd(trained);
       },
       testing::ExitedWithCode(1),
-      "timed out after 0.2 s waiting for its saving to go on");
+      "timed out after 0.2 s waiting for progress of its saving");
 }
 } // namespace

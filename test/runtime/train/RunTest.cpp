@@ -8,7 +8,7 @@
 #include "runtime/train/Run.h"
 
 #include "runtime/stage/ExactStage.h"
-#include "test/runtime/Patience.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -63,17 +63,17 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report, "rank 3 (worker 3) failed: the disk is gone");
   expectContains(report, "rank 3 (worker 3): step 2, instruction ");
   expectContains(report, "load labels pipeline 0 stage 3 micro-batch 2, from "
-                         "sample.mlir:4:3; there since ");
+                         "sample.mlir:4:3; there for ");
   for (int rank = 0; rank < 3; ++rank)
     expectContains(report, "rank " + std::to_string(rank) + " (worker " +
                                std::to_string(rank) +
                                "): step 2, instruction ");
-  expectContains(report, "; waits for rank ");
+  expectContains(report, "; waiting for rank ");
 }
 
 TEST(Run, AWaitTimesOut) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "rank 1 (worker 1) failed: timed out after {} waiting for rank 0 to send",
       200ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](program::ValueKind, MicroBatch microBatch) {
@@ -93,7 +93,7 @@ TEST(Run, MeetingsTimeOut) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  std::string report = test::untilItSays(
+  std::string report = test::retryUntilMessage(
       "failed: timed out after {} waiting for all ranks to start", 200ms,
       [&](std::chrono::milliseconds timeout) {
         std::atomic<bool> first = true;
@@ -104,27 +104,28 @@ TEST(Run, MeetingsTimeOut) {
         run.timeout = timeout;
         return failureOf(run);
       });
-  expectContains(report, ": starting, since ");
+  expectContains(report, ": starting for ");
 
   run.onThread = nullptr;
-  test::untilItSays("rank 0 (worker 0) failed: timed out after {} waiting for "
-                    "all ranks to end their last step",
-                    200ms, [&](std::chrono::milliseconds timeout) {
-                      // Only the root calls this.
-                      run.onStep = [=](const StepEvent &) {
-                        std::this_thread::sleep_for(5 * timeout);
-                      };
-                      run.timeout = timeout;
-                      return failureOf(run);
-                    });
+  test::retryUntilMessage(
+      "rank 0 (worker 0) failed: timed out after {} waiting for "
+      "all ranks to end their last step",
+      200ms, [&](std::chrono::milliseconds timeout) {
+        // Only the root calls this.
+        run.onStep = [=](const StepEvent &) {
+          std::this_thread::sleep_for(5 * timeout);
+        };
+        run.timeout = timeout;
+        return failureOf(run);
+      });
 }
 
 TEST(Run, ARankThatComputesForEverTimesOut) {
   // With a single rank, no other rank waits for it.
   program::ProgramT program = program::samplePipeline({.workers = 1});
-  std::string report = test::untilItSays(
-      "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to go "
-      "on",
+  std::string report = test::retryUntilMessage(
+      "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to "
+      "advance",
       200ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](program::ValueKind kind, MicroBatch microBatch) {
           if (kind == program::ValueKind::Tokens && microBatch.index == 1)
@@ -142,7 +143,7 @@ TEST(Run, TheRootMaySaveForLong) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  test::untilItSucceeds(300ms, [&](std::chrono::milliseconds timeout) {
+  test::retryUntilSuccess(300ms, [&](std::chrono::milliseconds timeout) {
     run.timeout = timeout;
     run.onResult = [=](const RunResult &) {
       auto end = std::chrono::steady_clock::now() + 3 * timeout;
@@ -157,9 +158,9 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  std::string report = test::untilItSays(
-      "rank 1 (worker 1) failed: timed out after {} waiting for its saving to "
-      "go on",
+  std::string report = test::retryUntilMessage(
+      "rank 1 (worker 1) failed: timed out after {} waiting "
+      "for progress of its saving",
       200ms, [&](std::chrono::milliseconds timeout) {
         run.timeout = timeout;
         // The root waits for something that is not a device.
@@ -168,7 +169,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
         };
         return failureOf(run);
       });
-  expectContains(report, "rank 1 (worker 1): saving, since ");
+  expectContains(report, "rank 1 (worker 1): saving for ");
 }
 
 TEST(Run, WhatTheRootThrowsFailsTheRun) {
@@ -182,8 +183,7 @@ TEST(Run, WhatTheRootThrowsFailsTheRun) {
   expectContains(report, "rank 1 (worker 1) failed: no space left");
   expectContains(report, "rank 0 (worker 0): past its last step");
   run.onResult = [](const RunResult &) { throw 7; };
-  expectContains(failureOf(run),
-                 "rank 1 (worker 1) failed: an error that has no words");
+  expectContains(failureOf(run), "rank 1 (worker 1) failed: an unknown error");
 }
 
 TEST(Run, MayHaveTheLongestTimeoutThereIs) {

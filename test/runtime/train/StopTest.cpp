@@ -27,12 +27,12 @@ using namespace std::chrono_literals;
 
 namespace {
 /// The number of steps that each of `ranks` threads starts. The threads pause
-/// at random and call `mayBegin(rank, step)`. In step `when`, rank `asking`
+/// at random and call `mayBeginStep(rank, step)`. In step `when`, rank `asking`
 /// calls `ask`.
-template <typename MayBegin>
-std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed, MayBegin mayBegin,
-                              uint32_t asking, uint64_t when,
-                              const std::function<void()> &ask) {
+template <typename MayBeginStep>
+std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed,
+                              MayBeginStep mayBeginStep, uint32_t asking,
+                              uint64_t when, const std::function<void()> &ask) {
   std::vector<uint64_t> steps(ranks);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -45,7 +45,7 @@ std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed, MayBegin mayBegin,
         if (rank == asking && step == when)
           ask();
         ++step;
-      } while (step < 1000 && mayBegin(rank, step));
+      } while (step < 1000 && mayBeginStep(rank, step));
       steps[rank] = step;
     });
   for (std::thread &thread : threads)
@@ -57,7 +57,8 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     StatusPage page(4);
     std::vector<uint64_t> steps = stepsOf(
-        4, seed, [&](uint32_t, uint64_t step) { return page.mayBegin(step); },
+        4, seed,
+        [&](uint32_t, uint64_t step) { return page.mayBeginStep(step); },
         seed % 4, 20, [&] { page.askToStop(); });
     EXPECT_EQ(steps, std::vector<uint64_t>(4, steps[0])) << "seed " << seed;
     EXPECT_GT(steps[0], 20u) << "the one that asks had begun it";
@@ -65,15 +66,15 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
   }
 }
 
-TEST(StatusPage, StopsNobodyUnasked) {
+TEST(StatusPage, DoesNotStopWithoutARequest) {
   StatusPage page(2);
   for (uint64_t step : {1, 2, 3})
-    EXPECT_TRUE(page.mayBegin(step));
+    EXPECT_TRUE(page.mayBeginStep(step));
   EXPECT_FALSE(page.askedToStop());
   page.askToStop();
   EXPECT_TRUE(page.askedToStop());
-  EXPECT_TRUE(page.mayBegin(3)) << "somebody has begun it";
-  EXPECT_FALSE(page.mayBegin(4));
+  EXPECT_TRUE(page.mayBeginStep(3)) << "somebody has begun it";
+  EXPECT_FALSE(page.mayBeginStep(4));
 }
 
 TEST(StopVote, StopsAllRanksTwoStepsLater) {
@@ -88,8 +89,8 @@ TEST(StopVote, StopsAllRanksTwoStepsLater) {
           [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
-        [&](uint32_t rank, uint64_t) { return votes[rank]->mayBegin(); }, 2, 20,
-        [&] { asked.store(true); });
+        [&](uint32_t rank, uint64_t) { return votes[rank]->mayBeginStep(); }, 2,
+        20, [&] { asked.store(true); });
     for (auto &vote : votes)
       vote->finish();
     EXPECT_EQ(steps, std::vector<uint64_t>(4, 23)) << "seed " << seed;
@@ -102,8 +103,8 @@ TEST(StopVote, EndsTheVoteUnderWay) {
       *controls[0], [] { return false; }, 100ms);
   StopVote second(
       *controls[1], [] { return true; }, 100ms);
-  EXPECT_TRUE(first.mayBegin());
-  EXPECT_THROW(first.mayBegin(), WaitError) << "the other has not voted";
+  EXPECT_TRUE(first.mayBeginStep());
+  EXPECT_THROW(first.mayBeginStep(), WaitError) << "the other has not voted";
 }
 
 /// Waits until `signals` has reported everything that was sent so far.
@@ -113,13 +114,14 @@ bool comesTrue(const std::atomic<int> &heard, int expected) {
   return heard.load() == expected;
 }
 
-TEST(Signals, AreToldToWhoListensAndRememberedForThem) {
-  Signals::holdBack();
+TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
+  Signals::blockUserSignal();
   kill(getpid(), SIGUSR1);
   Signals signals;
   std::atomic<int> heard = 0;
   {
-    Listening listening(&signals, [&](int signal) { heard.store(signal); });
+    SignalListener listening(&signals,
+                             [&](int signal) { heard.store(signal); });
     EXPECT_TRUE(comesTrue(heard, SIGUSR1)) << "came before";
     kill(getpid(), SIGTERM);
     EXPECT_TRUE(comesTrue(heard, SIGTERM));
@@ -127,14 +129,14 @@ TEST(Signals, AreToldToWhoListensAndRememberedForThem) {
   kill(getpid(), SIGUSR1);
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(heard.load(), SIGTERM);
-  Listening listening(&signals, [&](int signal) { heard.store(signal); });
+  SignalListener listening(&signals, [&](int signal) { heard.store(signal); });
   EXPECT_TRUE(comesTrue(heard, SIGUSR1));
 }
 
 TEST(Signals, EndTheProcessWhereNobodyListens) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals;
         kill(getpid(), SIGINT);
         sleep(1000);
@@ -145,18 +147,18 @@ TEST(Signals, EndTheProcessWhereNobodyListens) {
 TEST(Signals, EndTheProcessWhereTheListenerFails) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals;
-        Listening listening(&signals, [](int) { throw std::bad_alloc(); });
+        SignalListener listening(&signals, [](int) { throw std::bad_alloc(); });
         kill(getpid(), SIGTERM);
         sleep(1000);
       },
       testing::ExitedWithCode(1),
-      ": failed while acting on a signal: std::bad_alloc");
+      ": failed while handling a signal: std::bad_alloc");
 }
 
 /// The signals that are reported during a grace time.
-class Told {
+class ReceivedSignals {
 public:
   void add(int signal) {
     std::lock_guard lock(mutex);
@@ -179,9 +181,9 @@ private:
 
 TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
   for (int signal : {SIGINT, SIGTERM}) {
-    Told told, begun;
+    ReceivedSignals told, begun;
     Signals signals(Grace{60s, [&](int which) { begun.add(which); }});
-    Listening listening(&signals, [&](int which) { told.add(which); });
+    SignalListener listening(&signals, [&](int which) { told.add(which); });
     EXPECT_EQ(signals.asked(), 0);
     kill(getpid(), signal);
     EXPECT_TRUE(told.becomes({SIGUSR1}));
@@ -193,7 +195,7 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
     kill(getpid(), SIGUSR1);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
     EXPECT_EQ(signals.asked(), signal);
-    std::this_thread::sleep_for(Signals::kSame + 50ms);
+    std::this_thread::sleep_for(Signals::kRepeatTime + 50ms);
     kill(getpid(), SIGTERM);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1, SIGTERM}));
     EXPECT_EQ(begun.get(), std::vector<int>{signal});
@@ -203,10 +205,10 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
 TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals(Grace{200ms});
         const auto begin = std::chrono::steady_clock::now();
-        Listening listening(&signals, [&](int signal) {
+        SignalListener listening(&signals, [&](int signal) {
           if (signal != SIGUSR1)
             _exit(std::chrono::steady_clock::now() - begin < 200ms ? 1
                                                                    : signal);
@@ -220,7 +222,7 @@ TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
 TEST(Signals, EndTheProcessWhereNobodyListensInSpiteOfAGraceTime) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Signals signals(Grace{60s});
         kill(getpid(), SIGTERM);
         sleep(10);
@@ -266,7 +268,7 @@ TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
               : program::sampleAsynchronous({}, program::Updates::EachStep);
     RunResult stopped = resultOf(program, 100000, &signals, 5);
     EXPECT_EQ(stopped.stoppedBy, SIGUSR1);
-    EXPECT_TRUE(stopped.isWhole());
+    EXPECT_TRUE(stopped.endedRegularly());
     EXPECT_GE(stopped.steps, 6u);
     EXPECT_LT(stopped.steps, 100000u);
     RunResult whole = resultOf(program, stopped.steps, nullptr, UINT64_MAX);
@@ -282,7 +284,7 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
       program::samplePipeline({.bidirectional = true});
   const RunResult stopped = resultOf(program, 100000, &signals, 5, SIGTERM);
   EXPECT_EQ(stopped.stoppedBy, SIGTERM);
-  EXPECT_FALSE(stopped.isWhole());
+  EXPECT_FALSE(stopped.endedRegularly());
   EXPECT_GE(stopped.steps, 6u);
   EXPECT_LT(stopped.steps, 100000u);
   EXPECT_EQ(stopped.weightsAfter,
@@ -290,6 +292,6 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
   EXPECT_EQ(stopped.weights,
             resultOf(program, stopped.steps, nullptr, UINT64_MAX).weights);
   // The signal came too late to stop the next run.
-  EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).isWhole());
+  EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).endedRegularly());
 }
 } // namespace

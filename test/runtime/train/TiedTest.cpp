@@ -128,7 +128,7 @@ SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
   return trainSequentially(program, stages, data, steps);
 }
 
-TEST(TiedSequential, EqualsStagesByHand) {
+TEST(TiedSequential, EqualsStagesThatAreCalledDirectly) {
   for (bool swapped : {false, true}) {
     program::ProgramT program =
         tiedProgram({.workers = 2, .microBatches = 1}, swapped);
@@ -157,11 +157,11 @@ struct WholeModel final : Stage {
     stateBytes = optimizerState.size();
   }
   std::unique_ptr<Stash> forward(MicroBatch, ConstBytes, ConstBytes, ConstBytes,
-                                 Bytes, Wanted) override {
+                                 Bytes, ForwardMode) override {
     return nullptr;
   }
   void backward(MicroBatch, std::unique_ptr<Stash>, ConstBytes, ConstBytes,
-                Bytes weightGradient, Bytes, Sum) override {
+                Bytes weightGradient, Bytes, WgradMode) override {
     ASSERT_EQ(weightGradient.size(), gradient.size());
     std::ranges::copy(gradient, weightGradient.begin());
   }
@@ -170,7 +170,7 @@ struct WholeModel final : Stage {
     return nullptr;
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
-                      Sum) override {}
+                      WgradMode) override {}
   void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes, Bytes,
                      Bytes) override {
     EXPECT_TRUE(std::ranges::equal(gradientSum, gradient));

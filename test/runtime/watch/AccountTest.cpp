@@ -24,7 +24,7 @@ Account someAccount() {
   return accountOf(page, {3, 1}, {1}, "ended");
 }
 
-TEST(Account, SurvivesItsBytes) {
+TEST(Account, RoundTripsThroughBytes) {
   Account account = Account::parse(someAccount().bytes());
   EXPECT_EQ(account.headline, "ended");
   ASSERT_EQ(account.ranks.size(), 2u);
@@ -46,7 +46,7 @@ TEST(Account, SurvivesItsBytes) {
 }
 
 // Accounts come from another process, over a network.
-TEST(Account, RefusesWhatIsNone) {
+TEST(Account, RefusesInvalidBytes) {
   std::vector<std::byte> bytes = someAccount().bytes();
   size_t headline = std::string("ended").size();
   for (size_t size = 0; size < bytes.size(); ++size) {

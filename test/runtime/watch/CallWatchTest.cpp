@@ -35,7 +35,7 @@ TEST(CallWatch, TellsOfACallThatDoesNotReturn) {
   {
     CallWatch watch(
         [&] {
-          return std::vector{idle.look(), mark.look()};
+          return std::vector{idle.read(), mark.read()};
         },
         100ms, [&](const std::string &reason) { told.set_value(reason); });
     EXPECT_EQ(told.get_future().get(),
@@ -58,7 +58,7 @@ TEST(CallWatch, IsSilentWhileCallsReturn) {
     }
   });
   {
-    CallWatch watch([&] { return std::vector{mark.look()}; }, 0ms,
+    CallWatch watch([&] { return std::vector{mark.read()}; }, 0ms,
                     [&](const std::string &) { told = true; });
     std::this_thread::sleep_for(kCallMargin + 1s);
   }
@@ -72,9 +72,9 @@ TEST(CallWatch, EndsAtOnceWhenItIsDropped) {
   mark.enter("block");
   for (std::chrono::milliseconds timeout :
        {std::chrono::milliseconds(1h), std::chrono::milliseconds(kForever)})
-    CallWatch([&] { return std::vector{mark.look()}; }, timeout,
+    CallWatch([&] { return std::vector{mark.read()}; }, timeout,
               [](const std::string &) {});
-  CallWatch([] { return std::vector<CallMark::Seen>(); }, 1h,
+  CallWatch([] { return std::vector<CallMark::Call>(); }, 1h,
             [](const std::string &) {});
 }
 } // namespace

@@ -35,15 +35,16 @@ TEST(EarlyReport, NamesTheStoppedAndLetsThemGoOn) {
   const pid_t stopped = stopOne();
   std::string told;
   int others = 0;
-  EXPECT_TRUE(tellOfStopped(nameOfTest(), {{1, getpid()}, {2, stopped}},
-                            "timed out", [&](const std::string &text) {
-                              told = text;
-                              // If another rank of the host fails now, it
-                              // leaves the report to this one.
-                              EXPECT_TRUE(tellOfStopped(
-                                  nameOfTest(), {{2, stopped}}, "timed out",
-                                  [&](const std::string &) { ++others; }));
-                            }));
+  EXPECT_TRUE(reportStoppedRanks(nameOfTest(), {{1, getpid()}, {2, stopped}},
+                                 "timed out", [&](const std::string &text) {
+                                   told = text;
+                                   // If another rank of the host fails now, it
+                                   // leaves the report to this one.
+                                   EXPECT_TRUE(reportStoppedRanks(
+                                       nameOfTest(), {{2, stopped}},
+                                       "timed out",
+                                       [&](const std::string &) { ++others; }));
+                                 }));
   EXPECT_EQ(told, "rank 2 is stopped (process " + std::to_string(stopped) +
                       "): timed out");
   EXPECT_EQ(others, 0);
@@ -53,7 +54,7 @@ TEST(EarlyReport, NamesTheStoppedAndLetsThemGoOn) {
 }
 
 TEST(EarlyReport, LeavesItToTheRankWhereNobodyIsStopped) {
-  EXPECT_FALSE(tellOfStopped(nameOfTest(), {{1, getpid()}}, "timed out",
-                             [](const std::string &) { ADD_FAILURE(); }));
+  EXPECT_FALSE(reportStoppedRanks(nameOfTest(), {{1, getpid()}}, "timed out",
+                                  [](const std::string &) { ADD_FAILURE(); }));
 }
 } // namespace

@@ -14,10 +14,10 @@
 using namespace chimera::runtime;
 
 namespace {
-TEST(EndProcessDeathTest, EndsAsItsOwnerSays) {
+TEST(EndProcessDeathTest, EndsAsItsHandlerSays) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status + 1); });
+        setEndProcess([](int status) { _exit(status + 1); });
         endProcess(41);
       },
       testing::ExitedWithCode(42), "");
@@ -26,7 +26,7 @@ TEST(EndProcessDeathTest, EndsAsItsOwnerSays) {
 TEST(EndProcessDeathTest, TerminatesWhereNobodySaysHow) {
   EXPECT_EXIT(
       {
-        onEnd(nullptr);
+        setEndProcess(nullptr);
         endProcess(1);
       },
       testing::KilledBySignal(SIGABRT), "");
@@ -35,7 +35,7 @@ TEST(EndProcessDeathTest, TerminatesWhereNobodySaysHow) {
 TEST(EndProcessDeathTest, TerminatesWhereTheOwnerReturns) {
   EXPECT_EXIT(
       {
-        onEnd([](int) {});
+        setEndProcess([](int) {});
         endProcess(1);
       },
       testing::KilledBySignal(SIGABRT), "");

@@ -35,7 +35,7 @@ uint32_t findWait(const program::ProgramT &program, uint32_t worker,
   return 0;
 }
 
-TEST(Report, AMessageIsAwaitedFromItsPeerInTheSameCopy) {
+TEST(Report, AReceiveWaitsForThePeerInTheSameCopy) {
   program::ProgramT program =
       program::samplePipeline({.workers = 4, .dataParallel = 2});
   StatusPage page(8);
@@ -81,7 +81,7 @@ TEST(Report, SaysOfWhichRanksNothingIsKnown) {
             0u)
       << text;
   EXPECT_TRUE(
-      text.ends_with("  nothing is known of the other ranks: 0, 2, 3, 5\n"))
+      text.ends_with("  nothing is known about the other ranks: 0, 2, 3, 5\n"))
       << text;
 }
 
@@ -102,7 +102,7 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
   EXPECT_NE(text.find("rank 1 (worker 1): step 7, instruction "),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("; waits for rank 0 since 0.0"), std::string::npos)
+  EXPECT_NE(text.find("; waiting for rank 0 for 0.0"), std::string::npos)
       << text;
 }
 
@@ -124,7 +124,7 @@ TEST(Report, NamesWhoIsStoppedBeforeThoseThatWaited) {
       << text;
 }
 
-TEST(Report, SaysSoWhereAnEntryDoesNotFitTheProgram) {
+TEST(Report, ReportsEntriesThatDoNotFitTheProgram) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   uint32_t wait = findWait(program, 1, program::Opcode::PostRecv,
                            program::ValueKind::Activation);
@@ -169,18 +169,18 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
       },
       testing::ExitedWithCode(3),
       "watch_tests: rank 1 failed: it is tired\n"
-      "there is no memory left for a report on all ranks");
+      "out of memory: no report on all ranks");
 }
 #endif
 
-TEST(ReportDeathTest, WhatNobodyCatchesEndsTheProcess) {
-  onEnd([](int status) { _exit(status); });
+TEST(ReportDeathTest, AnUncaughtExceptionEndsTheProcess) {
+  setEndProcess([](int status) { _exit(status); });
   EXPECT_EXIT(
       runOrEnd("watching", [] { throw std::out_of_range("no such entry"); }),
       testing::ExitedWithCode(1),
       "watch_tests: failed while watching: no such entry");
   EXPECT_EXIT(runOrEnd("watching", [] { throw 7; }), testing::ExitedWithCode(1),
-              "watch_tests: failed while watching: an error that has no words");
+              "watch_tests: failed while watching: an unknown error");
 }
 
 TEST(Status, KeepsTheFirstFailureAndFitsLongOnes) {
@@ -196,7 +196,7 @@ TEST(Status, CutsNoCharacter) {
   EXPECT_EQ(std::string(page.of(0).reason.data()), std::string(998, 'x'));
 }
 
-TEST(Status, HasTheReasonOfOneThread) {
+TEST(Status, KeepsOneReasonIfThreadsFailAtOnce) {
   for (int round = 0; round < 200; ++round) {
     StatusPage page(1);
     std::vector<std::thread> threads;

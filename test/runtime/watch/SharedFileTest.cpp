@@ -17,73 +17,71 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr uint64_t kBytes = 8192;
-using Place = SharedFile::Place;
+using Location = SharedFile::Location;
 
 /// A file like that of the status page, but of another owner.
 class Victim {
 public:
   explicit Victim(unsigned flags)
-      : number(memfd_create("victim", flags)), before(kBytes, 'v') {
-    if (pwrite(number, before.data(), kBytes, 0) !=
-        static_cast<ssize_t>(kBytes))
+      : fd(memfd_create("victim", flags)), before(kBytes, 'v') {
+    if (pwrite(fd, before.data(), kBytes, 0) != static_cast<ssize_t>(kBytes))
       ADD_FAILURE() << "cannot write it";
   }
   ~Victim() {
     std::vector<char> now(kBytes);
-    EXPECT_EQ(pread(number, now.data(), kBytes, 0),
-              static_cast<ssize_t>(kBytes));
+    EXPECT_EQ(pread(fd, now.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
     EXPECT_EQ(now, before) << "it was written";
-    close(number);
+    close(fd);
   }
-  const int number;
+  const int fd;
 
 private:
   const std::vector<char> before;
 };
 
-TEST(SharedFile, IsTheSameForWhoOpensIt) {
+TEST(SharedFile, IsSharedByAllThatOpenIt) {
   SharedFile made = SharedFile::make(kBytes);
-  std::optional<SharedFile> opened = SharedFile::open(made.place());
+  std::optional<SharedFile> opened = SharedFile::open(made.location());
   ASSERT_TRUE(opened);
-  EXPECT_NE(opened->number(), made.number());
-  ASSERT_EQ(pwrite(made.number(), "page", 4, 100), 4);
+  EXPECT_NE(opened->fd(), made.fd());
+  ASSERT_EQ(pwrite(made.fd(), "page", 4, 100), 4);
   char text[4] = {};
-  ASSERT_EQ(pread(opened->number(), text, 4, 100), 4);
+  ASSERT_EQ(pread(opened->fd(), text, 4, 100), 4);
   EXPECT_EQ(std::string(text, 4), "page");
-  EXPECT_NE(ftruncate(opened->number(), 0), 0) << "its size is sealed";
+  EXPECT_NE(ftruncate(opened->fd(), 0), 0) << "its size is sealed";
 }
 
 TEST(SharedFile, IsNotAnotherFileAtItsPlace) {
   SharedFile made = SharedFile::make(kBytes);
   for (unsigned flags : {0u, unsigned(MFD_ALLOW_SEALING)}) {
     Victim victim(flags);
-    Place place = made.place();
-    place.number = victim.number;
-    EXPECT_FALSE(SharedFile::open(place));
+    Location location = made.location();
+    location.fd = victim.fd;
+    EXPECT_FALSE(SharedFile::open(location));
   }
 }
 
 TEST(SharedFile, IsNotAnotherPage) {
   SharedFile made = SharedFile::make(kBytes), other = SharedFile::make(kBytes);
-  Place place = made.place();
-  place.number = other.number();
-  EXPECT_FALSE(SharedFile::open(place)) << "another run's";
-  place.nonce = other.place().nonce;
-  EXPECT_TRUE(SharedFile::open(place));
-  place.bytes = kBytes * 2;
-  EXPECT_FALSE(SharedFile::open(place));
+  Location location = made.location();
+  location.fd = other.fd();
+  EXPECT_FALSE(SharedFile::open(location)) << "another run's";
+  location.nonce = other.location().nonce;
+  EXPECT_TRUE(SharedFile::open(location));
+  location.bytes = kBytes * 2;
+  EXPECT_FALSE(SharedFile::open(location));
 }
 
 TEST(SharedFile, IsNotAPipeOrNothing) {
   SharedFile made = SharedFile::make(kBytes);
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
-  Place place = made.place();
-  place.number = pipes[0];
-  EXPECT_FALSE(SharedFile::open(place));
+  Location location = made.location();
+  location.fd = pipes[0];
+  EXPECT_FALSE(SharedFile::open(location));
   close(pipes[0]);
   close(pipes[1]);
-  EXPECT_FALSE(SharedFile::open(place));
+  EXPECT_FALSE(SharedFile::open(location));
 }
 
 /// This is not reported as if the file were in another container.
@@ -92,13 +90,13 @@ TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
-  const int lowest = dup(made.number());
+  const int lowest = dup(made.fd());
   close(lowest);
   none.rlim_cur = static_cast<rlim_t>(lowest);
   setrlimit(RLIMIT_NOFILE, &none);
   std::string error;
   try {
-    SharedFile::open(made.place());
+    SharedFile::open(made.location());
   } catch (const std::runtime_error &thrown) {
     error = thrown.what();
   }
@@ -110,8 +108,8 @@ TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
 
 TEST(SharedFile, IsNotFoundFromAnotherPidNamespace) {
   SharedFile made = SharedFile::make(kBytes);
-  Place place = made.place();
-  ++place.pidNamespace;
-  EXPECT_FALSE(SharedFile::open(place));
+  Location location = made.location();
+  ++location.pidNamespace;
+  EXPECT_FALSE(SharedFile::open(location));
 }
 } // namespace

@@ -36,7 +36,7 @@ std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
             std::make_unique<StatusPage>(control, Ranks{0, 1, 2}, kTimeout);
         return;
       }
-      receiveValue<SharedFile::Place>(control, 0, kTimeout);
+      receiveValue<SharedFile::Location>(control, 0, kTimeout);
       sendValue(control, 0, uint8_t(0), kTimeout);
       std::vector<std::byte> has(3);
       receiveAll(control, 0, has, kTimeout);
@@ -49,7 +49,7 @@ std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
 TEST(StatusPage, IsSharedByTheRanksOfAHost) {
   auto pages = makePages(UINT32_MAX);
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(pages[rank]->sharing(), (Ranks{0, 1, 2}));
+    EXPECT_EQ(pages[rank]->sharingRanks(), (Ranks{0, 1, 2}));
     EXPECT_EQ(pages[0]->of(rank).pid.load(), getpid());
     pages[rank]->of(rank).at(rank, 7);
   }
@@ -60,8 +60,8 @@ TEST(StatusPage, IsSharedByTheRanksOfAHost) {
 
 TEST(StatusPage, IsSharedByThoseThatCanOpenIt) {
   auto pages = makePages(1);
-  EXPECT_EQ(pages[0]->sharing(), (Ranks{0, 2}));
-  EXPECT_EQ(pages[2]->sharing(), (Ranks{0, 2}));
+  EXPECT_EQ(pages[0]->sharingRanks(), (Ranks{0, 2}));
+  EXPECT_EQ(pages[2]->sharingRanks(), (Ranks{0, 2}));
   EXPECT_EQ(pages[0]->of(1).pid.load(), 0);
 }
 
@@ -72,12 +72,12 @@ TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
     page = std::make_unique<StatusPage>(*controls[1], Ranks{0, 1}, kTimeout);
   });
   // As from another container, where there is no such file.
-  SharedFile::Place place = SharedFile::make(4096).place();
-  sendValue(*controls[0], 1, place, kTimeout);
+  SharedFile::Location location = SharedFile::make(4096).location();
+  sendValue(*controls[0], 1, location, kTimeout);
   EXPECT_EQ(receiveValue<uint8_t>(*controls[0], 1, kTimeout), 0);
   sendAll(*controls[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
   rank1.join();
-  EXPECT_EQ(page->sharing(), Ranks{1});
+  EXPECT_EQ(page->sharingRanks(), Ranks{1});
   EXPECT_EQ(page->of(0).pid.load(), 0);
   EXPECT_EQ(page->of(1).pid.load(), getpid());
 }

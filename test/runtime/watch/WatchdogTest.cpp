@@ -20,7 +20,7 @@ namespace {
 TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
   EXPECT_EXIT(
       {
-        onEnd([](int status) { _exit(status); });
+        setEndProcess([](int status) { _exit(status); });
         Watchdog watchdog(50ms, "the others to start");
         std::this_thread::sleep_for(1h);
       },
@@ -28,7 +28,7 @@ TEST(WatchdogDeathTest, EndsTheProcessWhenTimeIsUp) {
       "timed out after 0.05 s waiting for the others to start");
 }
 
-TEST(Watchdog, TellsWhoWantsToKnow) {
+TEST(Watchdog, CallsItsListener) {
   std::promise<std::string> told;
   Watchdog watchdog(50ms, "the others to start",
                     [&](const std::string &reason) { told.set_value(reason); });

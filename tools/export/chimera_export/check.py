@@ -101,7 +101,7 @@ def _eager_loss(package, model):
     by_graph = run(weigh, given)
     for i, weight in enumerate(weights):
         if by_graph["Output", i].item() != weight.item():
-            raise Refused("expected the weight that the loss gives, got another")
+            raise Refused("expected the weight of the loss, got another one")
     if len(sums) == 1:
         return sums[0], labels
     # A term with weight 0 has no elements that count, so its share is 0.
@@ -119,8 +119,7 @@ def compare(package, model, narrowed):
     if any("native_dropout" in c["operator"] for k in package["kinds"]
            for g in k["graphs"] for c in g["forward"]["calls"]):  # fmt: skip
         raise Refused(
-            "--check compares with autograd, which drops other elements: export "
-            "a model without dropout to check it"
+            "--check needs a model without dropout, because autograd drops other elements"
         )
     named = dict(model.named_parameters())
     if detect_fake_mode(list(named.values())):
@@ -190,10 +189,10 @@ def compare(package, model, narrowed):
         return
     if not worst <= 64 * torch.finfo(loss.dtype).eps:
         raise Refused(
-            f"expected what autograd computes, got another value of {where}, by "
-            f"{worst:.1e} of it"
+            f"expected autograd's result, got one of {where} that differs by {worst:.1e} "
+            "(relative)"
         )
     print(
         f"--check: the loss and {len(named)} gradients are autograd's to rounding; "
-        f"{where} differs most, by {worst:.1e} of it{smaller}"
+        f"{where} differs most, by {worst:.1e} (relative){smaller}"
     )

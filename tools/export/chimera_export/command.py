@@ -18,7 +18,7 @@ Exports a PyTorch model as a package of layers.
 
 FILE is a Python file, FUNCTION a function in it (make, unless given) that
 returns a chimera_export.Model: the module, example inputs and labels of one
-micro-batch, and the loss. It is called with the NAME=VALUE that follow.
+micro-batch, and the loss. NAME=VALUE are the arguments of the function.
 
     chimera-export examples/models/gpt2.py layers=4 width=128 -o packages/gpt2
 
@@ -35,9 +35,9 @@ def parse_arguments():
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", metavar="FILE[:FUNCTION]", help="what makes the model")
+    parser.add_argument("source", metavar="FILE[:FUNCTION]", help="the file and function that make the model")
     parser.add_argument(
-        "arguments", nargs="*", metavar="NAME=VALUE", help="what it is called with"
+        "arguments", nargs="*", metavar="NAME=VALUE", help="arguments of the function"
     )
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", required=True, type=pathlib.Path,
@@ -50,17 +50,17 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--parts", metavar="P", type=int, action="append", default=[],
-        help="export also for micro-batches in so many parts, which some "
-        "schedules cut them into; may be given several times",
+        help="also export for micro-batches that are cut into P parts, as some "
+        "schedules cut them; may be given several times",
     )  # fmt: skip
     parser.add_argument(
         "--type", choices=("float32", "float64"),
-        help="of parameters (default: as the model has them)",
+        help="type of the parameters (default: the model's)",
     )  # fmt: skip
     parser.add_argument(
         "--no-values", action="store_true",
-        help="make the model without memory for its parameters: a run draws them "
-        "or loads them from a file",
+        help="make the model without memory for its parameters: a run draws their "
+        "values or loads them from a file",
     )  # fmt: skip
     parser.add_argument(
         "--check", action="store_true",
@@ -68,9 +68,9 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--native", action="store_true",
-        help="compile the graphs too, with PyTorch's AOTInductor and g++, into the "
-        "package's folder native/: chimera-run uses it only with --allow-native-code. "
-        "Takes about 5 s a graph, of which a kind of layer has up to 6",
+        help="also compile the graphs with PyTorch's AOTInductor and g++, into the "
+        "package's folder native/. chimera-run uses it only with --allow-native-code. "
+        "Takes about 5 s per graph; a kind of layer has up to 6 graphs",
     )  # fmt: skip
     return parser.parse_intermixed_args()
 
@@ -106,7 +106,7 @@ def make_model(options):
         model = function(**values)
     if not isinstance(model, Model):
         raise Refused(
-            f"{options.source}: expected a chimera_export.Model of it, got a "
+            f"{options.source}: expected it to return a chimera_export.Model, got a "
             f"{type(model).__name__}"
         )
     ties.tie_shared_memory(model)  # before a cast, which would make two of them
@@ -151,13 +151,13 @@ def export(options):
     files.write(made, model, options.output, exporter.has_values, archives)
     if not model.module.training:
         print(
-            "exported as it runs in eval mode, which from_pretrained leaves it in: "
-            "without dropout, unless you call its train()"
+            "exported in eval mode, so without dropout. Call the module's train() to "
+            "export dropout"
         )
     used = package.names_of(made)
     unused = [n for n, _ in model.named_parameters() if n not in used]
     if unused:
-        print(f"not exported, for the loss does not depend on it: {', '.join(unused)}")
+        print(f"not exported, because the loss does not depend on it: {', '.join(unused)}")
     if options.no_values and (text := initial.missing(
         {n: p for n, p in model.named_parameters() if n in used}
     )):  # fmt: skip

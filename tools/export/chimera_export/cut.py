@@ -213,8 +213,8 @@ def cut(model, examples, dtype):
     if logits is not None and numbers.get(logits) != count - 1:
         if model.logits is not None:
             raise Refused(
-                "expected logits that are computed behind the last of the modules to "
-                f"cut at, of '{split}', got some of before"
+                "expected logits that are computed after the last module of '{split}', "
+                "got earlier ones"
             )
         logits = None
 
@@ -248,9 +248,9 @@ def cut(model, examples, dtype):
     weighing = ancestors(weights)
     if weighing & (learned | set(loaded)):
         raise Refused(
-            "expected the weight of a loss to depend on labels alone, for every "
-            "rank computes that of all micro-batches, but it depends on "
-            "the model's inputs or parameters"
+            "expected the weight of a loss to depend on labels alone, because every rank "
+            "computes the weights of all micro-batches, but it depends on the model's "
+            "inputs or parameters"
         )
     for node in labels:
         for user in node.users:

@@ -90,9 +90,9 @@ def _rows(node, shape, samples):
     """The number of rows of the tensor that belong to one sample."""
     if not shape or int(shape[0]) % samples:
         raise Refused(
-            f"expected dropout of a tensor whose first dimension counts samples, "
-            f"{samples} of them, got one of the shape {list(shape)}{where(node)}: "
-            f"which elements are dropped must be a matter of the sample"
+            "expected dropout of a tensor whose first dimension counts samples, "
+            f"{samples} of them, got one of the shape {list(shape)}{where(node)}: the "
+            "dropped elements must depend only on the sample"
         )
     return int(shape[0]) // samples
 

@@ -90,8 +90,8 @@ def without_values(make):
             model = make()
     except DataDependentOutputException as error:
         raise Refused(
-            "expected a model that can be made without values, but making it looks at "
-            f"values of parameters ({error.func}): leave out --no-values"
+            "expected a model that can be made without values, but the code that makes "
+            "it reads values of parameters ({error.func}): leave out --no-values"
         ) from None
     if not isinstance(model, Model):
         return model

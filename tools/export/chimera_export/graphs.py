@@ -35,8 +35,8 @@ def type_name(dtype):
 def shape_of(value):
     if value.numel() == 0:
         raise Refused(
-            f"expected tensors with elements, got a parameter, a constant or a value "
-            f"that is kept or handed on of the shape {list(value.shape)}"
+            "expected tensors with elements, got a parameter, a constant, or a value "
+            f"that is saved or passed on, of the shape {list(value.shape)}"
         )
     return {"type": type_name(value.dtype), "shape": [int(n) for n in value.shape]}
 
@@ -78,7 +78,7 @@ def encode_argument(value, kind, numbers):
             return {"kind": "Numbers", "numbers": [number(v) for v in value]}
         if all(isinstance(v, int) for v in value):
             return {"kind": "Integers", "integers": list(value)}
-    raise Refused(f"no way to write down {value!r}, a {kind}")
+    raise Refused(f"cannot export {value!r}, a {kind}")
 
 
 def _conversion(source, dtype, result):
@@ -125,7 +125,7 @@ def encode(function, allowed):
         if node.op in ("placeholder", "output"):
             continue
         if node.op != "call_function":
-            raise Refused(f"no way to run '{node.op} {node.target}'{where(node)}")
+            raise Refused(f"cannot run '{node.op} {node.target}'{where(node)}")
         if node.target is operator.getitem:
             source, index = node.args
             numbers[node] = count

@@ -154,12 +154,12 @@ def check(model, made):
             if all(math.isfinite(each) for each in twice):
                 found[what] = twice
     except Exception:  # of the user's code, which may not expect these shapes
-        kind = "the sum that its weight says" if len(once) > 1 else "a mean"
+        kind = "the sum that belongs to its weight" if len(once) > 1 else "a mean"
         # A sum over samples usually is a sum over tokens too.
         if len(once) <= 1 or not found:
             warn(
-                f"it cannot be told whether the loss is {kind}, for it does not run with "
-                f"another number of {what}"
+                f"cannot check that the loss is {kind}: it does not run with another "
+                f"number of {what}"
             )
     if len(once) > 1:
         _check_sums(once, found)
@@ -172,9 +172,9 @@ def _check_mean(once, found):
     if grows:
         warn(
             f"the loss grows with the number of {' and of '.join(grows)}: it is "
-            f"{once:.4g}, and {found[grows[-1]]:.4g} of the same {grows[-1]} twice. A run "
-            "takes the mean of the micro-batches' losses, so a loss should be a mean too. "
-            "A sum is given with its weight: return total, labels.numel()"
+            f"{once:.4g}, and {found[grows[-1]]:.4g} for the same {grows[-1]} given twice. A "
+            "run takes the mean of the micro-batches' losses, so a loss should be a mean "
+            "too. Return a sum with its weight: return total, labels.numel()"
         )
 
 
@@ -192,10 +192,10 @@ def _check_sums(once, found):
         if stays:
             which = f"term {k // 2} of the loss" if len(once) > 2 else "the loss"
             warn(
-                f"{which} is given as a sum with its weight, but does not grow with it: of "
-                f"the same {stays[-1]} twice the weight is {found[stays[-1]][k + 1]:.4g} "
-                f"and no more {weight:.4g}, but the sum still {total:.4g}. A run divides "
-                "the sums by the weights, so a mean would be divided twice. Return the "
-                'sum, like F.cross_entropy(…, reduction="sum"), labels.numel(), or the '
-                "mean alone"
+                f"{which} is given as a sum with its weight, but does not grow with it: for "
+                f"the same {stays[-1]} given twice, the weight is "
+                f"{found[stays[-1]][k + 1]:.4g} instead of {weight:.4g}, but the sum is still "
+                f"{total:.4g}. A run divides the sums by the weights, so a mean would be "
+                'divided twice. Return the sum, like F.cross_entropy(…, reduction="sum"), '
+                "labels.numel(), or only the mean"
             )

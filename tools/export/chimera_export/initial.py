@@ -220,8 +220,8 @@ class Recorder(TorchDispatchMode):
                 isinstance(t, FakeTensor) for t in pytree.tree_leaves(tensors)
             ):
                 raise Refused(
-                    "expected a model that can be made without values, but making it "
-                    f"writes parameters' values into another tensor "
+                    "expected a model that can be made without values, but the code that "
+                    "makes it writes values of parameters into another tensor "
                     f"({function.name()}): leave out --no-values"
                 )
             found = self._made_by(function, args, kwargs)
@@ -260,7 +260,7 @@ class Recorder(TorchDispatchMode):
             isinstance(s, Unknown) or isinstance(s, Distribution) and s.draw >= 0
             for s in states
         ):
-            return Unknown(f"{function.name()} makes its values of what is drawn")
+            return Unknown(f"{function.name()} computes its values from drawn ones")
         if any(isinstance(t, FakeTensor) for t in tensors):
             return Unknown("its values are computed")
         return None
@@ -308,7 +308,7 @@ class Recorder(TorchDispatchMode):
         if tensors[0].numel() != source.numel() or 0 in source.stride():
             return Unknown("its values repeat")
         if found.zero_row and not (_is_whole(source) and source.is_contiguous()):
-            return Unknown("its parts are set apart")
+            return Unknown("its parts are initialised differently")
         return found
 
     def _folded(self, function, args, kwargs, states):
@@ -339,7 +339,7 @@ def _after_partial_write(before, found, part):
         and first % size == 0
     ):
         return dataclasses.replace(before, zero_row=(first // size, size))
-    return Unknown("its parts are set apart")
+    return Unknown("its parts are initialised differently")
 
 
 def _transformed(name, given, states):
@@ -417,7 +417,7 @@ def recording():
             tensor,
             truncated_normal(mean, std, a, b)
             if _is_whole(tensor)
-            else Unknown("its parts are set apart"),
+            else Unknown("its parts are initialised differently"),
         )
         return tensor
 
@@ -437,7 +437,7 @@ def set_starts(recorder, parameters):
         if isinstance(found, Distribution):
             found = found.simplest()
             if found.zero_row and found.zero_row[1] * parameter.shape[0] != parameter.numel():
-                found = Unknown("its parts are set apart")
+                found = Unknown("its parts are initialised differently")
         if isinstance(found, Distribution):
             if found.draw >= 0:
                 of_draw.setdefault(found.draw, []).append(name)
@@ -446,7 +446,7 @@ def set_starts(recorder, parameters):
         if len(names) > 1:
             for name in names:
                 other = next(n for n in names if n != name)
-                parameters[name].start = Unknown(f"it begins as {other} does")
+                parameters[name].start = Unknown(f"it has the same initial values as {other}")
 
 
 def package_entry(parameter):
@@ -469,6 +469,6 @@ def missing(parameters):
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         lines.append(f"  {', '.join(names[:4])}{more}: {reason}")
     return (
-        "a run cannot draw the first values of some parameters, so begin with --load, or "
-        "export without --no-values:\n" + "\n".join(lines)
+        "a run cannot draw the initial values of some parameters: start it with --load, "
+        "or export without --no-values:\n" + "\n".join(lines)
     )

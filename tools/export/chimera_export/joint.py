@@ -242,8 +242,8 @@ def trace_label_weights(module, labels, buffers):
 
     if not own.keys() <= set(buffers):
         raise Refused(
-            "expected the weight of a loss to be made of labels, numbers and buffers "
-            "that the loss uses too, but it uses another"
+            "expected the weight of a loss to be computed from labels, numbers and "
+            "buffers that the loss also uses, but it uses another"
         )
     graph = make_fx(call)(*own.values(), *labels).graph
     graph.eliminate_dead_code()

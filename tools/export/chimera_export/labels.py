@@ -254,11 +254,12 @@ def check_shift(found):
         if nearest.by > 0:
             moved_by = nearest.path.moved_by
             raise Refused(
-                f"expected a loss that compares the logits of a position with the label "
-                f"of the same position, for labels are the next tokens already, but it "
-                f"shifts '{label}' by {nearest.by}{where(moved_by) if moved_by else ''}: "
-                "leave the shift out, like F.cross_entropy(logits.flatten(0, 1), labels.flatten()); "
-                "the loss_function of transformers' models leaves it out if it is given "
+                "expected a loss that compares the logits of a position with the label "
+                "of the same position, because labels are the next tokens already, but "
+                f"it shifts '{label}' by "
+                f"{nearest.by}{where(moved_by) if moved_by else ''}: leave the shift "
+                "out, like F.cross_entropy(logits.flatten(0, 1), labels.flatten()); the "
+                "loss_function of transformers' models leaves it out if it is given "
                 "shift_labels=labels"
             )
 
@@ -302,9 +303,9 @@ def warn_of_uneven_mean(graph, loss, labels, examples):
     have different numbers of these. `labels` are the labels' nodes by name, `examples`
     their values."""
     advice = (
-        "Micro-batches weigh alike, so if the number varies between them, this is not "
-        "the mean over a step. Return the sum and its weight, like F.cross_entropy(…, "
-        'reduction="sum"), (labels != -100).sum()'
+        "All micro-batches have the same weight, so if this number varies between them, "
+        "the result is not the mean over a step. Return the sum and its weight, like "
+        'F.cross_entropy(…, reduction="sum"), (labels != -100).sum()'
     )
     within = ancestors([loss])
     paths = _paths(graph, labels.values())
@@ -319,7 +320,7 @@ def warn_of_uneven_mean(graph, loss, labels, examples):
         if given.get("weight") is not None:
             reason = "weighs classes"
         elif path and path.is_hidden:
-            reason = "ignores labels that it hides"
+            reason = "ignores the labels that it masks"
         elif ignored != -100:
             reason = f"ignores the label {ignored}"
         elif NEXT_SENTENCE in labels and path and path.label is not labels[NEXT_SENTENCE]:

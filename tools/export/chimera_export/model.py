@@ -72,7 +72,7 @@ class Model:
         self.inputs = _named("inputs", self.inputs, self.module, 0)
         self.labels = _named("labels", self.labels, self.loss, 1)
         if SCALES in self.labels:
-            raise Refused(f"expected labels of another name than '{SCALES}'")
+            raise Refused(f"expected no label with the reserved name '{SCALES}'")
         self._check_decay()
 
     def _check_decay(self):

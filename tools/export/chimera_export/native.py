@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the graphs of layers with AOTInductor, for runs that allow native code.
 
-A selection is a part of a layer's graphs that runtime/stage/exported/Layer runs as one
-function. Each selection becomes a shared library. Its arguments are the inputs of the
-selection, in the order of the graph's inputs, and its results are the outputs. The
+A subgraph is a part of a layer's graphs that runtime/stage/exported/Layer runs as one
+function. Each subgraph becomes a shared library. Its arguments are the inputs of the
+subgraph, in the order of the graph's inputs, and its results are the outputs. The
 libraries of one layer for one number of samples are one archive,
 FOLDER/native/SHA-256.pt2. A library does not check its arguments, so its metadata has a
 description of them (`chimera`), which the runtime compares with its tensors.
@@ -43,10 +43,10 @@ OPTIONS = {
 }
 
 
-def selections(made, forward, backward):
-    """Each selection with its name: the graph, the numbers of its nodes, and the numbers
+def subgraphs(made, forward, backward):
+    """Each subgraph with its name: the graph, the numbers of its nodes, and the numbers
     of its inputs and outputs. `forward` and `backward` are the numbers of the graphs'
-    nodes. Layer.cpp makes the same selections."""
+    nodes. Layer.cpp makes the same subgraphs."""
 
     def of(ports, numbers, *roles):
         return [numbers[p.node] for p in ports if not roles or p.role in roles]
@@ -117,7 +117,7 @@ def _for_all_of_a_kind():
 
 
 class Compiler:
-    """Compiles selections with AOTInductor. Raises Refused if there is no C++
+    """Compiles subgraphs with AOTInductor. Raises Refused if there is no C++
     compiler."""
 
     def __init__(self):
@@ -134,17 +134,17 @@ class Compiler:
         self.folder = tempfile.TemporaryDirectory(prefix="chimera-native-")
         self.archives = {}  # by digest
         self.functions = 0
-        self.interpreted = []  # selections that are not compiled, with the reason
+        self.interpreted = []  # subgraphs that are not compiled, with the reason
         self.known = {}
 
     def compile(self, made, forward, backward, name):
-        """The digest of the archive with a layer's selections, or None without one.
+        """The digest of the archive with a layer's subgraphs, or None without one.
         `name` is for messages."""
         if drops(made.forward):
-            self.interpreted.append(f"{name}: it drops, and the runtime draws for that")
+            self.interpreted.append(f"{name}: it has dropout, whose elements the runtime draws")
             return None
         files = {}
-        for function, graph, numbers, inputs, results in selections(
+        for function, graph, numbers, inputs, results in subgraphs(
             made, forward, backward
         ):
             try:
@@ -162,7 +162,7 @@ class Compiler:
         return digest
 
     def _library(self, graph, numbers, inputs, results):
-        """The files of a selection's library."""
+        """The files of a subgraph's library."""
         nodes = {}
         for node, number in numbers.items():
             nodes.setdefault(number, node)

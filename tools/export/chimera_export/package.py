@@ -98,7 +98,7 @@ class Exporter:
             not p.requires_grad for p in WithLoss(model).parameters()
         ):
             raise Refused(
-                "expected values of the frozen parameters (requires_grad=False), for "
+                "expected values of the frozen parameters (requires_grad=False), because "
                 "they are a part of the package: leave out --no-values"
             )
 
@@ -108,7 +108,7 @@ class Exporter:
         with checkpointing.switched_off() as calls:
             made = self._export(samples)
         if calls:
-            note(f"exported as if it checkpointed no activations: {checkpointing.ADVICE}")
+            note(f"exported without activation checkpointing: {checkpointing.ADVICE}")
         return made
 
     def _export(self, samples):
@@ -118,9 +118,9 @@ class Exporter:
                 "expected parameters of one type, float32 or float64, got "
                 f"{', '.join(sorted(map(str, types)))}: "
                 + ("--type float32 converts them" if self.has_values
-                   else "make the module in one of these, for without values none is "
-                   "converted")
-                + ". Exported models have no types of 16 bits yet"
+                   else "make the module in one of these, because --no-values converts "
+                   "no types")
+                + ". Exported models have no 16-bit types yet"
             )
         ties.check_configurations(self.model)
         if self.has_values:
@@ -190,7 +190,7 @@ class Exporter:
             found = [sum(each) for each in zip(*(weigh(graphs, p) for p in parts))]
             if any(abs(a - b) > 1e-5 * abs(a) for a, b in zip(expected, found)):
                 raise Refused(
-                    f"expected the weight of a loss to be the sum of those of a "
+                    "expected the weight of a loss to be the sum of the weights of a "
                     f"micro-batch's parts (--parts), but it is {expected} of the whole "
                     f"and {found} of them: give sums over samples, not means"
                 )
@@ -201,13 +201,15 @@ class Exporter:
         counts = [graphs["samples"] for graphs in kind["graphs"]]
         if len(counts) < 2:
             return
-        unknown = "it cannot be told whether the loss is the mean of its parts' (--parts)"
+        unknown = (
+            "cannot check that the loss is the mean of the losses of its parts (--parts)"
+        )
         if not self.has_values:
-            warn(f"{unknown}, for --no-values leaves nothing to compute it of")
+            warn(f"{unknown}, because --no-values has no values to compute it from")
             return
         function, given = WithLoss(self.model), growth.varied(self.model.given(), counts)
         if given is None:
-            warn(f"{unknown}, for the examples are all alike: give samples that differ")
+            warn(f"{unknown}, because all examples are equal: give samples that differ")
             return
 
         def mean_of_parts(count):
@@ -219,14 +221,14 @@ class Exporter:
             means = [mean_of_parts(count) for count in counts]
             drops = mean_of_parts(counts[0]) != means[0]
         if drops:  # also in eval mode, so losses cannot be compared
-            warn(f"{unknown}, for it is another one each time")
+            warn(f"{unknown}, because it differs each time")
             return
         for count, mean in zip(counts[1:], means[1:]):
             if abs(mean - means[0]) > 1e-5 * abs(means[0]):
                 raise Refused(
-                    f"expected the loss of a micro-batch to be the mean of its parts' "
-                    f"(--parts), but it is {means[0]} of all {counts[0]} samples and "
-                    f"{mean} of parts of {count}: give a sum and its weight"
+                    "expected the loss of a micro-batch to be the mean of the losses of "
+                    f"its parts (--parts), but it is {means[0]} of all {counts[0]} "
+                    f"samples and {mean} of parts of {count}: give a sum and its weight"
                 )
 
     def compile(self, package, compiler):
@@ -439,9 +441,8 @@ class Exporter:
                 first, position = seen[name]
                 if first != 0 or number != len(names) - 1 or tied:
                     raise Refused(
-                        f"expected at most one parameter that layers share, and "
-                        f"these to be the first and the last, but layers {first} "
-                        f"and {number} share '{name}'"
+                        "expected at most one shared parameter, of the first and the "
+                        f"last layer, but layers {first} and {number} share '{name}'"
                     )
                 tied = {"first": position, "last": index}
         return tied

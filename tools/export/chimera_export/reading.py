@@ -70,15 +70,15 @@ def _check_earlier(whole, model, name, comparison):
         reads = _sees_label(whole, model, name, comparison)
     except Unknown:
         warn(
-            f"{text}: labels are the next tokens already, so that is what the model was "
-            "given, unless it shifts its input itself"
+            f"{text}: labels are the next tokens already, so the model has these labels "
+            "in its input, unless it shifts its input itself"
         )
         return
     if reads:
         raise Refused(
-            f"{text}. Labels are the next tokens already, so the model would learn to copy "
-            "what it is given: leave the shift out, like "
-            "F.cross_entropy(logits.flatten(0, 1), labels.flatten())"
+            f"{text}. Labels are the next tokens already, so the model would learn to "
+            "copy its input: leave the shift out, like F.cross_entropy(logits.flatten(0, "
+            "1), labels.flatten())"
         )
 
 
@@ -90,8 +90,9 @@ def _check_causal(whole, model, name, comparison):
     if reads:
         note(
             "the logits of a position depend on later tokens, so if labels are the next "
-            "tokens, the model can read them in its input, and its loss says nothing. Give "
-            "it a causal mask, or train it with --mask, where labels are what is hidden"
+            "tokens, the model can copy them from its input, and its loss means nothing. "
+            "Give it a causal mask, or train it with --mask, whose labels are the masked "
+            "tokens"
         )
 
 

@@ -20,7 +20,7 @@ REGIONS = {
     ),
     "wrap_with_autocast": (
         "torch.autocast()",
-        "leave it out, for exported models compute in the type of their parameters, "
+        "leave it out, because exported models compute in the type of their parameters, "
         "float32 or, with --type, float64, and have no mixed precision yet",
     ),
 }
@@ -32,13 +32,13 @@ def check_module(whole):
         if module._backward_hooks or module._backward_pre_hooks:
             raise Refused(
                 f"expected modules without hooks on their backward, '{own_name(name)}' "
-                f"has one, which would not run"
+                "has one, and it would not run"
             )
     for name, parameter in whole.named_parameters():
         if parameter._backward_hooks:
             raise Refused(
-                f"expected parameters without hooks, '{own_name(name)}' has one, which "
-                f"would not run"
+                f"expected parameters without hooks, '{own_name(name)}' has one, and it "
+                "would not run"
             )
 
 
@@ -58,9 +58,9 @@ def check_buffers(model):
         buffer.data.copy_(value)
     if changed:
         raise Refused(
-            f"expected a model whose forward changes no buffer, but it changes "
-            f"{_listed(changed)}: a micro-batch would depend on those before it. "
-            f"Norms over a batch do that in training; norms of layers or groups do not"
+            "expected a model whose forward changes no buffer, but it changes "
+            f"{_listed(changed)}: a micro-batch would depend on earlier ones. Norms over "
+            "a batch do that in training; norms of layers or groups do not"
         )
 
 
@@ -73,10 +73,10 @@ def nothing_custom():
         name = f"{cls.__module__}.{cls.__qualname__}"
         advice = ""
         if "checkpoint" in name.lower():
-            advice = f": switch it off, for {checkpointing.ADVICE}"
+            advice = f": switch it off, because {checkpointing.ADVICE}"
         raise Refused(
             f"expected operations that PyTorch differentiates, got {name}{here()}, an "
-            f"autograd function whose own backward would not run{advice}"
+            f"autograd function with a backward of its own, which would not run{advice}"
         )
 
     torch.autograd.Function.apply = classmethod(refuse)
@@ -111,7 +111,7 @@ def check_graph(whole):
             continue
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             raise Refused(
-                f"expected operations that change nothing in place, got "
+                "expected operations that do not change tensors in place, got "
                 f"{node.target.name()}{where(node)}: {operators.advice_of(node.target)}"
             )
         operators.check_call(node)

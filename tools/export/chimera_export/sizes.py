@@ -60,13 +60,13 @@ def check(kinds, nodes, type_of_parameters):
             if size > max(limits):
                 raise Refused(
                     f"expected tensors of at most {max(limits):,} bytes, 64 times the "
-                    f"largest one that a layer is given, hands on or keeps, got {what}: "
+                    f"largest one that a layer takes, passes on or saves, got {what}: "
                     "compute it in parts, or with fewer samples"
                 )
             if size > limit:
                 note(
-                    f"{what} is more than the {limit:,} that a run allows of a stage with "
-                    "this layer alone: give its stage more layers"
+                    f"{what} is more than the {limit:,} bytes that a run allows in a "
+                    "stage with only this layer: give its stage more layers"
                 )
 
 

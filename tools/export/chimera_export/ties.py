@@ -45,7 +45,7 @@ def tie_shared_memory(model):
                 and parameter.requires_grad == its.requires_grad
             ):
                 same[id(parameter)] = its
-                print(f"tied: {own_name(name)} is {own_name(other)}, whose memory it has")
+                print(f"tied: {own_name(name)} and {own_name(other)} share their memory")
                 break
             first, last = _extent(parameter)
             begin, end = _extent(its)
@@ -81,7 +81,7 @@ def check_configurations(model):
         if len(found) == 2 and found[0] is not found[1] and found[0].shape == found[1].shape:
             first, last = (names.get(id(p), "?") for p in found)
             raise Refused(
-                f"expected '{first}' and '{last}' to be one parameter, for the "
+                f"expected '{first}' and '{last}' to be one parameter, because the "
                 "configuration says tie_word_embeddings, but they are two: call the "
                 f"module's tie_weights(), {UNTIED}"
             )
@@ -112,8 +112,8 @@ def check_values(model, first, last):
                     and ({name, other} & set(last))
                 ):
                     raise Refused(
-                        f"expected '{other}' and '{name}' to be one parameter, for they "
-                        "have equal values, but they are two: a cast, a copy or "
+                        f"expected '{other}' and '{name}' to be one parameter, because "
+                        "they have equal values, but they are two: a cast, a copy or "
                         "torch.export.load may have divided a tied one. Tie them again, "
                         f"like head.weight = embedding.weight, {UNTIED}"
                     )
@@ -126,6 +126,6 @@ def check_values(model, first, last):
         more = f", and {len(equal) - 1} more groups" if len(equal) > 1 else ""
         shown = ", ".join(equal[0][:3]) + (" and others" if len(equal[0]) > 3 else "")
         warn(
-            f"{shown} have equal values{more}: they are trained apart, for only a "
-            "parameter that is one object under several names is tied"
+            f"{shown} have equal values{more}: they are trained separately. To tie them, "
+            "make them one parameter object with several names"
         )

@@ -80,9 +80,8 @@ class Encoder:
             if "unk" not in str(error).lower():
                 raise ValueError(f"the tokenizer refuses it: {error}") from None
             raise ValueError(
-                "it has words or characters that the tokenizer does not know, and the "
-                f"vocabulary lacks a token for these ({error}): give the tokenizer an "
-                "unk_token that it has"
+                "it has unknown words or characters, and the vocabulary has no token for "
+                f"these ({error}): give the tokenizer an unk_token that it has"
             ) from None
         return [each.ids for each in encoded]
 
@@ -117,13 +116,15 @@ class Encoder:
         lines = []
         if self.unknown:
             token = self.tokenizer.id_to_token(self.unknown_id)
-            lines.append(f"{self.unknown:,} of these are '{token}', for what it does not know")
+            lines.append(
+                f"{self.unknown:,} of these are '{token}', the token for unknown text"
+            )
         if lost := [c for c in self.seen if self._is_lost(c)]:
             lost.sort(key=self.seen.get, reverse=True)
             named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
             lines.append(
-                f"{sum(map(self.seen.get, lost)):,} characters are lost, for which it has "
-                f"no token: {named}"
+                f"{sum(map(self.seen.get, lost)):,} characters without a token are lost: "
+                f"{named}"
             )
         return lines
 

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_COMMUNICATORS_H
 #define CHIMERA_TEST_RUNTIME_CUDA_NCCL_COMMUNICATORS_H
 
-#include "test/runtime/cuda/nccl/Meeting.h"
+#include "test/runtime/cuda/nccl/PendingOperation.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -23,11 +23,11 @@ struct Member;
 
 /// A call of ncclCommSplit by all ranks of a communicator.
 struct Split {
-  struct Wish {
+  struct RequestedCommunicator {
     int color, key, rank, device;
     bool blocks;
   };
-  std::vector<Wish> wishes;
+  std::vector<RequestedCommunicator> requests;
   std::vector<std::shared_ptr<Member>> made; ///< by old rank, when all came
 };
 
@@ -46,9 +46,11 @@ struct Clique {
   std::string refusal = {};
   int finalized = 0;
   /// Messages of which one end has been launched, by sender and receiver.
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Meeting>>> halves;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<PendingOperation>>>
+      halves;
   /// Collectives, each with the number of ranks that have launched it.
-  std::map<uint64_t, std::pair<int, std::shared_ptr<Meeting>>> collectives;
+  std::map<uint64_t, std::pair<int, std::shared_ptr<PendingOperation>>>
+      collectives;
   std::map<uint64_t, std::shared_ptr<Split>> splits;
 };
 

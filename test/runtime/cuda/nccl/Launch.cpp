@@ -14,41 +14,41 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 /// The operation to which a rank's request belongs.
-static std::shared_ptr<Meeting> meet(Clique &clique, Member &member,
-                                     const Request &request) {
+static std::shared_ptr<PendingOperation> join(Clique &clique, Member &member,
+                                              const Request &request) {
   std::lock_guard lock(clique.mutex);
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<PendingOperation> operation;
   if (request.isMessage) {
     const size_t end = request.isSend ? 0 : 1;
     auto &halves =
         clique.halves[request.isSend ? std::pair(member.rank, request.peer)
                                      : std::pair(request.peer, member.rank)];
     if (halves.empty() || halves.front()->parts[end].name) {
-      meeting = std::make_shared<Meeting>(2);
-      halves.push_back(meeting);
+      operation = std::make_shared<PendingOperation>(2);
+      halves.push_back(operation);
     } else {
-      meeting = std::move(halves.front());
+      operation = std::move(halves.front());
       halves.pop_front();
     }
-    meeting->parts[end] = request.part;
-    return meeting;
+    operation->parts[end] = request.part;
+    return operation;
   }
   const uint64_t index = member.collectives++;
   auto &[launched, collective] = clique.collectives[index];
   if (!collective)
-    collective = std::make_shared<Meeting>(clique.devices.size());
-  meeting = collective;
-  meeting->parts[static_cast<size_t>(member.rank)] = request.part;
+    collective = std::make_shared<PendingOperation>(clique.devices.size());
+  operation = collective;
+  operation->parts[static_cast<size_t>(member.rank)] = request.part;
   if (++launched == clique.ranks())
     clique.collectives.erase(index);
-  return meeting;
+  return operation;
 }
 
 void test::launch(Member &member, const std::vector<Request> &requests) {
-  std::vector<std::shared_ptr<Meeting>> meetings;
+  std::vector<std::shared_ptr<PendingOperation>> operations;
   std::vector<cudaStream_t> streams;
   for (const Request &request : requests) {
-    meetings.push_back(meet(*member.clique, member, request));
+    operations.push_back(join(*member.clique, member, request));
     if (!std::ranges::count(streams, request.stream))
       streams.push_back(request.stream);
   }
@@ -66,18 +66,18 @@ void test::launch(Member &member, const std::vector<Request> &requests) {
       await(*ended, *health);
     });
   }
-  putOn(streams.front(),
-        [health, meetings = std::move(meetings), before = std::move(before),
-         ended = std::move(ended)] {
-          bool isWell = std::ranges::all_of(
-              before, [&](auto &signal) { return await(*signal, *health); });
-          if (isWell) {
-            for (const std::shared_ptr<Meeting> &meeting : meetings)
-              meeting->arrive();
-            for (const std::shared_ptr<Meeting> &meeting : meetings)
-              if (!await(meeting->done, *health))
-                meeting->leave();
-          }
-          ended->raise();
-        });
+  putOn(streams.front(), [health, operations = std::move(operations),
+                          before = std::move(before),
+                          ended = std::move(ended)] {
+    bool isWell = std::ranges::all_of(
+        before, [&](auto &signal) { return await(*signal, *health); });
+    if (isWell) {
+      for (const std::shared_ptr<PendingOperation> &operation : operations)
+        operation->arrive();
+      for (const std::shared_ptr<PendingOperation> &operation : operations)
+        if (!await(operation->done, *health))
+          operation->leave();
+    }
+    ended->raise();
+  });
 }

@@ -26,24 +26,25 @@ bool isValid(const ncclConfig_t *config) {
 
 /// Makes the communicators when all ranks have called.
 void finish(Split &split) {
-  auto &wishes = split.wishes;
-  std::ranges::sort(wishes, {}, [](const Split::Wish &wish) {
-    return std::tuple(wish.color, wish.key, wish.rank);
-  });
-  split.made.resize(wishes.size());
-  for (size_t begin = 0, end; begin < wishes.size(); begin = end) {
-    for (end = begin; end < wishes.size(); ++end)
-      if (wishes[end].color != wishes[begin].color)
+  auto &requests = split.requests;
+  std::ranges::sort(
+      requests, {}, [](const Split::RequestedCommunicator &requested) {
+        return std::tuple(requested.color, requested.key, requested.rank);
+      });
+  split.made.resize(requests.size());
+  for (size_t begin = 0, end; begin < requests.size(); begin = end) {
+    for (end = begin; end < requests.size(); ++end)
+      if (requests[end].color != requests[begin].color)
         break;
-    if (wishes[begin].color == NCCL_SPLIT_NOCOLOR)
+    if (requests[begin].color == NCCL_SPLIT_NOCOLOR)
       continue;
     auto clique = std::make_shared<Clique>(static_cast<int>(end - begin));
     clique->missing = 0;
     for (size_t i = begin; i < end; ++i) {
-      clique->devices[i - begin] = wishes[i].device;
-      split.made[static_cast<size_t>(wishes[i].rank)] =
-          makeMember(clique, static_cast<int>(i - begin), wishes[i].device,
-                     wishes[i].blocks);
+      clique->devices[i - begin] = requests[i].device;
+      split.made[static_cast<size_t>(requests[i].rank)] =
+          makeMember(clique, static_cast<int>(i - begin), requests[i].device,
+                     requests[i].blocks);
     }
   }
 }
@@ -104,9 +105,9 @@ ncclResult_t test::split(Member &member, int color, int key, ncclComm_t *made,
   if (!all)
     all = std::make_shared<Split>();
   std::shared_ptr<Split> own = all;
-  own->wishes.push_back({color, key, member.rank, member.device,
-                         config ? config->blocking != 0 : member.blocks});
-  if (own->wishes.size() == clique.devices.size()) {
+  own->requests.push_back({color, key, member.rank, member.device,
+                           config ? config->blocking != 0 : member.blocks});
+  if (own->requests.size() == clique.devices.size()) {
     finish(*own);
     clique.splits.erase(index);
     clique.changed.notify_all();

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/cuda/StandIn.h"
+#include "test/runtime/cuda/SoftwareGpuTest.h"
 
 #include <atomic>
 #include <thread>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 /// A communicator of two ranks, each on its own device.
-class Communicators : public StandIn {
+class Communicators : public SoftwareGpuTest {
 protected:
   void make(bool blocks) {
     ncclUniqueId id;
@@ -113,7 +113,7 @@ TEST_F(Communicators, HangWhereSendsCrossWithoutGroups) {
   first.join();
 }
 
-TEST_F(Communicators, GoOnWithAllOfAGroup) {
+TEST_F(Communicators, StartAGroupAsAWhole) {
   make(true);
   std::vector<float> values = counting(2, 5);
   float *from = memory(values, 0), *to = memory<float>(2, 1);
@@ -129,7 +129,7 @@ TEST_F(Communicators, GoOnWithAllOfAGroup) {
   end();
 }
 
-TEST_F(Communicators, Collect) {
+TEST_F(Communicators, RunCollectives) {
   make(true);
   double *from[2], *to[2];
   for (int rank : {0, 1}) {

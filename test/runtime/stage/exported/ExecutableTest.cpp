@@ -114,12 +114,12 @@ TEST_F(ExecutableTest, runsWhatIsWantedAndFreesTheRest) {
   output(Role::Output, 0, halves[1]);
   output(Role::Output, 1, wasted);
   const Executable executable(graph, at::kCPU);
-  const Selection selection = executable.select(
+  const Subgraph subgraph = executable.select(
       {x}, {static_cast<uint32_t>(halves[1])}, /*adds=*/false);
-  EXPECT_EQ(selection.calls, (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(subgraph.calls, (std::vector<uint32_t>{0, 2}));
   Executable::Values found = executable.makeValues();
   found[x] = range({4});
-  executable.run(selection, found, {});
+  executable.run(subgraph, found, {});
   EXPECT_TRUE(found[static_cast<size_t>(halves[1])].equal(
       at::tensor({6.0, 8.0}, at::kDouble)));
   for (size_t i = 0; i < found.size(); ++i)
@@ -144,9 +144,9 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   const int32_t result = call("aten::t", "", {value(back)});
   output(Role::WeightGradient, 0, result);
   const Executable executable(graph, at::kCPU);
-  const Selection selection = executable.select({g, x}, {}, /*adds=*/true);
+  const Subgraph subgraph = executable.select({g, x}, {}, /*adds=*/true);
   // Neither transpose is executed.
-  EXPECT_EQ(selection.calls.size(), 2u);
+  EXPECT_EQ(subgraph.calls.size(), 2u);
   for (at::ScalarType type : {at::kDouble, at::kFloat})
     for (bool hasBegun : {false, true}) {
       GradientSum sum{at::full({3, 2}, 7, type), hasBegun};
@@ -157,7 +157,7 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
           found[g].t().mm(found[x]).add_(hasBegun ? 7 : 0);
       Executable::Context context;
       context.sums = {&sum};
-      executable.run(selection, found, context);
+      executable.run(subgraph, found, context);
       EXPECT_TRUE(sum.gradient.equal(expected)) << sum.gradient;
       EXPECT_TRUE(sum.hasBegun);
     }
@@ -167,13 +167,13 @@ TEST_F(ExecutableTest, addsAWeightGradientThatIsGiven) {
   const auto saved = input(Role::Saved, 0);
   output(Role::WeightGradient, 0, static_cast<int32_t>(saved));
   const Executable executable(graph, at::kCPU);
-  const Selection selection = executable.select({saved}, {}, /*adds=*/true);
+  const Subgraph subgraph = executable.select({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2}, at::kDouble), false};
   Executable::Values found = executable.makeValues();
   found[saved] = range({2});
   Executable::Context context;
   context.sums = {&sum};
-  executable.run(selection, found, context);
+  executable.run(subgraph, found, context);
   EXPECT_TRUE(sum.gradient.equal(range({2})));
 }
 
@@ -182,13 +182,13 @@ TEST_F(ExecutableTest, refusesAGradientOfAnotherShape) {
   output(Role::WeightGradient, 0,
          call("aten::neg", "", {value(int32_t(saved))}));
   const Executable executable(graph, at::kCPU);
-  const Selection selection = executable.select({saved}, {}, /*adds=*/true);
+  const Subgraph subgraph = executable.select({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2, 2}, at::kDouble), true};
   Executable::Values found = executable.makeValues();
   found[saved] = range({2});
   Executable::Context context;
   context.sums = {&sum};
-  EXPECT_THROW(executable.run(selection, found, context), std::runtime_error);
+  EXPECT_THROW(executable.run(subgraph, found, context), std::runtime_error);
 }
 
 TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
@@ -204,7 +204,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
   const Executable executable(graph, at::kCPU);
   std::vector<uint32_t> wanted = {static_cast<uint32_t>(first[0]),
                                   static_cast<uint32_t>(second[0])};
-  const Selection selection = executable.select({x}, wanted, /*adds=*/false);
+  const Subgraph subgraph = executable.select({x}, wanted, /*adds=*/false);
   auto run = [&](std::optional<MicroBatch> microBatch) {
     Executable::Context context;
     context.seed = 3;
@@ -212,7 +212,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
     context.dropped = microBatch;
     Executable::Values found = executable.makeValues();
     found[x] = at::ones({4, 64}, at::kDouble);
-    executable.run(selection, found, context);
+    executable.run(subgraph, found, context);
     return std::pair(found[wanted[0]], found[wanted[1]]);
   };
   auto [a, b] = run(MicroBatch{.step = 1, .index = 2});
@@ -266,12 +266,12 @@ TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
 TEST_F(ExecutableTest, takesNumbersForTensors) {
   output(Role::WeightGradient, 0, call("aten::t", "", {number(3)}));
   const Executable executable(graph, at::kCPU);
-  const Selection selection = executable.select({}, {}, /*adds=*/true);
+  const Subgraph subgraph = executable.select({}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({}, at::kDouble), false};
   Executable::Values found = executable.makeValues();
   Executable::Context context;
   context.sums = {&sum};
-  executable.run(selection, found, context);
+  executable.run(subgraph, found, context);
   EXPECT_EQ(sum.gradient.item<double>(), 3);
 }
 
@@ -309,7 +309,8 @@ TEST_F(ExecutableTest, refusesArgumentsOfOtherTypes) {
   const auto x = input(Role::Input, 0);
   call("aten::transpose", "int", {value(int32_t(x)), number(0.5), integer(1)});
   EXPECT_EQ(refusal(), "expected an integer as 'dim0' of "
-                       "'aten::transpose.int', got something else");
+                       "'aten::transpose.int', got an argument of kind "
+                       "Number");
   graph.calls.clear();
   call("aten::transpose", "int",
        {value(int32_t(x)), value(int32_t(x)), integer(1)});
@@ -330,11 +331,11 @@ TEST_F(ExecutableTest, saysWhichCallFails) {
   output(Role::Output, 0,
          call("aten::view", "", {value(int32_t(x)), integers({5})}));
   const Executable executable(graph, at::kCPU);
-  const Selection selection = executable.select({x}, {1}, /*adds=*/false);
+  const Subgraph subgraph = executable.select({x}, {1}, /*adds=*/false);
   Executable::Values found = executable.makeValues();
   found[x] = range({4});
   try {
-    executable.run(selection, found, {});
+    executable.run(subgraph, found, {});
     FAIL();
   } catch (const std::runtime_error &error) {
     EXPECT_EQ(std::string(error.what()).find("call 0, aten::view: "), 0u)

@@ -103,7 +103,7 @@ struct Case {
 class EachWay : public ExportedStageTest,
                 public testing::WithParamInterface<Case> {};
 
-TEST_P(EachWay, givesTheLossAndItsGradients) {
+TEST_P(EachWay, EachModeOfABackward) {
   const auto &[layers, parts, way] = GetParam();
   const program::ProgramT program = sampleProgram(layers);
   const size_t count = layers.size();
@@ -122,7 +122,7 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
   double loss = 0;
   for (uint32_t part = 0; part < parts; ++part) {
     const MicroBatch piece{.step = 0, .index = 0, .part = part, .parts = parts};
-    const Sum sum = part == 0 ? Sum::Begin : Sum::Continue;
+    const WgradMode mode = part == 0 ? WgradMode::Overwrite : WgradMode::Add;
     const size_t rows = tokens.size() / parts;
     std::vector<int64_t> in(tokens.begin() + part * rows,
                             tokens.begin() + (part + 1) * rows);
@@ -138,12 +138,12 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
       stashes[s] = stages[s]->forward(
           piece, inputOf(s), last ? bytesOf(target) : Bytes(),
           bytesOf(weight[s]), bytesOf(out[s]),
-          way == Way::Recomputed ? Wanted::Output : Wanted::Both);
+          way == Way::Recomputed ? ForwardMode::Output : ForwardMode::Both);
       if (way == Way::Recomputed) {
         EXPECT_EQ(stashes[s], nullptr);
-        stashes[s] = stages[s]->forward(piece, inputOf(s),
-                                        last ? bytesOf(target) : Bytes(),
-                                        bytesOf(weight[s]), {}, Wanted::Stash);
+        stashes[s] = stages[s]->forward(
+            piece, inputOf(s), last ? bytesOf(target) : Bytes(),
+            bytesOf(weight[s]), {}, ForwardMode::Stash);
       }
     }
     loss += out.back()[0];
@@ -156,11 +156,11 @@ TEST_P(EachWay, givesTheLossAndItsGradients) {
                                              bytesOf(back), bytesOf(weight[s]),
                                              bytesOf(to));
         stages[s]->weightGradient(piece, std::move(rest), bytesOf(weight[s]),
-                                  bytesOf(gradient[s]), sum);
+                                  bytesOf(gradient[s]), mode);
       } else {
         stages[s]->backward(piece, std::move(stashes[s]), bytesOf(back),
                             bytesOf(weight[s]), bytesOf(gradient[s]),
-                            bytesOf(to), sum);
+                            bytesOf(to), mode);
       }
       back = to;
     }
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(ExportedStage, EachWay,
                                          Case{{2, 1}, 2, Way::Recomputed}));
 
 // The loss is a sum, so a part's loss and gradients are its own, unscaled.
-TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
+TEST_F(ExportedStageTest, sumsWeightedLosses) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::weighedPackage();
   auto stage = makeExportedStage(program, 0, nullptr);
@@ -203,7 +203,7 @@ TEST_F(ExportedStageTest, sumsWhatIsWeighed) {
                                 bytesOf(all), bytes);
     stage->backward(piece, std::move(stash), bytes, bytesOf(all),
                     bytesOf(gradient), {},
-                    part == 0 ? Sum::Begin : Sum::Continue);
+                    part == 0 ? WgradMode::Overwrite : WgradMode::Add);
     sum += loss;
   }
   EXPECT_DOUBLE_EQ(sum, expectedLoss());
@@ -227,12 +227,12 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   program::ProgramT program = sampleProgram({3});
   CountedLabels::asked = 0;
   // If losses are means, all micro-batches have the same weight.
-  auto means = withWeights(program, std::make_unique<CountedLabels>());
+  auto means = withLossWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
 
   program.model->package = program::weighedPackage();
-  auto sums = withWeights(program, std::make_unique<CountedLabels>());
+  auto sums = withLossWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
   EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
@@ -249,8 +249,8 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   program.model->package = program::packageOfTwoTerms();
   program.micro_batches = 2;
   CountedLabels::asked = 0;
-  auto data = withWeights(program, std::make_unique<CountedLabels>(),
-                          /*together=*/2);
+  auto data = withLossWeights(program, std::make_unique<CountedLabels>(),
+                              /*together=*/2);
   std::vector<double> loaded(8 + 4 * 2);
   data->load(program::ValueKind::Labels, {.step = 1, .index = 0},
              bytesOf(loaded));
@@ -288,7 +288,7 @@ TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
   // The weight of both terms is the sum of the labels.
   for (auto &graphs : program.model->package->kinds[2]->graphs)
     graphs->weight->outputs[0].mutate_value(1);
-  auto data = withWeights(program, std::make_unique<NoLabels>());
+  auto data = withLossWeights(program, std::make_unique<NoLabels>());
   for (uint64_t index : {0, 1}) {
     EXPECT_EQ(data->weight({.step = 0, .index = index}), 0);
     EXPECT_EQ(data->weight({.step = 1, .index = index}), 1);
@@ -405,12 +405,12 @@ TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
         ->initialize(bytesOf(weight), bytesOf(state));
     FAIL();
   } catch (const std::invalid_argument &error) {
-    EXPECT_NE(std::string(error.what()).find("how to draw 'block.scale'"),
+    EXPECT_NE(std::string(error.what()).find("initial values of 'block.scale'"),
               std::string::npos);
   }
 }
 
-TEST_F(ExportedStageTest, saysWhatComesNext) {
+TEST_F(ExportedStageTest, predictsTheNextToken) {
   program::ProgramT program = sampleProgram({3});
   // The logits are the summands of the loss: three for each token.
   for (auto &graphs : program.model->package->kinds[2]->graphs) {

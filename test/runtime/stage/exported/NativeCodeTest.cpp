@@ -105,7 +105,7 @@ protected:
   program::ProgramT program;
 };
 
-TEST_F(NativeCodeTest, aModelWithout) {
+TEST_F(NativeCodeTest, aModelWithoutNativeCode) {
   expectRefusal("needs a model that was exported with --native");
 }
 
@@ -116,7 +116,7 @@ TEST_F(NativeCodeTest, aMissingFile) {
                                 "--native again");
 }
 
-TEST_F(NativeCodeTest, aFolderThatIsNot) {
+TEST_F(NativeCodeTest, aMissingFolder) {
   write(archive("DEFAULT"));
   folder /= "another";
   expectRefusal("cannot open the native code");
@@ -133,7 +133,7 @@ TEST_F(NativeCodeTest, aFileThatIsNoArchive) {
   expectRefusal("expected an archive that this version's exporter made");
 }
 
-TEST_F(NativeCodeTest, aTypeThatIsNot) {
+TEST_F(NativeCodeTest, anUnknownType) {
   write(archive("DEFAULT", "Complex"));
   expectRefusal("expected an archive that this version's exporter made");
 }
@@ -141,7 +141,7 @@ TEST_F(NativeCodeTest, aTypeThatIsNot) {
 TEST_F(NativeCodeTest, anotherVersionOfPyTorch) {
   write(archive("DEFAULT"));
   program.model->package->producer = "torch 1.0.0";
-  expectRefusal("which this is, got some of torch 1.0.0");
+  expectRefusal(", got native code for torch 1.0.0");
 }
 
 TEST_F(NativeCodeTest, anotherProcessor) {
@@ -162,7 +162,7 @@ TEST_F(NativeCodeTest, codeForOtherGraphs) {
   EXPECT_THROW(code.open(graphs(), "forward", 1, 2), std::invalid_argument);
 }
 
-TEST_F(NativeCodeTest, whatIsNoLibrary) {
+TEST_F(NativeCodeTest, aFileThatIsNotALibrary) {
   write(archive(at::get_cpu_capability()));
   const NativeCode code(program, folder);
   EXPECT_THROW(code.open(graphs(), "forward", 1, 1), std::runtime_error);

@@ -78,7 +78,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   auto stage = makeWholeExportedModel(program, std::make_shared<Values>());
   stage->initialize(weights, state);
   program.micro_batches = program.data_parallel = 1;
-  auto data = withWeights(program, std::make_unique<Zeros>());
+  auto data = withLossWeights(program, std::make_unique<Zeros>());
   data->load(program::ValueKind::Labels, {}, label);
   data->weight({});
   double loss = 0;
@@ -86,7 +86,8 @@ static void train(std::unique_ptr<program::PackageT> package) {
   auto forward = [&] {
     return stage->forward({}, input, label, weights, lossBytes);
   };
-  stage->backward({}, forward(), lossBytes, weights, gradient, {}, Sum::Begin);
+  stage->backward({}, forward(), lossBytes, weights, gradient, {},
+                  WgradMode::Overwrite);
   auto rest = stage->inputGradient({}, forward(), lossBytes, weights, {});
   stage->weightGradient({}, std::move(rest), weights, gradient);
   stage->optimizerStep(0, 1, gradient, weights, state);

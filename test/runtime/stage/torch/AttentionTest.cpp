@@ -63,7 +63,7 @@ TEST(Attention, IsTheFormulaAndSoIsItsGradient) {
         return torch::autograd::grad({(output * weights).sum()},
                                      {projected})[0];
       };
-      const Tensor got = attend(projected, s.heads, dropout),
+      const Tensor got = causalAttention(projected, s.heads, dropout),
                    expected = plain(projected, s, dropout);
       EXPECT_TRUE(at::allclose(got, expected, 1e-10, 1e-12)) << s.tokens;
       EXPECT_TRUE(at::allclose(gradient(got), gradient(expected), 1e-9, 1e-11))
@@ -75,9 +75,9 @@ TEST(Attention, HasTheSameBitsWithoutAGraph) {
   const Dropout dropout = dropoutOf(0.5);
   const Tensor projected = at::randn({2, 130, 3 * 4 * 8});
   at::AutoGradMode differentiable(true);
-  const Tensor withGraph =
-      attend(projected.detach().clone().set_requires_grad(true), 4, dropout);
+  const Tensor withGraph = causalAttention(
+      projected.detach().clone().set_requires_grad(true), 4, dropout);
   at::NoGradGuard noGraph;
-  EXPECT_TRUE(withGraph.detach().equal(attend(projected, 4, dropout)));
+  EXPECT_TRUE(withGraph.detach().equal(causalAttention(projected, 4, dropout)));
 }
 } // namespace

@@ -125,7 +125,7 @@ TEST(BFloat16Test, splitBackwardEqualsTheWhole) {
 TEST(BFloat16Test, sumsOfGradientsAreOfFloat32) {
   Mixed line(smallProgram(mixed(kModel), {5}));
   line.forward({0, 0});
-  line.backward({0, 0}, Sum::Begin);
+  line.backward({0, 0}, WgradMode::Overwrite);
   const std::vector<float> once = gradientOf(line);
   // A sum in bfloat16 would stop growing after some 256 summands.
   constexpr int kTimes = 400;
@@ -165,7 +165,7 @@ TEST(BFloat16Test, trains) {
   EXPECT_NEAR(start, std::log(11), 0.1);
   for (uint64_t step = 0; step < 30; ++step) {
     line.forward({step, 0});
-    line.backward({step, 0}, Sum::Begin);
+    line.backward({step, 0}, WgradMode::Overwrite);
     line.step(step, 1);
   }
   EXPECT_LT(line.forward({0, 0}), 0.9 * start);
@@ -195,7 +195,7 @@ TEST(BFloat16Test, partsAddUpToTheWhole) {
     part.stage->backward(microBatch, std::move(stash),
                          std::as_bytes(std::span(&loss, 1)),
                          bytesOf(part.weights), bytesOf(part.gradient), {},
-                         number == 0 ? Sum::Begin : Sum::Continue);
+                         number == 0 ? WgradMode::Overwrite : WgradMode::Add);
   }
   EXPECT_NEAR(sum, loss, 1e-6);
   EXPECT_LT(relativeNorm(gradientOf(halves), gradientOf(whole)), 5e-3);

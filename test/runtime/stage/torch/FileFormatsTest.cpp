@@ -20,7 +20,7 @@ using namespace std::string_literals;
 struct Example {
   const char *name; ///< as in the refusal
   std::string bytes;
-  bool isSure = true; ///< also if tokens are expected
+  bool isReliable = true; ///< also if tokens are expected
 };
 
 /// The first bytes of files that common tools write.
@@ -63,7 +63,8 @@ TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
   for (const Example &example : kExamples) {
     // Longer than any of these, and a whole number of tokens.
     const std::string stop =
-        example.isSure ? "" : example.bytes.substr(example.bytes.size() - 1);
+        example.isReliable ? ""
+                           : example.bytes.substr(example.bytes.size() - 1);
     const std::string bytes =
         example.bytes +
         std::string(800 - example.bytes.size() - stop.size(), 'x') + stop;
@@ -72,7 +73,7 @@ TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
     for (TokenFormat format :
          {TokenFormat::Auto, TokenFormat::UInt16, TokenFormat::UInt32}) {
       const std::string reason = refusal({path}, format);
-      if (format == TokenFormat::Auto || example.isSure)
+      if (format == TokenFormat::Auto || example.isReliable)
         EXPECT_NE(reason.find(got), std::string::npos)
             << example.name << ": " << reason;
       else

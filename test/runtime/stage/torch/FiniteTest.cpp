@@ -42,7 +42,7 @@ template <typename T> void expectFound(program::DataType type) {
   }
 }
 
-TEST(Finite, FindsEveryElementThatIsNot) {
+TEST(Finite, FindsEveryNonFiniteElement) {
   setThreads(3);
   expectFound<float>(program::DataType::Float32);
   expectFound<double>(program::DataType::Float64);
@@ -88,7 +88,7 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
   EXPECT_NE(weights, expected);
 }
 
-TEST(Finite, UpdatesHaltAtGradientsThatAreNot) {
+TEST(Finite, UpdatesStopAtNonFiniteGradients) {
   for (const char *optimizer : {"adamw", "sgd"}) {
     for (auto type : {program::DataType::Float32, program::DataType::Float64}) {
       program::ProgramT program = smallProgram({.type = type}, {2, 2});

@@ -61,7 +61,7 @@ TEST_F(MegatronIndexTest, saysWhatTheFileBesideItHolds) {
             "(accepted)");
 }
 
-TEST_F(MegatronIndexTest, goesBeforeWhatIsAskedFor) {
+TEST_F(MegatronIndexTest, takesPrecedenceOverTheOption) {
   writeBytes("a.idx", indexOf(4, 4));
   const auto path = write<int32_t>("a.bin", 1, 6);
   EXPECT_EQ(refusal({path}, TokenFormat::UInt32), "(accepted)");
@@ -72,7 +72,7 @@ TEST_F(MegatronIndexTest, goesBeforeWhatIsAskedFor) {
               std::string::npos);
 }
 
-TEST_F(MegatronIndexTest, refusesWhatItIsNotOf) {
+TEST_F(MegatronIndexTest, refusesAnIndexOfAnotherFile) {
   const auto path = write<int32_t>("a.bin", 1, 7);
   auto refusalOf = [&](const std::string &index) {
     writeBytes("a.idx", index);
@@ -131,7 +131,7 @@ TEST_F(MegatronIndexTest, saysWhereDocumentsEnd) {
   }
 }
 
-TEST_F(MegatronIndexTest, tokensBelow0AreNone) {
+TEST_F(MegatronIndexTest, refusesNegativeTokens) {
   writeBytes("a.idx", indexOf(4, 4));
   const auto path = writeNumbers<int32_t>("a.bin", {1, 2, 3, 4, -5, 6});
   auto tokens = openTokens({path}, {});

@@ -54,8 +54,8 @@ public:
     Outcome outcome;
     for (uint32_t part = 0; part < way.parts; ++part)
       for (size_t s = 0; s < line.parts.size(); ++s) {
-        std::unique_ptr<Stash> stash =
-            forward(s, part, way.recompute ? Wanted::Output : Wanted::Both);
+        std::unique_ptr<Stash> stash = forward(
+            s, part, way.recompute ? ForwardMode::Output : ForwardMode::Both);
         EXPECT_EQ(stash == nullptr, way.recompute);
         stashes[s].push_back(std::move(stash));
         if (isLast(s))
@@ -65,7 +65,7 @@ public:
     for (uint32_t part = 0; part < way.parts; ++part)
       for (size_t s = line.parts.size(); s-- > 0;) {
         if (way.recompute)
-          stashes[s][part] = forward(s, part, Wanted::Stash);
+          stashes[s][part] = forward(s, part, ForwardMode::Stash);
         backward(s, part);
       }
     outcome.gradient = line.whole(&Line<double>::Part::gradient);
@@ -83,7 +83,7 @@ private:
     return {kWhole.step, kWhole.index, part, way.parts};
   }
 
-  std::unique_ptr<Stash> forward(size_t s, uint32_t part, Wanted wanted) {
+  std::unique_ptr<Stash> forward(size_t s, uint32_t part, ForwardMode mode) {
     auto &own = line.parts[s];
     const Bytes input =
         s == 0 ? bytesOf(line.tokens) : bytesOf(line.parts[s - 1].output);
@@ -92,8 +92,8 @@ private:
     return own.stage->forward(
         microBatch(part), slice(input, part, way.parts),
         isLast(s) ? slice(bytesOf(line.labels), part, way.parts) : Bytes(),
-        bytesOf(own.weights), wanted == Wanted::Stash ? Bytes() : output,
-        wanted);
+        bytesOf(own.weights), mode == ForwardMode::Stash ? Bytes() : output,
+        mode);
   }
 
   void backward(size_t s, uint32_t part) {
@@ -172,16 +172,16 @@ TEST(RecomputeTest, theOutputAloneKeepsNothing) {
   TensorMeter meter;
   Line<double> line(program);
   auto &first = line.parts[0];
-  auto forward = [&](Wanted wanted) {
+  auto forward = [&](ForwardMode mode) {
     return first.stage->forward(
         kWhole, bytesOf(line.tokens), {}, bytesOf(first.weights),
-        wanted == Wanted::Stash ? Bytes() : bytesOf(first.output), wanted);
+        mode == ForwardMode::Stash ? Bytes() : bytesOf(first.output), mode);
   };
-  forward(Wanted::Both); // creates whatever is made only once
+  forward(ForwardMode::Both); // creates whatever is made only once
   const int64_t before = meter.currentBytes();
-  EXPECT_EQ(forward(Wanted::Output), nullptr);
+  EXPECT_EQ(forward(ForwardMode::Output), nullptr);
   EXPECT_EQ(meter.currentBytes(), before);
-  std::unique_ptr<Stash> stash = forward(Wanted::Stash);
+  std::unique_ptr<Stash> stash = forward(ForwardMode::Stash);
   EXPECT_GT(meter.currentBytes(), before);
 }
 

@@ -35,8 +35,8 @@ void expectNear(const Tensor &got, const Tensor &expected) {
 /// multiple of a block, and ones that are too small for it.
 class Products : public testing::TestWithParam<std::tuple<bool, bool, bool>> {
 protected:
-  Products() { letOneDnnMultiply(std::get<0>(GetParam())); }
-  ~Products() override { letOneDnnMultiply(was); }
+  Products() { useOneDnn(std::get<0>(GetParam())); }
+  ~Products() override { useOneDnn(was); }
 
   struct Case {
     Tensor a, b;
@@ -54,7 +54,7 @@ protected:
   }
 
 private:
-  const bool was = oneDnnMultiplies();
+  const bool was = usesOneDnn();
 };
 
 TEST_P(Products, AreThoseOfMatrices) {
@@ -123,9 +123,9 @@ INSTANTIATE_TEST_SUITE_P(All, Products,
                          nameOf);
 
 TEST(ProductsTest, OneDnnIsInThisLibTorch) {
-  const bool was = oneDnnMultiplies();
-  letOneDnnMultiply(true);
-  EXPECT_TRUE(oneDnnMultiplies());
-  letOneDnnMultiply(was);
+  const bool was = usesOneDnn();
+  useOneDnn(true);
+  EXPECT_TRUE(usesOneDnn());
+  useOneDnn(was);
 }
 } // namespace

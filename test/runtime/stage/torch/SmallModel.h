@@ -113,7 +113,8 @@ template <typename T, typename A = T> struct Line {
   double loss = 0;
   std::optional<program::Tied> tied;
 
-  explicit Line(const program::ProgramT &program, const Place &place = {})
+  explicit Line(const program::ProgramT &program,
+                const DevicePlacement &placement = {})
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
     // With several threads such small work takes longer, and seconds if other
     // processes use the cores.
@@ -125,7 +126,7 @@ template <typename T, typename A = T> struct Line {
                                program.micro_batch_size, 0));
     for (uint32_t s = 0; s < program.stages.size(); ++s) {
       Part part;
-      part.stage = makeTransformerStage(program, s, place);
+      part.stage = makeTransformerStage(program, s, placement);
       part.weights.resize(program.stages[s].weights_bytes() / sizeof(T));
       part.gradient.resize(program::gradientBytes(program.stages[s]) /
                            sizeof(T));
@@ -155,12 +156,12 @@ template <typename T, typename A = T> struct Line {
     return loss;
   }
 
-  void backward(MicroBatch microBatch, Sum sum = Sum::Continue) {
+  void backward(MicroBatch microBatch, WgradMode mode = WgradMode::Add) {
     for (size_t s = parts.size(); s-- > 0;)
       parts[s].stage->backward(microBatch, std::move(parts[s].stash),
                                gradientOfOutput(s), bytesOf(parts[s].weights),
                                bytesOf(parts[s].gradient), gradientOfInput(s),
-                               sum);
+                               mode);
   }
 
   /// The halves of `backward`. The first leaves in `stash` what the second
@@ -175,11 +176,11 @@ template <typename T, typename A = T> struct Line {
                 static_cast<A>(std::nan("")));
     }
   }
-  void weightGradient(MicroBatch microBatch, Sum sum = Sum::Continue) {
+  void weightGradient(MicroBatch microBatch, WgradMode mode = WgradMode::Add) {
     for (Part &part : parts)
       part.stage->weightGradient(microBatch, std::move(part.stash),
                                  bytesOf(part.weights), bytesOf(part.gradient),
-                                 sum);
+                                 mode);
   }
   /// Fills all gradients with NaN, because they must not be read.
   void spoilGradients() {

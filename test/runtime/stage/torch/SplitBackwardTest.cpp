@@ -35,7 +35,7 @@ double relativeDifference(const program::ProgramT &program,
                           const std::vector<T> &ours,
                           const std::vector<T> &theirs) {
   const StageWeights layers(program, 0, program::layerCount(*program.model),
-                            Place());
+                            DevicePlacement());
   if (ours.size() != static_cast<size_t>(layers.elements()) ||
       theirs.size() != ours.size())
     return INFINITY;
@@ -85,7 +85,7 @@ template <typename T> void compare(Sizes sizes, double tolerance) {
     }
 }
 
-TEST(SplitBackwardTest, sumsBeginWhateverWasThere) {
+TEST(SplitBackwardTest, theFirstGradientOverwritesTheSum) {
   for (bool tied : {false, true})
     for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
       program::ProgramT program = smallProgram({.tied = tied}, cut);
@@ -96,8 +96,8 @@ TEST(SplitBackwardTest, sumsBeginWhateverWasThere) {
           line->forward({0, index});
           line->inputGradient({0, index});
           line->weightGradient({0, index}, line == &begun && index == 0
-                                               ? Sum::Begin
-                                               : Sum::Continue);
+                                               ? WgradMode::Overwrite
+                                               : WgradMode::Add);
         }
       EXPECT_LE(relativeDifference(program,
                                    begun.once(&Line<double>::Part::gradient),

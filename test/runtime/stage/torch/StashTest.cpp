@@ -130,7 +130,7 @@ TEST(StashTest, ofAPart) {
         {1, 0, 1, 2},
         ofHalf(s ? bytesOf(line.parts[s - 1].output) : bytesOf(line.tokens)),
         s == 3 ? ofHalf(bytesOf(line.labels)) : Bytes(), bytesOf(part.weights),
-        {}, Wanted::Stash);
+        {}, ForwardMode::Stash);
     EXPECT_EQ(meter.currentBytes() - before,
               declared(half, static_cast<uint32_t>(s)))
         << "stage " << s;

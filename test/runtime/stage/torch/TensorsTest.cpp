@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/Tensors.h"
-#include "runtime/system/Ranges.h"
+#include "runtime/system/ParallelFor.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <ATen/ATen.h>
@@ -45,12 +45,12 @@ TEST(TensorsTest, threadsStayThoseOfTheCaller) {
   setThreads(1);
 }
 
-TEST(TensorsTest, threadsAreLentToOtherLoops) {
+TEST(TensorsTest, otherLoopsUseTheCallersThreads) {
   auto threadsOf = [](int64_t count) {
     std::mutex mutex;
     std::set<std::thread::id> threads;
     int64_t all = 0;
-    inRanges(count, 100, [&](int64_t begin, int64_t end) {
+    parallelFor(count, 100, [&](int64_t begin, int64_t end) {
       std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());
       all += end - begin;

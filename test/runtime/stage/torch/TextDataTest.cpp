@@ -42,7 +42,7 @@ protected:
     write(text);
   }
   std::string refusal(double holdOut = 0.1,
-                      uint64_t mostBytes = kMostTextBytes) {
+                      uint64_t mostBytes = kMaxTextBytes) {
     try {
       TextData(path, program, holdOut, mostBytes);
     } catch (const std::exception &error) {
@@ -156,7 +156,7 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
     of.parts[0].stage->forward(microBatch, bytesOf(of.tokens),
                                bytesOf(of.labels), bytesOf(of.parts[0].weights),
                                std::as_writable_bytes(std::span(&loss, 1)),
-                               Wanted::Evaluation);
+                               ForwardMode::Evaluation);
     return loss;
   };
   // The second micro-batch of the second pass: the last two windows.
@@ -209,10 +209,9 @@ TEST_F(TextDataTest, refusesMoreThanTheMost) {
 
 TEST_F(TextDataTest, refusesTooShortTraining) {
   writeRamp(9);
-  EXPECT_EQ(refusal(0.5),
-            "expected at least 9 bytes of training text (a context of 8 and "
-            "one more), got 5 of the 9 in '" +
-                path + "'; give a longer text");
+  EXPECT_EQ(refusal(0.5), "expected at least 9 bytes of training text (the "
+                          "context of 8 and one more), got 5 of the 9 in '" +
+                              path + "'; give a longer text");
   EXPECT_EQ(refusal(0), "(accepted)");
 }
 
@@ -231,7 +230,7 @@ TEST_F(TextDataTest, refusesASmallVocabulary) {
             std::string::npos);
 }
 
-TEST_F(TextDataTest, refusesAHeldOutPartThatIsNone) {
+TEST_F(TextDataTest, refusesAWrongHeldOutFraction) {
   writeRamp(100);
   EXPECT_NE(refusal(1).find("expected a held-out part in [0, 1)"),
             std::string::npos);
@@ -271,8 +270,9 @@ program::ProgramT programOfPairs() {
   return program;
 }
 
-constexpr SampleForm kPairs = {.masking = Masking{.token = 300, .rate = 0},
-                               .pairing = Pairing{301, 302, 303}};
+constexpr TokenSampleOptions kPairs = {.masking =
+                                           Masking{.token = 300, .rate = 0},
+                                       .pairing = Pairing{301, 302, 303}};
 
 // Each sample is [CLS] A [SEP] B [SEP] and [PAD]s. Its fields follow one
 // another.
@@ -333,7 +333,7 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
     text += "abc\n";
   write(text);
   const program::ProgramT ofPairs = programOfPairs();
-  SampleForm form = kPairs;
+  TokenSampleOptions form = kPairs;
   form.documentEnd = '\n';
   TextData data(
       openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
@@ -351,7 +351,7 @@ TEST_F(TextDataTest, noSentenceGoesBeyondItsDocument) {
 
 // In Megatron's format, the index says where a document ends. There is no token
 // for the end.
-TEST_F(TextDataTest, noSentenceGoesBeyondADocumentOfAnIndex) {
+TEST_F(TextDataTest, sentencesEndWithDocumentsOfAnIndex) {
   constexpr uint64_t kDocuments = 60;
   std::string text, index("MMIDIDX\0\0", 9);
   const auto add = [&](auto number) {
@@ -384,7 +384,7 @@ TEST_F(TextDataTest, noSentenceGoesBeyondADocumentOfAnIndex) {
 TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
-  auto refusalOf = [&](const SampleForm &form) -> std::string {
+  auto refusalOf = [&](const TokenSampleOptions &form) -> std::string {
     try {
       TextData(
           openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
@@ -394,18 +394,18 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
     }
     return "(accepted)";
   };
-  auto expectRefusal = [&](const SampleForm &form, const char *part) {
+  auto expectRefusal = [&](const TokenSampleOptions &form, const char *part) {
     const std::string refusal = refusalOf(form);
     EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
   };
   EXPECT_EQ(refusalOf(kPairs), "(accepted)");
   expectRefusal({.masking = kPairs.masking},
                 "expected pairs of sentences (--pairs)");
-  expectRefusal({.pairing = kPairs.pairing}, "expected masked tokens (--mask)");
+  expectRefusal({.pairing = kPairs.pairing}, "expected --mask with --pairs");
   for (const Pairing &pairing :
        {Pairing{300, 302, 303}, Pairing{301, 300, 303}, Pairing{301, 302, 300}})
     expectRefusal({.masking = kPairs.masking, .pairing = pairing},
-                  "got 300 for --mask and among --pairs");
+                  "got 300 in both");
   // A model may use one token both for the end of a text and for padding.
   EXPECT_EQ(
       refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),
@@ -416,7 +416,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
   expectRefusal(kPairs,
                 "of 303 as marks (--mask, --pairs, --document-end), got 303");
   vocabulary = 304;
-  SampleForm documents = kPairs;
+  TokenSampleOptions documents = kPairs;
   documents.documentEnd = 304;
   expectRefusal(documents, "of 304 as marks (--mask, --pairs, --document-end), "
                            "got 304");
@@ -431,7 +431,7 @@ TEST_F(TextDataTest, refusesModelsOfOtherFields) {
 
 // If the model predicts only whether sentences follow each other, no token
 // needs to be masked.
-TEST_F(TextDataTest, makesPairsForWhatFollowsAlone) {
+TEST_F(TextDataTest, makesPairsWithoutMasks) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   program::PackageT &package = *ofPairs.model->package;
@@ -453,7 +453,7 @@ TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   ofPairs.model->package->kinds[0]->parameters[0]->shape[0] = 200;
-  SampleForm form = kPairs;
+  TokenSampleOptions form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};
   TextData data(
@@ -471,12 +471,12 @@ TEST_F(TextDataTest, refusesTokensBeyondAPackagesVocabulary) {
   }
 }
 
-TEST_F(TextDataTest, looksAtAllTokensBefore) {
+TEST_F(TextDataTest, checksAllTokensInAdvance) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
   int64_t &vocabulary =
       ofPairs.model->package->kinds[0]->parameters[0]->shape[0];
-  SampleForm form = kPairs;
+  TokenSampleOptions form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};
   for (int64_t bound : {200, 249, 250}) {

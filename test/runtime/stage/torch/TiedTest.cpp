@@ -99,7 +99,7 @@ TEST_P(TiedTest, gradientIsTheLossesDerivative) {
   const MicroBatch microBatch{3, 5};
   line.forward(microBatch);
   line.backward(microBatch);
-  const StageWeights model(program, 0, 4, Place());
+  const StageWeights model(program, 0, 4, DevicePlacement());
   for (const StageWeights::Slot &slot : model.slots())
     for (int64_t k = 0; k < slot.parameter.elements(); k += 7) {
       const auto i = static_cast<size_t>(slot.offset + k);
@@ -144,8 +144,8 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
     return std::string("(accepted)");
   };
   const std::string expected =
-      "expected 704 bytes at 0 of the first stage and 128 of the last "
-      "as tied parameters, by the model, got ";
+      "expected 704 bytes at 0 of the first stage and 128 of the last as tied "
+      "parameters for this model, got ";
   EXPECT_EQ(refusal([](program::ProgramT &) {}), "(accepted)");
   EXPECT_EQ(refusal([](program::ProgramT &program) { program.tied.reset(); }),
             expected + "none");
@@ -155,8 +155,8 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
             expected + "704 bytes at 0 of the first stage and 0 of the last");
   EXPECT_EQ(
       refusal([](program::ProgramT &program) { program.model->tied = false; }),
-      "expected none as tied parameters, by the model, got 704 bytes "
-      "at 0 of the first stage and 128 of the last");
+      "expected none as tied parameters for this model, got 704 bytes at 0 of "
+      "the first stage and 128 of the last");
   // In a single stage there is nothing to tie.
   program::ProgramT alone = smallProgram({.tied = true}, {4});
   EXPECT_NO_THROW(makeTransformerStage(alone, 0));

@@ -42,7 +42,7 @@ TEST_F(TokensTest, largeNumbersAreNotSigned) {
             (std::vector<int64_t>{4000000001, 4000000002}));
 }
 
-TEST_F(TokensTest, llmcsHeadersSayWhatFollows) {
+TEST_F(TokensTest, readsLlmcHeaders) {
   auto narrow = openTokens({write<uint16_t>("a", 7, 600, 20240520)}, {});
   EXPECT_EQ(narrow->count(), 600u);
   EXPECT_EQ(read(*narrow, 0, 2), (std::vector<int64_t>{7, 8}));
@@ -76,7 +76,7 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
                 .find("a whole number of tokens of 2 bytes, got 3 bytes"),
             std::string::npos);
   EXPECT_NE(refusal({write<uint8_t>("empty", 0, 0)}, TokenFormat::UInt16)
-                .find("a token or more"),
+                .find("at least one token"),
             std::string::npos);
   const auto narrow = write<uint16_t>("narrow", 0, 600, 20240520);
   EXPECT_NE(refusal({narrow}, TokenFormat::UInt32)
@@ -101,13 +101,13 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
 
 // A model with another vocabulary than 256 would learn nothing from bytes that
 // are tokens only by mistake.
-TEST_F(TokensTest, bytesAreTokensOf256OrBecauseSomebodySaysSo) {
+TEST_F(TokensTest, bytesAreTokensOnlyForAVocabularyOf256OrByOption) {
   const auto text = write<uint8_t>("text", 65, 26);
   EXPECT_EQ(refusal({text}, TokenFormat::Auto, 256), "(accepted)");
   for (uint64_t vocabulary : {255, 257, 512, 0}) {
     const std::string reason = refusal({text}, TokenFormat::Auto, vocabulary);
     for (const char *part :
-         {vocabulary ? "with a vocabulary of " : "does not say its vocabulary",
+         {vocabulary ? "with a vocabulary of " : "with an unknown vocabulary",
           "--tokens uint16 or uint32", "chimera-tokens", "--tokens bytes"})
       EXPECT_NE(reason.find(part), std::string::npos) << reason;
     EXPECT_EQ(refusal({text}, TokenFormat::Bytes, vocabulary), "(accepted)");
@@ -136,25 +136,25 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
   const auto wide = write<uint32_t>("wide", 1, 200),
              widest = write<uint64_t>("widest", 1, 200);
   EXPECT_NE(refusal({wide}, TokenFormat::UInt16)
-                .find("upper part of one of 32 bits: give --tokens uint32"),
+                .find("upper half of one of 32 bits: give --tokens uint32"),
             std::string::npos);
   EXPECT_EQ(refusal({wide}, TokenFormat::UInt32), "(accepted)");
   EXPECT_NE(refusal({widest}, TokenFormat::UInt32)
-                .find("upper part of one of 64 bits: write it as uint32"),
+                .find("upper half of one of 64 bits: write it as uint32"),
             std::string::npos);
   EXPECT_NE(refusal({widest}, TokenFormat::UInt16)
-                .find("upper part of one of 64 bits: write it as uint32"),
+                .find("upper half of one of 64 bits: write it as uint32"),
             std::string::npos);
   // Beyond 16 bits the upper halves are not all 0, but small.
   const auto large = write<uint32_t>("large", 65000, 2000);
   EXPECT_NE(refusal({large}, TokenFormat::UInt16, 128'000)
-                .find("upper part of one of 32 bits"),
+                .find("upper half of one of 32 bits"),
             std::string::npos);
   EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
   // A user who has such tokens can say so. A few such tokens may occur by
   // chance.
-  EXPECT_NO_THROW(
-      openTokens({wide}, {.format = TokenFormat::UInt16, .areTrusted = true}));
+  EXPECT_NO_THROW(openTokens(
+      {wide}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
   EXPECT_EQ(refusal({write<uint32_t>("short", 1, 31)}, TokenFormat::UInt16),
             "(accepted)");
   EXPECT_EQ(refusal({writeBytes("zeros", std::string(800, '\0'))},
@@ -175,9 +175,9 @@ TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
                 .find("looks like two tokens of 16 bits: give --tokens uint16"),
             std::string::npos);
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt16, 512), "(accepted)");
-  EXPECT_NO_THROW(openTokens(
-      {narrow},
-      {.format = TokenFormat::UInt32, .vocabulary = 512, .areTrusted = true}));
+  EXPECT_NO_THROW(openTokens({narrow}, {.format = TokenFormat::UInt32,
+                                        .vocabulary = 512,
+                                        .trustPlainNumbers = true}));
   // With a large vocabulary such tokens may be right, and a few may occur by
   // chance.
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt32, uint64_t{1} << 32),
@@ -204,18 +204,18 @@ TEST_F(TokensTest, textIsNoPlainNumbers) {
               std::string::npos);
     EXPECT_NO_THROW(openTokens({file}, {.format = TokenFormat::UInt16,
                                         .vocabulary = 50'257,
-                                        .areTrusted = true}));
+                                        .trustPlainNumbers = true}));
   }
   // With a vocabulary of bytes, tokens may be characters.
   EXPECT_EQ(refusal({writeBytes("wide", wide)}, TokenFormat::UInt16, 256),
             "(accepted)");
 }
 
-TEST_F(TokensTest, aFileThatSaysNothingIsNotLikeTheOneBefore) {
+TEST_F(TokensTest, aFileWithoutAHeaderIsNotReadAsTheOneBefore) {
   const auto llmc = write<uint16_t>("llmc", 0, 600, 20240520),
              plain = write<uint16_t>("plain", 1000, 600);
   EXPECT_NE(refusal({llmc, plain}, TokenFormat::Auto)
-                .find("plain': expected a file that says its type"),
+                .find("plain': expected a file with a header or an index"),
             std::string::npos);
   EXPECT_EQ(refusal({llmc, plain}, TokenFormat::UInt16), "(accepted)");
 }
@@ -236,8 +236,8 @@ TEST_F(TokensTest, aFileThatWasNotWrittenToItsEndIsNoticed) {
   EXPECT_NE(refusal({zeros}, TokenFormat::UInt16)
                 .find("the last 20000 of 200000 are all 0"),
             std::string::npos);
-  EXPECT_NO_THROW(
-      openTokens({zeros}, {.format = TokenFormat::UInt16, .areTrusted = true}));
+  EXPECT_NO_THROW(openTokens(
+      {zeros}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
   // Texts may be padded at their end.
   for (const auto &padded :
        {file("few", 500, 1000), file("long", 50'000, 5000)})

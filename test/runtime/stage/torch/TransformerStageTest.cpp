@@ -91,7 +91,7 @@ TEST_P(SplitTest, gradientIsTheLossesDerivative) {
   line.backward(microBatch);
   uint32_t first = 0;
   for (size_t s = 0; s < 2; ++s) {
-    StageWeights layers(program, first, 2, Place());
+    StageWeights layers(program, first, 2, DevicePlacement());
     first += 2;
     auto &part = line.parts[s];
     for (const StageWeights::Slot &slot : layers.slots())
@@ -125,7 +125,7 @@ TEST(TransformerStageTest, gradientsAccumulate) {
   EXPECT_LE(largestDifference(once, twice), 1e-14);
 }
 
-TEST(TransformerStageTest, sumsBeginWhateverWasThere) {
+TEST(TransformerStageTest, theFirstGradientOverwritesTheSum) {
   for (bool tied : {false, true})
     for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
       program::ProgramT program = smallProgram({.tied = tied}, cut);
@@ -135,7 +135,8 @@ TEST(TransformerStageTest, sumsBeginWhateverWasThere) {
         added.forward({0, index});
         added.backward({0, index});
         begun.forward({0, index});
-        begun.backward({0, index}, index == 0 ? Sum::Begin : Sum::Continue);
+        begun.backward({0, index},
+                       index == 0 ? WgradMode::Overwrite : WgradMode::Add);
       }
       EXPECT_EQ(begun.whole(&Line<double>::Part::gradient),
                 added.whole(&Line<double>::Part::gradient));
@@ -267,7 +268,7 @@ protected:
     Line<double> line(program);
     auto &part = line.parts[layer];
     std::fill(part.weights.begin(), part.weights.end(), 0);
-    const StageWeights block(program, layer, 1, Place());
+    const StageWeights block(program, layer, 1, DevicePlacement());
     for (const StageWeights::Slot &slot : block.slots())
       if (std::count(ones.begin(), ones.end(), slot.parameter.name))
         for (int64_t i = 0; i < slot.parameter.elements(); ++i)
@@ -328,7 +329,7 @@ TEST(TransformerStageTest, decaysMatricesOnly) {
   auto &part = line.parts[0];
   std::fill(part.weights.begin(), part.weights.end(), 1);
   line.step(0, 1); // the gradient is zero
-  const StageWeights model(program, 0, 4, Place());
+  const StageWeights model(program, 0, 4, DevicePlacement());
   for (const StageWeights::Slot &slot : model.slots())
     EXPECT_DOUBLE_EQ(part.weights[static_cast<size_t>(slot.offset)],
                      slot.parameter.shape.size() == 2 ? 1 - 1e-3 * 0.1 : 1)
@@ -340,7 +341,7 @@ TEST(TransformerStageTest, startsAsLayoutSays) {
       smallProgram({.width = 64, .vocabulary = 256}, {4});
   Line<double> line(program);
   const auto &part = line.parts[0];
-  const StageWeights model(program, 0, 4, Place());
+  const StageWeights model(program, 0, 4, DevicePlacement());
   for (const StageWeights::Slot &slot : model.slots()) {
     const double *p = &part.weights[static_cast<size_t>(slot.offset)];
     const int64_t n = slot.parameter.elements();
@@ -416,7 +417,7 @@ TEST(TransformerStageTest, refusesABadModel) {
   program.model->heads = 3;
   EXPECT_NE(refusal([&] {
               makeTransformerStage(program, 0);
-            }).find("a width that the heads divide"),
+            }).find("a width divisible by the number of heads"),
             std::string::npos);
 }
 

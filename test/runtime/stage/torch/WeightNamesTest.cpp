@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/WeightNames.h"
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
@@ -77,7 +77,7 @@ protected:
     EXPECT_EQ(fs::file_size(file), weightsFileBytes(program, names));
   }
   std::vector<double> loaded(const WeightNames &names) {
-    const SavedWeights saved(program, file, names);
+    const CheckpointWeights saved(program, file, names);
     std::vector<double> values;
     const program::ModelT &model = *program.model;
     for (const auto &[layer, number, parameter] :
@@ -198,7 +198,7 @@ TEST_F(WeightNamesTest, writesMatricesTransposed) {
 TEST_F(WeightNamesTest, refusesAFileOfOtherNames) {
   save(WeightNames());
   try {
-    SavedWeights(program, file, namesOf(kNames));
+    CheckpointWeights(program, file, namesOf(kNames));
     FAIL();
   } catch (const std::runtime_error &error) {
     const std::string reason = error.what();
@@ -213,7 +213,7 @@ TEST_F(WeightNamesTest, refusesAFileOfOtherNames) {
 TEST_F(WeightNamesTest, refusesTheShapeOfAMatrixThatIsNotTransposed) {
   save(namesOf(R"({"layers.1.mlp.weight": "fc"})"));
   try {
-    SavedWeights(program, file, namesOf(R"({"layers.1.mlp.weight":
+    CheckpointWeights(program, file, namesOf(R"({"layers.1.mlp.weight":
       {"name": "fc", "transposed": true}})"));
     FAIL();
   } catch (const std::runtime_error &error) {
@@ -238,7 +238,7 @@ TEST_F(WeightNamesTest, readsPastIgnoredTensors) {
   auto expectDifference = [&](const char *reason) {
     write(all);
     try {
-      SavedWeights(program, file, names);
+      CheckpointWeights(program, file, names);
       ADD_FAILURE();
     } catch (const std::runtime_error &error) {
       EXPECT_NE(std::string(error.what()).find(reason), std::string::npos)
@@ -249,7 +249,7 @@ TEST_F(WeightNamesTest, readsPastIgnoredTensors) {
   all.header["h.7.mask"]["data_offsets"][1] = all.data.size() + 1;
   expectDifference("h.7.mask: expected data_offsets of bytes inside the file");
   all.header["h.7.mask"]["data_offsets"] = {0, 3};
-  expectDifference("its tensors share bytes or leave some");
+  expectDifference("its tensors overlap or leave gaps");
   all.header["h.7.mask"] = 7;
   expectDifference("h.7.mask: not a parameter");
 }
@@ -287,7 +287,7 @@ TEST_F(WeightNamesTest, refusesEntriesThatAreNone) {
 TEST_F(WeightNamesTest, refusesKeysThatAreThereTwice) {
   expectRefusal(R"({"layers.0.token_embedding": "a",
                     "layers.0.token_embedding": "b"})",
-                "\n  layers.0.token_embedding: this key is there twice");
+                "\n  layers.0.token_embedding: this key occurs twice");
 }
 
 TEST_F(WeightNamesTest, refusesEntriesOfNoParameter) {
@@ -310,9 +310,9 @@ TEST_F(WeightNamesTest, refusesNamesWithOtherPlaces) {
                     "{n-1}, got ") +
             place);
   expectRefusal(R"({"layers.1.mlp.bias": "b.{n}"})",
-                "\n  layers.1.mlp.bias: {n} stands for no number");
+                "\n  layers.1.mlp.bias: {n} cannot be replaced");
   expectRefusal(R"({"layers.{n}.mlp.bias": "b.{n-2}"})",
-                "\n  layers.{n}.mlp.bias: {n-2} is less than 0 where {n} is 1");
+                "\n  layers.{n}.mlp.bias: {n-2} is less than 0 if {n} is 1");
   expectRefusal(R"({"layers.1.mlp.bias": "__metadata__"})",
                 "\n  layers.1.mlp.bias: a tensor cannot have that name");
 }
@@ -343,7 +343,8 @@ TEST_F(WeightNamesTest, refusesToTransposeWhatIsNoMatrix) {
 
 TEST_F(WeightNamesTest, refusesToIgnoreAParametersTensor) {
   expectRefusal(R"({"layers.{n}.mlp.bias": "b.{n}", "ignored": ["b.{n}"]})",
-                "\n  b.1: it is ignored, and the tensor of layers.1.mlp.bias");
+                "\n  b.1: it is in \"ignored\", but it is the tensor of "
+                "layers.1.mlp.bias");
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ protected:
   }
   // All of the file's tensors, in the model's order.
   template <typename T> std::vector<T> loaded() {
-    const SavedWeights saved(program, path);
+    const CheckpointWeights saved(program, path);
     std::vector<T> values;
     const program::ModelT &model = *program.model;
     for (const auto &[layer, number, parameter] :
@@ -115,7 +115,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);
   // The file is that of a model without a tie.
-  EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
+  EXPECT_NE(load().find("layers.3.head.weight: expected the same values as in "
                         "layers.0.token_embedding"),
             std::string::npos);
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -130,7 +130,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
 TEST_F(WeightsTest, digestsTellValuesApart) {
   auto digest = [&] {
     EXPECT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-    return SavedWeights(program, path).digest();
+    return CheckpointWeights(program, path).digest();
   };
   const uint64_t first = digest();
   EXPECT_EQ(digest(), first);
@@ -263,14 +263,14 @@ TEST_F(WeightsTest, refusesTensorsThatShareBytes) {
     header["layers.1.norm1.weight"]["data_offsets"] =
         header["layers.1.norm1.bias"]["data_offsets"];
   });
-  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+  EXPECT_NE(load().find("its tensors overlap or leave gaps"),
             std::string::npos);
 }
 
 TEST_F(WeightsTest, refusesBytesOfNoTensor) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   write(read() + "x");
-  EXPECT_NE(load().find("its tensors share bytes or leave some"),
+  EXPECT_NE(load().find("its tensors overlap or leave gaps"),
             std::string::npos);
 }
 
@@ -347,7 +347,7 @@ TEST_F(WeightsTest, convertsNarrowerTypes) {
         EXPECT_EQ(loaded<float>(),
                   std::vector<float>(expected.begin(), expected.end()));
       }
-      EXPECT_EQ(SavedWeights(program, path).conversion(),
+      EXPECT_EQ(CheckpointWeights(program, path).conversion(),
                 std::to_string(header.size()) + " tensors of " +
                     (isBFloat16 ? "BF16" : "F16") + ", converted to " +
                     (type == program::DataType::Float64 ? "F64" : "F32") +
@@ -359,7 +359,7 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
   program.weight_type = program.activation_type = program::DataType::Float32;
   std::vector<float> narrow(weights.begin(), weights.end());
   ASSERT_TRUE(saveWeights(program, bytesOf(narrow), path, error)) << error;
-  EXPECT_EQ(SavedWeights(program, path).conversion(), "");
+  EXPECT_EQ(CheckpointWeights(program, path).conversion(), "");
   program.weight_type = program.activation_type = program::DataType::Float64;
   EXPECT_EQ(load(), "(loaded)");
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -422,14 +422,14 @@ TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
   EXPECT_EQ(load(), "(loaded)");
   path = folder / "model.safetensors.index.json";
   EXPECT_EQ(load(), "(loaded)");
-  const uint64_t digest = SavedWeights(program, path).digest();
+  const uint64_t digest = CheckpointWeights(program, path).digest();
   weights.back() += 1;
   saveShards();
   path = folder / "model.safetensors.index.json";
-  EXPECT_NE(SavedWeights(program, path).digest(), digest);
+  EXPECT_NE(CheckpointWeights(program, path).digest(), digest);
 }
 
-TEST_F(ShardsTest, giveWayToAWholeFile) {
+TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {
   saveShards();
   path = folder / "model.safetensors";
   weights[0] += 1;
@@ -445,7 +445,7 @@ TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
             std::string::npos);
 }
 
-TEST_F(ShardsTest, refusesWhatTheIndexPromisesInVain) {
+TEST_F(ShardsTest, refusesAnIndexWithMissingShards) {
   saveShards();
   path = folder;
   fs::remove(folder / nameOf(1));
@@ -518,9 +518,9 @@ TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
   EXPECT_EQ(load(), "(loaded)");
   for (size_t changed : {size_t{0}, tiedBytes - 1}) {
     saveBoth(changed);
-    EXPECT_NE(load().find("layers.3.head.weight: expected the values of "
-                          "layers.0.token_embedding, as the program's model "
-                          "has both as one tied parameter, and they differ"),
+    EXPECT_NE(load().find("layers.3.head.weight: expected the same values as "
+                          "in layers.0.token_embedding, because the program's "
+                          "model ties the two"),
               std::string::npos);
   }
 }

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/Mutants.h"
 #include "test/runtime/stage/torch/SmallModel.h"
@@ -153,7 +153,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
 std::vector<uint32_t> read(const Sample &sample, const WeightNames &names,
                            const std::string &path) {
   const program::ModelT &model = *sample.program.model;
-  const SavedWeights saved(sample.program, path, names);
+  const CheckpointWeights saved(sample.program, path, names);
   saved.digest();
   std::vector<uint32_t> all;
   for (const auto &[layer, number, parameter] :

@@ -281,7 +281,7 @@ Opened openMutant(const Folder &folder, Random &random) {
       openTokens(opened.paths, {.format = format,
                                 .vocabulary = 256,
                                 .mostBytes = kMostBytes,
-                                .areTrusted = below(random, 2) > 0});
+                                .trustPlainNumbers = below(random, 2) > 0});
   return opened;
 }
 
@@ -304,7 +304,7 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
   const auto context = static_cast<size_t>(*program::contextOf(*program.model));
   static const double shares[] = {0, 0.1, 0.5, 0.999};
   const double holdOut = oneOf(shares, random);
-  SampleForm form;
+  TokenSampleOptions form;
   if (below(random, 4) == 0)
     form.masking = {.token = 3, .rate = 0.3};
   TextData data(std::move(tokens), program, holdOut, form);
@@ -351,7 +351,7 @@ void findFirst(const Tokens &tokens, const Expected &expected, Random &random) {
   static const uint64_t limits[] = {1, 200, 256, 30'000, 65'536, 1u << 31};
   const uint64_t limit = oneOf(limits, random);
   const std::optional<uint64_t> found =
-      tokens.findBeyond(limit, 0, expected.count());
+      tokens.findAtLeast(limit, 0, expected.count());
   const uint64_t end = found.value_or(expected.count());
   for (uint64_t token = 0; token < end; ++token)
     if (static_cast<uint64_t>(expected[token]) >= limit)
@@ -359,14 +359,14 @@ void findFirst(const Tokens &tokens, const Expected &expected, Random &random) {
   if (found && static_cast<uint64_t>(expected[*found]) < limit)
     fault("expected a token beyond the limit");
   if (checkTokens(tokens, limit, 1 + below(random, 2)).empty() !=
-      !tokens.findBeyond(limitOf(tokens, limit), 0, expected.count()))
+      !tokens.findAtLeast(validTokenLimit(tokens, limit), 0, expected.count()))
     fault("expected a fault if there is such a token");
 }
 
 void use(Opened opened, const Folder &folder, Random &random) {
   const Expected expected(opened);
   const Tokens &tokens = *opened.tokens;
-  if (tokens.where().find(opened.paths.front()) == std::string::npos)
+  if (tokens.fileNames().find(opened.paths.front()) == std::string::npos)
     fault("expected the first file's name");
   tokens.digest();
   // Sometimes change the length of a file now.

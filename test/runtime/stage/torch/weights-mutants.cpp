@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Weights.h"
+#include "runtime/stage/torch/WeightFiles.h"
 #include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/Mutants.h"
 #include "test/runtime/stage/torch/SmallModel.h"
@@ -192,7 +192,7 @@ void changeText(std::string &header, Random &random) {
 
 struct Opened {
   const program::ProgramT *program;
-  std::unique_ptr<SavedWeights> weights;
+  std::unique_ptr<CheckpointWeights> weights;
   std::string path, file;
   uint64_t size;
   std::vector<std::string> shards = {}; ///< instead of the file
@@ -260,7 +260,8 @@ Opened openShards(const Sample &sample, const Folder &folder, Random &random) {
                  opened.shards.back().size());
   }
   opened.path = folder.write("weights.index.json", text, text.size());
-  opened.weights = std::make_unique<SavedWeights>(sample.program, opened.path);
+  opened.weights =
+      std::make_unique<CheckpointWeights>(sample.program, opened.path);
   return opened;
 }
 
@@ -314,8 +315,9 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
   }
   file.resize(std::min<uint64_t>(size, file.size()));
   const std::string path = folder.write("weights", file, size);
-  return {&sample.program, std::make_unique<SavedWeights>(sample.program, path),
-          path, file, size};
+  return {&sample.program,
+          std::make_unique<CheckpointWeights>(sample.program, path), path, file,
+          size};
 }
 
 /// The value of a tensor in memory. Its type in the file must be the program's

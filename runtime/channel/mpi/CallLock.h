@@ -1,0 +1,86 @@
+//===- CallLock.h - When a thread may call MPI ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rank's thread and its progress thread both call MPI. Under
+// MPI_THREAD_MULTIPLE both call at any time, so a post never waits while the
+// other thread copies megabytes inside MPI. Under MPI_THREAD_SERIALIZED only
+// one thread may be inside MPI, so `enter` takes a lock and a post may wait for
+// such a copy.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_CALLLOCK_H
+#define CHIMERA_RUNTIME_CHANNEL_MPI_CALLLOCK_H
+
+#include "runtime/system/CallMark.h"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace chimera::runtime::mpi {
+
+/// A mutex for a rank and its guests (progress threads). A guest gets the mutex
+/// only if no rank waits for it. With an ordinary mutex, a guest that takes it
+/// again and again could keep a rank waiting for long.
+class PriorityMutex {
+public:
+  // For the rank; the names are those that std::unique_lock requires.
+  void lock();
+  bool try_lock() { return mutex.try_lock(); }
+  void unlock() { mutex.unlock(); }
+
+  bool tryLockLowPriority() { return ranksWaiting.load() == 0 && try_lock(); }
+
+private:
+  std::mutex mutex;
+  std::atomic<int> ranksWaiting{0};
+};
+using PriorityLock = std::unique_lock<PriorityMutex>;
+
+/// Sets whether only one thread at a time may be inside MPI. One value for the
+/// process. Set it before a second thread starts.
+void serializeCalls(bool wanted);
+
+/// While this object lives, its thread may call MPI, and callsInFlight reports
+/// the call.
+class [[nodiscard]] MarkedCall {
+public:
+  MarkedCall(PriorityLock lock, CallMark &mark, const char *call) noexcept
+      : lock(std::move(lock)), mark(&mark) {
+    mark.enter(call);
+  }
+  MarkedCall(MarkedCall &&other) noexcept
+      : lock(std::move(other.lock)), mark(std::exchange(other.mark, nullptr)) {}
+  MarkedCall &operator=(MarkedCall &&) = delete;
+  ~MarkedCall() {
+    if (mark)
+      mark->leave();
+  }
+
+private:
+  PriorityLock lock; ///< empty unless threads call MPI in turn
+  CallMark *mark;
+};
+
+/// The rank's thread calls this before an MPI call named `call`. It waits for
+/// its turn. If the MPI call never returns, the message "timed out … waiting
+/// for CALL to return" has this name.
+MarkedCall enter(const char *call);
+
+/// The same for a progress thread. Returns nothing if the rank's thread has the
+/// turn.
+std::optional<MarkedCall> tryToEnter(const char *call);
+
+/// The calls that the rank's thread and the progress thread are in.
+std::vector<CallMark::Call> callsInFlight();
+
+} // namespace chimera::runtime::mpi
+
+#endif // CHIMERA_RUNTIME_CHANNEL_MPI_CALLLOCK_H

@@ -1,0 +1,48 @@
+//===- AbortNotifier.h - Reports an abort to a handler ----------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_ABORTNOTIFIER_H
+#define CHIMERA_RUNTIME_CONTROL_ABORTNOTIFIER_H
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace chimera::runtime {
+
+/// The first abort reason and the handler that is called with it. The reason
+/// and the handler may come in either order.
+class AbortNotifier {
+public:
+  using Handler = std::function<void(const std::string &)>;
+
+  void notify(const std::string &reason) {
+    std::lock_guard lock(mutex);
+    if (abortReason)
+      return;
+    abortReason = reason;
+    if (handler)
+      handler(reason);
+  }
+
+  void setHandler(Handler next) {
+    std::lock_guard lock(mutex);
+    handler = std::move(next);
+    if (handler && abortReason)
+      handler(*abortReason);
+  }
+
+private:
+  std::mutex mutex; ///< held during calls, so setHandler waits for them
+  Handler handler;
+  std::optional<std::string> abortReason;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_ABORTNOTIFIER_H

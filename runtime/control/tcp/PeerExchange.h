@@ -1,0 +1,89 @@
+//===- PeerExchange.h - How ranks find each other ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each rank publishes its host and the address where it listens. The text is
+// exchanged through a store that all ranks can reach, or through MPI.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_CONTROL_TCP_PEEREXCHANGE_H
+#define CHIMERA_RUNTIME_CONTROL_TCP_PEEREXCHANGE_H
+
+#include "runtime/channel/tcp/Mesh.h"
+
+#include <functional>
+
+namespace chimera::runtime {
+
+/// What a rank tells the others. Its text form is one line.
+struct PeerEntry {
+  std::string host; ///< equal for the ranks of one host or one container
+  tcp::Address address;
+  uint64_t secret = 0; ///< identifies the process, see tcp::PeerTable
+  int32_t pid = 0;     ///< of its process, valid in `pidNamespace`
+  uint64_t pidNamespace = 0;
+
+  /// The entry of this process, which listens on `port`. `reachable` is a host
+  /// that all ranks reach, or empty.
+  static PeerEntry own(uint16_t port, const std::string &reachable);
+
+  std::string text() const;
+  /// The inverse of `text`. Throws std::runtime_error for any other text.
+  static PeerEntry parse(const std::string &text);
+};
+
+/// What a rank knows about all ranks after the exchange.
+struct PeerInfo {
+  PeerInfo(uint32_t rank, const std::vector<std::string> &entries);
+
+  /// The ranks on the host of this rank, ascending, including this rank.
+  std::vector<uint32_t> hostRanks() const;
+
+  /// The other ranks of this host whose PIDs are valid in this PID namespace.
+  struct Process {
+    uint32_t rank;
+    int32_t pid;
+  };
+  std::vector<Process> hostProcesses() const;
+
+  tcp::PeerTable peerTable;
+  std::vector<std::string> hosts; ///< by rank
+  std::vector<int32_t> pids; ///< by rank, 0 if not valid in this PID namespace
+};
+
+/// The address of LibTorch's TCPStore, where ranks publish their entries.
+struct StoreAddress {
+  std::string host;
+  uint16_t port = 0;
+  bool isServed = false; ///< true: the launcher serves it; false: rank 0 does
+  std::string prefix;    ///< of the keys, for a store that serves several runs
+};
+
+/// Called once, if a wait is long, with a text that says what the rank waits
+/// for.
+using LongWaitHandler = std::function<void(const std::string &what)>;
+
+/// Publishes `own` in the store and returns the entries of all ranks, in rank
+/// order. Rank 0 serves the store until its process ends. Throws
+/// std::runtime_error if
+/// - some ranks do not come before `timeout` (rank 0 names them),
+/// - a rank says that it does not come (reportFailureAtStore), or
+/// - another process already is this rank.
+std::vector<std::string>
+exchangeAtStore(const StoreAddress &store, uint32_t rank, uint32_t ranks,
+                const std::string &own, std::chrono::milliseconds timeout,
+                const LongWaitHandler &onLongWait = {});
+
+/// Tells the ranks that wait at the store, now or later, that this rank does
+/// not come, and why. Takes a few seconds at most. Throws std::exception if
+/// nobody serves the store.
+void reportFailureAtStore(const StoreAddress &store, uint32_t rank,
+                          const std::string &reason);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_CONTROL_TCP_PEEREXCHANGE_H

@@ -1,0 +1,153 @@
+//===- ZeroCopy.cpp - Messages that are passed without a copy -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/ZeroCopy.h"
+
+#include "runtime/interpreter/Uses.h"
+
+#include <algorithm>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using program::Instruction;
+using program::Opcode;
+
+namespace {
+bool isInArena(const program::Buffer &buffer) {
+  return !program::isStash(buffer.kind());
+}
+
+/// An instruction that uses memory of a block. An update counts as a read,
+/// because its read comes first.
+struct Touch {
+  uint32_t instruction;
+  bool reads;
+};
+
+class Finder {
+public:
+  Finder(const program::ProgramT &program, const program::WorkerT &worker,
+         const Blocks &blocks)
+      : program(program), worker(worker), blocks(blocks),
+        exchangeable(blocks.bytes.size(), true),
+        waits(worker.instructions.size()), touches(blocks.bytes.size()) {
+    for (size_t b = 0; b < worker.buffers.size(); ++b)
+      if (isInArena(worker.buffers[b]) &&
+          worker.buffers[b].bytes() != blocks.bytes[blockOf(b)])
+        exchangeable[blockOf(b)] = false;
+    for (const program::State &state : worker.states)
+      for (uint32_t buffer : {state.weights(), state.optimizer_state()})
+        exchangeable[blockOf(buffer)] = false;
+    for (uint32_t i = 0; i < worker.instructions.size(); ++i)
+      visit(i);
+  }
+
+  std::vector<bool> find() const {
+    std::vector<bool> found(worker.instructions.size());
+    for (uint32_t i = 0; i < found.size(); ++i) {
+      const Instruction &post = worker.instructions[i];
+      if (post.opcode() == Opcode::PostRecv)
+        found[i] = exchangeable[blockOf(program::resultsOf(worker, post)[0])];
+      else if (post.opcode() == Opcode::PostSend)
+        found[i] =
+            isGivenAway(i, blockOf(program::operandsOf(worker, post)[0]));
+    }
+    return found;
+  }
+
+private:
+  uint32_t blockOf(size_t buffer) const {
+    return blocks.locations[buffer].block;
+  }
+
+  void visit(uint32_t i) {
+    const Instruction &instruction = worker.instructions[i];
+    bool isRename = instruction.opcode() == Opcode::Rename;
+    if (instruction.opcode() == Opcode::Wait)
+      waits[instruction.target()] = i;
+    forEachUse(worker, instruction, [&](uint32_t buffer, Use use) {
+      if (!isInArena(worker.buffers[buffer]))
+        return;
+      if (isRename) {
+        exchangeable[blockOf(buffer)] = false;
+        return;
+      }
+      std::vector<Touch> &list = touches[blockOf(buffer)];
+      if (list.empty() || list.back().instruction != i)
+        list.push_back({i, use != Use::Write});
+    });
+  }
+
+  /// Whether the value that the send at `post` leaves in its block is not
+  /// needed any more.
+  bool isGivenAway(uint32_t post, uint32_t block) const {
+    if (!exchangeable[block])
+      return false;
+    const std::vector<Touch> &list = touches[block];
+    auto own = std::ranges::lower_bound(list, post, {}, &Touch::instruction);
+    // The next use must be the wait of the send itself.
+    auto wait = own + 1;
+    if (wait == list.end() || wait->instruction != waits[post])
+      return false;
+    uint32_t sectionEnd = endOfSection(post);
+    if (wait + 1 != list.end() && (wait + 1)->instruction < sectionEnd)
+      return !(wait + 1)->reads;
+    // With a flush, the step is followed by itself. Otherwise the value may be
+    // passed to the next section.
+    return program.updates == program::Updates::Flush && !list.front().reads;
+  }
+
+  uint32_t endOfSection(uint32_t i) const {
+    return i < worker.body_begin ? worker.body_begin
+           : i < worker.body_end
+               ? worker.body_end
+               : static_cast<uint32_t>(worker.instructions.size());
+  }
+
+  const program::ProgramT &program;
+  const program::WorkerT &worker;
+  const Blocks &blocks;
+  std::vector<bool> exchangeable;          // by block
+  std::vector<uint32_t> waits;             // by post
+  std::vector<std::vector<Touch>> touches; // by block, ascending
+};
+} // namespace
+
+Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
+                                  const program::WorkerT &worker) {
+  Blocks blocks;
+  blocks.locations.resize(worker.buffers.size());
+  std::vector<uint32_t> order;
+  for (uint32_t b = 0; b < worker.buffers.size(); ++b)
+    if (isInArena(worker.buffers[b]))
+      order.push_back(b);
+  std::ranges::stable_sort(
+      order, {}, [&](uint32_t b) { return worker.buffers[b].offset(); });
+  uint64_t begin = 0, end = 0;
+  for (uint32_t b : order) {
+    const program::Buffer &buffer = worker.buffers[b];
+    if (blocks.bytes.empty() || buffer.offset() >= end) {
+      blocks.bytes.push_back(0);
+      end = buffer.offset();
+      // The start of a piece of a gradient may be unaligned, and other buffers
+      // may overlap with it.
+      begin = end - end % program.buffer_alignment;
+    }
+    end = std::max(end, buffer.offset() + buffer.bytes());
+    blocks.bytes.back() = end - begin;
+    blocks.locations[b] = {static_cast<uint32_t>(blocks.bytes.size() - 1),
+                           buffer.offset() - begin};
+  }
+  return blocks;
+}
+
+std::vector<bool>
+chimera::runtime::findZeroCopyMessages(const program::ProgramT &program,
+                                       const program::WorkerT &worker,
+                                       const Blocks &blocks) {
+  return Finder(program, worker, blocks).find();
+}

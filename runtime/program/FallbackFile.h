@@ -1,0 +1,27 @@
+//===- FallbackFile.h - A fallback place for an output file -----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_FALLBACKFILE_H
+#define CHIMERA_RUNTIME_PROGRAM_FALLBACKFILE_H
+
+#include <functional>
+#include <string>
+
+namespace chimera::program {
+
+/// A fallback for the result of long work, if its file cannot be written. Calls
+/// `write` with a name that is derived from `path` and not in use: first in the
+/// current folder, then, if `write` returns false, in the folder for temporary
+/// files (TMPDIR, else /tmp). Returns the absolute path, or an empty string if
+/// both failed. `write` must not replace a file (IfExists::Fail).
+std::string
+writeFallback(const std::string &path,
+              const std::function<bool(const std::string &)> &write);
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_FALLBACKFILE_H

@@ -1,0 +1,26 @@
+//===- ModelKey.h - The properties that fix a model's times -----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_PROGRAM_MODELKEY_H
+#define CHIMERA_RUNTIME_PROGRAM_MODELKEY_H
+
+#include "runtime/program/Program.h"
+
+#include <string>
+
+namespace chimera::program {
+
+/// A JSON object with the properties of a model that determine the time of its
+/// layers per sample. For a built-in architecture, these are its name and
+/// sizes. For a package, they are the number of parameters of each layer and
+/// the bytes of one sample's inputs, which do not depend on the size of a
+/// micro-batch.
+std::string modelKey(const ModelT &model);
+
+} // namespace chimera::program
+
+#endif // CHIMERA_RUNTIME_PROGRAM_MODELKEY_H

@@ -1,0 +1,216 @@
+//===- LossWeights.cpp - Loss weights of micro-batches --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Fields.h"
+#include "runtime/program/Layers.h"
+#include "runtime/stage/exported/Executable.h"
+#include "runtime/stage/exported/ExportedStage.h"
+#include "runtime/stage/exported/Layer.h"
+#include "runtime/stage/exported/Packing.h"
+#include "runtime/stage/torch/StageWeights.h"
+#include "runtime/stage/torch/Tensors.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using at::Tensor;
+
+namespace {
+
+/// The graph that computes the loss weight of a micro-batch from its labels.
+class WeightGraph {
+public:
+  /// Requires a package with a weight graph, and graphs for a whole
+  /// micro-batch.
+  explicit WeightGraph(const program::ProgramT &program)
+      : graphs(*graphsOf(*program.model->package,
+                         program::layerCount(*program.model) - 1,
+                         program.micro_batch_size)),
+        executable(*graphs.weight, at::kCPU) {
+    for (const auto &constant :
+         program::kindOf(*program.model->package,
+                         program::layerCount(*program.model) - 1)
+             .constants)
+      constants.push_back(tensorOf(*constant, at::kCPU));
+    std::vector<uint32_t> given;
+    for (const program::Port &port : graphs.weight->inputs)
+      given.push_back(port.value());
+    results.resize(graphs.weight->outputs.size());
+    for (const program::Port &port : graphs.weight->outputs)
+      results[port.index()] = port.value();
+    subgraph = executable.select(given, results, /*adds=*/false);
+  }
+
+  /// The weight of each term of the loss.
+  std::vector<double> weigh(ConstBytes labels) const {
+    at::NoGradGuard noGraph;
+    at::AutoDispatchBelowADInplaceOrView kernelsAlone;
+    expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
+    // The tensors of this graph are about as large as the labels.
+    const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
+    const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
+    Executable::Values values = executable.makeValues();
+    for (const program::Port &port : graphs.weight->inputs)
+      values[port.value()] = port.role() == program::Role::Constant
+                                 ? constants[port.index()]
+                                 : tensors[port.index()];
+    executable.run(subgraph, values, {});
+    std::vector<double> weights;
+    for (uint32_t result : results) {
+      const Tensor &weight = values[result];
+      if (weight.numel() != 1)
+        throw std::runtime_error(
+            "expected one number as what labels weigh, got " +
+            std::to_string(weight.numel()));
+      weights.push_back(weight.to(at::kDouble).item<double>());
+    }
+    return weights;
+  }
+
+private:
+  const program::LayerGraphsT &graphs;
+  Executable executable;
+  std::vector<Tensor> constants;
+  Subgraph subgraph;
+  std::vector<uint32_t> results; ///< value numbers, by term
+};
+
+/// A data source that adds loss weights. Ranks that are threads share one
+/// object, so each micro-batch of a step is weighed once.
+class LossWeightedData : public DataSource {
+public:
+  LossWeightedData(const program::ProgramT &program,
+                   std::unique_ptr<DataSource> data, uint64_t windowSteps)
+      : inner(std::move(data)), graph(program),
+        microBatches(uint64_t{program.micro_batches} * program.data_parallel),
+        windowSteps(windowSteps),
+        terms(program::lossTerms(*program.model->package)),
+        lossType(program::kindOf(*program.model->package,
+                                 program::layerCount(*program.model) - 1)
+                     .graphs[0]
+                     ->outputs[0]
+                     ->type),
+        sampleBytes(static_cast<size_t>(
+            program::sampleBytes(program::labelFields(*program.model)))),
+        labels(static_cast<size_t>(
+            program::labelBytes(*program.model, program.micro_batch_size))) {}
+
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    inner->load(kind, microBatch, output);
+    if (terms < 2 || kind != program::ValueKind::Labels)
+      return;
+    // The scales are the last label field.
+    const size_t rows = output.size() / sampleBytes;
+    const auto bytes = static_cast<size_t>(program::bytesOf(lossType));
+    std::byte *target = output.data() + output.size() - rows * terms * bytes;
+    const std::vector<double> all = scalesOf(microBatch.step);
+    for (size_t row = 0; row < rows; ++row)
+      for (double scale : all) {
+        const auto rounded = static_cast<float>(scale);
+        if (lossType == program::TensorType::Float64)
+          std::memcpy(target, &scale, bytes);
+        else
+          std::memcpy(target, &rounded, bytes);
+        target += bytes;
+      }
+  }
+
+  double weight(MicroBatch microBatch) override {
+    if (terms > 1)
+      return std::ranges::any_of(scalesOf(microBatch.step),
+                                 [](double scale) { return scale > 0; })
+                 ? 1
+                 : 0;
+    std::lock_guard lock(mutex);
+    return weightsOf(microBatch.step, microBatch.index)[0];
+  }
+
+private:
+  /// A scale for each term of the loss. With these scales, the mean of the loss
+  /// over the micro-batches is the sum of the terms' means. A term with total
+  /// weight 0 gets the scale 0.
+  std::vector<double> scalesOf(uint64_t step) {
+    std::lock_guard lock(mutex);
+    const uint64_t first = step / windowSteps * windowSteps;
+    auto found = known.find(first);
+    if (found == known.end()) {
+      forgetBefore(known, first);
+      std::vector<double> totals(terms);
+      for (uint64_t each = first; each < first + windowSteps; ++each)
+        for (uint64_t index = 0; index < microBatches; ++index) {
+          const std::vector<double> &own = weightsOf(each, index);
+          for (size_t term = 0; term < terms; ++term)
+            totals[term] += own[term];
+        }
+      for (double &total : totals) {
+        if (!(total >= 0))
+          throw std::runtime_error("expected a weight of at least 0 for the "
+                                   "labels of a loss term, got " +
+                                   std::to_string(total));
+        total = total > 0
+                    ? static_cast<double>(microBatches * windowSteps) / total
+                    : 0;
+      }
+      found = known.emplace(first, std::move(totals)).first;
+    }
+    return found->second;
+  }
+
+  const std::vector<double> &weightsOf(uint64_t step, uint64_t index) {
+    auto &ofStep = weighed[step];
+    auto found = ofStep.find(index);
+    if (found != ofStep.end())
+      return found->second;
+    forgetBefore(weighed, step);
+    inner->load(program::ValueKind::Labels, {.step = step, .index = index},
+                labels);
+    return weighed[step][index] = graph.weigh(labels);
+  }
+
+  /// Drops old steps, since ranks are never more than a few steps apart.
+  template <typename T>
+  void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
+    const uint64_t kept = 64 * windowSteps;
+    while (!bySteps.empty() && bySteps.begin()->first + kept < step)
+      bySteps.erase(bySteps.begin());
+  }
+
+  std::unique_ptr<DataSource> inner;
+  WeightGraph graph;
+  const uint64_t microBatches; ///< of a step, in all copies
+  const uint64_t windowSteps;
+  const uint32_t terms;
+  const program::TensorType lossType;
+  const size_t sampleBytes; ///< of the labels
+  std::mutex mutex;
+  std::vector<std::byte> labels;
+  /// The weight of each term, by step and micro-batch.
+  std::map<uint64_t, std::map<uint64_t, std::vector<double>>> weighed;
+  std::map<uint64_t, std::vector<double>> known; ///< scales, by step
+};
+
+} // namespace
+
+std::unique_ptr<DataSource>
+chimera::runtime::withLossWeights(const program::ProgramT &program,
+                                  std::unique_ptr<DataSource> data,
+                                  uint64_t windowSteps) {
+  if (program::lossTerms(*program.model->package) == 0)
+    return data;
+  return std::make_unique<LossWeightedData>(program, std::move(data),
+                                            windowSteps);
+}

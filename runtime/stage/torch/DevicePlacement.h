@@ -1,0 +1,28 @@
+//===- DevicePlacement.h - The device of a stage's tensors ------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_DEVICEPLACEMENT_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_DEVICEPLACEMENT_H
+
+#include "runtime/stage/StageKernels.h"
+
+namespace chimera::runtime {
+
+/// The device of a stage: the host or, if `isCuda`, the current GPU of the
+/// thread that calls the stage. All buffers that the stage gets are on that
+/// device. On a GPU, all functions except `initialize` put kernels on
+/// LibTorch's current stream and return without waiting for the GPU.
+struct DevicePlacement {
+  bool isCuda = false;
+  /// The device's kernels. Required on a GPU; null on the host, which uses
+  /// functions.
+  StageKernels *kernels = nullptr;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_DEVICEPLACEMENT_H

@@ -1,0 +1,28 @@
+//===- UnfusedAttention.h - Attention without a fused kernel ----*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_STAGE_TORCH_UNFUSEDATTENTION_H
+#define CHIMERA_RUNTIME_STAGE_TORCH_UNFUSEDATTENTION_H
+
+#include "runtime/stage/torch/Dropout.h"
+
+namespace chimera::runtime {
+
+/// The same as `causalAttention` (Attention.h), for any device and type,
+/// without a fused kernel. Only `projected` is saved for the backward, which
+/// computes the probabilities again. On a GPU with dropout, the masks are saved
+/// too.
+at::Tensor unfusedAttention(const at::Tensor &projected, int64_t heads,
+                            const Dropout &dropout);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_STAGE_TORCH_UNFUSEDATTENTION_H

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Makes a call of MPI hang at all ranks of a job. The job must then end by itself.
+
+usage: hanging_mpi.py CHIMERA_RUN WRITE_SAMPLE HANGING_MPI
+
+HANGING_MPI is the library of HangingMpi.cpp, whose calls wait while a file exists; MPI
+itself works correctly. Every rank is inside MPI, so no rank can notice that its own
+wait, or another rank's, has timed out.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from job import PATIENCE, Job, check, lines_on
+
+CHIMERA_RUN, WRITE_SAMPLE, HANGING_MPI = sys.argv[1:]
+RANKS = 4
+TIMEOUT = 6  # seconds; long enough for a job to start on a busy machine
+LIMIT = TIMEOUT + 2  # seconds of one call, see kCallMargin
+SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6"]  # actions of 2 and 4 ms
+FOR_EVER = "1000000"  # steps
+
+
+def hanging(call, file, ranks, *arguments):
+    """A job in which `call` hangs while the file exists."""
+    # The library is loaded before the sanitizers' libraries, which would refuse that.
+    options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    return Job("env", f"ASAN_OPTIONS={options}", ranks, f"LD_PRELOAD={HANGING_MPI}",
+               f"CHIMERA_HOLD_CALL={call}", f"CHIMERA_HOLD_FILE={file}",
+               CHIMERA_RUN, *arguments, "--timeout", str(TIMEOUT))
+
+
+def touch(file):
+    with open(file, "w"):
+        pass
+
+
+def ended(job, call):
+    """The error output of a job whose call hung for too long."""
+    _, errors, took, _ = job.end()
+    print(f"{call} held up: ended after {took:.2f} s with status "
+          f"{job.process.returncode}\n{errors}")
+    check(job.process.returncode != 0, "expected a status other than 0", errors)
+    return errors
+
+
+def in_training(program, folder, progress):
+    """In the middle of a step there is one report, with the call and which rank waits
+    for which."""
+    call = "MPI_Test"
+    file = os.path.join(folder, "hold")
+    with hanging(call, file, RANKS, program, *SLEEPING, "--steps", FOR_EVER,
+              "--progress", progress) as job:
+        job.wait_for_steps()
+        touch(file)
+        errors = ended(job, call)
+    os.remove(file)
+    check(re.search(rf"^(?:chimera-run: )?rank \d \(worker \d\) failed: timed out "
+                    rf"after {LIMIT} s waiting for {call} to return$", errors,
+                    re.MULTILINE),
+          "expected a rank to say that MPI does not return", errors)
+    check(errors.count("the ranks at that moment:") == 1, "expected one report",
+          errors)
+    for rank in range(RANKS):
+        check(len(lines_on(errors, rank)) == 1, f"expected one line on rank {rank}",
+              errors)
+    check(re.search(r"; waiting for rank \d for", errors),
+          "expected some rank to wait for another", errors)
+
+
+def at_an_edge(program, call, what, folder, *arguments, at_start=True):
+    """The call hangs while ranks start or end. At these times there are no reports."""
+    file = os.path.join(folder, "hold")
+    if at_start:
+        touch(file)
+    with hanging(call, file, RANKS, program, *SLEEPING, "--steps", "20",
+              *arguments) as job:
+        if at_start:
+            job.wait_for_ranks()
+        else:
+            job.wait_for_steps()
+            touch(file)
+        errors = ended(job, call)
+    os.remove(file)
+    check(f"timed out after {TIMEOUT} s waiting for {what}" in errors,
+          f"expected a rank to say that it waits for {what}", errors)
+
+
+def in_calibration(folder):
+    file = os.path.join(folder, "hold")
+    touch(file)
+    call = "MPI_Test"
+    with hanging(call, file, 2, "--calibrate",
+              os.path.join(folder, "here.mlir")) as job:
+        job.wait_for_ranks()
+        errors = ended(job, "MPI_Test, in a calibration,")
+    os.remove(file)
+    check(f"timed out after {LIMIT} s waiting for {call} to return" in errors,
+          "expected a rank to say that MPI does not return", errors)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "sample.chimera")
+        subprocess.run([WRITE_SAMPLE, program, "--bidirectional"], check=True,
+                       timeout=PATIENCE)
+        for progress in ("off", "on"):
+            in_training(program, folder, progress)
+        at_an_edge(program, "MPI_Comm_dup", "all ranks to start", folder)
+        at_an_edge(program, "MPI_Comm_create_group",
+                   "all ranks to create their communicators", folder, "--all-reduce",
+                   "transport")
+        at_an_edge(program, "MPI_Comm_free",
+                   "all ranks to leave after their work", folder, at_start=False)
+        in_calibration(folder)
+
+
+main()

@@ -1,0 +1,70 @@
+//===- Timeouts.h - Timeouts on a busy machine ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A test of a timeout gives a run a short timeout. On a busy machine, another
+// wait or the start may exceed this timeout although nothing is wrong. The test
+// then repeats the run with longer timeouts. It passes if one of these runs
+// gives the expected result.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_TIMEOUTS_H
+#define CHIMERA_TEST_RUNTIME_TIMEOUTS_H
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+
+namespace chimera::runtime::test {
+
+/// A timeout for waits that must not time out. Only a wait that never ends
+/// takes longer.
+inline constexpr std::chrono::seconds kPatience(100);
+
+/// The time as messages print it, for example "0.2 s".
+inline std::string secondsOf(std::chrono::milliseconds time) {
+  std::ostringstream text;
+  text << static_cast<double>(time.count()) / 1000 << " s";
+  return text.str();
+}
+
+/// Calls `run` with `timeout`, then with 4, 16 and 64 times `timeout`, until
+/// the returned text contains `meant`. A {} in `meant` stands for the timeout
+/// of the call. Returns the last text. The test fails if no text contains
+/// `meant`.
+template <typename Run>
+std::string retryUntilMessage(const std::string &meant,
+                              std::chrono::milliseconds timeout, Run run) {
+  std::string text;
+  for (int i = 0; i < 4; ++i, timeout *= 4) {
+    std::string expected = meant;
+    if (size_t at = expected.find("{}"); at != std::string::npos)
+      expected.replace(at, 2, secondsOf(timeout));
+    text = run(timeout);
+    if (text.find(expected) != std::string::npos)
+      return text;
+    if (i == 3)
+      ADD_FAILURE() << text << "\nlacks " << expected;
+  }
+  return text;
+}
+
+/// Calls `run` with the same timeouts until it returns no error. The test fails
+/// if every call returns an error.
+template <typename Run>
+void retryUntilSuccess(std::chrono::milliseconds timeout, Run run) {
+  std::string wrong;
+  for (int i = 0; i < 4; ++i, timeout *= 4)
+    if (wrong = run(timeout); wrong.empty())
+      return;
+  ADD_FAILURE() << wrong;
+}
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_TIMEOUTS_H

@@ -1,0 +1,245 @@
+//===- PeerExchangeTest.cpp - How ranks find each other -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/control/tcp/PeerExchange.h"
+
+#include "runtime/control/Messages.h"
+#include "runtime/control/tcp/Control.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+TEST(PeerEntry, IsReadAsItWasWritten) {
+  PeerEntry entry{"host/7",
+                  {{"10.0.0.1", "fe80::1"}, 4711},
+                  12345678901234567890u,
+                  17,
+                  4026531836u};
+  PeerEntry read = PeerEntry::parse(entry.text());
+  EXPECT_EQ(read.host, entry.host);
+  EXPECT_EQ(read.address.hosts, entry.address.hosts);
+  EXPECT_EQ(read.address.port, 4711);
+  EXPECT_EQ(read.secret, entry.secret);
+  EXPECT_EQ(read.pid, entry.pid);
+  EXPECT_EQ(read.pidNamespace, entry.pidNamespace);
+}
+
+TEST(PeerEntry, OfAnotherVersionIsRefused) {
+  for (const char *text : {"", "1 host 1 1\n", "2 host x\n"})
+    EXPECT_THROW(PeerEntry::parse(text), std::runtime_error) << text;
+}
+
+TEST(PeerEntry, OfThisHostHasAnAddress) {
+  EXPECT_FALSE(PeerEntry::own(1, "").address.hosts.empty());
+  // It reaches itself by this address.
+  EXPECT_EQ(PeerEntry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
+}
+
+TEST(PeerInfo, TellsTheRanksOfAHost) {
+  std::vector<std::string> entries;
+  for (const char *host : {"a", "b", "a", "c", "b"})
+    entries.push_back(PeerEntry{host, {{"::1"}, 1}, 9}.text());
+  EXPECT_EQ(PeerInfo(2, entries).hostRanks(), (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(PeerInfo(4, entries).hostRanks(), (std::vector<uint32_t>{1, 4}));
+  EXPECT_EQ(PeerInfo(4, entries).peerTable.addresses.size(), 5u);
+  EXPECT_EQ(PeerInfo(4, entries).peerTable.leaders,
+            (std::vector<uint32_t>{0, 1, 0, 3, 1}));
+}
+
+TEST(PeerInfo, KnowsTheProcessesOfItsOwnContainerAlone) {
+  PeerEntry near = PeerEntry::own(1, ""), far = near, away = near;
+  far.host = "elsewhere";
+  away.pidNamespace = near.pidNamespace + 1;
+  const PeerInfo peerInfo(0,
+                          {near.text(), far.text(), away.text(), near.text()});
+  ASSERT_EQ(peerInfo.hostProcesses().size(), 1u);
+  EXPECT_EQ(peerInfo.hostProcesses().front().rank, 3u);
+  EXPECT_EQ(peerInfo.hostProcesses().front().pid, getpid());
+}
+
+StoreAddress anyStore() {
+  // A port that was free a moment ago.
+  return {"127.0.0.1", Listener().port, false, "test/"};
+}
+
+// A process has only one store, so every test has one rank per process.
+TEST(Store, GivesEachRankAllEntries) {
+  EXPECT_EQ(exchangeAtStore(anyStore(), 0, 1, "alone\n", 5s),
+            std::vector<std::string>{"alone\n"});
+}
+
+// Users who start ranks by hand easily start one twice, or two runs at one
+// port.
+TEST(Store, ARankIsOneProcess) {
+  StoreAddress address = anyStore();
+  StoreAddress same = address;
+  same.isServed = true; // by the other rank 0
+  // The second one is refused. The first one waits for rank 1.
+  auto failureOf = [](const StoreAddress &store, const std::string &entry) {
+    try {
+      exchangeAtStore(store, 0, 2, entry, 4s);
+    } catch (const std::runtime_error &error) {
+      return std::string(error.what());
+    }
+    return std::string("met");
+  };
+  std::string ofFirst;
+  std::thread first([&] { ofFirst = failureOf(address, "first\n"); });
+  std::string ofSecond = failureOf(same, "second\n");
+  first.join();
+  auto isRefused = [](const std::string &failure) {
+    return failure.find(" is another process already: was it started twice") !=
+           std::string::npos;
+  };
+  EXPECT_NE(isRefused(ofFirst), isRefused(ofSecond)) << ofFirst << "\n"
+                                                     << ofSecond;
+}
+
+/// Rank 0 cannot distinguish it from other ranks that never start.
+TEST(Store, ReportsTheFileLimit) {
+  rlimit before{}, none{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  std::thread filler([&] {
+    std::this_thread::sleep_for(1s); // now the store exists
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    none.rlim_cur = static_cast<rlim_t>(lowest);
+    setrlimit(RLIMIT_NOFILE, &none);
+  });
+  std::string failure;
+  try {
+    exchangeAtStore(anyStore(), 0, 2, "alone\n", 3s);
+  } catch (const std::runtime_error &error) {
+    failure = error.what();
+  }
+  filler.join();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(failure.find(": 1, or rank 0 could not accept them: it has too "
+                         "many open files, raise ulimit -n"),
+            std::string::npos)
+      << failure;
+}
+
+TEST(Store, RanksThatDoNotComeAreNamed) {
+  try {
+    exchangeAtStore(anyStore(), 0, 3, "alone\n", 300ms);
+    FAIL() << "met nobody";
+  } catch (const std::runtime_error &error) {
+    EXPECT_NE(
+        std::string(error.what()).find("did not connect to 127.0.0.1 port"),
+        std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find(": 1, 2"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Store, AnUnreachableStoreIsReportedWithItsAddress) {
+  try {
+    exchangeAtStore(anyStore(), 1, 2, "alone\n", 300ms);
+    FAIL() << "met nobody";
+  } catch (const std::runtime_error &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("cannot meet the other ranks at 127.0.0.1 port"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+/// The error that `rank` of three gets while it waits for others that do not
+/// start.
+std::string
+faultWhile(uint32_t rank,
+           const std::function<void(const StoreAddress &)> &others) {
+  StoreAddress address = anyStore();
+  std::string fault;
+  std::thread waiting([&] {
+    try {
+      exchangeAtStore(address, rank, 3, "it is here\n", 30s);
+    } catch (const std::runtime_error &error) {
+      fault = error.what();
+    }
+  });
+  others(address);
+  waiting.join();
+  return fault;
+}
+
+TEST(Store, AMissingRankReportsItsError) {
+  EXPECT_EQ(faultWhile(0,
+                       [](const StoreAddress &address) {
+                         reportFailureAtStore(address, 2, "it has no text");
+                         reportFailureAtStore(address, 1, "it has none either");
+                       }),
+            "rank 2 failed: it has no text");
+  // Then nobody serves the store except the rank that declines.
+  EXPECT_EQ(faultWhile(1,
+                       [](const StoreAddress &address) {
+                         reportFailureAtStore(address, 0, "it has no text");
+                       }),
+            "rank 0 failed: it has no text");
+}
+
+TEST(Store, AnUnknownHostIsReported) {
+  StoreAddress store = anyStore();
+  store.host = "no.such.host.invalid";
+  for (uint32_t rank : {0, 1})
+    try {
+      exchangeAtStore(store, rank, 2, "alone\n", 300ms);
+      FAIL() << "met somebody";
+    } catch (const std::runtime_error &error) {
+      EXPECT_EQ(std::string(error.what())
+                    .find("cannot meet the other ranks at no.such.host.invalid "
+                          "port " +
+                          std::to_string(store.port) +
+                          ": no.such.host.invalid: "),
+                0u)
+          << error.what();
+    }
+}
+
+/// Connects two ranks. Rank 0 has the secrets 1 and 2, and rank 1 has the given
+/// secrets, both by rank. Returns the error at rank 0.
+std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
+  std::vector<Listener> listeners(2);
+  tcp::PeerTable peerTable{0, {}, {1, 2}};
+  for (const Listener &listener : listeners)
+    peerTable.addresses.push_back({{"127.0.0.1"}, listener.port});
+  tcp::PeerTable ofOther{1, peerTable.addresses, {ofRank0, ofRank1}};
+  std::string fault;
+  std::thread other([&] {
+    try {
+      TcpControl control(ofOther, std::move(listeners[1]), 1s);
+      barrier(control, 10s, "the other rank");
+    } catch (const std::exception &) {
+    }
+  });
+  try {
+    TcpControl control(peerTable, std::move(listeners[0]), 1s);
+    barrier(control, 10s, "the other rank");
+  } catch (const std::exception &error) {
+    fault = error.what();
+  }
+  other.join();
+  return fault;
+}
+
+TEST(TcpControl, DoesNotListenToAnotherRun) {
+  EXPECT_EQ(connectWith(1, 2), "");
+  EXPECT_NE(connectWith(3, 4), "");
+  // Another process that claims to be rank 1 does not know the secret of rank
+  // 1.
+  EXPECT_NE(connectWith(1, 3), "");
+}
+} // namespace

@@ -1,0 +1,30 @@
+//===- SoftwareGpuModule.cpp - The module for CUDA without a GPU ----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The module that chimera-run loads, with the software GPU, for stages that
+// compute on the host and ranks that are threads. CHIMERA_STAND_IN_GPUS in the
+// environment is the number of GPUs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/cuda/Accelerator.h"
+#include "runtime/train/cuda/Module.h"
+#include "test/runtime/cuda/SoftwareGpu.h"
+
+#include <cstdlib>
+#include <stdexcept>
+
+using namespace chimera::runtime;
+
+extern "C" __attribute__((visibility("default"))) Accelerator *
+chimeraMakeAccelerator4(const AcceleratorOptions &options) {
+  if (!options.stagesOnHost)
+    throw std::runtime_error("software GPUs have no tensors");
+  if (const char *gpus = std::getenv("CHIMERA_STAND_IN_GPUS"))
+    test::setDevices(std::atoi(gpus), size_t{1} << 30);
+  return makeCudaAccelerator(options, {}).release();
+}

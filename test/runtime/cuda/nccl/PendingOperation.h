@@ -1,0 +1,86 @@
+//===- PendingOperation.h - An operation of several ranks -------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_TEST_RUNTIME_CUDA_NCCL_PENDINGOPERATION_H
+#define CHIMERA_TEST_RUNTIME_CUDA_NCCL_PENDINGOPERATION_H
+
+#include "runtime/device/Fold.h"
+#include "test/runtime/cuda/Signal.h"
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chimera::runtime::test {
+
+/// The state of a rank's communicator. Threads of streams have a plain pointer
+/// to it, for the reason in Streams.h.
+struct Health {
+  std::atomic<bool> isAborted{false};
+  std::mutex mutex = {}; ///< guards the members below
+  ncclResult_t error = ncclSuccess;
+  std::string text = {};
+
+  void fail(ncclResult_t result, const std::string &why) {
+    std::lock_guard lock(mutex);
+    if (error == ncclSuccess) {
+      error = result;
+      text = why;
+    }
+  }
+};
+
+/// Waits for a signal. Returns false if the communicator is aborted before.
+bool await(const Signal &signal, const Health &health);
+
+/// A rank's part of an operation.
+struct Part {
+  const char *name; ///< of the function; the same for a send and a receive
+  const std::byte *source;
+  std::byte *target;
+  size_t count;
+  ncclDataType_t type;
+  int root;
+  Health *health;
+};
+
+size_t bytesOf(ncclDataType_t type);
+inline size_t bytesOf(const Part &part) {
+  return part.count * bytesOf(part.type);
+}
+/// Empty for a type that cannot be summed.
+std::optional<ElementType> elementType(ncclDataType_t type);
+
+/// An operation of several ranks. Part 0 of a message is the sender's.
+class PendingOperation {
+public:
+  explicit PendingOperation(size_t size) : parts(size) {}
+
+  std::vector<Part> parts; ///< each is written before it is launched
+  Signal done;
+
+  /// Called on the stream of each rank. The last one moves the bytes.
+  void arrive();
+  /// Cancels the operation, unless it is complete or the bytes are being moved.
+  void leave();
+
+private:
+  void move();
+
+  std::mutex mutex; ///< guards the members below
+  size_t arrived = 0;
+  bool isCancelled = false, moves = false;
+};
+
+} // namespace chimera::runtime::test
+
+#endif // CHIMERA_TEST_RUNTIME_CUDA_NCCL_PENDINGOPERATION_H

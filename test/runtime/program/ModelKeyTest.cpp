@@ -1,0 +1,56 @@
+//===- ModelKeyTest.cpp - Identifies the model of a measurement -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/ModelKey.h"
+
+#include "runtime/program/Layers.h"
+#include "test/runtime/program/SamplePackages.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::program {
+namespace {
+
+TEST(ModelKey, AreThoseOfAnArchitecture) {
+  ModelT model;
+  model.architecture = "gpt2";
+  model.layers = 4;
+  model.heads = 2;
+  model.width = 16;
+  model.context = 8;
+  model.vocabulary = 32;
+  EXPECT_EQ(modelKey(model),
+            R"({"architecture":"gpt2","layers":4,"heads":2,"width":16,)"
+            R"("context":8,"vocabulary":32,"dropout":0.0,"tied":false})");
+}
+
+ModelT exported() {
+  ModelT model;
+  model.architecture = kExported;
+  model.package = samplePackage();
+  return model;
+}
+
+/// A sample has 2 tokens.
+TEST(ModelKey, OfAPackageAreItsParametersAndASample) {
+  EXPECT_EQ(modelKey(exported()),
+            R"({"architecture":"exported","layers":3,"parameters":[15,3,3],)"
+            R"("sample_bytes":16})");
+}
+
+TEST(ModelKey, AreTheSameForAllSizesOfAMicroBatch) {
+  const std::string both = modelKey(exported());
+  for (bool isFirst : {true, false}) {
+    ModelT model = exported();
+    for (const auto &kind : model.package->kinds)
+      kind->graphs.erase(kind->graphs.begin() + (isFirst ? 0 : 1));
+    EXPECT_EQ(modelKey(model), both);
+  }
+}
+
+} // namespace
+} // namespace chimera::program

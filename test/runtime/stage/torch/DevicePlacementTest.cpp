@@ -1,0 +1,99 @@
+//===- DevicePlacementTest.cpp - Stages that use a device's kernels -------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/Philox.h"
+#include "runtime/stage/torch/AdamW.h"
+#include "test/runtime/stage/torch/SmallModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+
+namespace {
+/// Kernels of a device whose memory is the host's. They count their calls.
+class CountingKernels final : public StageKernels {
+public:
+  uint32_t masks = 0;
+  int64_t updated = 0;
+
+  void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
+                    bool *kept) override {
+    ++masks;
+    runtime::keepElements(dropped, key, first, count, kept);
+  }
+  void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
+             const float *gradientSum, float *weights, float *average,
+             float *averageOfSquares, const int32_t *) override {
+    update(factors, runs, gradientSum, weights, average, averageOfSquares);
+  }
+  void adamW(const AdamWFactors<double> &factors,
+             std::span<const DecayRun> runs, const double *gradientSum,
+             double *weights, double *average, double *averageOfSquares,
+             const int32_t *) override {
+    update(factors, runs, gradientSum, weights, average, averageOfSquares);
+  }
+
+private:
+  template <typename T>
+  void update(const AdamWFactors<T> &f, std::span<const DecayRun> runs,
+              const T *gradientSum, T *weights, T *average,
+              T *averageOfSquares) {
+    updated += runs.back().end;
+    for (int64_t i = 0; i < runs.back().end; ++i) {
+      while (i == runs.front().end)
+        runs = runs.subspan(1);
+      const T gradient = f.scale * gradientSum[i];
+      average[i] += f.new1 * (gradient - average[i]);
+      averageOfSquares[i] =
+          f.old2 * averageOfSquares[i] + f.new2 * gradient * gradient;
+      weights[i] =
+          (runs.front().decays ? f.keep : 1) * weights[i] -
+          f.stepSize * average[i] /
+              (std::sqrt(averageOfSquares[i]) * f.perRoot2 + f.epsilon);
+    }
+  }
+};
+
+template <typename T> void expectTheHostsTraining(program::DataType type) {
+  const program::ProgramT program =
+      smallProgram({.dropout = 0.3, .type = type}, {2, 2});
+  CountingKernels kernels;
+  Line<T> host(program), device(program, {.kernels = &kernels});
+  for (uint64_t step = 0; step < 3; ++step)
+    for (Line<T> *line : {&host, &device}) {
+      line->forward({step, 0});
+      line->backward({step, 0}, WgradMode::Overwrite);
+      line->step(step, 0.5);
+    }
+  EXPECT_EQ(device.loss, host.loss);
+  EXPECT_EQ(device.whole(&Line<T>::Part::gradient),
+            host.whole(&Line<T>::Part::gradient));
+  EXPECT_LT(largestDifference(device.whole(&Line<T>::Part::weights),
+                              host.whole(&Line<T>::Part::weights)),
+            1e-6);
+  // Masks in each step: one of the embedding, and four of each of two blocks. A
+  // block has three masks, and the backward makes one of them again.
+  EXPECT_EQ(kernels.masks, 3u * (1 + 2 * 4));
+  EXPECT_EQ(
+      kernels.updated,
+      static_cast<int64_t>(3 * host.whole(&Line<T>::Part::weights).size()));
+}
+
+TEST(PlaceTest, kernelsAreTheDevices) {
+  expectTheHostsTraining<float>(program::DataType::Float32);
+  expectTheHostsTraining<double>(program::DataType::Float64);
+}
+
+TEST(PlaceTest, aGpuNeedsKernels) {
+  EXPECT_THROW(makeTransformerStage(smallProgram({}, {4}), 0, {.isCuda = true}),
+               std::invalid_argument);
+}
+} // namespace

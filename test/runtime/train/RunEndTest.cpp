@@ -1,0 +1,243 @@
+//===- RunEndTest.cpp - Diverging runs keep finite weights ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/stage/ExactStage.h"
+#include "runtime/train/RunOnHost.h"
+#include "runtime/train/RunSequential.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <span>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::span<float> floats(Bytes bytes) {
+  return {reinterpret_cast<float *>(bytes.data()),
+          bytes.size() / sizeof(float)};
+}
+std::span<const float> floats(ConstBytes bytes) {
+  return {reinterpret_cast<const float *>(bytes.data()),
+          bytes.size() / sizeof(float)};
+}
+
+/// Values that are not finite, from a step on.
+struct Fault {
+  uint64_t step = UINT64_MAX;
+  std::optional<double> loss;     ///< the loss of every micro-batch
+  std::set<uint32_t> stages = {}; ///< stages whose gradients are NaN
+};
+
+/// A stage that adds 1 to each of its weights in each update.
+class Counting final : public Stage {
+public:
+  Counting(const program::ProgramT &program, uint32_t stage, const Fault &fault)
+      : isLast(stage + 1 == program.stages.size()),
+        isBad(fault.stages.contains(stage)), fault(fault) {}
+
+  ElementType weightType() const override { return ElementType::Float32; }
+  ElementType lossType() const override { return ElementType::Float64; }
+  void initialize(Bytes weights, Bytes state) override {
+    std::ranges::fill(floats(weights), 0.f);
+    std::ranges::fill(state, std::byte());
+  }
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes, ConstBytes,
+                                 ConstBytes, Bytes output,
+                                 ForwardMode mode) override {
+    std::ranges::fill(output, std::byte());
+    if (isLast && !output.empty()) {
+      const double loss =
+          fault.loss && microBatch.step >= fault.step ? *fault.loss : 1;
+      std::memcpy(output.data(), &loss, sizeof loss);
+    }
+    return keepsStash(mode) ? std::make_unique<Stash>() : nullptr;
+  }
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
+                ConstBytes, Bytes weightGradient, Bytes inputGradient,
+                WgradMode mode) override {
+    std::ranges::fill(inputGradient, std::byte());
+    for (float &each : floats(weightGradient))
+      each = (mode == WgradMode::Overwrite ? 0 : each) + 1;
+    // In one element, of one micro-batch.
+    if (isBad && microBatch.step >= fault.step && microBatch.index == 1)
+      floats(weightGradient).back() = kNaN;
+  }
+  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
+                                       ConstBytes, ConstBytes, Bytes) override {
+    throw std::logic_error("no split backward here");
+  }
+  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
+                      WgradMode) override {
+    throw std::logic_error("no split backward here");
+  }
+  void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes weights,
+                     Bytes, Bytes halted) override {
+    int32_t flag = 0;
+    ASSERT_EQ(halted.size(), sizeof flag);
+    std::memcpy(&flag, halted.data(), sizeof flag);
+    for (float each : floats(gradientSum))
+      flag |= !std::isfinite(each);
+    std::memcpy(halted.data(), &flag, sizeof flag);
+    if (!flag)
+      for (float &each : floats(weights))
+        each += 1;
+  }
+
+private:
+  const bool isLast, isBad;
+  const Fault &fault;
+};
+
+enum class How { Threads, Simulated, Sequential };
+
+RunResult resultOf(const program::ProgramT &program, const Fault &fault,
+                   How how, uint64_t steps = 50) {
+  SyntheticData data(1);
+  RunResult found;
+  TrainingRun run{.program = program,
+                  .stages =
+                      [&](const program::ProgramT &whole, uint32_t stage) {
+                        return std::make_unique<Counting>(whole, stage, fault);
+                      },
+                  .data = data};
+  run.steps = steps;
+  run.gatherWeights = run.keepFinite = run.checkReplicas = true;
+  run.onResult = [&](const RunResult &result) { found = result; };
+  bool isEvaluated = false;
+  run.evaluation = {.data = &data, .passes = 1};
+  run.evaluation.onLoss = [&](uint64_t, double) { isEvaluated = true; };
+  if (how == How::Sequential)
+    runSequential(run, {}, static_cast<uint32_t>(program.stages.size()));
+  else if (how == How::Simulated)
+    runOnHost(run, {}, /*seed=*/3);
+  else
+    runOnHost(run, {});
+  EXPECT_EQ(isEvaluated, found.endedRegularly());
+  return found;
+}
+
+/// The number of updates in each stage's weights.
+std::vector<uint64_t> updatesIn(const program::ProgramT &program,
+                                const RunResult &result) {
+  std::vector<uint64_t> updates;
+  size_t at = 0;
+  for (const program::Stage &stage : program.stages) {
+    std::span<const float> own =
+        floats(ConstBytes(result.weights).subspan(at, stage.weights_bytes()));
+    for (float each : own)
+      EXPECT_EQ(each, own[0]);
+    updates.push_back(static_cast<uint64_t>(own[0]));
+    at += stage.weights_bytes();
+  }
+  return updates;
+}
+
+program::ProgramT samplePipeline() {
+  return program::samplePipeline({.bidirectional = true, .dataParallel = 2});
+}
+
+class RunEnd : public testing::TestWithParam<How> {};
+
+TEST_P(RunEnd, ALossThatIsNotFiniteStopsTheRun) {
+  const program::ProgramT program = samplePipeline();
+  for (double loss : {double(kNaN), kInfinity, -kInfinity}) {
+    const Fault fault{.step = 5, .loss = loss};
+    const RunResult result = resultOf(program, fault, GetParam());
+    ASSERT_TRUE(result.divergence);
+    EXPECT_EQ(result.divergence->step, 5u);
+    ASSERT_TRUE(result.divergence->loss);
+    EXPECT_FALSE(std::isfinite(*result.divergence->loss));
+    EXPECT_TRUE(result.divergence->stages.empty());
+    // All ranks have stopped after the same step, soon after the fault; no rank
+    // was aborted.
+    EXPECT_GE(result.steps, 6u);
+    EXPECT_LE(result.steps, 8u);
+    EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, result.steps));
+    EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
+  }
+}
+
+TEST_P(RunEnd, ALossAndAllGradientsLeaveTheWeightsBeforeThem) {
+  const program::ProgramT program = samplePipeline();
+  const Fault fault{.step = 5, .loss = kNaN, .stages = {0, 1, 2, 3}};
+  const RunResult result = resultOf(program, fault, GetParam());
+  ASSERT_TRUE(result.divergence && result.divergence->loss);
+  EXPECT_EQ(result.divergence->step, 5u);
+  EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, 5));
+  EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
+}
+
+TEST_P(RunEnd, GradientsThatAreNotFiniteStopTheRunToo) {
+  const program::ProgramT program = samplePipeline();
+  const Fault fault{.step = 5, .loss = {}, .stages = {1, 2}};
+  const RunResult result = resultOf(program, fault, GetParam());
+  ASSERT_TRUE(result.divergence);
+  EXPECT_EQ(result.divergence->step, 5u);
+  EXPECT_FALSE(result.divergence->loss);
+  EXPECT_EQ(result.divergence->stages, (std::vector<uint32_t>{1, 2}));
+  EXPECT_GE(result.steps, 6u);
+  EXPECT_LE(result.steps, 8u);
+  EXPECT_EQ(result.weightsAfter,
+            (std::vector<uint64_t>{result.steps, 5, 5, result.steps}));
+  EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
+}
+
+TEST_P(RunEnd, GradientsOfTheLastStepCount) {
+  const program::ProgramT program = samplePipeline();
+  const Fault fault{.step = 9, .loss = {}, .stages = {0}};
+  const RunResult result = resultOf(program, fault, GetParam(), 10);
+  ASSERT_TRUE(result.divergence);
+  EXPECT_EQ(result.steps, 10u);
+  EXPECT_EQ(result.weightsAfter, (std::vector<uint64_t>{9, 10, 10, 10}));
+  EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
+}
+
+TEST_P(RunEnd, AFiniteRunIsWhole) {
+  const program::ProgramT program = samplePipeline();
+  const RunResult result = resultOf(program, {}, GetParam(), 10);
+  EXPECT_TRUE(result.endedRegularly());
+  EXPECT_EQ(result.stoppedBy, 0);
+  EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, 10));
+  EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
+}
+
+// Without a flush a step starts before the last step's updates.
+TEST_P(RunEnd, WithoutAFlushWeightsStayFinite) {
+  const program::ProgramT program =
+      program::sampleAsynchronous({}, program::Updates::EachStep);
+  const auto stages = static_cast<uint32_t>(program.stages.size());
+  const Fault fault{.step = 5, .loss = {}, .stages = {stages - 1}};
+  const RunResult result = resultOf(program, fault, GetParam());
+  ASSERT_TRUE(result.divergence);
+  EXPECT_EQ(result.divergence->stages, std::vector<uint32_t>{stages - 1});
+  EXPECT_LE(result.steps, 10u);
+  const std::vector<uint64_t> updates = updatesIn(program, result);
+  EXPECT_EQ(updates.back(), 5u);
+  EXPECT_LE(result.weightsAfter.back(), 5u);
+  EXPECT_GE(updates.front(), 6u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Run, RunEnd,
+                         testing::Values(How::Threads, How::Simulated,
+                                         How::Sequential),
+                         [](const auto &how) {
+                           return how.param == How::Threads     ? "Threads"
+                                  : how.param == How::Simulated ? "Simulated"
+                                                                : "Sequential";
+                         });
+} // namespace
