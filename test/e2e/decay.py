@@ -32,7 +32,7 @@ from torch import nn
 class Block(nn.Module):
     def __init__(self, width):
         super().__init__()
-        # A norm's, kept as they are broadcast.
+        # The parameters of a norm, in the shape in which they are broadcast.
         self.gain = nn.Parameter(torch.ones(1, 1, width))
         self.bias = nn.Parameter(torch.ones(1, 1, width))
         self.linear = nn.Linear(width, width)
