@@ -18,7 +18,7 @@
 namespace chimera::schedule::svg {
 
 // Lengths in pixels.
-static constexpr double kBoxWidth = 22, kBoxHeight = 14;
+static constexpr double kBoxWidth = 22, kBoxHeight = 14, kLineHeight = 4;
 /// Gaps after a box that another one follows, after the last box and after the
 /// name of an entry.
 static constexpr double kBoxGap = 2, kNameGap = 6, kEntryGap = 18;
@@ -56,7 +56,10 @@ void Content::add(const Timeline &timeline, const Palette &palette,
     for (const std::vector<Occupation> &row : *timeline.occupations)
       for (const Occupation &occupation : row)
         hasMessages |= axis.shows(occupation.begin, occupation.end);
-  hasBodies |= !timeline.schedule.bodies.empty();
+  for (size_t w = 0; w < timeline.schedule.bodies.size(); ++w)
+    if (auto [begin, end] = timeline.schedule.bodies[w]; begin < end)
+      hasBodies |= axis.shows(timeline.timing.starts[w][begin],
+                              timeline.timing.ends[w][end - 1]);
   if (timeline.tail)
     addTail(*timeline.tail, axis);
 }
@@ -100,14 +103,15 @@ std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
                              hasChunks ? std::to_string(chunk) : "",
                              palette.hasBlackText(kind, up, chunk)});
   }
-  auto add = [&](bool isShown, const char *style, const char *name) {
+  auto add = [&](bool isShown, const char *style, const char *name,
+                 bool isLine = false) {
     if (isShown)
-      entries.push_back({{{style}}, name});
+      entries.push_back({{{.style = style, .isLine = isLine}}, name});
   };
   add(content.hasMessages, "message", "send or receive");
   add(true, "bubble", "bubble");
-  add(content.hasBodies, "body", "what each step repeats");
-  add(content.hasAllReduces, "all-reduce", "all-reduce under way");
+  add(content.hasBodies, "body", "what each step repeats", true);
+  add(content.hasAllReduces, "all-reduce", "all-reduce under way", true);
   add(content.hasWaits, "wait",
       content.hasAllReduces ? "wait for it" : "wait for all-reduce");
   add(content.hasUpdates, "update", "update");
@@ -131,9 +135,11 @@ Legend::Legend(std::span<const LegendEntry> entries, double width) {
     // An entry that is wider than a line is broken between boxes.
     for (const LegendBox &box : entry.boxes) {
       fit(kBoxWidth);
+      double height = box.isLine ? kLineHeight : kBoxHeight;
       svg += "<rect class=\"" + box.style + "\" x=\"" + number(x + 0.5) +
-             "\" y=\"" + number(y) + "\" width=\"" + number(kBoxWidth - 1) +
-             "\" height=\"" + number(kBoxHeight) + "\" rx=\"2\"/>\n";
+             "\" y=\"" + number(y + (kBoxHeight - height) / 2) + "\" width=\"" +
+             number(kBoxWidth - 1) + "\" height=\"" + number(height) +
+             (box.isLine ? "\"/>\n" : "\" rx=\"2\"/>\n");
       if (!box.label.empty())
         svg += text(box.isTextBlack ? "s p" : "s", x + kBoxWidth / 2,
                     y + kBoxHeight / 2 + 3, box.label);

@@ -18,6 +18,7 @@ struct LegendBox {
   std::string style; ///< its CSS classes
   std::string label = {};
   bool isTextBlack = false;
+  bool isLine = false; ///< low, like a line below a row
 };
 
 /// Boxes, and a name after them.
