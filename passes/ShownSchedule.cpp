@@ -97,8 +97,10 @@ renderStepBeside(const schedule::TimelineFormat &form, PipelineOp pipeline,
     pipeline.emitWarning("expected the trace of @")
         << program::printable(std::string_view(pipeline.getSymName()))
         << ", got one of @" << program::printable(measured.pipeline);
-  return form.renderBeside(
-      schedule::SideBySide(timeline, std::move(*clocked), std::move(measured)));
+  schedule::SideBySide both(timeline, std::move(*clocked), std::move(measured));
+  if (std::string fault = schedule::pictureFault(both); !fault.empty())
+    return emitError() << fault;
+  return form.renderBeside(both);
 }
 
 FailureOr<std::string> renderBeside(const schedule::TimelineFormat &form,

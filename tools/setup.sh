@@ -8,7 +8,8 @@
 #                                 torch, and Hugging Face's models and weights
 #   tools/setup.sh --full         and what only tests need: that too, clang, which
 #                                 fuzzes, Slurm, which starts jobs on hosts of
-#                                 namespaces, and xDSL, which reads our IR
+#                                 namespaces, and xDSL, which reads our IR; and
+#                                 rsvg-convert, for chimera-show --pdf
 #   tools/setup.sh --cuda         light, and what runs on GPUs need: the libraries
 #                                 of CUDA and NCCL that LibTorch was built with
 #   tools/setup.sh --compiler     what the compiler alone needs: no LibTorch
@@ -33,6 +34,7 @@ compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
 runtime=(libopenmpi-dev openmpi-bin fortunes)
 fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
+pictures=(librsvg2-bin)
 
 full=no export=no cuda=no part=all
 while [ $# -gt 0 ]; do
@@ -68,6 +70,7 @@ packages=("${common[@]}")
 [ $part = runtime ] || packages+=("${compiler[@]}")
 [ $part = compiler ] || packages+=("${runtime[@]}")
 [ $full = no ] || packages+=("${fuzzing[@]}")
+[ $full = no ] || [ $part = runtime ] || packages+=("${pictures[@]}")
 [ $full = no ] || [ $part = compiler ] || packages+=("${jobs[@]}")
 
 missing=()

@@ -111,6 +111,7 @@ Timeline timelineOf(const Timeline &timeline, const ClockedStep &step) {
           .schedule = timeline.schedule,
           .timing = step.timing,
           .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
+          .picture = timeline.picture,
           .tail = &step.tail,
           .occupations = step.occupations.empty() ? nullptr : &step.occupations,
           .isPart = true};

@@ -40,6 +40,10 @@ std::string renderTextBeside(const SideBySide &both);
 /// time axis, with the largest differences below.
 std::string renderSvgBeside(const SideBySide &both);
 
+/// Why renderSvgBeside cannot draw as the Picture of the timeline says; empty
+/// if it can (see pictureFault in Svg.h).
+std::string pictureFault(const SideBySide &both);
+
 /// As a trace with two processes, predicted and measured. The differences are
 /// in `otherData`.
 std::string renderChromeTraceBeside(const SideBySide &both);

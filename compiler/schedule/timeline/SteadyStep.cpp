@@ -125,6 +125,7 @@ Timeline timelineOf(const Timeline &timeline, const SteadyStep &step) {
           .slots = timeline.slots,
           .scale = timeline.scale,
           .lineWidth = timeline.lineWidth,
+          .picture = timeline.picture,
           .tail = &step.tail,
           .step = timeline.step,
           .occupations = &step.occupations,
