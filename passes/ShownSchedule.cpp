@@ -99,8 +99,11 @@ renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
     pipeline.emitWarning("expected the trace of @")
         << program::printable(std::string_view(pipeline.getSymName()))
         << ", got one of @" << program::printable(measured.pipeline);
-  return form.renderSideBySide(schedule::SideBySide(
-      timeline, std::move(*prediction), std::move(measured)));
+  schedule::SideBySide both(timeline, std::move(*prediction),
+                            std::move(measured));
+  if (std::string fault = schedule::pictureError(both); !fault.empty())
+    return emitError() << fault;
+  return form.renderSideBySide(both);
 }
 
 FailureOr<std::string> renderSideBySide(const schedule::TimelineFormat &form,

@@ -47,9 +47,10 @@ struct MeasuredRun {
 };
 
 /// One document with the timeline and the measured run. Fails, with a
-/// diagnostic, if the times are no durations, if the trace cannot be read and
-/// if it is the trace of another pipeline. `tool` begins diagnostics about the
-/// file.
+/// diagnostic, if the times are no durations, if the trace cannot be read, if
+/// it is the trace of another pipeline and if there can be no such Picture as
+/// the timeline asks for. `tool` begins diagnostics about the file and the
+/// picture.
 mlir::FailureOr<std::string>
 renderSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                  const schedule::Timeline &timeline, const MeasuredRun &run,

@@ -1,6 +1,7 @@
 """lit's configuration for chimera's .mlir tests. Paths come from lit.site.cfg.py."""
 
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -31,3 +32,6 @@ xdsl = os.path.join(config.test_source_root, "..", "build", "venv", "bin",
 if os.path.exists(xdsl):
     config.available_features.add("xdsl")
 config.substitutions.append(("%xdsl-opt", xdsl))
+# chimera-show --pdf runs it. setup.sh --full installs it.
+if shutil.which("rsvg-convert"):
+    config.available_features.add("rsvg-convert")

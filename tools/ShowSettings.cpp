@@ -11,6 +11,7 @@
 #include "tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iostream>
 
 namespace chimera {
@@ -68,6 +69,69 @@ static constexpr TimeOption kMessageTimes[] = {
     {"receive", "Time for which receiving a message occupies the worker"},
     {"receive-per-mib", "Additional time of receiving for each MiB"}};
 
+/// Adds the options of `picture`.
+static void addPictureOptions(CLI::App &app, schedule::Picture &picture) {
+  app.add_option("--cell-width", picture.cellWidth,
+                 "Width of the shortest action, in pixels. All pipelines of "
+                 "the picture then have the same scale of time. Unless given, "
+                 "each pipeline is as wide as its labels need")
+      ->type_name("PIXELS")
+      ->check(within(1, 1000))
+      ->group("Pictures");
+  auto addTime = [&](const char *name, std::optional<double> &time,
+                     const char *help) {
+    app.add_option_function<std::string>(
+           name,
+           [&time](const std::string &text) {
+             const Decimal read = *decimalOf(text);
+             time =
+                 static_cast<double>(read.digits) / std::pow(10, read.places);
+           },
+           help)
+        ->type_name("TIME")
+        ->check(CLI::Validator(timeError, ""))
+        ->group("Pictures");
+  };
+  addTime("--from", picture.from,
+          "Show only what runs after this time, in the unit of the picture's "
+          "time axis. Idle shares and peaks are still those of the whole "
+          "schedule");
+  addTime("--to", picture.to,
+          "Show only what runs before this time, in the same unit");
+  app.add_flag_function(
+         "--no-title",
+         [&picture](int64_t count) { picture.hasTitle = count <= 0; },
+         "Leave out the title and the text below it, for a picture with a "
+         "caption")
+      ->group("Pictures");
+}
+
+/// The names of the options that `picture` was given, with commas between.
+static std::string namesOf(const schedule::Picture &picture) {
+  std::string names;
+  auto add = [&](bool isGiven, const char *name) {
+    if (isGiven)
+      names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(picture.cellWidth > 0, "--cell-width");
+  add(picture.from.has_value(), "--from");
+  add(picture.to.has_value(), "--to");
+  add(!picture.hasTitle, "--no-title");
+  return names;
+}
+
+/// Why the options for pictures make no sense; empty if they do.
+static std::string pictureError(const ShowSettings &settings) {
+  const schedule::Picture &picture = settings.picture;
+  const std::string names = namesOf(picture);
+  if (!names.empty() && settings.svg.empty() && settings.pdf.empty())
+    return "expected --svg or --pdf with " + names +
+           ": only pictures change with it";
+  if (picture.from && picture.to && *picture.from >= *picture.to)
+    return "expected a time of --from before that of --to";
+  return {};
+}
+
 std::optional<int> readShowSettings(int argc, char **argv,
                                     ShowSettings &settings) {
   CLI::App app(
@@ -99,6 +163,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
         ->check(CLI::Validator(fileError, ""));
   };
   addFile("--svg", settings.svg, "Write a picture, - for standard output");
+  addFile("--pdf", settings.pdf,
+          "Write the picture as PDF, - for standard output; needs the program "
+          "rsvg-convert (package librsvg2-bin)");
   addFile("--trace", settings.trace,
           "Write a trace for ui.perfetto.dev, - for standard output");
   addFile("--json", settings.json,
@@ -159,6 +226,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
                  "Characters in a line of the grid (the terminal's unless "
                  "given)")
       ->check(wholeWithin(1, INT32_MAX));
+  addPictureOptions(app, settings.picture);
   app.footer("Schedules:\n" + schedule::schemeHelp());
   app.allow_extras();
   auto fail = [](const std::string &fault) {
@@ -182,8 +250,11 @@ std::optional<int> readShowSettings(int argc, char **argv,
   if (!settings.measured.empty() &&
       (settings.isComparison || settings.isReport || !settings.json.empty() ||
        !settings.csv.empty()))
-    return fail("expected --measured alone or with --svg or --trace, got it "
-                "with --compare, --report, --json or --csv, which show no run");
+    return fail(
+        "expected --measured alone or with --svg, --pdf or --trace, got it "
+        "with --compare, --report, --json or --csv, which show no run");
+  if (std::string fault = pictureError(settings); !fault.empty())
+    return fail(fault);
   if (settings.copy && settings.measured.empty())
     return fail("expected --measured with --copy");
   if (settings.areSlots && settings.hasTimes())

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_TOOLS_SHOWSETTINGS_H
 #define CHIMERA_TOOLS_SHOWSETTINGS_H
 
+#include "compiler/schedule/timeline/Timeline.h"
 #include "passes/Times.h"
 
 #include <optional>
@@ -24,7 +25,8 @@ struct ShowSettings {
   bool isComparison = false; ///< a line for each pipeline
   bool isReport = false;     ///< a table for each pipeline
   /// Files to write, "-" for standard output; empty if not asked for.
-  std::string svg, trace, json, csv;
+  std::string svg, pdf, trace, json, csv;
+  schedule::Picture picture;          ///< how --svg and --pdf look
   std::string measured;               ///< the trace of a run; empty for none
   std::vector<std::string> costsFrom; ///< profiles of runs
   std::optional<int64_t> copy;

@@ -11,6 +11,7 @@
 #include "compiler/describe/Expression.h"
 #include "compiler/describe/OrderFile.h"
 #include "compiler/describe/ProgramText.h"
+#include "compiler/schedule/timeline/Svg.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/PlannerInputs.h"
@@ -19,6 +20,7 @@
 #include "runtime/program/Printable.h"
 #include "runtime/proof/ProvenFile.h"
 #include "tools/OutputErrors.h"
+#include "tools/Pdf.h"
 #include "tools/ShowSettings.h"
 #include "tools/Start.h"
 
@@ -243,9 +245,15 @@ public:
       return module.emitError()
              << kTool << ": expected one pipeline with --measured, got "
              << pipelines.size();
+    const bool isPictureWanted = !settings.svg.empty() || !settings.pdf.empty();
+    if (isPictureWanted && settings.measured.empty())
+      if (std::string fault = schedule::pictureError(shownTimelines());
+          !fault.empty())
+        return module.emitError() << kTool << ": " << fault;
     // A document on standard output is there alone.
     const bool isTextWanted = !llvm::is_contained(
-        std::array{settings.svg, settings.trace, settings.json, settings.csv},
+        std::array{settings.svg, settings.pdf, settings.trace, settings.json,
+                   settings.csv},
         "-");
     const char *report = settings.isComparison ? "comparison"
                          : settings.isReport   ? "table"
@@ -256,6 +264,7 @@ public:
     if (isTextWanted)
       llvm::outs() << input.note;
     if (failed(writeTimeline("svg", settings.svg)) ||
+        failed(writeTimeline("svg", settings.pdf, /*isPdf=*/true)) ||
         failed(writeTimeline("chrome-trace", settings.trace)) ||
         failed(writeReport("json", settings.json)) ||
         failed(writeReport("csv", settings.csv)))
@@ -286,31 +295,52 @@ private:
     return manager.run(module);
   }
 
-  LogicalResult writeTimeline(StringRef name, const std::string &path) {
-    if (path.empty())
-      return success();
+  /// The timelines of all pipelines. They refer to `timelines`.
+  std::vector<schedule::Timeline> shownTimelines() {
     if (timelines.empty()) {
       size_t width = settings.width > 0 ? settings.width : outputWidth();
       for (auto [pipeline, timed] : llvm::zip(pipelines, all)) {
         bool slots = settings.areSlots && timed.schedule.hasSlots();
         schedule::Timeline &timeline =
             timelines.emplace_back(pipeline, timed, slots, width).timeline;
+        timeline.picture = settings.picture;
         nameSchedule(timeline.title);
       }
-    }
-    const schedule::TimelineFormat *form =
-        choose(module, kTool, "format", schedule::timelineFormats(), name);
-    if (!settings.measured.empty()) {
-      FailureOr<std::string> document =
-          renderSideBySide(*form, pipelines.front(), timelines.front().timeline,
-                           {settings.measured, settings.copy}, kTool);
-      return failed(document) ? failure()
-                              : writeDocument(module, kTool, path, *document);
     }
     std::vector<schedule::Timeline> list;
     for (const ShownTimeline &shown : timelines)
       list.push_back(shown.timeline);
-    return writeDocument(module, kTool, path, form->render(list));
+    return list;
+  }
+
+  /// Writes the timelines in the format `name`. If `isPdf`, this is a picture,
+  /// and is written as PDF.
+  LogicalResult writeTimeline(StringRef name, const std::string &path,
+                              bool isPdf = false) {
+    if (path.empty())
+      return success();
+    const schedule::TimelineFormat *form =
+        choose(module, kTool, "format", schedule::timelineFormats(), name);
+    const std::vector<schedule::Timeline> list = shownTimelines();
+    std::string document;
+    if (settings.measured.empty()) {
+      document = form->render(list);
+    } else {
+      FailureOr<std::string> both =
+          renderSideBySide(*form, pipelines.front(), list.front(),
+                           {settings.measured, settings.copy}, kTool);
+      if (failed(both))
+        return failure();
+      document = std::move(*both);
+    }
+    if (isPdf) {
+      std::string error;
+      std::optional<std::string> pdf = svgToPdf(document, error);
+      if (!pdf)
+        return module.emitError() << kTool << ": --pdf: " << error;
+      document = std::move(*pdf);
+    }
+    return writeDocument(module, kTool, path, document);
   }
 
   LogicalResult writeReport(StringRef name, const std::string &path) {
@@ -353,11 +383,15 @@ int main(int argc, char **argv) {
   const NamedFile inputs[] = {{"the input", settings.input},
                               {"--measured", settings.measured}};
   const NamedFile outputs[] = {{"--svg", settings.svg},
+                               {"--pdf", settings.pdf},
                                {"--trace", settings.trace},
                                {"--json", settings.json},
                                {"--csv", settings.csv}};
   if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
+  if (std::string fault = settings.pdf.empty() ? "" : pdfError();
+      !fault.empty())
+    return fail("--pdf: " + fault);
   if (isDevice(settings.input))
     return fail(settings.input + ": expected a file or a pipe, got a device");
   std::optional<Input> input = readInput(settings);

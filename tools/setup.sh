@@ -7,8 +7,8 @@
 #   tools/setup.sh --export       light, plus the packages that export PyTorch
 #                                 models: torch, transformers, safetensors
 #   tools/setup.sh --full         --export, plus the dependencies of tests: clang
-#                                 (fuzzing), Slurm (jobs on several hosts) and
-#                                 xDSL (reads chimera's IR)
+#                                 (fuzzing), Slurm (jobs on several hosts), xDSL (reads
+#                                 chimera's IR) and rsvg-convert (chimera-show --pdf)
 #   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
 #                                 training on GPUs needs
 #   tools/setup.sh --compiler     only the dependencies of the compiler (no LibTorch)
@@ -33,6 +33,7 @@ compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
 runtime=(libopenmpi-dev openmpi-bin fortunes)
 fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
+pictures=(librsvg2-bin)
 
 full=no export=no cuda=no part=all
 while [ $# -gt 0 ]; do
@@ -68,6 +69,7 @@ packages=("${common[@]}")
 [ $part = runtime ] || packages+=("${compiler[@]}")
 [ $part = compiler ] || packages+=("${runtime[@]}")
 [ $full = no ] || packages+=("${fuzzing[@]}")
+[ $full = no ] || [ $part = runtime ] || packages+=("${pictures[@]}")
 [ $full = no ] || [ $part = compiler ] || packages+=("${jobs[@]}")
 
 missing=()

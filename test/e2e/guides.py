@@ -90,8 +90,8 @@ def missing_line(expected, output):
     for line in expected.splitlines():
         if line.strip() in ("", "…"):
             continue
-        pattern = ".*".join(re.escape(part) for part in line.rstrip().split("…"))
-        if not any(re.fullmatch(pattern, got.rstrip()) for got in rest):
+        pattern = ".*".join(re.escape(part) for part in line.strip().split("…"))
+        if not any(re.fullmatch(pattern, got.strip()) for got in rest):
             return line
     return None
 
@@ -166,4 +166,4 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("document", type=pathlib.Path)
 parser.add_argument("--tools", required=True, help="folder of chimera's tools")
 arguments = parser.parse_args()
-run(arguments.document.resolve(), arguments.tools)
+run(arguments.document.resolve(), pathlib.Path(arguments.tools).resolve())

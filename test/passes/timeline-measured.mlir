@@ -29,8 +29,8 @@
 // SVG: >step: 9.7 ms measured, 9.1 ms predicted, +6.6 % · measured: step 3<
 // SVG: <title>P1, predicted: idle 3 ms of 9.1 ms (33.0 %)</title>
 // SVG: <title>P1, measured: idle 3.1 ms of 9.7 ms (32.0 %)</title>
-// SVG: <title>backward of micro-batch 1, stage 0, pipeline 0 (down), P0, time in us 7000 to 9000</title>
-// SVG: <title>backward of micro-batch 1, stage 0, pipeline 0 (down), P0, time in us 7500 to 9550</title>
+// SVG: <title>backward of micro-batch 1, stage 0, pipeline 0, P0, time in us 7000 to 9000</title>
+// SVG: <title>backward of micro-batch 1, stage 0, pipeline 0, P0, time in us 7500 to 9550</title>
 // SVG: >F0 of stage 1 on P1: 1.5 ms measured, 1 ms predicted, +50.0 %<
 
 // Two processes. The measured one also has its waits for messages.

@@ -11,7 +11,7 @@
 // SVG: makespan 4.5 us (forward 0.5 us, backward 1 us, p2p 0 us)
 // SVG: class="axis"{{.*}}>0.5</text>
 // SVG: class="axis"{{.*}}>time in us</text>
-// SVG: forward of micro-batch 0, stage 0, pipeline 0 (down), P0, time in us 0 to 0.5<
+// SVG: forward of micro-batch 0, stage 0, pipeline 0, P0, time in us 0 to 0.5<
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=50000.5 format=svg" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: makespan 450 × 10³ (forward 50 × 10³, backward 100 × 10³, p2p 0)
 // LARGE: class="axis"{{.*}}>time in 10³</text>

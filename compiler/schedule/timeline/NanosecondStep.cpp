@@ -112,6 +112,7 @@ Timeline timelineOf(const Timeline &timeline, const NanosecondStep &step) {
           .schedule = timeline.schedule,
           .timing = step.timing,
           .scale = {timeline.scale.unit, nanosecondsOf(*timeline.scale.unit)},
+          .picture = timeline.picture,
           .syncAndUpdate = &step.syncAndUpdate,
           .occupations = step.occupations.empty() ? nullptr : &step.occupations,
           .isPart = true};

@@ -40,6 +40,10 @@ std::string renderTextSideBySide(const SideBySide &both);
 /// time axis, with the largest differences below.
 std::string renderSvgSideBySide(const SideBySide &both);
 
+/// Why renderSvgSideBySide cannot draw as the Picture of the timeline says;
+/// empty if it can (see pictureError in Svg.h).
+std::string pictureError(const SideBySide &both);
+
 /// As a trace with two processes, predicted and measured. The differences are
 /// in `otherData`.
 std::string renderChromeTraceSideBySide(const SideBySide &both);

@@ -9,9 +9,9 @@
 #include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
-#include "compiler/schedule/timeline/SvgAxis.h"
-#include "compiler/schedule/timeline/SvgLegend.h"
+#include "compiler/schedule/timeline/SvgHeading.h"
 #include "compiler/schedule/timeline/SvgRow.h"
+#include "compiler/schedule/timeline/SvgScale.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <algorithm>
@@ -34,26 +34,28 @@ constexpr size_t kMostDifferences = 3;
 
 /// The legend of both rows. Only the predicted row shows occupation by
 /// messages.
-std::vector<LegendEntry> legendOf(const SideBySide &both) {
-  std::vector<LegendEntry> legend = svg::legendOf(both.predicted);
+std::vector<LegendEntry> legendOf(const SideBySide &both,
+                                  const Palette &palette, const Axis &axis) {
+  const Timeline *rows[] = {&both.predicted, &both.measured};
+  std::vector<LegendEntry> legend = svg::legendOf(rows, palette, axis);
   for (LegendEntry &entry : legend)
-    if (entry.style == "message")
+    if (entry.boxes.front().style == "message")
       entry.name += ", predicted";
-  for (LegendEntry &entry : svg::legendOf(both.measured))
-    if (std::ranges::count(legend, entry.style, &LegendEntry::style) == 0)
-      legend.push_back(std::move(entry));
   return legend;
+}
+
+Panel panelOf(const SideBySide &both) {
+  return {&both.predicted, std::max<int64_t>(both.end(), 1)};
 }
 
 /// The drawing of both steps. Its upper left corner is (0, 0).
 class PairsDrawing {
 public:
   explicit PairsDrawing(const SideBySide &both)
-      : both(both), end(std::max<int64_t>(both.end(), 1)),
-        plot(plotWidth(both.predicted, end)), legend(legendOf(both)),
-        heading(both.timeline.title,
+      : both(both), axis(axisOf(both)), palette(both.predicted.problem),
+        heading(both.predicted.picture.hasTitle, both.timeline.title,
                 both.describeStep() + " · measured: " + both.nameOfRun(),
-                width()) {
+                Legend(legendOf(both, palette, axis), width()), width()) {
     for (const DifferenceKind &kind : differenceKinds())
       for (const Difference &difference : largestDifferences(
                kind, both.prediction, both.run, kMostDifferences))
@@ -64,19 +66,18 @@ public:
   }
 
   double width() const {
-    return std::max(kLabels + plot + kNumbersWidth, widthOf(legend));
+    return std::max(kLabels + axis.plot + kNumbersWidth, kLeastWidth);
   }
   double height() const {
     return heading.height() + rowsHeight() + kAxis +
            kNoteLine * static_cast<double>(differences.size());
   }
 
+  std::string rules() const { return palette.rules(); }
   std::string draw() const {
-    std::string svg =
-        heading.draw() + drawLegend(legend, heading.height() - 38);
-    svg += "<g transform=\"translate(" + svgNumber(kLabels) + " " +
-           svgNumber(heading.height()) + ")\">\n";
-    double pixels = plot / static_cast<double>(end);
+    std::string svg = heading.draw() + "<g transform=\"translate(" +
+                      svgNumber(kLabels) + " " + svgNumber(heading.height()) +
+                      ")\">\n";
     auto eachRow = [&](auto draw) {
       for (size_t w = 0; w < both.prediction.timing.starts.size(); ++w) {
         double y = kPair * static_cast<double>(w);
@@ -85,20 +86,17 @@ public:
       }
     };
     eachRow([&](size_t w, double y, const Timeline &,
-                const NanosecondStep &step, const char *which) {
-      return frame(w, y, step, which,
-                   pixels * static_cast<double>(step.begin(w)),
-                   pixels * static_cast<double>(step.end(w) - step.begin(w)));
-    });
+                const NanosecondStep &step,
+                const char *which) { return frame(w, y, step, which); });
     for (size_t w = 0; w < both.prediction.timing.starts.size(); ++w)
       svg += text("worker", -kLabel - 10,
                   kPair * static_cast<double>(w) + kRow + 4,
                   "P" + std::to_string(w));
-    svg += drawAxis(both.predicted, end, plot, rowsHeight()) +
-           text("figure", plot + 46, -6, "idle");
+    svg += drawAxis(both.predicted, axis, rowsHeight()) +
+           text("figure", axis.plot + 46, -6, "idle");
     eachRow([&](size_t w, double y, const Timeline &timeline,
                 const NanosecondStep &, const char *) {
-      return RowDrawer(timeline, pixels).draw(w, y);
+      return RowDrawer(timeline, axis, palette).draw(w, y);
     });
     svg += "</g>\n";
     double y = heading.height() + rowsHeight() + kAxis + 10;
@@ -110,6 +108,11 @@ public:
   }
 
 private:
+  static Axis axisOf(const SideBySide &both) {
+    Panel panel = panelOf(both);
+    return axesOf({&panel, 1}).front();
+  }
+
   double rowsHeight() const {
     return kPair * static_cast<double>(both.prediction.timing.starts.size()) -
            kGap;
@@ -117,11 +120,12 @@ private:
 
   /// A hatched row as long as the worker's step, with its label and idle share.
   std::string frame(size_t w, double y, const NanosecondStep &step,
-                    const char *which, double x, double width) const {
+                    const char *which) const {
     auto time = [&](int64_t nanoseconds) {
       return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
     };
     double base = y + kRow / 2 + 4;
+    double x = axis.at(step.begin(w)), width = axis.at(step.end(w)) - x;
     int64_t idle = step.idle(w), length = step.end(w) - step.begin(w);
     std::string share =
         percent(static_cast<double>(idle) /
@@ -131,22 +135,27 @@ private:
                                      time(length) + " (" + share + ")",
                                  x, y, width) +
            text("figure", -10, base, which) +
-           text("figure", plot + 46, base, share);
+           text("figure", axis.plot + 46, base, share);
   }
 
   const SideBySide &both;
-  int64_t end; ///< end of the axis, ns
-  double plot; ///< width in pixels
-  std::vector<LegendEntry> legend;
+  Axis axis; ///< in nanoseconds
+  Palette palette;
   Heading heading;
   std::vector<std::string> differences; ///< lines of text
 };
 
 } // namespace
 
+std::string pictureError(const SideBySide &both) {
+  Panel panel = panelOf(both);
+  return errorOf({&panel, 1});
+}
+
 std::string renderSvgSideBySide(const SideBySide &both) {
   PairsDrawing pairs(both);
   return document(pairs.width() + 2 * kMargin, pairs.height() + 2 * kMargin,
+                  pairs.rules(),
                   "<g transform=\"translate(" + svgNumber(kMargin) + " " +
                       svgNumber(kMargin) + ")\">\n" + pairs.draw() + "</g>\n");
 }

@@ -126,6 +126,7 @@ Timeline timelineOf(const Timeline &timeline, const SteadyStep &step) {
           .slots = timeline.slots,
           .scale = timeline.scale,
           .lineWidth = timeline.lineWidth,
+          .picture = timeline.picture,
           .syncAndUpdate = &step.syncAndUpdate,
           .step = timeline.step,
           .occupations = &step.occupations,

@@ -9,12 +9,13 @@
 
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/SvgText.h"
-#include "compiler/schedule/timeline/SvgAxis.h"
-#include "compiler/schedule/timeline/SvgLegend.h"
+#include "compiler/schedule/timeline/SvgHeading.h"
 #include "compiler/schedule/timeline/SvgRow.h"
+#include "compiler/schedule/timeline/SvgScale.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <algorithm>
+#include <set>
 
 namespace chimera::schedule {
 
@@ -29,38 +30,42 @@ constexpr double kNumbersWidth = 122; ///< name, idle, peak: right of the rows
 /// The drawing of one timeline. Its upper left corner is (0, 0).
 class TimelineDrawing {
 public:
-  explicit TimelineDrawing(const Timeline &timeline)
+  TimelineDrawing(const Timeline &timeline, const Axis &axis)
       : timeline(timeline), timing(timeline.timing),
-        workers(timeline.schedule.workers.size()),
-        plot(plotWidth(timeline, timeline.end())),
-        rows(timeline, plot / static_cast<double>(timeline.end())),
-        legend(legendOf(timeline)),
-        heading(timeline.title, summary(), width()) {}
+        workers(timeline.schedule.workers.size()), axis(axis),
+        palette(timeline.problem), rows(timeline, this->axis, palette),
+        heading(timeline.picture.hasTitle, timeline.title, summary(), legend(),
+                width()) {}
+  TimelineDrawing(const TimelineDrawing &) = delete;
 
   double width() const {
-    return std::max(kLabels + plot + kNumbersWidth, widthOf(legend));
+    return std::max(kLabels + axis.plot + kNumbersWidth, kLeastWidth);
   }
   double height() const {
     return heading.height() + kRow * static_cast<double>(workers) + kAxis;
   }
 
+  std::string rules() const { return palette.rules(); }
   std::string draw() const {
-    std::string svg =
-        heading.draw() + drawLegend(legend, heading.height() - 38);
-    svg += "<g transform=\"translate(" + svgNumber(kLabels) + " " +
-           svgNumber(heading.height()) + ")\">\n";
+    std::string svg = heading.draw() + "<g transform=\"translate(" +
+                      svgNumber(kLabels) + " " + svgNumber(heading.height()) +
+                      ")\">\n";
     for (size_t w = 0; w < workers; ++w)
       svg += frame(w);
-    svg += drawAxis(timeline, timeline.end(), plot,
-                    kRow * static_cast<double>(workers)) +
-           text("figure", plot + 78, -6, "idle") +
-           text("figure", plot + 112, -6, "peak");
+    svg += drawAxis(timeline, axis, kRow * static_cast<double>(workers)) +
+           text("figure", axis.plot + 78, -6, "idle") +
+           text("figure", axis.plot + 112, -6, "peak");
     for (size_t w = 0; w < workers; ++w)
       svg += rows.draw(w, kRow * static_cast<double>(w));
     return svg + "</g>\n";
   }
 
 private:
+  Legend legend() const {
+    const Timeline *shown = &timeline;
+    return Legend(legendOf({&shown, 1}, palette, axis), width());
+  }
+
   std::string exact(int64_t ticks) const {
     return exactNumber(ticks, timeline.scale.perUnit);
   }
@@ -78,7 +83,12 @@ private:
            shortTime(static_cast<double>(timing.makespan), scale) + " (" +
            times + ") · bubble " + percent(timing.bubbleRatio()) +
            " of the makespan" + (steps.empty() ? "" : " · " + steps) +
-           (timeline.syncAndUpdate ? " · " + describeStep(timeline) : "");
+           (timeline.syncAndUpdate ? " · " + describeStep(timeline) : "") +
+           (isCut() ? " · only a part is shown" : "");
+  }
+
+  bool isCut() const {
+    return axis.begin > 0 || axis.end < static_cast<double>(timeline.end());
   }
 
   /// A hatched row with its worker's name at both ends, idle time and peak.
@@ -87,6 +97,7 @@ private:
                    static_cast<double>(timing.makespan);
     std::string name = "P" + std::to_string(w);
     std::string peak = std::to_string(timing.peakActivations[w]);
+    double x = axis.at(0);
     double y = kRow * static_cast<double>(w), base = y + kRow / 2 + 4;
     std::string messages;
     if (timeline.occupations && !(*timeline.occupations)[w].empty())
@@ -96,36 +107,52 @@ private:
                                      " of " + exact(timing.makespan) + " (" +
                                      percent(share) + ")" + messages +
                                      ", peak activations " + peak,
-                                 /*x=*/0, y, plot) +
+                                 x, y, axis.at(timeline.end()) - x) +
            text("worker", -10, base, name) +
-           text("worker", plot + 32, base, name) +
-           text("figure", plot + 78, base, percent(share)) +
-           text("figure", plot + 112, base, peak);
+           text("worker", axis.plot + 32, base, name) +
+           text("figure", axis.plot + 78, base, percent(share)) +
+           text("figure", axis.plot + 112, base, peak);
   }
 
   const Timeline &timeline;
   const Timing &timing;
   size_t workers;
-  double plot; ///< width in pixels
+  Axis axis;
+  Palette palette;
   RowDrawer rows;
-  std::vector<LegendEntry> legend;
   Heading heading;
 };
 
 } // namespace
 
+static std::vector<Panel> panelsOf(std::span<const Timeline> timelines) {
+  std::vector<Panel> panels;
+  for (const Timeline &timeline : timelines)
+    panels.push_back({&timeline, timeline.end()});
+  return panels;
+}
+
+std::string pictureError(std::span<const Timeline> timelines) {
+  return errorOf(panelsOf(timelines));
+}
+
 std::string renderSvg(std::span<const Timeline> timelines) {
   double width = 0, height = kMargin;
   std::string body;
-  for (const Timeline &timeline : timelines) {
-    TimelineDrawing drawing(timeline);
+  std::set<std::string> rules;
+  std::vector<Axis> axes = axesOf(panelsOf(timelines));
+  for (size_t i = 0; i < timelines.size(); ++i) {
+    TimelineDrawing drawing(timelines[i], axes[i]);
     body += "<g transform=\"translate(" + svgNumber(kMargin) + " " +
             svgNumber(height) + ")\">\n" + drawing.draw() + "</g>\n";
     width = std::max(width, drawing.width());
     height += drawing.height() + kMargin;
+    rules.insert(drawing.rules());
   }
-  width += 2 * kMargin;
-  return document(width, height, body);
+  std::string all;
+  for (const std::string &each : rules)
+    all += each;
+  return document(width + 2 * kMargin, height, all, body);
 }
 
 } // namespace chimera::schedule

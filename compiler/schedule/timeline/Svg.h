@@ -13,12 +13,24 @@
 namespace chimera::schedule {
 
 /// One SVG 1.1 document with the timelines one below the other. Each worker is
-/// a row and each action a box, coloured by kind: dark for down pipelines, pale
-/// for up pipelines. A lower box shows that a message occupies the worker. The
-/// rest of a row is the bubble, hatched. Boxes that are wide enough show their
-/// micro-batch. Every box and every row has a tooltip. Each row ends with its
-/// idle time and its peak of activations. Equal timelines give equal text.
+/// a row and each action a box. A kind of actions has a hue; directions and
+/// chunks have shades of it (SvgPalette.h). A lower box shows that a message
+/// occupies the worker. The rest of a row is the bubble, hatched. Boxes that
+/// are wide enough show their micro-batch. Every box and every row has a
+/// tooltip. Each row ends with the worker's idle time and its peak of
+/// activations, in the whole schedule. Equal timelines give equal text.
+///
+/// Requires that all timelines have the same Picture and that pictureError
+/// returns nothing.
 std::string renderSvg(std::span<const Timeline> timelines);
+
+/// Why renderSvg cannot draw the timelines as their Picture says; empty if it
+/// can, as it always can with Picture's default values. Fails if
+/// - a range of time begins after the end of the longest timeline,
+/// - a range has parts of slots,
+/// - there is a range or a cell width, and timelines have different units, or
+/// - rows would be narrower than a pixel or wider than 30,000.
+std::string pictureError(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule
 

@@ -8,16 +8,36 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SVGAXIS_H
 #define CHIMERA_COMPILER_SCHEDULE_SVGAXIS_H
 
+#include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/timeline/Timeline.h"
 
 namespace chimera::schedule::svg {
 
-/// The axis of times from 0 to `end`, `plot` pixels wide. A line for each mark
-/// runs from the top through all rows to `bottom`; the times and the axis's
-/// name are below. A slot's name is in its middle; a time is at its mark.
-/// Requires `end` > 0.
-std::string drawAxis(const Timeline &timeline, int64_t end, double plot,
-                     double bottom);
+/// The time that a picture shows, and where.
+struct Axis {
+  double begin = 0, end = 1;     ///< in ticks, begin < end
+  double plot = 0;               ///< width in pixels
+  Magnitude magnitude = {1, ""}; ///< of the times at the marks
+
+  double perTick() const { return plot / (end - begin); } ///< pixels
+  /// The position of a time, in pixels from the left edge. A time before or
+  /// after the shown time has the position of the nearer edge.
+  double at(int64_t ticks) const {
+    return (std::clamp(static_cast<double>(ticks), begin, end) - begin) *
+           perTick();
+  }
+  /// True if a part of the time from `from` to `to` is shown.
+  bool shows(int64_t from, int64_t to) const {
+    auto first = static_cast<double>(from), last = static_cast<double>(to);
+    return from == to ? begin <= first && first <= end
+                      : first < end && begin < last;
+  }
+};
+
+/// Marks, their times and the name of the axis. The line of a mark runs from
+/// the top through all rows to `bottom`; the text is below. A slot's name is in
+/// its middle; a time is at its mark.
+std::string drawAxis(const Timeline &timeline, const Axis &axis, double bottom);
 
 } // namespace chimera::schedule::svg
 

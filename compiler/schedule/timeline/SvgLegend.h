@@ -8,25 +8,46 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SVGLEGEND_H
 #define CHIMERA_COMPILER_SCHEDULE_SVGLEGEND_H
 
-#include "compiler/schedule/timeline/Timeline.h"
+#include "compiler/schedule/timeline/SvgAxis.h"
+#include "compiler/schedule/timeline/SvgPalette.h"
 
 namespace chimera::schedule::svg {
 
-/// An entry of a legend.
-struct LegendEntry {
-  std::string style; ///< the CSS classes of its box
-  std::string name;
-
-  double width() const;
+/// A box of a legend.
+struct LegendBox {
+  std::string style; ///< its CSS classes
+  std::string label = {};
+  bool isTextBlack = false;
+  bool isLine = false; ///< low, like a line below a row
 };
 
-/// One entry for each thing that the picture of `timeline` shows.
-std::vector<LegendEntry> legendOf(const Timeline &timeline);
+/// Boxes, and a name after them.
+struct LegendEntry {
+  std::vector<LegendBox> boxes; ///< at least one
+  std::string name;
+};
 
-double widthOf(const std::vector<LegendEntry> &entries);
+/// An entry for each thing that a picture of the timelines shows in the time of
+/// `axis`. The entry of a kind of actions has a box for each chunk. Requires
+/// timelines of one problem, and its palette.
+std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
+                                  const Palette &palette, const Axis &axis);
 
-/// The entries in one line. `y` is the upper edge of their boxes.
-std::string drawLegend(const std::vector<LegendEntry> &entries, double y);
+/// The entries in as many lines as they need.
+class Legend {
+public:
+  /// Lines are at most `width` pixels wide. Requires a width of at least
+  /// kLeastWidth.
+  Legend(std::span<const LegendEntry> entries, double width);
+
+  double height() const;
+  /// `y` is the upper edge.
+  std::string draw(double y) const;
+
+private:
+  std::string svg; ///< with the upper edge 0
+  size_t lines = 1;
+};
 
 } // namespace chimera::schedule::svg
 

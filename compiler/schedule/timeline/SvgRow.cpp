@@ -15,45 +15,10 @@
 
 namespace chimera::schedule::svg {
 
-// Lengths in pixels.
-static constexpr double kLeastPlot = 460;
-/// The desired width of the shortest action. If the plot would then be wider
-/// than kMost, it is only as wide as the labels of all actions need, between
-/// kMost and kWidest.
-static constexpr double kBoxWidth = 26;
-static constexpr double kMost = 3600, kWidest = 12000;
-/// The minimum of the average width of actions. It has priority over the
-/// limits.
-static constexpr double kLeastBox = 3;
-
-/// The width of the label of a box, with a margin.
-static double textWidth(const Timeline &timeline, const Action &action,
-                        double digit) {
+double labelWidth(const Timeline &timeline, const Action &action,
+                  double digit) {
   return 3 + digit * static_cast<double>(
                          microBatchText(timeline.problem, action).size());
-}
-
-double plotWidth(const Timeline &timeline, int64_t end) {
-  int64_t shortest = timeline.timing.makespan;
-  double legible = 0; // pixels per tick
-  size_t most = 1;
-  for (size_t w = 0; w < timeline.schedule.workers.size(); ++w) {
-    const std::vector<Action> &row = timeline.schedule.workers[w];
-    most = std::max(most, row.size());
-    for (size_t i = 0; i < row.size(); ++i) {
-      int64_t duration = std::max<int64_t>(timeline.duration(w, i), 1);
-      shortest = std::min(shortest, duration);
-      legible =
-          std::max(legible, textWidth(timeline, row[i], kDigits.back().first) /
-                                static_cast<double>(duration));
-    }
-  }
-  auto length = static_cast<double>(end);
-  double ideal = kBoxWidth * length / static_cast<double>(shortest);
-  double least = std::max(kLeastPlot, kLeastBox * static_cast<double>(most));
-  // Slightly more, so that rounding does not hide a label.
-  double enough = std::min(legible * length * 1.0001, kWidest);
-  return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
 }
 
 std::string RowDrawer::exact(int64_t ticks) const {
@@ -97,6 +62,8 @@ std::string RowDrawer::drawSpan(size_t worker, const char *style,
                                 const std::string &name,
                                 const SyncAndUpdate::Span &span, double top,
                                 double bottom) const {
+  if (!axis.shows(span.begin, span.end))
+    return {};
   return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
          timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
          "</title><rect class=\"" + style + "\" x=\"" +
@@ -150,6 +117,8 @@ std::string RowDrawer::drawBody(size_t worker) const {
   const std::vector<int64_t> &starts = timeline.timing.starts[worker];
   int64_t from = starts[begin];
   int64_t to = starts[end - 1] + timeline.duration(worker, end - 1);
+  if (!axis.shows(from, to))
+    return {};
   return "<rect class=\"body\" x=\"" + svgNumber(at(from)) + "\" y=\"" +
          svgNumber(kBox) + "\" width=\"" + svgNumber(at(to) - at(from)) +
          "\" height=\"" + svgNumber(kRow - kBox) + "\"/>\n";
@@ -159,25 +128,33 @@ std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   const Action &action = timeline.schedule.workers[worker][index];
   int64_t start = timeline.timing.starts[worker][index];
   int64_t duration = timeline.duration(worker, index);
+  if (!axis.shows(start, start + duration))
+    return {};
   // A gap between neighbours, unless the boxes are very narrow.
-  double width = at(duration), gap = width > 4 ? 1 : 0;
-  auto kind = static_cast<size_t>(action.kind);
+  double left = at(start), width = at(start + duration) - left;
+  double gap = width > 4 ? 1 : 0;
+  bool up = timeline.problem.pipelines[action.pipeline].up;
+  int32_t chunk = chunkOf(timeline.problem, action);
   std::string name = microBatchText(timeline.problem, action);
   std::string svg =
-      std::string("<g><title>") + nameOfKind(kind) + " of " +
+      std::string("<g><title>") + nameOfKind(action.kind) + " of " +
       coverInWords(action) + ", stage " + std::to_string(action.stage) +
+      (palette.chunks() > 1 ? ", chunk " + std::to_string(chunk) : "") +
       ", pipeline " + std::to_string(action.pipeline) +
-      (isUp(action) ? " (up)" : " (down)") + ", P" + std::to_string(worker) +
-      ", " + timeline.axis() + " " + exact(start) +
-      (timeline.slots ? "" : " to " + exact(start + duration)) +
-      "</title><rect class=\"" + classOf(kind, isUp(action)) + "\" x=\"" +
-      svgNumber(at(start) + gap / 2) + "\" width=\"" + svgNumber(width - gap) +
-      "\" height=\"" + svgNumber(kBox) + "\"" + (gap > 0 ? " rx=\"2\"" : "") +
-      "/>";
+      (!palette.hasDirections() ? ""
+       : up                     ? " (up)"
+                                : " (down)") +
+      ", P" + std::to_string(worker) + ", " + timeline.axis() + " " +
+      exact(start) + (timeline.slots ? "" : " to " + exact(start + duration)) +
+      "</title><rect class=\"" + palette.classOf(action.kind, up, chunk) +
+      "\" x=\"" + svgNumber(left + gap / 2) + "\" width=\"" +
+      svgNumber(width - gap) + "\" height=\"" + svgNumber(kBox) + "\"" +
+      (gap > 0 ? " rx=\"2\"" : "") + "/>";
   for (auto [digit, size] : kDigits)
-    if (textWidth(timeline, action, digit) <= width) {
-      svg += std::string("<text class=\"") + size + (isUp(action) ? " p" : "") +
-             "\" x=\"" + svgNumber(at(start) + width / 2) + "\" y=\"" +
+    if (labelWidth(timeline, action, digit) <= width) {
+      svg += std::string("<text class=\"") + size +
+             (palette.hasBlackText(action.kind, up, chunk) ? " p" : "") +
+             "\" x=\"" + svgNumber(left + width / 2) + "\" y=\"" +
              svgNumber(kBox / 2 + 4) + "\">" + name + "</text>";
       break;
     }

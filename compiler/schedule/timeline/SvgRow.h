@@ -8,22 +8,24 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SVGROW_H
 #define CHIMERA_COMPILER_SCHEDULE_SVGROW_H
 
-#include "compiler/schedule/timeline/Timeline.h"
+#include "compiler/schedule/timeline/SvgAxis.h"
+#include "compiler/schedule/timeline/SvgPalette.h"
 
 namespace chimera::schedule::svg {
 
-/// The width of the plot, in pixels, that makes the boxes of `timeline`
-/// readable. `end` is the end of the time axis.
-double plotWidth(const Timeline &timeline, int64_t end);
+/// The width of the label of an action with a margin, if a digit is `digit`
+/// pixels wide.
+double labelWidth(const Timeline &timeline, const Action &action, double digit);
 
-/// The rows of a timeline, each kRow high.
+/// The rows of a timeline in the time of an axis, each kRow high.
 class RowDrawer {
 public:
-  /// `pixels` is the width of a tick.
-  RowDrawer(const Timeline &timeline, double pixels)
-      : timeline(timeline), pixels(pixels) {}
+  /// Refers to all of them.
+  RowDrawer(const Timeline &timeline, const Axis &axis, const Palette &palette)
+      : timeline(timeline), axis(axis), palette(palette) {}
 
-  /// The row of `worker`: a box for each action. `y` is its upper edge.
+  /// The row of `worker`: a box for the shown part of each action. `y` is its
+  /// upper edge.
   std::string draw(size_t worker, double y) const;
   /// The hatched background of a row, from `x` and `width` pixels wide. It
   /// stays visible where the worker is idle. `title` is its tooltip.
@@ -31,13 +33,11 @@ public:
                                 double width);
 
 private:
-  bool isUp(const Action &action) const {
-    return timeline.problem.pipelines[action.pipeline].up;
-  }
-  double at(int64_t ticks) const { return static_cast<double>(ticks) * pixels; }
+  double at(int64_t ticks) const { return axis.at(ticks); }
   std::string exact(int64_t ticks) const;
 
-  /// A box of CSS class `style`, from `top` to `bottom` of the row.
+  /// The shown part of a box of CSS class `style`, from `top` to `bottom` of
+  /// the row.
   std::string drawSpan(size_t worker, const char *style,
                        const std::string &name, const SyncAndUpdate::Span &span,
                        double top, double bottom) const;
@@ -47,7 +47,8 @@ private:
   std::string drawBox(size_t worker, size_t index) const;
 
   const Timeline &timeline;
-  double pixels;
+  const Axis &axis;
+  const Palette &palette;
 };
 
 } // namespace chimera::schedule::svg

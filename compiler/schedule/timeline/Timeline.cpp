@@ -56,9 +56,7 @@ std::string tooWide(int64_t columns) {
 
 } // namespace
 
-/// The number of the action's chunk: its stage among the worker's stages of the
-/// pipeline.
-static int32_t chunkOf(const Problem &problem, const Action &action) {
+int32_t chunkOf(const Problem &problem, const Action &action) {
   const std::vector<int32_t> &placement =
       problem.pipelines[action.pipeline].workers;
   if (problem.workers == std::ssize(placement))
@@ -188,7 +186,7 @@ headOf(const Timeline &timeline, int64_t column) {
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               syncAndUpdate, step, occupations, isPart] = timeline;
+               picture, syncAndUpdate, step, occupations, isPart] = timeline;
   const int64_t column = columnOf(timeline);
   if (column == 0)
     return tooWide(timeline.end());

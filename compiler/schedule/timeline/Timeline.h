@@ -13,10 +13,15 @@
 #include "compiler/schedule/timeline/Occupations.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string_view>
 
 namespace chimera::schedule {
+
+/// The number of the action's chunk, from 0: of its stage among the stages of
+/// the pipeline that its worker has.
+int32_t chunkOf(const Problem &problem, const Action &action);
 
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
@@ -38,6 +43,20 @@ std::string describe(const Problem &problem, const Action &action,
 /// The default number of characters in a line of text.
 inline constexpr size_t kLineWidth = 160;
 
+/// How a picture shows its timelines.
+struct Picture {
+  /// The width of the shortest action of all timelines in pixels; their time
+  /// axes then have one scale. 0: each axis is as wide as makes its boxes
+  /// readable.
+  double cellWidth = 0;
+  /// The range of time that is shown, in the unit of the longest time axis. If
+  /// one is given, all time axes have this range and the same width. None: from
+  /// 0, and to the end of the longest timeline.
+  std::optional<double> from = {}, to = {};
+  /// True if the title and a line with the main times are above the rows.
+  bool hasTitle = true;
+};
+
 /// A schedule with its times, for display. Requires a complete timing.
 struct Timeline {
   std::string name; ///< of the pipeline
@@ -51,6 +70,7 @@ struct Timeline {
   bool slots = false;
   TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid
+  Picture picture = {};
   /// All-reduces and updates, and the time of a step with them. Null if they
   /// are not shown.
   const SyncAndUpdate *syncAndUpdate = nullptr;

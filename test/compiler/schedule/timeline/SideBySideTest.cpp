@@ -196,6 +196,39 @@ TEST_F(SideBySideTest, IsAPictureOfPairs) {
   EXPECT_EQ(count(svg, "look &lt;&amp;"), 1u);
 }
 
+/// The names in the legend, separated by blanks.
+std::string legendOf(const std::string &svg) {
+  size_t begin = svg.find("<g class=\"legend\"");
+  std::string legend = svg.substr(begin, svg.find("</g>", begin) - begin);
+  std::regex name(">([^<\n]+)</text>");
+  std::string names;
+  for (std::sregex_iterator i(legend.begin(), legend.end(), name), end;
+       i != end; ++i)
+    names += (names.empty() ? "" : " ") + (*i)[1].str();
+  return names;
+}
+
+TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
+  delay(0, 2, 8);
+  timeline.picture = {.from = 35, .to = 65, .hasTitle = false};
+  SideBySide both(timeline, *prediction(timeline), run);
+  EXPECT_EQ(pictureError(both), "");
+  std::string svg = renderSvgSideBySide(both);
+  EXPECT_EQ(legendOf(svg), "backward, down backward, up bubble");
+  std::vector<std::vector<double>> rows = rowsOf(svg);
+  ASSERT_EQ(rows.size(), 4u);
+  // b1 ends at 40 as predicted, and at 48 as measured. Then B0 begins.
+  ASSERT_EQ(rows[0].size(), 2u);
+  ASSERT_EQ(rows[1].size(), 2u);
+  EXPECT_EQ(rows[0][0], rows[1][0]);
+  EXPECT_NEAR((rows[1][1] - 0.5) * 5, (rows[0][1] - 0.5) * 13, 0.2);
+  EXPECT_EQ(count(svg, "class=\"title\""), 0u);
+  timeline.picture = {.from = 68};
+  EXPECT_EQ(pictureError(SideBySide(timeline, *prediction(timeline), run)),
+            "expected a range of time that begins before 68 ms, where the "
+            "schedule ends, got one from 68");
+}
+
 /// A run may take any time, even none.
 TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
   for (int64_t time : {int64_t{0}, int64_t{1}, kMostNanoseconds / 16}) {

@@ -1,0 +1,58 @@
+//===- SvgHeading.cpp - The lines above the rows of a picture -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SvgHeading.h"
+
+#include "compiler/schedule/SvgText.h"
+#include "compiler/schedule/timeline/SvgStyle.h"
+
+namespace chimera::schedule::svg {
+
+// Lengths in pixels.
+static constexpr double kTitleLine = 19;
+/// The average width of a character in titles (see kNoteCharacter).
+static constexpr double kTitleCharacter = 8.8;
+/// The base line of the first line.
+static constexpr double kFirst = 14;
+/// Between the legend and the rows. The names of the figures are there.
+static constexpr double kBelow = 18;
+
+Heading::Heading(bool hasTitle, const std::string &title,
+                 const std::string &note, Legend legend, double width)
+    : legend(std::move(legend)) {
+  if (!hasTitle)
+    return;
+  this->title = wrap(title, static_cast<size_t>(width / kTitleCharacter));
+  this->note = wrap(note, static_cast<size_t>(width / kNoteCharacter));
+}
+
+double Heading::legendTop() const {
+  if (title.empty())
+    return 0;
+  return kFirst - 2 + kTitleLine * static_cast<double>(title.size()) +
+         kNoteLine * static_cast<double>(note.size());
+}
+
+double Heading::height() const {
+  return legendTop() + legend.height() + kBelow;
+}
+
+std::string Heading::draw() const {
+  std::string svg;
+  double y = kFirst;
+  for (const std::string &line : title) {
+    svg += text("title", 0, y, line);
+    y += kTitleLine;
+  }
+  for (const std::string &line : note) {
+    svg += text("note", 0, y, line);
+    y += kNoteLine;
+  }
+  return svg + legend.draw(legendTop());
+}
+
+} // namespace chimera::schedule::svg

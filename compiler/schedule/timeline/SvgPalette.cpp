@@ -1,0 +1,125 @@
+//===- SvgPalette.cpp - Colours of actions in pictures --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/timeline/SvgPalette.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace chimera::schedule::svg {
+
+namespace {
+
+using Colour = std::array<int, 3>; ///< red, green and blue, 0 to 255
+
+/// The hue of a kind of actions.
+struct Hue {
+  const char *name;
+  Colour dark, pale;
+};
+
+/// Indexed by `Kind`. The kinds also differ in lightness, so that readers
+/// without red or green cones can tell them apart; SvgTest.cpp measures it.
+constexpr std::array<Hue, 5> kHues = {{
+    {"forward", {31, 99, 181}, {165, 203, 251}},         // blue
+    {"backward", {187, 70, 12}, {255, 176, 131}},        // orange
+    {"input gradient", {219, 166, 23}, {253, 240, 186}}, // yellow
+    {"weight gradient", {11, 84, 67}, {134, 220, 189}},  // green
+    {"recompute", {68, 32, 95}, {246, 214, 245}},        // purple
+}};
+
+/// With two directions, the part of the way from dark to pale on which the
+/// chunks of one direction lie.
+constexpr double kOneDirection = 0.4;
+
+const Hue &hueOf(Kind kind) { return kHues[static_cast<size_t>(kind)]; }
+
+Colour shadeOf(const Hue &hue, double paleness) {
+  Colour colour;
+  for (size_t i = 0; i < colour.size(); ++i)
+    colour[i] = static_cast<int>(
+        std::lround(hue.dark[i] + paleness * (hue.pale[i] - hue.dark[i])));
+  return colour;
+}
+
+/// The relative luminance of WCAG 2.2, from 0 for black to 1 for white.
+double luminance(const Colour &colour) {
+  auto linear = [](int value) {
+    double part = value / 255.0;
+    return part <= 0.04045 ? part / 12.92
+                           : std::pow((part + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(colour[0]) + 0.7152 * linear(colour[1]) +
+         0.0722 * linear(colour[2]);
+}
+
+std::string hex(const Colour &colour) {
+  char text[8];
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", colour[0], colour[1],
+                colour[2]);
+  return text;
+}
+
+int32_t mostChunks(const Problem &problem) {
+  int32_t most = 1;
+  for (const Pipeline &pipeline : problem.pipelines) {
+    std::vector<int32_t> counts(static_cast<size_t>(problem.workers));
+    for (int32_t worker : pipeline.workers)
+      most = std::max(most, ++counts[static_cast<size_t>(worker)]);
+  }
+  return most;
+}
+
+} // namespace
+
+const char *nameOfKind(Kind kind) { return hueOf(kind).name; }
+
+Palette::Palette(const Problem &problem)
+    : areTwo(std::ranges::any_of(problem.pipelines, &Pipeline::up) &&
+             !std::ranges::all_of(problem.pipelines, &Pipeline::up)),
+      count(mostChunks(problem)) {}
+
+double Palette::paleness(bool up, int32_t chunk) const {
+  double part = count > 1 ? static_cast<double>(chunk) / (count - 1) : 0;
+  if (!areTwo)
+    return part;
+  return up ? 1 - kOneDirection * part : kOneDirection * part;
+}
+
+std::string Palette::classOf(Kind kind, bool up, int32_t chunk) const {
+  std::string name = "k" + std::to_string(static_cast<int>(kind));
+  name += !areTwo ? " c" : up ? " u" : " d";
+  if (count > 1)
+    name += std::to_string(chunk) + "of" + std::to_string(count);
+  return name;
+}
+
+bool Palette::hasBlackText(Kind kind, bool up, int32_t chunk) const {
+  // On every colour, white or black text has a contrast of at least 4.58.
+  double box = luminance(shadeOf(hueOf(kind), paleness(up, chunk)));
+  return (1 + 0.05) / (box + 0.05) < 4.5;
+}
+
+std::string Palette::rules() const {
+  std::string css;
+  for (size_t k = 0; k < kHues.size(); ++k)
+    for (bool up : {false, true})
+      for (int32_t chunk = 0; chunk < count && (areTwo || !up); ++chunk) {
+        std::string name = "." + classOf(static_cast<Kind>(k), up, chunk);
+        std::ranges::replace(name, ' ', '.');
+        double pale = paleness(up, chunk);
+        css += name + "{fill:" + hex(shadeOf(kHues[k], pale));
+        if (pale >= 0.5)
+          css += ";stroke:" + hex(kHues[k].dark) + ";stroke-width:.8";
+        css += "}\n";
+      }
+  return css;
+}
+
+} // namespace chimera::schedule::svg
