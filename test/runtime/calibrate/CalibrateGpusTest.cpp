@@ -142,7 +142,7 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
             kLong);
   const int64_t begin = steadyNanoseconds();
   queue.get().launch({}, sleep);
-  const Moment moment = queue.here();
+  const Moment moment = queue.recordPoint();
   EXPECT_LT(moment.byHost - begin, kLong);
   EXPECT_GE(queue.timeOf(moment) - begin, kLong);
 }

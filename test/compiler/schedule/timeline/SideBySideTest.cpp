@@ -211,7 +211,7 @@ std::string legendOf(const std::string &svg) {
 TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
   delay(0, 2, 8);
   timeline.picture = {.from = 35, .to = 65, .hasTitle = false};
-  SideBySide both(timeline, *prediction(timeline), run);
+  SideBySide both(timeline, *nanosecondStepOf(timeline), run);
   EXPECT_EQ(pictureError(both), "");
   std::string svg = renderSvgSideBySide(both);
   EXPECT_EQ(legendOf(svg), "backward, down backward, up bubble");
@@ -224,7 +224,7 @@ TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
   EXPECT_NEAR((rows[1][1] - 0.5) * 5, (rows[0][1] - 0.5) * 13, 0.2);
   EXPECT_EQ(count(svg, "class=\"title\""), 0u);
   timeline.picture = {.from = 68};
-  EXPECT_EQ(pictureError(SideBySide(timeline, *prediction(timeline), run)),
+  EXPECT_EQ(pictureError(SideBySide(timeline, *nanosecondStepOf(timeline), run)),
             "expected a range of time that begins before 68 ms, where the "
             "schedule ends, got one from 68");
 }
