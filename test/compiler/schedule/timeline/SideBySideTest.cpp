@@ -224,9 +224,10 @@ TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
   EXPECT_NEAR((rows[1][1] - 0.5) * 5, (rows[0][1] - 0.5) * 13, 0.2);
   EXPECT_EQ(count(svg, "class=\"title\""), 0u);
   timeline.picture = {.from = 68};
-  EXPECT_EQ(pictureError(SideBySide(timeline, *nanosecondStepOf(timeline), run)),
-            "expected a range of time that begins before 68 ms, where the "
-            "schedule ends, got one from 68");
+  EXPECT_EQ(
+      pictureError(SideBySide(timeline, *nanosecondStepOf(timeline), run)),
+      "expected a range of time that begins before 68 ms, where the "
+      "schedule ends, got one from 68");
 }
 
 /// A run may take any time, even none.
