@@ -408,7 +408,7 @@ TEST(TransformerStageTest, refusesAProgramWithoutModel) {
   for (auto make :
        {std::function<void()>([&] { makeWholeModel(program); }),
         std::function<void()>([&] { makeTransformerStage(program, 0); })})
-    EXPECT_NE(refusal(make).find("expected a program with a model"),
+    EXPECT_NE(refusal(make).find("expected a program with the built-in GPT-2"),
               std::string::npos);
 }
 
