@@ -27,7 +27,7 @@
 // TABLE-NEXT: ratio over all workers 20.0 %
 // TABLE-NEXT: ratio, by formula 20.0 %
 // TABLE-NEXT: formula (K+1)(D-2)/(3N+(K+1)(D-2))
-// TABLE-NEXT: where D even, N = KD, p = 2, b = 2f
+// TABLE-NEXT: conditions D even, N = KD, p = 2, b = 2f
 // TABLE-NEXT: source found by simulation
 // TABLE-NEXT: bubble inside a worker's span 6
 // TABLE-NEXT: ratio, simulated 20.0 %

@@ -20,8 +20,8 @@
 // Each worker's row starts when it has ended the previous body. Updates are
 // among the actions, and no sum overlaps with actions.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce under way"
-// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: the body that each worker repeats, in steps 5<
-// SVG: >and 6<
+// SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: the body that each worker repeats, in<
+// SVG: >steps 5 and 6<
 // SVG: >update</text>
 // SVG: <title>P0, measured: idle 500 us of 6.6 ms (7.6 %)</title><rect class="bubble" x="106.98"
 // SVG: <title>P1, measured: idle 0 us of 6.6 ms (0.0 %)</title><rect class="bubble" x="0"
