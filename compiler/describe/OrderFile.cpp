@@ -21,8 +21,8 @@ namespace chimera {
 
 namespace {
 
-/// The numbers of stages and of micro-batches in an order file are below this:
-/// more actions than it allows could not be compiled.
+/// An exclusive limit for the numbers of stages and micro-batches in an order
+/// file. With larger numbers there would be more actions than can be compiled.
 constexpr int32_t kMost = 65535;
 
 struct Line {
@@ -56,7 +56,7 @@ bool isComment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//");
 }
 
-/// A word of an action; `letter` is one of FBIWR.
+/// One action of a line, such as 1F0. `letter` is one of F, B, I, W and R.
 struct Word {
   std::optional<int32_t> stage;
   char letter = 0;
@@ -259,7 +259,7 @@ private:
         row.push_back(placement.at({m, s}));
       pipelines[row].push_back(m);
     }
-    // Numbered by their first micro-batches.
+    // Pipelines get numbers in the order of their first micro-batches.
     std::vector<const decltype(pipelines)::value_type *> all;
     for (const auto &pipeline : pipelines)
       all.push_back(&pipeline);

@@ -53,8 +53,8 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
   bytes.boundary = table.layers[end - 1].boundary;
   bytes.stash = std::max<int64_t>(bytes.stash, 1);
   bytes.weightStash = std::max<int64_t>(bytes.weightStash, 1);
-  // An embedding has almost no operations, but costs must be positive, and so
-  // must the cost of each part.
+  // The embedding has almost no operations. Its costs are raised, because each
+  // cost and the cost of each part must be positive.
   stage.cost = sum;
   for (int64_t schedule::StageCost::*time :
        {&schedule::StageCost::forward, &schedule::StageCost::backward,

@@ -112,8 +112,9 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       entry.stash = cost.stashBytes;
       entry.weightStash = cost.weightStashBytes;
       if (parts > 1 && microBatchSize % parts == 0) {
-        // Each part keeps its own values, and some of them do not shrink with
-        // the number of samples.
+        // The cost of a part is computed for its own number of samples, not
+        // divided: each part keeps its own values, and some of them do not
+        // shrink with the number of samples.
         program::LayerCost part = program::layerCost(
             *model, types, static_cast<uint32_t>(microBatchSize / parts),
             layer);

@@ -60,7 +60,8 @@ int64_t meanOf(const json &stage, const char *action) {
       memberOf(*found, "count", "the number", &json::is_number), "count");
   int64_t total = countOf(
       memberOf(*found, "total", "the number", &json::is_number), "total");
-  // At least 1: 0 would mean that the stage had no such action.
+  // A time is at least 1, because 0 would mean that the stage had no such
+  // action.
   return count == 0 ? 0 : std::max<int64_t>(1, total / count);
 }
 

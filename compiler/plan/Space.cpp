@@ -275,10 +275,11 @@ private:
   std::vector<schedule::Options> allowed;      ///< for the current scheme
   /// The reasons of all refusals, except for unequal mini-batches.
   std::set<std::string> reasons;
-  /// The smallest W that cannot divide the mini-batch equally.
+  /// The smallest number W of copies that cannot divide the mini-batch equally.
   std::optional<int32_t> unequalWidth;
-  /// The current scheme's refusal: the first one with the most workers. With
-  /// few workers, most options are not possible anyway.
+  /// The refusal to report for the current scheme: the first one among those
+  /// with the most workers. With few workers most options are impossible, so
+  /// such a refusal says little.
   std::optional<Refusal> refusal;
   int32_t refusedWorkers = 0;
 };

@@ -20,7 +20,8 @@
 
 namespace chimera {
 
-/// The ops that a plan is for. Passed by value, as ops are.
+/// The ops of the description for which a plan is made. Passed by value, as
+/// MLIR ops are.
 struct PlannerOps {
   ModelOp model;
   MachineOp machine;

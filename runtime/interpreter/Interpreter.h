@@ -156,9 +156,9 @@ public:
   /// The bytes allocated for the arena, and the maximum bytes of stashes.
   uint64_t arenaBytes() const { return allocated; }
   uint64_t peakStashBytes() const { return peakStash; }
-  /// The maximum, over instructions, of the bytes of values in the arena (see
-  /// ArenaUse.h) plus the bytes of stashes, as the meter counts them before or
-  /// after the instruction.
+  /// The peak of the sum of two sizes: the bytes of the values in the arena
+  /// (see ArenaUse.h), and the bytes of stashes by the memory meter. It is
+  /// taken before and after each instruction.
   uint64_t peakBytes() const { return peak; }
 
 private:

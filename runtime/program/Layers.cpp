@@ -199,8 +199,9 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   return result;
 }
 
-/// Elements of the parameters of `layer` in a stage whose first layer is
-/// `first`.
+/// The number of elements of the parameters of `layer`, in a stage whose first
+/// layer is `first`. If the stage has both the first and the last layer of the
+/// model, the tied parameter counts only in the first layer.
 static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;

@@ -168,8 +168,9 @@ void Watcher::writeForAll(
 int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
                           const std::string &headline) {
   if (page.claimReport(exitStatus)) {
-    // Tell the other hosts: they cannot see this host's page, and their
-    // accounts are part of the report.
+    // End the run on the other hosts too. They cannot read the status page of
+    // this host, which is in its shared memory. Their reports become parts of
+    // the final report.
     control.abort(!dead.empty()
                       ? "rank " + std::to_string(dead.front()) + " died"
                   : headline.empty() ? "a rank failed"

@@ -39,7 +39,7 @@ BUSY = 0.1
 CHUNKS = {"interleaved-1f1b": 2, "zb-v": 2}
 
 
-# The names of a stage's costs, and of its actions in a profile.
+# From the name of a stage's cost to the name of the action in a profile that has this cost.
 COSTS = {
     "forward": "forward",
     "backward": "backward",

@@ -317,7 +317,8 @@ def large(bench):
     made = make()
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text of several pieces", output)
-    # This tokenizer puts a space before every text, so pieces would have other tokens.
+    # This tokenizer puts a space before every text. If the text were cut, each piece would get
+    # such a space and other tokens. So it must not be cut.
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text that has no pieces", output)

@@ -31,7 +31,8 @@ struct Report {
   Problem problem;
   TimeScale scale; ///< the unit of all times
   Timing timing;
-  /// Of each worker, independent of the order.
+  /// Bytes of weights and optimizer states of each worker. They do not depend
+  /// on the order of actions.
   std::vector<int64_t> residentBytes;
   /// Bytes of arena and stashes of each worker; memory caps limit these. Empty
   /// before allocation.

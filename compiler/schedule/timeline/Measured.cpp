@@ -21,7 +21,8 @@ std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
 
 /// The times around a worker's compared step.
 struct TimesAroundStep {
-  /// The end of the worker's earlier work, or -1 if there is none.
+  /// The end of the worker's last action before the step, or -1 if there is
+  /// none.
   int64_t before = -1;
   /// The start of its first action after the step.
   int64_t next = std::numeric_limits<int64_t>::max();

@@ -106,8 +106,9 @@ int64_t longestOf(const Costs &costs, const std::vector<int32_t> &ends) {
   return most;
 }
 
-/// Rows of layers of several kinds: equal, random, free, and with a few that
-/// take far more time than the others.
+/// The times of random layers. There are several kinds: all layers equal,
+/// random times, times that may be 0, and a few layers that take far longer
+/// than the others.
 class RandomLayers {
 public:
   explicit RandomLayers(uint32_t seed) : random(seed) {

@@ -18,8 +18,9 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// The location of memory, if all of it is in one allocation or none of it is
-/// in any.
+/// The location of a memory range. A range in one allocation is pinned or on a
+/// device. A range that starts outside all allocations is pageable. A range
+/// that crosses the end of an allocation is nowhere: it is not valid.
 struct Where {
   enum { Pageable, Pinned, OnDevice, Nowhere } kind;
   int device = kHost;

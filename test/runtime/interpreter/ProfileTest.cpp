@@ -85,8 +85,8 @@ TEST(Profile, CountsActionsAsWholeMicroBatches) {
   EXPECT_EQ(median(Opcode::OptimizerStep), 80);
 }
 
-/// A post counts as one message, whatever part of a micro-batch the message
-/// carries.
+/// A posted send or receive counts with its measured time. It is one message,
+/// so this time is not scaled to a whole micro-batch.
 TEST(Profile, CountsPostsAsTheyAre) {
   Profile profile;
   profile.add(action(Opcode::PostSend, 0, 1, 2), nullptr, 200);
