@@ -116,8 +116,8 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   if (!tied)
     return last.emitOpError("expected some but not all layers of the tied "
                             "model in the last of several stages");
-  // If one worker had the stage twice, the update of either replica would need
-  // the sum of the other.
+  // A worker must not have a tied stage twice: the update of either replica
+  // would need the gradient sum of the other.
   for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
     std::set<int32_t> holders;
     for (DirectionOp direction : layout.directions)

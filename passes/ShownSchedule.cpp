@@ -57,8 +57,8 @@ size_t outputWidth() {
   return schedule::kLineWidth;
 }
 
-/// The same for one step: `begins` has the start of each worker's step, if
-/// steps overlap.
+/// Renders one step and the measured run side by side. `begins` has the start
+/// of each worker's step, if steps overlap.
 static FailureOr<std::string>
 renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                      const schedule::Timeline &timeline,

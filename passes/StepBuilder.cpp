@@ -17,8 +17,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The bytes of several micro-batches. Saturates: allocate refuses the largest
-/// number.
+/// The bytes of `count` micro-batches. If the product is too large, the largest
+/// number: chimera-allocate refuses it.
 static int64_t times(int64_t bytes, int64_t count) {
   int64_t result;
   return __builtin_mul_overflow(bytes, count, &result)

@@ -78,9 +78,9 @@ private:
     builder.setInsertionPointAfter(prologue);
   }
 
-  /// Makes a section of N backwards and of the forwards with micro-batches
-  /// below `end`. The loop-carried micro-batches start with `next`. There are
-  /// none after the last section.
+  /// Makes a section of N backwards, and of the forwards with micro-batches
+  /// below `end`. `next` is the first of the micro-batches that are
+  /// loop-carried to the next section. The last section carries none.
   void makeSection(SectionOp section, int32_t end,
                    std::optional<int32_t> next) {
     Block &block = section.getBody().emplaceBlock();

@@ -63,8 +63,9 @@ struct SyncAndUpdateOrder {
     std::vector<int32_t> after; ///< for each worker, the index of an action
     int64_t time;
   };
-  /// If `pipeline` is set, the update of the stage's weights in that pipeline.
-  /// Otherwise a wait for an all-reduce.
+  /// A wait or an update of a worker. If `pipeline` is set, it is the update of
+  /// the stage's weights in that pipeline. Otherwise it is a wait for an
+  /// all-reduce.
   struct Item {
     size_t allReduce; ///< its index; of an update, the last all-reduce of its
                       ///< stage
@@ -95,11 +96,11 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
                                  const Schedule &schedule,
                                  const Timing &timing);
 
-/// All-reduces and updates between actions, if steps overlap. After the last
-/// action that adds to a gradient, and after the send of that action, a worker
-/// waits for the gradient's all-reduce and updates the weights. `allReduces`
-/// stays empty, because each is in progress exactly while a worker waits for
-/// it.
+/// The all-reduces and updates between actions, if steps overlap. A worker
+/// waits for a gradient's all-reduce after the last action that adds to the
+/// gradient and after the send of this action. Then it updates the weights.
+/// `allReduces` stays empty: each all-reduce is in progress exactly while a
+/// worker waits for it, so the waits show it.
 SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
                                    const Schedule &schedule,
                                    const Timing &timing);

@@ -43,7 +43,7 @@ struct Report {
   /// The steady state, if steps overlap. `timing` then covers two steps with
   /// filling and draining.
   std::optional<SteadyState> steady;
-  /// The results for the same order without recomputes, if it has any.
+  /// If the order has recomputes, the results for the same order without them.
   std::optional<Timing> withoutRecompute;
   std::optional<SteadyState> steadyWithoutRecompute;
   std::vector<Bound> bounds;
@@ -62,7 +62,8 @@ struct Report {
   /// (0 if there is one replica). These fields and the next three are empty if
   /// steps overlap or if all-reduces take no time.
   std::vector<int64_t> allReduces, buckets;
-  /// The same for the weights that the first and the last stage share.
+  /// The same for the parameters that the first and the last stage share: the
+  /// time of their all-reduce, and its number of buckets.
   std::optional<int64_t> tiedAllReduce, tiedBuckets;
   /// The time that all-reduces add to a step, for each policy of `kPolicies`.
   std::vector<double> unoverlapped;
@@ -88,8 +89,8 @@ struct Report {
 };
 
 /// Simulates the schedule and compares it with formulas and bounds. `scheme` is
-/// the one that made this order with `options`, or null; without it no formula
-/// is looked up. If `receiveWindow` is 0, the simulator chooses it. Requires
+/// the scheme that made this order with `options`. If it is null, no formula is
+/// used. If `receiveWindow` is 0, the simulator chooses the window. Requires
 /// that `problem` and `schedule` are valid and that the schedule completes.
 Report makeReport(std::string name, const Scheme *scheme,
                   const Options &options, const Problem &problem,

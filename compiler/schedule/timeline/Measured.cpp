@@ -40,8 +40,9 @@ public:
                                                   static_cast<int32_t>(i)};
   }
 
-  /// Step number `last` of the copy or, if steps overlap, the last body, which
-  /// begins in the step before. Returns an error if an action does not match.
+  /// Matches step number `last` of the copy with the schedule. If steps
+  /// overlap, matches the last body instead, which begins in the step before
+  /// `last`. Returns an error if an action does not match.
   std::variant<Measured, std::string> match(const CopyEvents &copy,
                                             int64_t last) {
     Measured run;
@@ -135,9 +136,9 @@ private:
     return {};
   }
 
-  /// Finds the times around the worker's step. Returns an error if steps
-  /// overlap and an action of another body ran within this one, or none ran
-  /// before it.
+  /// Finds the times around the worker's step. If steps overlap, returns an
+  /// error if an action of another body ran within this body, or if no action
+  /// ran before it.
   std::variant<TimesAroundStep, std::string>
   findTimesAround(const Measured &run, size_t worker,
                   const std::vector<MeasuredAction> &others) const {

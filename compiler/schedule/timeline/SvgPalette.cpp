@@ -34,8 +34,8 @@ constexpr std::array<Hue, 5> kHues = {{
     {"recompute", {68, 32, 95}, {246, 214, 245}},        // purple
 }};
 
-/// With two directions, the part of the way from dark to pale on which the
-/// chunks of one direction lie.
+/// The range of shades of one direction if there are two directions, as a part
+/// of the way from dark to pale.
 constexpr double kOneDirection = 0.4;
 
 const Hue &hueOf(Kind kind) { return kHues[static_cast<size_t>(kind)]; }

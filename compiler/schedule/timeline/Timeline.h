@@ -19,8 +19,8 @@
 
 namespace chimera::schedule {
 
-/// The number of the action's chunk, from 0: of its stage among the stages of
-/// the pipeline that its worker has.
+/// The number of the action's chunk, from 0. It counts the stages of the
+/// action's pipeline on its worker.
 int32_t chunkOf(const Problem &problem, const Action &action);
 
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
