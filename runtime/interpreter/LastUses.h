@@ -28,8 +28,8 @@ class LastUses {
 public:
   explicit LastUses(const program::WorkerT &worker);
 
-  /// Records that the queue has used the memory of `buffer` before `event`.
-  /// Requires that `event` is later than those of earlier calls.
+  /// Records that the queue uses the memory of `buffer` before `event`.
+  /// Requires that `event` is later than the events of earlier calls.
   void note(uint32_t buffer, bool writes, const Event &event);
 
   /// The point after the last use of any memory of `buffer`, and after the last

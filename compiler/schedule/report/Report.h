@@ -22,7 +22,8 @@ namespace chimera::schedule {
 struct Report {
   std::string name;  ///< of the pipeline
   std::string title; ///< the heading of its table, as for a timeline
-  /// The scheme's name, or the name that the pipeline gives to its own order.
+  /// The scheme's name. If the user gives the order, the name that the pipeline
+  /// gives to it.
   std::string schedule;
   /// Null for an order from the user, which no formula describes.
   const Scheme *scheme;
