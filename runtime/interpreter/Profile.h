@@ -94,7 +94,8 @@ private:
   int64_t first = 0;
 };
 
-/// What computed while a profile was made. It is not part of the program.
+/// The stages, the device and the threads with which a profile was made. The
+/// program does not state them.
 struct Computed {
   std::string stages;   ///< kind of the stages, as in --stages
   std::string device;   ///< as in --device

@@ -58,7 +58,7 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   return program;
 }
 
-/// Proves the program under another model. The error begins with `reason`,
+/// Proves the program under another model. The error contains `reason`,
 /// which says why the old model is not enough.
 static bool proveFor(MessageModel model, ProgramT &program,
                      const std::string &path, const std::string &reason,

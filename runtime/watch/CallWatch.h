@@ -4,13 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A wait over MPI polls MPI and gives up after its timeout. It cannot give up
-// if an MPI call does not return: some calls block in the kernel, although the
-// standard says that they return at once. So a thread checks a few times a
-// second which call each thread of the rank is in. The rank only has to mark
-// its calls (system/CallMark.h).
-//
+// A wait over MPI polls MPI and gives up after its timeout. But if an MPI call
+// does not return, the wait cannot give up: some calls block in the kernel,
+// although the standard says that they return at once. So a separate thread
+// checks a few times a second which call each thread of the rank is in. The
+// rank only has to mark its calls (system/CallMark.h).
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_WATCH_CALLWATCH_H
@@ -28,7 +26,8 @@
 
 namespace chimera::runtime {
 
-/// How much longer a single call may take than the timeout of a wait.
+/// A call is reported if it takes longer than the timeout of a wait plus this
+/// time.
 inline constexpr std::chrono::seconds kCallMargin(2);
 
 /// If a call lasts longer than `timeout` plus kCallMargin, calls `onExpiry`

@@ -74,11 +74,11 @@ private:
 /// for CALL to return" has this name.
 MarkedCall enter(const char *call);
 
-/// The same for a progress thread. Returns nothing if the rank's thread has the
-/// turn.
+/// Like `enter`, for a progress thread. Returns nothing if the rank's thread is
+/// inside MPI or waits for its turn.
 std::optional<MarkedCall> tryToEnter(const char *call);
 
-/// The calls that the rank's thread and the progress thread are in.
+/// The MPI calls in which the rank's thread and the progress thread are now.
 std::vector<CallMark::Call> callsInFlight();
 
 } // namespace chimera::runtime::mpi

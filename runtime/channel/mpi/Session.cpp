@@ -36,7 +36,8 @@ MpiSession::MpiSession(MpiThreads threads) {
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
   mpi::Backoff::everyRankHasACore = hostRanks().size() <= findCores().host;
-  // Waits use short naps. By default the kernel may extend each nap by 50 µs.
+  // Waits use naps of some tens of microseconds. By default the kernel may
+  // extend each nap by 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
 

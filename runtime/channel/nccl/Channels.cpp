@@ -65,7 +65,8 @@ public:
   NcclChannels(CudaDevice &device, Control &control, const NcclOptions &options)
       : device(device), control(control), options(options) {}
   ~NcclChannels() override {
-    // Otherwise the streams would wait for ranks that may never come.
+    // After a failure, abort. Otherwise the streams would wait for ranks that
+    // may never come.
     if (std::uncaught_exceptions() > 0 || device.failed())
       abort("the rank failed");
   }

@@ -181,7 +181,8 @@ private:
     return weighed[step][index] = graph.weigh(labels);
   }
 
-  /// Drops old steps, since ranks are never more than a few steps apart.
+  /// Drops the entries of old steps. Ranks are never more than a few steps
+  /// apart, so no rank needs them.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
     const uint64_t kept = 64 * windowSteps;

@@ -76,8 +76,8 @@ static c10::Scalar scalarOf(const ArgumentT &argument) {
   }
 }
 
-/// The constant for an argument of type `type`. Throws std::invalid_argument
-/// whose text is only what was expected.
+/// The constant for an argument of type `type`. Throws std::invalid_argument;
+/// its text says only what was expected.
 static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   using c10::TypeKind;
   const ArgumentKind kind = argument.kind;
