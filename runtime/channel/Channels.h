@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // Messages between pairs of ranks, first in, first out and without tags, and
 // all-reduces with a fixed order of summation. Both work on device memory. A
 // post starts an operation and returns at once. Its wait makes a queue wait for
@@ -20,6 +21,7 @@
 // abort and callsInFlight. Implementations are InProcess.h, cuda/, mpi/, nccl/,
 // simulated/ and tcp/. One conformance suite (test/runtime/channel) runs on all
 // of them.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_CHANNEL_CHANNELS_H

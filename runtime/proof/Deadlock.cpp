@@ -4,11 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // Runs every stream as far as possible, one worker at a time. The order in
 // which workers run does not matter, because a condition that a wait needs
 // never becomes false again. So either all workers end, or they always get
 // stuck in the same state. In that state, a graph shows what each worker waits
 // for. The shortest cycle of that graph is reported.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/proof/Facts.h"

@@ -4,9 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // The parts of verifyProgram: one function for each rule group of Verify.h.
 // Each function assumes that the earlier functions found no violation. It
 // records facts that later functions use.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_PROOF_FACTS_H

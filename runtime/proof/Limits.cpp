@@ -4,10 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // Refuses numbers that no real program has. Anyone may have written the file,
 // so this happens before memory is allocated according to these numbers. After
 // it, the other rules and the runtime can add the bytes of a worker in 64 bits
 // and print every text.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/Printable.h"

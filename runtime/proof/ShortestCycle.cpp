@@ -4,11 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // For each node in ascending order, a breadth-first search finds the shortest
 // cycle through that node. After its search, the node is removed. Then every
 // node that reaches no cycle any more is removed too: all its cycles pass
 // through removed nodes, so it needs no search. A graph whose cycles are
 // disjoint therefore takes linear time.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/proof/ShortestCycle.h"

@@ -4,9 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // Checks that all ranks of a job have the same program, data and options. Each
 // process reads its own copy. If the copies differ, for example because of an
 // old file on one host, the run would hang or give wrong numbers.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_TRAIN_AGREEMENT_H

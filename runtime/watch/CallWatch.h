@@ -4,11 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // A wait over MPI polls MPI and gives up after its timeout. But if an MPI call
 // does not return, the wait cannot give up: some calls block in the kernel,
 // although the standard says that they return at once. So a separate thread
 // checks a few times a second which call each thread of the rank is in. The
 // rank only has to mark its calls (system/CallMark.h).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_WATCH_CALLWATCH_H

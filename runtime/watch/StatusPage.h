@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // The status page: memory with one entry for each rank of a host. A rank writes
 // its entry before each instruction. Every other rank of the host can read it,
 // even after the writer has died. The page does not store the ranks that a rank
@@ -11,6 +12,7 @@
 //
 // Ranks of one process share plain memory. Processes of one host share a file
 // without a name, which disappears with the last of them.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_WATCH_STATUSPAGE_H

@@ -4,10 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
 // Shared code of the tests that open randomly changed input files (mutants).
 // Such a test opens each mutant and uses the accepted ones. Each mutant must be
 // refused with a reason or be usable: it must not crash, take long or much
 // memory, or leave a file open. Mutant n depends only on n.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_TEST_RUNTIME_STAGE_MUTANTS_H
