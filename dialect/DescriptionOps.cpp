@@ -238,8 +238,8 @@ LogicalResult PipelineOp::verify() {
   if (workerCount() > getStages())
     return emitOpError("expected at most as many workers as stages (")
            << getStages() << "), got " << workerCount();
-  // Parts and overlapping steps depend on the schedule, which is not known
-  // here. chimera-partition counts again.
+  // The schedule is not known here, and parts and overlapping steps depend on
+  // it. chimera-partition checks the number of actions again.
   if (failed(verifyActions(1, 1, getSplitBackward())))
     return failure();
   if (!getSchedule() && isInDescribedPhase(*this))

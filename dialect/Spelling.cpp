@@ -90,7 +90,8 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
   if (failed(skip(parser, text)))
     return parser.emitError(at, "expected quotes around ") << text;
   word = text.str();
-  // If nothing follows directly, the user may still be typing the word.
+  // If nothing follows directly, the user may still be typing the word. Then
+  // completions are offered.
   if (positionOf(parser) == text.end())
     offerCompletions(parser, known);
   return success();

@@ -40,8 +40,8 @@ inline size_t editDistance(const std::string &left, const std::string &right) {
   return row.back();
 }
 
-/// The one of `words` that is most similar to `name`. Empty if every word
-/// differs in more than a third of the letters.
+/// The word of `words` that is most similar to `name`. Empty if every word
+/// differs from it in more than a third of the letters.
 inline std::string nearestTo(const std::string &name,
                              const std::vector<std::string> &words) {
   std::string nearest;

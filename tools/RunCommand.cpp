@@ -65,8 +65,8 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--document-end", settings.givenOptions.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},
-      // Only the root writes these files, and users do not know which rank is
-      // the root.
+      // Only the root writes these files. All ranks must have the same names,
+      // because users do not know which rank is the root.
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},

@@ -133,8 +133,8 @@ def kill(options, ranks, seed, folder, old):
     for where in ("it was past its last step", "it had not begun"):
         if where in report:
             return where, took
-    # Before the ranks know each other, and after they no longer need each other,
-    # mpirun ends them.
+    # mpirun ends the ranks without a report if a rank dies before the ranks know each other, or
+    # after they no longer need each other.
     return f"outside the run, and the job {ended}", took
 
 

@@ -351,7 +351,7 @@ def main():
         folder = pathlib.Path(name)
         prepare(options.tools, folder)
         reason = run(options, folder)
-    # Last, because ctest takes the whole test as skipped if it finds this line.
+    # Print this line last: if ctest finds it, the whole test counts as skipped.
     if reason:
         print("skipped:", reason)
 

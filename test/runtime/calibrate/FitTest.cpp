@@ -56,7 +56,7 @@ TEST(Fit, HasAtLeastTheGivenBase) {
   EXPECT_EQ(line.base, 8000);
   EXPECT_LT(line.perByte, 0.25);
   EXPECT_GT(line.perByte, 0.22);
-  // A given base that is larger than all the times.
+  // The given base is larger than all the times here.
   line = fitLine(points, 1e9);
   EXPECT_EQ(line.base, 1e9);
   EXPECT_EQ(line.perByte, 0);

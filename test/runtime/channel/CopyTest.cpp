@@ -97,7 +97,7 @@ std::unique_ptr<Request> sum(GpuRank &rank, Values<T> &values,
                                       values.bytes(), rank.queue.record());
 }
 
-// All waits return although streams execute nothing.
+// All waits return, although the streams execute nothing.
 TEST_F(Copies, HostsWaitForNoGpu) {
   std::barrier both(2);
   EXPECT_EQ(Ranks().run([&](GpuRank &rank) {
@@ -209,7 +209,7 @@ TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
           return rank.device.waitFor(rank.queue.record(), kTimeout);
         }
         both.arrive_and_wait();
-        // Rank 0 puts both on streams, the late one first.
+        // Rank 0 puts both messages on streams, and the late one first.
         auto receiving = receive(rank, 1, late);
         rank.wait(rank.channels.postSend(1, soon.bytes(), ready), 5s);
         goesOn = true;
@@ -273,7 +273,7 @@ TEST_F(Copies, RefusesUnpreparedOperations) {
             kNoErrors);
 }
 
-// Three ranks on two GPUs, whose sums are computed in pieces.
+// Three ranks use two GPUs. Sums are computed in pieces.
 TEST_F(Copies, AllocatesNothingAfterPreparing) {
   std::barrier all(3);
   EXPECT_EQ(
@@ -324,7 +324,8 @@ TEST_F(Copies, SumsReadOtherGpusThroughScratch) {
   }
 }
 
-// If one end was dropped, the other end must wait in vain.
+// If one end was dropped, the other end must not be matched with it: its wait
+// times out.
 TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
   std::barrier both(2);
   Errors errors = Ranks().run([&](GpuRank &rank) {

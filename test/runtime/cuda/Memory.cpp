@@ -150,7 +150,8 @@ static cudaError_t copy(const char *name, void *to, const void *from,
   const Where source = where(from, bytes), target = where(to, bytes);
   const bool fromDevice = source.kind == Where::OnDevice;
   const bool toDevice = target.kind == Where::OnDevice;
-  // As CUDA does, also for copies within host memory.
+  // CUDA blocks the host for such copies too, also for copies within host
+  // memory.
   const bool blocks =
       handle && !toDevice && !(fromDevice && target.kind == Where::Pinned);
   return call(

@@ -182,7 +182,7 @@ void changeSize(ProgramT &program, Random &random) {
               : changed == ValueKind::Activation && kind == ValueKind::Gradient;
       if (kind != changed && !isOther)
         continue;
-      // A value whose size no stage states may have any size.
+      // No stage states the sizes of these values, so they may have any size.
       bool isFree = changed == ValueKind::Tokens ||
                     changed == ValueKind::Labels || changed == ValueKind::Loss;
       if (isFree || buffer.bytes() == old)

@@ -113,7 +113,8 @@ private:
   const std::function<void()> look;
 };
 
-// Otherwise nothing would move messages over MPI during the computation.
+// The transport must be told before a stage computes. Otherwise nothing would
+// move messages over MPI during the computation.
 TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
   for (bool splitBackward : {false, true}) {
     program::ProgramT program = program::samplePipeline(

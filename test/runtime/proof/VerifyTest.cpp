@@ -82,7 +82,7 @@ TEST(Verify, AcceptsASumInPlaceOfAContribution) {
   uint32_t sum = resultsOf(worker, *start)[0];
   uint32_t contribution = operandsOf(worker, *start)[0];
   std::ranges::replace(worker.operands, sum, contribution);
-  // The bytes of the sum itself are no longer used.
+  // The buffer of the sum is not used any more, so the peak is smaller.
   uint64_t before = worker.peak_bytes;
   worker.peak_bytes = 0;
   std::vector<Violation> violations = verifyProgram(program);

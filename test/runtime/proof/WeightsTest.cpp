@@ -84,7 +84,7 @@ const Refusal kCases[] = {
      "worker 0: expected 1 update of pipeline 0 stage 0 by the end of step 0, "
      "got 0",
      [](ProgramT &p) {
-       // It becomes a harmless instruction.
+       // Replaces the update by an instruction without effect.
        find(p, 0, Opcode::OptimizerStep) = find(p, 0, Opcode::ZeroGradient);
      }},
     {"GradientsReducedTwice", Rule::Weights,

@@ -132,7 +132,7 @@ TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
   EXPECT_NE(with(false, 4, Recompute::None), with(false, 2, Recompute::None));
 }
 
-// The comparison above must be able to fail.
+// Shows that the comparison above can fail.
 TEST(ExactRun, ALostContributionIsSeen) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SequentialResult right = sequential(program);

@@ -63,7 +63,8 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   page.of(5).at(5, waitOf(1)); // one step further
   EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
             std::vector<uint32_t>{3});
-  // A rank on another host may be anywhere.
+  // Without an account of a rank, for example on another host, its position is
+  // not known. So it is not named.
   EXPECT_TRUE(
       awaitedBy(program, accountOf(page, {0, 1, 5}, {}, ""), 1).empty());
 }

@@ -179,7 +179,7 @@ def differentiate(module, arguments, labels):
         else:
             input_gradients.append(Port("InputGradient", what.grad_of.idx, node))
 
-    # Nodes that depend on a tangent belong to the backward.
+    # Nodes that depend on a tangent (an output gradient) belong to the backward.
     behind = {p.node for p in tangents}
     for node in graph.nodes:
         if any(n in behind for n in node.all_input_nodes):

@@ -143,7 +143,8 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   program::ProgramT program = smallProgram(mixed(), {2, 2});
   Mixed line(program);
   expectACopy(line);
-  // Updates that are too small for bfloat16 add up.
+  // Each update is too small to change a bfloat16. The float32 weights add up
+  // several of them.
   const std::vector<float> start = line.parts[0].weights;
   for (auto &part : line.parts)
     std::ranges::fill(part.gradient, 1.f);

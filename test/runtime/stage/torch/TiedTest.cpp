@@ -93,7 +93,7 @@ TEST_P(TiedTest, gradientIsTheLossesDerivative) {
       smallProgram({.dropout = GetParam(), .tied = true}, {4});
   Line<double> line(program);
   auto &part = line.parts[0];
-  // Other than the initial weights, half of which are zero or one.
+  // Use other weights than the initial ones, half of which are zero or one.
   for (size_t i = 0; i < part.weights.size(); ++i)
     part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
   const MicroBatch microBatch{3, 5};
