@@ -351,7 +351,8 @@ ParseResult OrderOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseAttribute(properties.worker,
                             parser.getBuilder().getI32Type()))
     return failure();
-  // The op's location is that of the text, so that errors can point to a word.
+  // The location of the op is the location of the text, so that errors can
+  // point to a word.
   result.location = parser.getEncodedSourceLoc(parser.getCurrentLocation());
   return failure(parser.parseAttribute(properties.actions) ||
                  parser.parseOptionalAttrDict(result.attributes));
@@ -366,7 +367,7 @@ Location OrderOp::locationOf(size_t at) {
   auto start = dyn_cast<FileLineColLoc>(Location(getLoc()));
   if (!start)
     return getLoc();
-  // The location is that of the opening quote.
+  // This is the location of the opening quote.
   return FileLineColLoc::get(start.getFilename(), start.getLine(),
                              start.getColumn() + 1 + at);
 }

@@ -106,8 +106,8 @@ mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
 
 /// Reports each violation on the wrong action. If no single action is wrong,
-/// reports it on the first section. Requires violations of the order in which
-/// `sections` have the actions.
+/// reports it on the first section. Requires that the violations were found in
+/// the order that the actions of `sections` have.
 mlir::LogicalResult
 reportOnActions(llvm::ArrayRef<SectionOp> sections,
                 llvm::ArrayRef<schedule::Violation> violations);

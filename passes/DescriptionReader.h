@@ -75,7 +75,7 @@ std::optional<uint64_t> capOf(PipelineOp pipeline);
 MachineOp machineOf(PipelineOp pipeline);
 
 /// The value of a schedule's option as text, which the schedule library parses.
-/// None if it is neither an integer nor a string.
+/// Nothing if the value is neither an integer nor a string.
 std::optional<std::string> optionText(mlir::Attribute value);
 
 /// A scheme of the registry and its options.

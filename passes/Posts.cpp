@@ -213,9 +213,9 @@ public:
         });
   }
 
-  /// Groups adjacent sends with the receive after them, whatever their peers.
-  /// Posts keep their order, so that groups take effect in the order of their
-  /// posts:
+  /// Groups adjacent sends with the receive after them. The posts may be to and
+  /// from several workers. Posts keep their order, so that groups take effect
+  /// in the order of their posts:
   ///
   ///   S0→1 S0→2 R0←1   A group of the first and the last post would take
   ///                    effect before the second, on which worker 1's message

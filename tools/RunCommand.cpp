@@ -275,9 +275,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   return failed == 0 && stoppedBy > 0 ? 128 + stoppedBy : failed;
 }
 
-/// The job of which this process is a rank. None if a launcher started this
-/// process alone, like `srun --pty bash`, and the user did not choose a
-/// transport between processes: all ranks are then in this process.
+/// The job of which this process is a rank. None if all ranks are in this
+/// process. That is also so if a launcher started only this process, like `srun
+/// --pty bash`, and the user did not choose a transport between processes.
 std::optional<Job> jobOf(const RunSettings &settings) {
   std::optional<Job> job = findJob();
   const bool isAlone = job && job->ranks == 1 && settings.transport != kMpi &&

@@ -64,7 +64,7 @@ struct Word {
   std::optional<int32_t> part;
 };
 
-/// None if `text` is no word of an action.
+/// The word in `text`, or nothing if `text` is not a word of an action.
 std::optional<Word> wordOf(std::string_view text) {
   const char *at = text.data(), *const end = at + text.size();
   auto number = [&](int32_t &value) {

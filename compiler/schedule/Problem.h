@@ -291,7 +291,7 @@ public:
   bool any() const;
   /// True if some backward is whole.
   bool anyWhole() const;
-  /// The same splits, without a table if all or none are split.
+  /// These splits, without a table if all backwards or none are split.
   Splits simplified() const;
 
   bool operator==(const Splits &) const = default;

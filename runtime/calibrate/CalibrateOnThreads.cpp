@@ -33,7 +33,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!use.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // Aborting the channels of one rank aborts those of all.
+    // If the channels of one rank are aborted, the channels of all ranks are.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }

@@ -21,7 +21,7 @@
 
 namespace chimera::runtime {
 
-/// What a rank was doing, without anything that only its own host can read.
+/// The state of a rank, without anything that only its own host can read.
 struct RankState {
   uint32_t rank;
   uint32_t state;    ///< a Status::State

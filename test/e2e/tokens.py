@@ -188,7 +188,7 @@ def pipes(bench):
     done, ids = run(command)
     good = done.returncode and "expected each pipe or device only once" in done.stderr
     bench.check(good, "a pipe that is given twice", done.stderr)
-    # /dev/zero never ends, and is no text.
+    # /dev/zero is endless and not a text.
     done, ids = run(f'{call} /dev/zero --tokenizer "$2" -o "$3"')
     good = done.returncode and "got a character 0 in line 1" in done.stderr
     bench.check(good, "/dev/zero", done.stderr)

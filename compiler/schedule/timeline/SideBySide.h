@@ -33,20 +33,20 @@ struct SideBySide {
   std::string describeStep() const;
 };
 
-/// As text: a table of workers, the largest differences of each kind, and the
-/// time of the step.
+/// Renders both as text: a table of workers, the largest differences of each
+/// kind, and the time of the step.
 std::string renderTextSideBySide(const SideBySide &both);
 
-/// As an SVG picture: two rows for each worker, predicted and measured, on one
-/// time axis, with the largest differences below.
+/// Renders both as an SVG picture: two rows for each worker, predicted and
+/// measured, on one time axis. The largest differences are below.
 std::string renderSvgSideBySide(const SideBySide &both);
 
 /// The reason why renderSvgSideBySide cannot draw the picture with the options
 /// of the timeline's Picture. Empty if it can (see pictureError in Svg.h).
 std::string pictureError(const SideBySide &both);
 
-/// As a trace with two processes, predicted and measured. The differences are
-/// in `otherData`.
+/// Renders both as a trace with two processes, predicted and measured. The
+/// differences are in `otherData`.
 std::string renderChromeTraceSideBySide(const SideBySide &both);
 
 } // namespace chimera::schedule

@@ -103,9 +103,10 @@ void CudaDevice::setListener(std::optional<Listener> listener) {
     progress = std::make_unique<Progress>(std::move(*listener),
                                           [this](const Event &event) {
                                             try {
-                                              // Without this, CUDA would open
-                                              // the first GPU for the calling
-                                              // thread.
+                                              // Make this GPU the current one
+                                              // first. Otherwise CUDA would
+                                              // open the first GPU for the
+                                              // calling thread.
                                               use();
                                               return isDone(event);
                                             } catch (...) {
@@ -208,7 +209,7 @@ bool CudaDevice::isDone(Event event) {
   if (state == cudaErrorNotReady)
     return false;
   expect(state, "cudaEventQuery");
-  // An operation before the event may have failed.
+  // An operation before the event may have failed, so check for a failure now.
   expectNoFailure();
   return true;
 }

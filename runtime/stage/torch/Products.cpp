@@ -43,7 +43,8 @@ const std::optional<c10::TypedOperatorHandle<Linear>> &oneDnnsLinear() {
               {"mkldnn::_linear_pointwise", ""}))
         typed = handle->typed<Linear>();
     } catch (const c10::Error &) {
-      // Another version of LibTorch, in which the operator has other arguments.
+      // This version of LibTorch has other arguments for the operator, so
+      // oneDNN is not used.
     }
     return typed;
   }();

@@ -232,7 +232,7 @@ Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
 Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
   const auto count = static_cast<uint64_t>(heldOutTokens());
   const uint64_t room = count - static_cast<uint64_t>(context) - 1;
-  // The product may exceed 64 bits, so this uses double. The last window is
+  // Uses double, because the product may exceed 64 bits. The last window is
   // exact.
   const uint64_t start =
       windows < 2 ? 0
@@ -306,7 +306,8 @@ bool TextData::predictsTokensAlone() const {
 double TextData::unigramLoss(uint64_t windows) const {
   uint64_t possible = isOfBytes() ? 256 : vocabulary;
   // If the model does not state its vocabulary, a token may be any 32-bit
-  // number. A list with the largest one might not fit into memory.
+  // number. So the list begins small: a list for all of these numbers might not
+  // fit into memory.
   std::vector<double> counts(std::max<uint64_t>(possible, 1 << 16), 1);
   std::unordered_map<uint64_t, double> others;
   auto countOf = [&](int64_t token) -> double & {

@@ -31,7 +31,7 @@ TEST(Windows, DelayEarlySends) {
   Timing one = windows.simulate(1, false);
   EXPECT_TRUE(one.complete);
   EXPECT_EQ(one.starts[1], (std::vector<int64_t>{5, 9, 11, 12}));
-  // P0 receives the second gradient later, too.
+  // P0 also receives the second gradient later than without windows.
   EXPECT_EQ(one.starts[0], (std::vector<int64_t>{0, 1, 16, 20}));
   Timing two = windows.simulate(2, false);
   EXPECT_EQ(two.starts, simulate(c.problem, c.schedule).starts);

@@ -179,8 +179,10 @@ TEST_F(Copies, StreamsAreThoseOfTheModel) {
     return callsOf("cudaStreamCreate") - 3; // minus one to compute on
   };
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDevice), 3u);
-  // Each rank has two peers. Sums run over all ranks, over the first and the
-  // last, and over all again.
+  // Each of the 3 ranks has two peers, so there are 6 streams for messages.
+  // Sums over all ranks have 3 streams, and sums over the first and the last
+  // rank have 2. The third group has all ranks again, so it needs no further
+  // stream.
   EXPECT_EQ(streamsOf(MessageModel::StreamPerPair), 6u + 3 + 2);
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDirection), 12u + 3 + 2);
   EXPECT_EQ(streamsOf(MessageModel::Rendezvous), 12u + 3 + 2);

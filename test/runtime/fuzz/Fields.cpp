@@ -138,8 +138,8 @@ void layOut(WorkerT &worker) {
   }
 }
 
-/// Changes the size of a value wherever it is stated, as if the compiler had
-/// had other stages.
+/// Changes the size of a value at all places where it is stated, as if the
+/// compiler had had other stages.
 void changeSize(ProgramT &program, Random &random) {
   static constexpr ValueKind kKinds[] = {
       ValueKind::Weights,    ValueKind::OptimizerState,

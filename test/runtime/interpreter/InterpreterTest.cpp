@@ -140,8 +140,8 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
           },
           data, *device, channels, status, {});
       interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
-      // For each of 8 micro-batches a forward, a recompute, and a backward or
-      // its halves; and an update.
+      // The stage computes a forward, a recompute, and a backward or its halves
+      // for each of 8 micro-batches, and one update.
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
   }

@@ -369,7 +369,7 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
       std::vector<Violation> violations = verifyProgram(program);
       bool found = !violations.empty() &&
                    violations[0].rule == Violation::Rule::Deadlock;
-      // The program may misuse buffers now, but it is matched.
+      // The program may misuse buffers now. Its messages still match.
       for (const Violation &violation : violations)
         ASSERT_GE(violation.rule, Violation::Rule::Deadlock)
             << violation.message;

@@ -309,7 +309,7 @@ TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
     stream[starts[0] + 1] = wait;
     stream[starts[0] + 2] = second;
     stream[starts[0] + 3] = loss;
-    // The remaining wait is that of the second. The wait of the losses has
+    // The wait for the second all-reduce is left. The wait for the losses has
     // moved.
     stream[waits[1]].mutate_target(static_cast<uint32_t>(starts[0] + 2));
     stream[waits[2]].mutate_target(static_cast<uint32_t>(starts[0] + 3));

@@ -129,7 +129,7 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;
-  // As if it wrote to a pipe that nobody reads.
+  // The work sleeps, as if it wrote to a pipe that nobody reads.
   heartbeat.during([] { std::this_thread::sleep_for(400ms); },
                    [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
