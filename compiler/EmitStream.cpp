@@ -43,8 +43,8 @@ namespace {
 class SourceLocations {
 public:
   uint32_t find(LocationAttr location) {
-    // Ops that passes made have names around one of a few locations. Most ops
-    // have the same location as the previous op.
+    // Look up the location without the names that passes put around it: only a
+    // few remain. Most ops have the location of the previous op.
     while (auto named = dyn_cast<NameLoc>(location))
       location = named.getChildLoc();
     if (location == last)

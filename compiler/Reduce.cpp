@@ -255,7 +255,8 @@ struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReducePass)
 
   ReducePass() = default;
-  // Options cannot be copied. The pass manager copies their values.
+  // The options are not copied here, because they cannot be. The pass manager
+  // copies their values.
   ReducePass(const ReducePass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const final { return "chimera-reduce"; }

@@ -275,7 +275,8 @@ LogicalResult PipelineOp::verify() {
 
 LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
                                         bool areSplit) {
-  // A step with this many actions takes a minute and some gigabytes to compile.
+  // The most actions that can be compiled. A step with this many takes a minute
+  // and some gigabytes.
   constexpr int64_t kMost = int64_t{1} << 22;
   int64_t backwards = 1 + areSplit + getRecompute().has_value();
   int64_t each = steps * (1 + parts * backwards);

@@ -227,7 +227,8 @@ private:
         return static_cast<int32_t>(instructions.size());
       if (!isa<YieldOp>(user))
         end = std::max(end, position[user]);
-      // A post or start needs its operand until its own wait.
+      // A post or start uses its operand until its own wait, so the wait counts
+      // as the last use.
       if (isa<PostSendOp, AllReduceStartOp>(user))
         end = std::max(end, waitOf(user->getResult(0)));
       else if (isa<YieldOp>(user)) // a group yields its transfers

@@ -119,7 +119,7 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
     return op.emitOpError("expected a profile in ")
            << program::printable(file) << ": " << reason;
   };
-  // A device file may have no end.
+  // Limit the size, because a device file may have no end.
   uint64_t bytes = 0;
   constexpr uint64_t kMost = uint64_t{1} << 28;
   if (std::error_code code = llvm::sys::fs::file_size(file, bytes))

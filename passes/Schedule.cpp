@@ -249,7 +249,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       eraseOrders(pipeline);
       return reorder(*layout, *sections, pipeline, *of, analysis.timing());
     }
-    // chimera-recompute will insert them.
+    // Skip recomputes, because chimera-recompute inserts them later.
     anyRecomputes = true;
     ScheduledProblem without{of->problem,
                              schedule::removeRecompute(of->schedule)};

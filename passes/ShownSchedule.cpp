@@ -123,7 +123,7 @@ FailureOr<std::string> renderSideBySide(const schedule::TimelineFormat &form,
 FailureOr<schedule::Report> reportOf(PipelineOp pipeline,
                                      const TimedSchedule &timed) {
   std::string_view name(scheduleNameOf(pipeline));
-  // No formula applies to an order that the description gives.
+  // If the description gives the order, there is no scheme and no formula.
   SchemeChoice choice = {};
   if (schedule::findScheme(name)) {
     FailureOr<SchemeChoice> found = schemeOf(pipeline);

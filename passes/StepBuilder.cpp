@@ -35,7 +35,8 @@ StepBuilder::StepBuilder(PipelineOp pipeline, const Layout &layout,
       loss(LossType::get(pipeline.getContext(), program::kLossBytes)),
       replicas(layout.directions.size() * layout.stages.size()),
       width(pipeline.getMicroBatches()) {
-  // A section also runs forwards of the next step's first micro-batches.
+  // If steps overlap, a section also runs forwards of the first micro-batches
+  // of the next step. Reserve locations for them.
   if (schedule::stepsOverlap(problem.updates))
     width += layout.stages.size();
   cells.resize(width * layout.stages.size());

@@ -150,7 +150,8 @@ public:
         return failure();
       reductions.push_back(std::move(*reduction));
     }
-    // All workers use one order: the order in which the sums are complete.
+    // Sort the all-reduces by the time at which their sums are complete, so
+    // that all workers use one order.
     llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
       return order.isBefore(a.last, b.last);
     });

@@ -279,7 +279,8 @@ static void addRecomputes(PipelineOp pipeline, ScheduledProblem &of) {
   schedule::Problem problem = of.problem;
   problem.recompute = std::move(stages);
   schedule::Schedule added = schedule::insertRecompute(problem, of.schedule);
-  // A backward straight after its forward needs no recompute.
+  // If every backward directly follows its forward, no recompute was added.
+  // Then keep the problem without recomputation.
   if (added.workers != of.schedule.workers)
     of = {std::move(problem), std::move(added)};
 }

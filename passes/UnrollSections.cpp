@@ -67,7 +67,8 @@ private:
       Location own = build.locationOf(0, s);
       Value weights = block.addArgument(build.typesOf(s).weights, own);
       values.state = block.addArgument(build.typesOf(s).state, own);
-      // All versions are equal at first.
+      // All versions of the weights are equal at first, so the older ones are
+      // copies.
       for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
         values.weights.push_back(build.copy(0, s, weights));
       values.weights.push_back(weights);

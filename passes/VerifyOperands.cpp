@@ -121,7 +121,8 @@ public:
           .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
           .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
           .Case([&](YieldOp yield) { verifyYield(yield); });
-    // A prologue ends before all losses of a step exist.
+    // A prologue has no sum of losses: it ends before all losses of a step
+    // exist.
     if (!reduction && !isa<PrologueOp>(op) && ++found <= kMost)
       op.emitOpError("expected an all-reduce of the losses, got none");
   }

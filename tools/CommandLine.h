@@ -63,7 +63,7 @@ inline std::string unknownArgument(
     const std::function<std::string(const std::string &)> &answer =
         [](const std::string &) { return std::string(); }) {
   std::vector<std::string> extras = app.remaining();
-  // Arguments after `--` are not options.
+  // Stop at `--`, because later arguments are not options.
   auto mark = std::ranges::find(extras, "--");
   auto option = std::find_if(extras.begin(), mark, [](const std::string &text) {
     return text.starts_with('-');

@@ -237,7 +237,8 @@ void Results::saveLastFinite(const RunResult &result) {
   const std::string file = result.divergence ? lastFiniteFile(settings.save)
                                              : fileAfterSignal(settings);
   std::string where;
-  // Finite gradients can give an update that is not finite.
+  // Check the weights: an update may be infinite although its gradients are
+  // finite.
   if (!areFinite(program.weight_type, result.weights))
     where = "the weights are not saved, because they are not finite either";
   else if (file.empty())

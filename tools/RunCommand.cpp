@@ -51,7 +51,8 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
       {"--names", load.names.digest()},
-      // The program determines the code, and each host may have it in another
+      // Compare only whether native code is used, and not its folder: the
+      // program determines the code, and each host may have it in another
       // folder.
       {"--allow-native-code", load.native ? 1u : 0u},
       {"--mask and --mask-rate",
@@ -318,7 +319,8 @@ int chimera::runCommand(const RunSettings &settings) {
     return 0;
   }
 
-  // In a job, only the root writes files, on its own host.
+  // Check the disk space only at the root: in a job, only the root writes
+  // files, on its own host.
   if (job && job->rank == rootOf(*program))
     checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);

@@ -299,7 +299,8 @@ private:
     const Line &line = lines[worker];
     std::string text = "  chimera.order " + std::to_string(worker) + " \"" +
                        std::string(line.text);
-    // OrderOp::locationOf adds one for the quote.
+    // The column is one too small, because OrderOp::locationOf adds one for the
+    // quote.
     text += "\" loc(\"" + escaped(path) + "\":" + std::to_string(line.number) +
             ":" + std::to_string(line.column - 1) + ")\n";
     return text;

@@ -14,7 +14,8 @@
 namespace chimera::plan {
 
 std::string checkCut(int32_t layers, int64_t stages) {
-  // Cutting needs a memory cell for each pair of stage and layer.
+  // Limits the memory for cutting, which has a cell for each pair of stage and
+  // layer.
   constexpr int64_t kMostCells = int64_t{1} << 26;
   if (layers < stages)
     return "expected at most " + std::to_string(layers) +

@@ -157,7 +157,8 @@ static std::vector<int64_t> peakBytesOf(const Solution &solution,
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     peaks[pipeline.workers.back()] +=
         kLossBytes * std::ssize(pipeline.microBatches);
-  // `peaks` already include the sums of gradients.
+  // `peaks` already includes the sums of gradients, so the stages have no
+  // gradients in this copy of the problem.
   Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;

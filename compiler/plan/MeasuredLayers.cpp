@@ -67,7 +67,8 @@ measuredLayers(const Profile &profile,
     share(stage.recompute > 0 ? stage.recompute : stage.forward,
           &LayerCost::forward, &LayerCost::recompute);
     share(stage.update, &LayerCost::parameters, &LayerCost::update);
-    // A run has whole backwards or split ones; the other kind is derived.
+    // A run has either whole or split backwards. The times of the other kind
+    // are derived.
     bool isSplit = stage.inputGradient > 0;
     share(stage.backward > 0 ? stage.backward
                              : stage.inputGradient + stage.weightGradient,

@@ -163,8 +163,8 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
           nanosecondsFor(layer.*time, machine->speed) + machine->layerOverhead;
     layer.backward = layer.inputGradient + layer.weightGradient;
     layer.recompute = layer.forward;
-    // An update reads the gradient, the weights and the optimizer state, and
-    // writes the latter two.
+    // The bytes that an update moves: it reads the gradient, the weights and
+    // the optimizer state, and writes the weights and the optimizer state.
     int64_t bytes = program::parameterBytes(types, layer.parameters);
     int64_t state = program::optimizerBytes(optimizer, bytes);
     int64_t copy = program::copyBytes(types, layer.parameters);

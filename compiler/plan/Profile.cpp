@@ -39,7 +39,8 @@ std::string textOf(const json &object, const char *name) {
 
 int64_t countOf(const json &value, const char *name) {
   constexpr int64_t kMost = int64_t{1} << 60;
-  // The parser reads numbers of more than 64 bits as floating point.
+  // Refuse such numbers: the parser reads numbers of more than 64 bits as
+  // floating point.
   if (!value.is_number_integer() || value.is_number_unsigned()
           ? !value.is_number_unsigned() || value.get<uint64_t>() > kMost
           : value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)

@@ -62,8 +62,8 @@ bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
 
 /// Returns an error if a step is too long to compile, else an empty text.
 std::string checkLength(const Choice &choice) {
-  // An instruction has at most 2^16 - 1 operands, and the sum of the losses has
-  // one for each micro-batch.
+  // The sum of the losses has one operand for each micro-batch, and an
+  // instruction has at most 2^16 - 1 operands.
   constexpr int32_t kMostMicroBatches = UINT16_MAX;
   constexpr int64_t kMostActions = int64_t{1} << 22;
   if (choice.microBatches > kMostMicroBatches)

@@ -59,7 +59,8 @@ public:
       rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
-    // Each stage runs the backwards of all micro-batches one after another.
+    // Each stage runs the backwards of all micro-batches of a chain one after
+    // another. This may take longer than the way back of one.
     for (int32_t s = 0; s < stages; ++s)
       end =
           std::max(end, backwardAt[s] +

@@ -125,8 +125,8 @@ public:
   }
 
   /// The steady time per body: the mean time between the starts of consecutive
-  /// bodies. Looks for the latest body that `alike` the last one, and averages
-  /// over the bodies between both. None if no body is alike.
+  /// bodies. Looks for the latest body that is `alike` to the last one, and
+  /// averages over the bodies between both. None if there is no such body.
   std::optional<double> period() const {
     int32_t last = bodies - 1;
     for (int32_t count = 1; count <= last; ++count)

@@ -23,7 +23,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   const Cores cores = findCores();
   const HostResources share{
       ranks, shareCores(cores, ranks, use.threads, ProgressMode::Off)};
-  // All ranks belong to this process.
+  // All ranks are threads of this process, so they are on one host.
   const HostOfRank host{.host = 0,
                         .cores = cores.usable,
                         .threads = share.threads.computing,

@@ -38,7 +38,7 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
     const uint64_t width = isHalf ? 2 : sizeof(float);
     for (uint64_t i = 0; i < host.size() / width; ++i) {
       const float value = std::sin(static_cast<float>(frequency * double(i)));
-      // A bfloat16 is the upper half of a float32.
+      // Copy the upper half of the float32, which is the bfloat16.
       std::memcpy(host.data() + i * width,
                   reinterpret_cast<const std::byte *>(&value) + sizeof(value) -
                       width,
@@ -209,7 +209,8 @@ private:
   Bytes weights, state, gradient, input, output, incoming, outgoing;
   std::unique_ptr<Stash> stash;
   uint64_t step = 0;
-  // Destroyed first: operations on it use the other members.
+  // Must be the last member, so that it is destroyed first: its operations use
+  // the other members.
   std::unique_ptr<Queue> queue;
 };
 } // namespace

@@ -66,7 +66,8 @@ std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
   auto send = [&] {
     sendAll(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
   };
-  // The order avoids a deadlock: there may be more bytes than Control::kUnread.
+  // The lower rank sends first and the higher rank receives first. This order
+  // avoids a deadlock if there are more bytes than Control::kUnread.
   if (control.rank() < peer)
     send();
   receiveAll(control, peer, std::as_writable_bytes(std::span(begins)), timeout);
@@ -137,7 +138,7 @@ void chimera::runtime::measureMessages(
     Passed &passed = passedWith[peer];
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
-    // Both ends draw the same number.
+    // Both ends draw the same number, so they agree without a message.
     std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
     const int64_t send =
         begin + of.scale * (kSend + int64_t(random() % kSpread));

@@ -99,7 +99,7 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
     if (s + 1 < stages)
       bytes += 2 * static_cast<double>(stage.boundary_bytes());
   }
-  // The losses of all micro-batches in a step.
+  // Count the losses of all micro-batches in a step too.
   bytes += static_cast<double>(program::kLossBytes) * program.micro_batches *
            program.data_parallel;
   return faultOf("weights, gradients and optimizer state", bytes, memory,

@@ -149,7 +149,8 @@ RankThreads chimera::runtime::shareCores(const Cores &cores,
                    ranksOnHost * (uint64_t(asked) + 1) <= cores.host;
     return {asked, isOn || (mode == ProgressMode::Auto && hasCore)};
   }
-  // A launcher may already have bound this rank to its own cores.
+  // Limit the share to the usable cores: a launcher may already have bound this
+  // rank to its own cores.
   uint32_t share = std::clamp(cores.host / ranksOnHost, 1u, cores.usable);
   if (mode != ProgressMode::Off && share >= (isOn ? 2 : kShareWithProgress))
     return {share - 1, true};

@@ -48,7 +48,8 @@ LogFile::LogFile(const std::string &file)
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       throw std::runtime_error("cannot write the log " + part +
                                ": another run is writing it");
-    // Another run may have completed and renamed the file in the meantime.
+    // Between open and lock, another run may have completed and renamed the
+    // file. Then try again.
     if (isStillNamed()) {
       if (isEmpty())
         return;

@@ -223,7 +223,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!run.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // An abort of one rank's channels aborts all ranks' channels.
+    // All ranks' channels abort if one rank's channels abort, so one handler is
+    // enough.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }

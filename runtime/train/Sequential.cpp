@@ -45,7 +45,8 @@ public:
   /// weights in the call before.
   void keep(const Memory &newest) {
     versions.push_back(newest);
-    // No stage reads a version older than the number of stages.
+    // Drop old versions: no stage reads a version that is older than the number
+    // of stages.
     if (versions.size() > program.stages.size() + 1) {
       versions.pop_front();
       ++oldest;
@@ -178,7 +179,7 @@ SequentialResult chimera::runtime::trainSequentially(
   uint64_t microBatches =
       static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
   uint64_t updates = program::updatesPerStep(program);
-  // Micro-batches of each copy per update.
+  // The number of micro-batches per update in each copy.
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
   double scale = 1; // of the last update
   Memory losses(loss.size() * microBatches);

@@ -114,7 +114,8 @@ private:
   /// Returns an error if an action is missing or starts before the previous one
   /// ends. Overlaps within the rounding error are removed.
   std::string checkOrder(Measured &run) const {
-    // Times of a trace are rounded.
+    // Actions may overlap by this many nanoseconds, because the times of a
+    // trace are rounded.
     constexpr int64_t kRounding = 2;
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
       const std::vector<Action> &row = schedule.workers[w];

@@ -101,7 +101,8 @@ std::string Palette::classOf(Kind kind, bool up, int32_t chunk) const {
 }
 
 bool Palette::hasBlackText(Kind kind, bool up, int32_t chunk) const {
-  // On every colour, white or black text has a contrast of at least 4.58.
+  // Choose black or white text, whichever has more contrast. On every colour,
+  // the contrast is at least 4.58.
   double box = luminance(shadeOf(hueOf(kind), paleness(up, chunk)));
   return (1 + 0.05) / (box + 0.05) < 4.5;
 }

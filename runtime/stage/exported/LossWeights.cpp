@@ -59,7 +59,8 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
-    // The tensors of this graph are about as large as the labels.
+    // Limit the tensors: in a correct graph they are about as large as the
+    // labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
     const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
     Executable::Values values = executable.makeValues();

@@ -101,7 +101,8 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "expected pairs of sentences (--pairs) for a model that predicts "
           "which follow each other");
   }
-  // A model may predict only next_sentence_label.
+  // A missing field is an error, except for labels if the model predicts only
+  // next_sentence_label.
   if (!ofTokens && (nameOfTokens != std::string_view(program::kLabels) ||
                     !std::ranges::count(fields, program::kNextSentenceLabel,
                                         &program::Field::name)))
@@ -157,7 +158,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
       form, seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
-  // A text may contain any byte.
+  // The vocabulary must have all 256 bytes, because a text may contain any
+  // byte.
   if (!model.package && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +

@@ -42,7 +42,8 @@ public:
     std::array<char, 1 << 16> block;
     while (file.read(block.data(), block.size()) || file.gcount() > 0) {
       text.insert(text.end(), block.data(), block.data() + file.gcount());
-      // A pipe has no size, and a file may have grown.
+      // Check the size after reading, because a pipe has no size, and a file
+      // may have grown.
       if (text.size() > mostBytes)
         tooLong("more");
     }

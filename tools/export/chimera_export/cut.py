@@ -91,7 +91,8 @@ def trace(model):
         lines_of_users(),
         warnings.catch_warnings(),
     ):
-        # Recurrent layers keep a list of their own parameters, of which PyTorch warns.
+        # Ignore this warning: recurrent layers keep a list of their own parameters, of which
+        # PyTorch warns.
         warnings.filterwarnings("ignore", r".*\n?.*_flat_weights", UserWarning)
         program = torch.export.export(whole, arguments, strict=False)
     return program.module(check_guards=False), returned[0]
