@@ -155,7 +155,8 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
     Bytes loss = last ? bytesOf(out[k]) : Bytes();
-    // A micro-batch with one part has one share, which is its loss.
+    // If a micro-batch has only one part, the share of this part is the loss
+    // itself.
     auto shareOf = [&](uint32_t part) {
       return Bytes(shares.get() + part * loss.size(), loss.size());
     };

@@ -248,7 +248,8 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
             toJson(durations);
     list.push_back(std::move(entry));
   }
-  // The program's name may have bytes that are not UTF-8.
+  // Bytes that are not UTF-8 are replaced, because the program's name may have
+  // some.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

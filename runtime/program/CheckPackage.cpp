@@ -168,7 +168,7 @@ private:
         graphs.input_gradient_flops > kMost / 4 ||
         graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
       return fail("expected numbers of operations below 2^61");
-    // The hash becomes a file name.
+    // Check the form of the hash, because it becomes a file name.
     const std::string &native = graphs.native;
     if (!native.empty() &&
         (native.size() != 64 ||

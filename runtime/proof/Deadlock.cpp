@@ -343,7 +343,7 @@ private:
                           " model, got a cycle of " + text(cycle.size()) + ":";
     InstructionRef first{};
     for (size_t k = 0; k < cycle.size(); ++k) {
-      // More links do not help a reader.
+      // Show at most this many links; more do not help a reader.
       if (k == kMaxLinks) {
         message += "\n    and " + text(cycle.size() - k) + " more";
         break;
@@ -394,7 +394,7 @@ private:
     uint32_t copies = program.data_parallel;
     std::string ranks = (copies > 1 ? "ranks " : "rank ") + text(w);
     for (uint32_t copy = 1; copy < copies; ++copy) {
-      // More ranks do not help a reader.
+      // Show only the first few ranks and the last; more do not help a reader.
       if (copy > 2 && copy + 1 < copies) {
         ranks += ", ...";
         copy = copies - 1;

@@ -305,7 +305,8 @@ private:
         instruction.stage() != stage)
       return fail("expected the communicator's stage " + text(stage) +
                   ", got " + text(instruction.stage()));
-    // All-reduces of losses have no label.
+    // Check the label only for gradients, because all-reduces of losses have
+    // none.
     if (communicator.kind == ValueKind::WeightGradient &&
         instruction.micro_batch() >=
             std::max<uint32_t>(1, instruction.micro_batches()))

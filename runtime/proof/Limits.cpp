@@ -76,7 +76,8 @@ private:
   }
 
   void verifyCounts() {
-    // A label has 16 bits for the pipeline and 16 bits for the stage.
+    // Limit both numbers: a label has 16 bits for the pipeline and 16 bits for
+    // the stage.
     atMost(program.stages.size(), 65536, "stages");
     atMost(program.pipelines.size(), 65536, "pipelines");
     atMost(program.workers.size() * uint64_t(program.data_parallel), kMaxRanks,

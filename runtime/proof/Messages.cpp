@@ -97,7 +97,8 @@ private:
 
   uint64_t bytesOf(InstructionRef ref) const {
     const WorkerT &worker = *program.workers[ref.worker];
-    // A post has one buffer. All buffers of a start have equal bytes.
+    // The first buffer decides: a post has only one, and all buffers of a start
+    // have equal bytes.
     return worker.buffers[worker.operands[at(ref).first_operand()]].bytes();
   }
 

@@ -86,7 +86,8 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
-  // For other kinds, verifyLimits has checked the offset.
+  // Check the offset of weight gradients only: verifyLimits has checked the
+  // offsets of other kinds.
   return kind == ValueKind::WeightGradient ? alignmentFault(program, buffer)
                                            : "";
 }

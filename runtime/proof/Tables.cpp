@@ -92,7 +92,7 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
               name + "expected forwards that cover its " +
                   counted(pipeline.micro_batches.size(), "micro-batch") +
                   ", got " + text(next));
-  // A label has 8 bits for the number of parts.
+  // Limit the number of parts, for which a label has 8 bits.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
     return structure(report, name +
@@ -211,8 +211,8 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                           text(worker.body_begin) + " before it and " +
                           text(worker.instructions.size() - worker.body_end) +
                           " after it");
-  // The prologue can be empty: some workers need no actions to fill the
-  // pipeline.
+  // The body and the epilogue must not be empty. The prologue can be: some
+  // workers need no actions to fill the pipeline.
   if (!flushes && (worker.body_begin == worker.body_end ||
                    worker.body_end == worker.instructions.size()))
     structure(report, name +

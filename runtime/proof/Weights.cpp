@@ -172,7 +172,8 @@ private:
   void verifyForward(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return;
-    // All micro-batches of an instruction belong to one step.
+    // The first micro-batch decides the step: all micro-batches of an
+    // instruction belong to one step.
     bool isNext = instruction.micro_batch() >= count;
     for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
       int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);

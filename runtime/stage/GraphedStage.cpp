@@ -250,7 +250,8 @@ private:
   }
 
   const std::shared_ptr<GraphFactory> graphs;
-  // Graphs are destroyed before the stage and the factory that made them.
+  // The order of members matters: graphs are destroyed before the stage and the
+  // factory that made them.
   const std::unique_ptr<Stage> stage;
   std::map<uint32_t, Shape> shapes; // by number of parts
 };

@@ -38,7 +38,8 @@ StoreAddress storeOf(const MasterAddress &master) {
   return {master.host, master.port, master.isServed, master.run};
 }
 
-/// `source` says where the number comes from.
+/// Checks that the job has as many ranks as the program. `source` says where
+/// the job's number comes from.
 void checkRanks(const program::ProgramT &program, uint32_t got,
                 const std::string &source = "") {
   uint32_t expected = program::rankCount(program);

@@ -31,7 +31,7 @@ namespace chimera::runtime::mpi {
 /// again and again could keep a rank waiting for long.
 class PriorityMutex {
 public:
-  // For the rank; the names are those that std::unique_lock requires.
+  // The rank uses these functions. std::unique_lock requires their names.
   void lock();
   bool try_lock() { return mutex.try_lock(); }
   void unlock() { mutex.unlock(); }

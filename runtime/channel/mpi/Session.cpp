@@ -42,7 +42,8 @@ MpiSession::MpiSession(MpiThreads threads) {
 }
 
 MpiSession::~MpiSession() {
-  // MPI_Finalize spins until all ranks are there; this wait does not.
+  // Wait for all ranks here without spinning. MPI_Finalize would spin until all
+  // ranks are there.
   MPI_Request barrier;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
     int flag = 0;

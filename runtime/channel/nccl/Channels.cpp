@@ -350,7 +350,8 @@ private:
   const NcclOptions options;
   MessageModel model = MessageModel::StreamPerDevice;
   std::mutex mutex; ///< guards `communicators`: abort may come at any time
-  // Order of destruction: streams before the communicators that they use.
+  // This order of members matters: streams are destroyed before the
+  // communicators that they use.
   std::unique_ptr<Communicators> communicators;
   std::shared_ptr<CudaQueue> local;
   std::map<Key, Stream> streams;

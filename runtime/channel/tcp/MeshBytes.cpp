@@ -212,7 +212,8 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
-        // The kernel resets the connections of a killed process.
+        // Report the rank as lost: the kernel resets the connections of a
+        // killed process.
         if (connection.from && connection.isConfirmed)
           lose(*connection.from,
                got == 0 || errno == ECONNRESET

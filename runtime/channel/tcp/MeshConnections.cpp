@@ -205,7 +205,8 @@ bool Mesh::greet(Incoming &connection) {
     return false;
   connection.from = static_cast<uint32_t>(greeting.rank);
   Greeting answer{kMagic, peerTable.secrets[peerTable.rank], peerTable.rank};
-  // The buffer of a new connection always has room for a few bytes.
+  // Send without waiting: the buffer of a new connection always has room for a
+  // few bytes.
   return ::send(connection.socket.fd(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);
 }

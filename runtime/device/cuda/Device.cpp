@@ -159,7 +159,8 @@ void CudaDevice::free(std::byte *address) noexcept {
     return;
   Memory taken = found->second;
   memory.erase(found);
-  // To free memory waits for the operations on the device.
+  // Do not free memory after a failure, because freeing waits for the
+  // operations on the device.
   if (hasFailed || std::uncaught_exceptions() > 0)
     keptMemory.push_back(taken);
   else

@@ -77,8 +77,8 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
 
 bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
-  // The generator's offset must be a multiple of 4, and the kernels count in 32
-  // bits.
+  // Use another kernel for such numbers: the generator's offset must be a
+  // multiple of 4, and the kernels count in 32 bits.
   if (draw.first % 4 != 0 ||
       probabilities > std::numeric_limits<int32_t>::max())
     return false;

@@ -117,7 +117,8 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
 TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
   constexpr double kSlow =
       std::chrono::nanoseconds(SlowBetweenHosts::kSlow).count();
-  // Other processes may disturb a measurement, but not every attempt.
+  // Try several times: other processes may disturb a measurement, but not every
+  // one.
   test::retryUntilSuccess(
       std::chrono::milliseconds(0), [&](auto) -> std::string {
         Calibration found = calibrateThreads({0, 0, 2, 2});

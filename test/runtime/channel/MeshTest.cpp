@@ -244,7 +244,8 @@ TEST_P(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
 TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
   std::byte word{}, heardWord{};
-  // Rank 1 cannot answer during this call.
+  // Block the thread of rank 1's mesh, so that rank 1 cannot answer during this
+  // call.
   auto heard = meshes[1]->receive(0, 5, {&heardWord, 1}, [&] {
     isHeldUp.set_value();
     goOn.get_future().wait();

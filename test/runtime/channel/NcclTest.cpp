@@ -116,7 +116,8 @@ TEST_F(Nccl, UnderOneOrderThereIsOneStreamAndNothingElse) {
             kNoErrors);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 2u);
   EXPECT_EQ(callsOf("ncclCommSplit"), 0u);
-  // One of them to compute on.
+  // Each rank has one stream to compute on, in addition to those of the
+  // channels.
   EXPECT_EQ(callsOf("cudaStreamCreate"), 4u);
 }
 
@@ -163,7 +164,8 @@ TEST_F(Nccl, AllocatesNothingAfterPreparing) {
     }
     if (self == 0)
       recordCalls(false);
-    // The other rank is still here.
+    // The recorded calls end before this all-reduce, so the other rank was
+    // still here.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::UInt64,
                                            {token.bytes()}, token.bytes(),
                                            rank.queue.record()),

@@ -79,7 +79,8 @@ cudaError_t release(void *memory, bool onHost) {
   }
   if (!allocation)
     return cudaErrorInvalidValue;
-  // CUDA does not document that freeing host memory waits.
+  // Do not wait when host memory is freed: CUDA does not document that this
+  // waits.
   if (!onHost)
     waitForStreams(allocation->device);
   std::unique_lock lock(gpu().mutex);

@@ -103,8 +103,8 @@ bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
   for (const RunOptions &options : runsOf(seed, kSteps)) {
     Outcome outcome = run(mutant, options);
     found = difference(mutant, outcome, base.expected);
-    // A mutant may describe another training run, for example with more bytes
-    // of tokens.
+    // Different results are not a fault if the mutant describes another
+    // training run, for example with more bytes of tokens.
     if (!found.empty() && outcome.failure.empty())
       found = difference(mutant, outcome, runSequentially(mutant, kSteps));
     if (!found.empty()) {
@@ -185,7 +185,8 @@ std::string Judge::judge(uint64_t number) {
   }
   std::snprintf(now, sizeof(now), "%s", made.c_str());
 
-  // A wrong peak is reported, but should not hide other faults.
+  // If only the stated peak is wrong, correct it in some mutants, so that it
+  // does not hide other faults.
   std::vector<Violation> violations = program::verifyProgram(mutant);
   if (!violations.empty() && violations[0].rule == Rule::Memory &&
       (keeps || random.oneIn(2)))

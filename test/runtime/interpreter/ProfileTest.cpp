@@ -229,7 +229,7 @@ TEST(Profile, DescribesItsRun) {
     next = stage["layers"][1];
   }
   EXPECT_EQ(next, program::layerCount(model));
-  // Bare stages have no layers.
+  // A profile of bare stages has no layers.
   json bare = profileOf(program::samplePipeline({.workers = 2}),
                         makeSyntheticStages(/*unitNanoseconds=*/0));
   EXPECT_FALSE(bare.contains("model"));

@@ -376,7 +376,8 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
       Graph graph(program);
       ASSERT_EQ(found, graph.hasCycle())
           << "program " << round << " under " << nameOf(model);
-      // Each model is stricter than the one before.
+      // Each model is stricter than the one before, so a deadlock under that
+      // one remains.
       ASSERT_LE(before, found) << "program " << round;
       before = found;
       deadlocks[model] += found;

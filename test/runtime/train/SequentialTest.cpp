@@ -136,7 +136,7 @@ TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
 TEST(ExactRun, ALostContributionIsSeen) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SequentialResult right = sequential(program);
-  // One micro-batch fewer in the mean and the sums.
+  // Leave out one micro-batch in the mean and in the sums.
   program.micro_batches -= 1;
   program.pipelines[0]->micro_batches.pop_back();
   SequentialResult other = sequential(program);
