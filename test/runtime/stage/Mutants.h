@@ -266,7 +266,8 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
         fault("it is refused without a reason");
       ++*refusals;
     }
-    // Files that a process opens only once are open after its first mutant.
+    // Compare with the first mutant, because a process opens some files only
+    // once and keeps them open.
     if (file >= 0 && nextFile() != file)
       fault("it left a file open");
     file = nextFile();

@@ -161,7 +161,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
         program::ProgramT program = program::samplePipeline({.workers = 2});
         StatusPage page(2);
         page.of(1).fail("it is tired");
-        // As many ranks as give a text of 50 MB.
+        // There are so many ranks that the report has 50 MB.
         std::vector<uint32_t> ranks(1 << 20, 0);
         ranks.push_back(1);
         leaveNoMemory();

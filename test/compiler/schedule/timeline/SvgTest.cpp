@@ -458,7 +458,7 @@ TEST(Svg, ShadesChunks) {
   }
 }
 
-/// The texts have the colours that SvgPaletteTest.cpp takes them to have.
+/// The labels have the colours that SvgPaletteTest.cpp assumes.
 TEST(Svg, HasBlackAndWhiteLabels) {
   std::string svg =
       draw(makeCase("interleaved-1f1b", 2, 2, {1, 2, 1, 1}, false, {{}, 2}))

@@ -72,7 +72,7 @@ TEST_P(TiedTest, stagesEqualTheWhole) {
     EXPECT_LE(largestDifference(parts.weights, whole.weights), 1e-12);
     EXPECT_LE(largestDifference(parts.gradient, whole.gradient), 1e-12);
   }
-  // It differs from the model with two matrices.
+  // The result differs from that of a model with two matrices.
   sizes.tied = false;
   const Trained<double> untied = train<double>(smallProgram(sizes, {5}));
   EXPECT_GT(std::abs(untied.losses.back() - whole.losses.back()), 1e-6);
