@@ -234,8 +234,8 @@ void GradientSums::splitTied(const Instruction &instruction, GradientSum piece,
 void GradientSums::join(const Instruction &instruction, Buffers in,
                         GradientSum &result) {
   GradientSum expected = sums[in[0]];
-  // A sum that is only a part (tied or rest) belongs to a stage with tied
-  // parameters.
+  // If the sum is only a part (tied or rest), the join puts the tied piece and
+  // the rest together.
   if (isSumOf(instruction, expected) && expected.part != Part::All &&
       expected.buckets == 1)
     return joinTied(instruction, in, result);

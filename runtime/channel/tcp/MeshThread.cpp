@@ -19,7 +19,8 @@ using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-/// How long a thread sleeps at most before it checks its condition again.
+/// The longest time for which a thread sleeps before it checks its condition
+/// again.
 static constexpr milliseconds kLook(50);
 
 static void signal(const Socket &event) {

@@ -14,7 +14,7 @@
 
 namespace chimera::runtime {
 
-/// How values move between the ranks of a job.
+/// The transport of values between the ranks of a job.
 enum class JobTransport { Mpi, Tcp };
 
 struct JoinOptions {

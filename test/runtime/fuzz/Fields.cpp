@@ -323,7 +323,7 @@ void changeWorkers(ProgramT &program, Random &random) {
   case 4:
     return changeEntries(worker.buffers, random);
   case 5: {
-    // One more buffer, which nothing uses, anywhere.
+    // Adds a buffer at any place of the arena. Nothing uses it.
     if (worker.buffers.empty())
       return;
     program::Buffer buffer = random.any(worker.buffers);

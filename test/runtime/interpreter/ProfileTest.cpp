@@ -49,7 +49,8 @@ TEST(Durations, SampleManyEvenly) {
 }
 
 TEST(Durations, AreMergedByWeight) {
-  // The 100,000 equal durations are sampled; the three others are not.
+  // Only the 100,000 equal durations are sampled. There are only three others,
+  // so all of them are kept.
   Durations many, few;
   for (int i = 0; i < 100'000; ++i)
     many.add(7);

@@ -92,7 +92,7 @@ class Exporter:
         self.heaviest = {}  # likewise, the node that makes the largest tensor
         # A parameter under several names has the first one.
         self.names = {id(p): name for name, p in model.named_parameters()}
-        # In this mode parameters have no memory, so no values.
+        # If there is such a mode, parameters have no memory, and so no values to write.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
         if not self.has_values and any(

@@ -258,7 +258,7 @@ std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
   return renderSvg({&timeline, 1});
 }
 
-/// Marks and summary show large times in short form, whatever the unit.
+/// Marks and summary show large times in short form, for every unit.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
   std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
