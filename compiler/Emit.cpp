@@ -207,7 +207,7 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   }
   auto out = std::make_unique<program::ProgramT>();
   out->producer = "chimera " CHIMERA_VERSION;
-  // In quotes, MLIR accepts any bytes in a name.
+  // A quoted name in MLIR may have any bytes, so write the others as escapes.
   out->name = program::printable(pipeline.getSymName());
   out->schedule = scheduleNameOf(pipeline).str();
   out->model = std::move(*model);

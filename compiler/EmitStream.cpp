@@ -43,8 +43,8 @@ namespace {
 class SourceLocations {
 public:
   uint32_t find(LocationAttr location) {
-    // Ops that passes made have names around one of a few locations. Most ops
-    // have the same location as the previous op.
+    // Look up the location without the names that passes put around it: only a
+    // few remain. Most ops have the location of the previous op.
     while (auto named = dyn_cast<NameLoc>(location))
       location = named.getChildLoc();
     if (location == last)
@@ -129,7 +129,8 @@ public:
       return worker.emitOpError("expected an allocated worker: run "
                                 "chimera-allocate first");
     }
-    // Buffers come first, so stop at the first other op: the block is long.
+    // All buffer ops are at the beginning of the long block. The loop stops at
+    // the first other op.
     SmallVector<Block *, 3> sections = worker.getSections();
     for (Operation &op : *sections.front()) {
       auto buffer = dyn_cast<BufferOp>(op);
@@ -345,7 +346,8 @@ private:
     Renames &moves = *found;
     if (moves.empty())
       return;
-    // The index of the stated peak does not count the rename instructions.
+    // The index of the stated peak does not count rename instructions. So a
+    // peak at or after this rename moves by one.
     auto index = static_cast<uint32_t>(out->instructions.size());
     if (out->peak_instruction >= index)
       ++out->peak_instruction;

@@ -22,6 +22,8 @@ namespace chimera {
 void addOriginNotes(MLIRContext &context) {
   context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
     // The outermost name is the micro-batch; the pipeline and stage are inside.
+    // Each name is put before the outer ones, so the text begins with the
+    // pipeline.
     std::string names;
     LocationAttr location = diagnostic.getLocation();
     while (auto named = dyn_cast<NameLoc>(location)) {

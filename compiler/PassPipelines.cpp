@@ -202,7 +202,7 @@ void registerPipelines() {
                                      /*checked=*/true);
                      });
 
-  // For users who run the phases one by one.
+  // These two pipelines are for users who run the phases one by one.
   registerPipeline<MessagesOption>(
       "chimera-place-messages",
       "Choose receive windows and post receives in them, or group crossing "

@@ -22,8 +22,8 @@ void buildPipeline(
     mlir::OpPassManager &manager, Phase from, Phase to, bool checked,
     program::MessageModel messages = program::MessageModel::Rendezvous);
 
-/// Adds the verifier of modules of `phase`. Adds nothing for a described
-/// module, which partition checks.
+/// Adds the verifier of modules of `phase`. Phase::Described has no verifier:
+/// the pass `partition` checks such a module itself.
 void addBoundaryVerifier(mlir::OpPassManager &manager, Phase phase);
 
 /// Registers all passes, and the pipelines `chimera-to-<phase>` (checked),

@@ -60,7 +60,9 @@ Phase phaseOf(PipelineOp pipeline) {
   for (Operation &op : pipeline.getBody().front()) {
     Phase found = llvm::TypeSwitch<Operation *, Phase>(&op)
                       .Case([&](DirectionOp) {
-                        // A description may give directions of its own.
+                        // A pipeline that names a schedule gets its directions
+                        // from the pass `partition`. Without a schedule, the
+                        // description itself has directions.
                         return pipeline.getSchedule() ? Phase::Partitioned
                                                       : Phase::Described;
                       })

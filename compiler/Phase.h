@@ -32,11 +32,11 @@ std::span<const Phase> phases();
 /// "described", "partitioned", …
 llvm::StringRef nameOf(Phase phase);
 
-/// The phase of a pipeline, which follows from the ops in it: each phase adds
-/// an op or an attribute that no earlier phase has. The rest of the pipeline is
-/// not checked. If a phase had nothing to add (a single worker sends no
-/// messages), the result is the phase before, and running the later phase again
-/// adds nothing.
+/// The phase of a pipeline. It follows from the ops in the pipeline: each phase
+/// adds an op or an attribute that no earlier phase has. The rest of the
+/// pipeline is not checked. Some phases have nothing to add to some pipelines:
+/// for example, a single worker sends no messages. Then the result is the phase
+/// before, and running the later phase again does no harm.
 Phase phaseOf(PipelineOp pipeline);
 
 } // namespace chimera

@@ -45,10 +45,11 @@ SmallVector<Operation *> opsOf(ModuleOp module) {
 
 using OpsToErase = llvm::SetVector<Operation *>;
 
-/// A value that can replace `value` in `user`, or null. It has the same type,
-/// is not a result of an op to erase, and is an operand of the op that defines
-/// `value` (directly or through other ops to erase) or an argument of the
-/// user's block.
+/// A value that can replace `value` in `user`, or null. It has the type of
+/// `value`, and is not a result of an op to erase. It is either an argument of
+/// the user's block or an operand of the op that defines `value`. If that
+/// operand is defined by an op to erase, the operands of that op are tried in
+/// turn.
 Value replacementFor(Value value, Operation *user, const OpsToErase &toErase) {
   for (Value operand : value.getDefiningOp()->getOperands()) {
     if (operand.getType() != value.getType())
@@ -80,8 +81,8 @@ LogicalResult removeOperand(Operation *user, Value value,
   return success();
 }
 
-/// Erases `ops`, and all users of their results that cannot release them. Fails
-/// if a terminator is such a user.
+/// Erases `ops`. Also erases each user of their results that can neither drop
+/// the operand nor get another one. Fails if such a user is a terminator.
 LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
   OpsToErase toErase(ops.begin(), ops.end());
   for (size_t i = 0; i < toErase.size(); ++i) {
@@ -93,8 +94,8 @@ LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
             failed(removeOperand(user, result, toErase)))
           toErase.insert(user);
   }
-  // An op whose result replaced another value may have been added after that,
-  // so check that no other op uses an op to erase.
+  // An operand may have been replaced by a result of an op that became an op to
+  // erase later. So check that no other op uses an op to erase.
   for (Operation *op : toErase)
     for (Operation *user : op->getUsers())
       if (!toErase.contains(user))
@@ -106,7 +107,8 @@ LogicalResult eraseWithUsers(ArrayRef<Operation *> ops) {
   return success();
 }
 
-/// Numbers below `value`: 0, 1, then numbers that are ever closer to `value`.
+/// Smaller numbers to try in place of `value`: 0, 1, and then numbers that come
+/// ever closer to `value`.
 SmallVector<int64_t> numbersBelow(int64_t value) {
   SmallVector<int64_t> numbers;
   if (value > 1)
@@ -230,7 +232,8 @@ private:
         }))
       return true;
     auto number = dyn_cast<IntegerAttr>(attribute.getValue());
-    // The numbers of other ops are labels, so they are kept.
+    // The numbers of other ops name things, such as a stage. A smaller number
+    // is not simpler there, so those are kept.
     Operation *op = opsOf(*module)[index];
     if (isDefault || !number ||
         !isa<ModelOp, TrainingOp, MachineOp, PipelineOp>(op))
@@ -252,7 +255,8 @@ struct ReducePass : PassWrapper<ReducePass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReducePass)
 
   ReducePass() = default;
-  // Options cannot be copied. The pass manager copies their values.
+  // The options are not copied here, because they cannot be. The pass manager
+  // copies their values.
   ReducePass(const ReducePass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const final { return "chimera-reduce"; }

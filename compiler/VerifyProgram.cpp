@@ -61,7 +61,7 @@ LogicalResult verifyProgram(ModuleOp module, const program::ProgramT &program) {
   auto exceeds = [](const program::Violation &violation) {
     return violation.rule == Rule::Cap;
   };
-  // One diagnostic reports all workers that exceed their caps.
+  // Report all workers that exceed their caps in one diagnostic.
   std::string others =
       schedule::othersAbove(llvm::count_if(violations, exceeds) - 1);
   bool isCapTold = false;
@@ -84,7 +84,8 @@ struct VerifyProgramPass : PassWrapper<VerifyProgramPass, PassOn<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyProgramPass)
 
   VerifyProgramPass() = default;
-  // Options cannot be copied. The pass manager copies their values.
+  // The options are not copied here, because they cannot be. The pass manager
+  // copies their values.
   VerifyProgramPass(const VerifyProgramPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const final { return "chimera-verify-program"; }

@@ -39,10 +39,12 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The times of the two halves of a split backward, given or by default.
+    /// The times of the two halves of a split backward. If the attribute does
+    /// not state them, their defaults.
     int64_t inputGradientTime() const;
     int64_t weightGradientTime() const;
-    /// The time of a recompute, given or that of the forward.
+    /// The time of a recompute. If the attribute does not state it, the time of
+    /// the forward.
     int64_t recomputeTime() const;
   }];
 }
@@ -85,7 +87,8 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let extraClassDeclaration = [{
     /// The bytes of a weight gradient of one replica.
     int64_t getGradient() const { return getWeights() - getCopy(); }
-    /// The bytes of a weight stash, given or those of the stash.
+    /// The bytes of a weight stash. If the attribute does not state them, the
+    /// bytes of the stash.
     int64_t weightStashBytes() const {
       return getWeightStash() > 0 ? getWeightStash() : getStash();
     }

@@ -69,8 +69,8 @@ static ParseResult parseSchedule(OpAsmParser &parser, StringRef,
   });
 }
 
-/// The name is quoted because MLIR's lexer does not read some names as one
-/// word.
+/// The name is printed in quotes, because MLIR's lexer does not read some
+/// names, such as 1f1b, as one word.
 static void printSchedule(OpAsmPrinter &printer, PipelineOp op) {
   printer << '(';
   printer.printAttributeWithoutType(op.getScheduleAttr());
@@ -93,7 +93,8 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
     if (all.has_value()) {
       if (failed(*all))
         return failure();
-      // The verifier refuses numbers of stages outside of this range.
+      // Limits the number of stages to a valid range. The verifier refuses any
+      // number outside of it.
       auto count = static_cast<int32_t>(
           std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
       properties.recompute =
@@ -225,7 +226,8 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
 
 namespace {
 
-/// A feature that many users look for, and that does not exist yet.
+/// A feature that does not exist yet, with words that users try for it. The
+/// error for such a word names an alternative.
 struct NotSupported {
   StringRef part; ///< a substring of the words that users try for it
   StringRef instead;

@@ -12,7 +12,7 @@
 namespace chimera {
 
 std::optional<Decimal> decimalOf(llvm::StringRef text) {
-  // No time and no size needs more places.
+  // The most decimal places. No time and no size needs more.
   constexpr int64_t kMostPlaces = 18;
   bool isNegative = text.consume_front("-");
   auto [mantissa, exponentText] = text.split(text.contains('e') ? 'e' : 'E');
@@ -47,7 +47,8 @@ std::optional<Decimal> decimalOf(llvm::StringRef text) {
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Decimal &number) {
   if (number.isWhole())
     return os << number.digits;
-  // The smallest int64_t has no positive counterpart in int64_t.
+  // Negate as an unsigned number, because the smallest int64_t has no positive
+  // counterpart in int64_t.
   uint64_t magnitude = number.digits < 0 ? -static_cast<uint64_t>(number.digits)
                                          : static_cast<uint64_t>(number.digits);
   std::string digits = llvm::utostr(magnitude);

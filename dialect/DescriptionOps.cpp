@@ -238,8 +238,8 @@ LogicalResult PipelineOp::verify() {
   if (workerCount() > getStages())
     return emitOpError("expected at most as many workers as stages (")
            << getStages() << "), got " << workerCount();
-  // Parts and overlapping steps depend on the schedule, which is not known
-  // here. chimera-partition counts again.
+  // The schedule is not known here, and parts and overlapping steps depend on
+  // it. chimera-partition checks the number of actions again.
   if (failed(verifyActions(1, 1, getSplitBackward())))
     return failure();
   if (!getSchedule() && isInDescribedPhase(*this))
@@ -275,7 +275,8 @@ LogicalResult PipelineOp::verify() {
 
 LogicalResult PipelineOp::verifyActions(int64_t steps, int64_t parts,
                                         bool areSplit) {
-  // A step with this many actions takes a minute and some gigabytes to compile.
+  // The most actions that can be compiled. A step with this many takes a minute
+  // and some gigabytes.
   constexpr int64_t kMost = int64_t{1} << 22;
   int64_t backwards = 1 + areSplit + getRecompute().has_value();
   int64_t each = steps * (1 + parts * backwards);
@@ -351,7 +352,8 @@ ParseResult OrderOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseAttribute(properties.worker,
                             parser.getBuilder().getI32Type()))
     return failure();
-  // The op's location is that of the text, so that errors can point to a word.
+  // The location of the op is the location of the text, so that errors can
+  // point to a word.
   result.location = parser.getEncodedSourceLoc(parser.getCurrentLocation());
   return failure(parser.parseAttribute(properties.actions) ||
                  parser.parseOptionalAttrDict(result.attributes));
@@ -366,7 +368,7 @@ Location OrderOp::locationOf(size_t at) {
   auto start = dyn_cast<FileLineColLoc>(Location(getLoc()));
   if (!start)
     return getLoc();
-  // The location is that of the opening quote.
+  // This is the location of the opening quote.
   return FileLineColLoc::get(start.getFilename(), start.getLine(),
                              start.getColumn() + 1 + at);
 }

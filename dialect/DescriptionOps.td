@@ -349,8 +349,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     /// The number of workers.
     size_t workerCount() { return getWorkers().value_or(getStages()); }
 
-    /// True if the link or the cost of a stage has units. All times of the
-    /// pipeline are then in nanoseconds.
+    /// True if the link or the cost of a stage has units. If so, all times of
+    /// the pipeline are in nanoseconds.
     bool hasTimesWithUnits();
 
     /// Fails, with a diagnostic, if `steps` steps have more actions than can be

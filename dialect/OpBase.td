@@ -16,7 +16,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Chimera_Op<string name, list<Trait> traits = []>
     : Op<Chimera_Dialect, name, traits>;
 
-/// A whole number of a range. Errors print the summary.
+/// A whole number from 1 to `most`. Errors print the summary.
 class Chimera_From1To<Attr number, int most>
     : ConfinedAttr<number, [IntPositive, IntMaxValue<most>]> {
   let summary = "a whole number from 1 to " # most;

@@ -100,8 +100,8 @@ std::optional<int64_t> valueOf(const Units &units, StringRef text) {
                            });
   if (!number || unit == units.all.end())
     return std::nullopt;
-  // Needs 128 bits: the digits of "10.025826 TFLOP/s" times its unit overflow
-  // int64_t.
+  // int64_t would overflow: the product of the digits of "10.025826 TFLOP/s"
+  // and its unit needs 128 bits.
   __extension__ using Wide = __int128;
   Wide power = 1;
   for (uint32_t i = 0; i < number->places; ++i)
@@ -155,7 +155,7 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
   return success();
 }
 
-/// This many units, or more, are printed as a number without a unit.
+/// From this number of units on, the number is printed without a unit.
 static constexpr int64_t kMostUnits = 10000;
 
 std::string quantityText(Dimension dimension, int64_t value) {

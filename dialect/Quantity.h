@@ -15,8 +15,8 @@
 
 namespace chimera {
 
-/// The kind of a number with a unit. The unit that is listed first is that of a
-/// number without one.
+/// The kind of a number with a unit. A number without a unit is in the first
+/// listed unit.
 enum class Dimension {
   Bytes,          ///< B, kB, MB, GB, TB, KiB, MiB, GiB, TiB
   Time,           ///< ns, us, ms, s

@@ -90,7 +90,8 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
   if (failed(skip(parser, text)))
     return parser.emitError(at, "expected quotes around ") << text;
   word = text.str();
-  // If nothing follows directly, the user may still be typing the word.
+  // If nothing follows directly, the user may still be typing the word. Then
+  // completions are offered.
   if (positionOf(parser) == text.end())
     offerCompletions(parser, known);
   return success();
@@ -161,7 +162,7 @@ static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
   };
   if (whole != text && !(mayHaveUnit && isLetter(*text.end())))
     return refuse();
-  // A float with a point is one token.
+  // A number with a point is a single float token, so consume only that.
   if (text.contains('.')) {
     double ignored = 0;
     return parser.parseFloat(ignored);
@@ -216,7 +217,8 @@ StringRef mostSimilarWord(ArrayRef<StringRef> words, StringRef got) {
   StringRef nearest;
   unsigned least = got.size() + 1;
   for (StringRef word : words) {
-    // A typing error changes at most about a third of the letters.
+    // A word is a possible typing error if at most about a third of the letters
+    // differ.
     const size_t letters = (got.size() + word.size()) / 2;
     unsigned distance = got.edit_distance_insensitive(word);
     if (distance < least && distance <= (letters + 1) / 3) {
@@ -291,14 +293,16 @@ OptionalParseResult parseOptionalWordOf(AsmParser &parser, StringRef what,
   if (succeeded(parser.parseOptionalKeyword(&word, words)))
     return success();
   StringRef other = bareWordAt(parser);
-  // Other text may follow here: attributes, a location, the next op.
+  // This is not an error: other text may follow here, such as attributes, a
+  // location or the next op.
   if (other.empty() || other.contains('.') || other == "attributes" ||
       other == "loc" ||
       RegisteredOperationName::lookup(("builtin." + other).str(),
                                       parser.getContext()))
     return std::nullopt;
   SMLoc at = parser.getCurrentLocation();
-  // No word: this is a request for completions, which has been answered.
+  // There is no word, so this is a request for completions, which has been
+  // answered.
   if (parseOtherWord(parser, words, word))
     return std::nullopt;
   return refuseWord(parser, at, what, words, word);

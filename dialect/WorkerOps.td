@@ -71,8 +71,8 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     (`epilogue` $epilogue^)?
   }];
   let extraClassDeclaration = [{
-    /// The block of the step alone, or those of the prologue, the step and the
-    /// epilogue.
+    /// The block of the step if it is alone; otherwise the blocks of the
+    /// prologue, the step and the epilogue.
     ::llvm::SmallVector<::mlir::Block *, 3> getSections();
     /// The bytes that `memory_cap` limits: the arena plus the largest size of
     /// the live stashes. None before the worker is allocated.

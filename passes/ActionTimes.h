@@ -25,9 +25,9 @@ public:
   int64_t startOf(ActionOp action) const { return times.at(action).first; }
   int64_t endOf(ActionOp action) const { return times.at(action).second; }
 
-  /// The op before which an op that happens at `time` must be inserted in the
-  /// global order. The search begins after `op` and ends at `last`. The place
-  /// is after all actions that start before `time` and after their posts. It is
+  /// The op before which to insert an op that happens at `time` in the global
+  /// order. The search begins after `op` and ends at `last`. The result is
+  /// after all actions that start before `time`, and after their posts. It is
   /// before the waits and loads of the first action that starts at `time` or
   /// later.
   mlir::Operation *insertionPointAt(mlir::Operation *op, int64_t time,

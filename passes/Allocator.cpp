@@ -55,7 +55,7 @@ public:
     for (Block *section : sections) {
       for (BlockArgument argument : section->getArguments())
         fits &= countBytes(argument.getType());
-      // Buffer ops are valid only after allocation.
+      // Refuse a worker with buffer ops: they are valid only after allocation.
       Operation *foreign =
           isa<BufferOp>(section->front()) ? &section->front() : nullptr;
       forEachInstruction(*section, [&](Operation *op) {
@@ -131,10 +131,10 @@ private:
     int32_t cuts = 0;
   };
 
-  /// Assigns buffers to the arguments of all sections. The arguments of a
-  /// single step are its states. If steps overlap, values change places between
-  /// sections (Opcode::Rename), so each loop-carried value has bytes of its
-  /// own. The prologue's arguments have the buffers of the step's newest
+  /// Assigns buffers to the arguments of all sections. A single step has only
+  /// states as arguments. If steps overlap, values move to other buffers
+  /// between sections (Opcode::Rename), so each loop-carried value has bytes of
+  /// its own. The prologue's arguments get the buffers of the step's newest
   /// weights and optimizer state.
   void assignArguments() {
     SmallVector<int32_t> arguments, loopCarried;
@@ -177,8 +177,8 @@ private:
                         yieldedAs(value).has_value());
   }
 
-  /// The index of the terminator's operand that is `value` or, for a transfer,
-  /// the value that arrives.
+  /// The index of the terminator's operand that is `value`. If `value` is a
+  /// transfer, the index of the operand that is the arriving value.
   std::optional<unsigned> yieldedAs(Value value) {
     if (isa<ArrivingType>(value.getType()))
       value = arrivedValue(groupResult(value));
@@ -227,7 +227,8 @@ private:
         return static_cast<int32_t>(instructions.size());
       if (!isa<YieldOp>(user))
         end = std::max(end, position[user]);
-      // A post or start needs its operand until its own wait.
+      // A post or start uses its operand until its own wait, so the wait counts
+      // as the last use.
       if (isa<PostSendOp, AllReduceStartOp>(user))
         end = std::max(end, waitOf(user->getResult(0)));
       else if (isa<YieldOp>(user)) // a group yields its transfers
@@ -250,8 +251,8 @@ private:
     return end;
   }
 
-  /// The group's result for a transfer inside a group. `transfer` itself if it
-  /// is not in one.
+  /// If `transfer` is inside a group, the result of the group for it. Otherwise
+  /// `transfer` itself.
   Value groupResult(Value transfer) {
     for (OpOperand &use : transfer.getUses())
       if (isa<YieldOp>(use.getOwner()))
@@ -293,10 +294,11 @@ private:
     extend(buffer, endOf(value, made));
   }
 
-  /// Activations and gradients, which cross workers, have a heap of their own.
-  /// Mostly of one size, they share bytes only with each other, so that the two
-  /// ends of a message can exchange buffers (runtime/interpreter/ZeroCopy.h). A
-  /// stash takes no arena memory. Its offset is only an identifier.
+  /// Activations and gradients are sent to other workers, so they have a heap
+  /// of their own. Most of them have one size. In this heap they share bytes
+  /// only with each other, so the two ends of a message can exchange buffers
+  /// (runtime/interpreter/ZeroCopy.h). A stash takes no arena memory. Its
+  /// offset is only an identifier.
   Heap &heapFor(Type type) {
     return isStash(type)                             ? stashes
            : isa<ActivationType, GradientType>(type) ? messages
@@ -378,7 +380,8 @@ private:
       int32_t buffer = *bufferOf(worker, updated->get());
       int32_t until = isa<AllReduceStartOp>(op) ? waitOf(result) : now;
       bool needed = buffers[buffer].end > until;
-      // Weights that other micro-batches still read are not overwritten.
+      // If other micro-batches still read the weights, the update does not
+      // overwrite them: its result gets another buffer.
       if (needed && overlaps && isa<WeightsType>(type)) {
         numbers.push_back(assignDedicatedBuffer(result, type, now));
         continue;

@@ -116,8 +116,8 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   if (!tied)
     return last.emitOpError("expected some but not all layers of the tied "
                             "model in the last of several stages");
-  // If one worker had the stage twice, the update of either replica would need
-  // the sum of the other.
+  // A worker must not have a tied stage twice: the update of either replica
+  // would need the gradient sum of the other.
   for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
     std::set<int32_t> holders;
     for (DirectionOp direction : layout.directions)
@@ -255,7 +255,8 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   schedule.workers.resize(pipeline.workerCount());
   schedule.slots.resize(pipeline.workerCount());
   bool allSlots = true;
-  // Micro-batches of an epilogue are numbered within the last of two steps.
+  // An epilogue numbers micro-batches within its own step, the last of two. So
+  // add the number of micro-batches of the first step.
   auto last = static_cast<int32_t>(pipeline.getMicroBatches());
   auto add = [&](Block &block, std::optional<uint32_t> onlyWorker,
                  int32_t firstMicroBatch) -> LogicalResult {
@@ -277,7 +278,8 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
     }
     return success();
   };
-  // A loop body begins after the prologue and ends before the epilogue.
+  // The loop body of a worker begins after the prologue and ends before the
+  // epilogue.
   auto addAll = [&](ArrayRef<Block *> sections,
                     std::optional<uint32_t> onlyWorker) -> LogicalResult {
     for (auto [i, section] : llvm::enumerate(sections)) {

@@ -42,7 +42,8 @@ struct Layout {
 /// do not fit each other.
 mlir::FailureOr<Layout> layoutOf(PipelineOp pipeline);
 
-/// The same without the directions, which may be missing.
+/// The stages by index. `directions` stays empty, because directions may be
+/// missing.
 mlir::FailureOr<Layout> stagesOf(PipelineOp pipeline);
 
 /// The position of a replica among all replicas. Sections list the loop-carried
@@ -104,9 +105,9 @@ report(llvm::ArrayRef<schedule::Violation> violations,
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
 
-/// Reports each on the action that is wrong, or on the first section if no
-/// single action is. The violations must be of the order that the actions of
-/// `sections` have.
+/// Reports each violation on the wrong action. If no single action is wrong,
+/// reports it on the first section. Requires that the violations were found in
+/// the order that the actions of `sections` have.
 mlir::LogicalResult
 reportOnActions(llvm::ArrayRef<SectionOp> sections,
                 llvm::ArrayRef<schedule::Violation> violations);

@@ -34,8 +34,9 @@ OpOperand *updatedOperand(OpResult result) {
     return result.getResultNumber() == 0 ? action.getSumOperand() : nullptr;
   if (isa<OptimizerStepOp>(op))
     return &op->getOpOperand(result.getResultNumber());
-  // The sum of gradients replaces the worker's first contribution. A sum of
-  // losses does not, because backwards may still read the loss.
+  // An all-reduce of gradients writes its sum into the worker's first
+  // contribution. An all-reduce of losses does not, because backwards may still
+  // read the loss.
   if (isa<AllReduceStartOp>(op) &&
       isa<WeightGradientType>(op->getOperand(0).getType()))
     return &op->getOpOperand(0);
@@ -75,7 +76,8 @@ std::optional<Renames> renames(WorkerOp worker, Block &section) {
     to.insert(target);
     types[*buffer] = types[target] = value.getType();
   }
-  // A buffer whose place is taken gets a place that became free.
+  // If a buffer gets the name of another buffer that is not renamed itself, the
+  // other buffer gets a name that became free.
   SmallVector<int32_t> left, open;
   for (auto [source, target] : ArrayRef(result)) {
     if (!to.contains(source))

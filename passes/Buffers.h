@@ -26,11 +26,11 @@ std::optional<llvm::ArrayRef<int32_t>> yieldedTo(WorkerOp worker,
 /// Pairs (from, to) of buffers.
 using Renames = llvm::SmallVector<std::pair<int32_t, int32_t>>;
 
-/// The buffers that change places at the end of an allocated section, because
-/// their values are not where the next section expects them: each `from` takes
-/// the place of `to`. The pairs form a permutation, which buffers without a
-/// value complete. None if two values share a buffer, if one has none, or if
-/// types do not match.
+/// The buffers to rename at the end of an allocated section, so that each value
+/// is in the buffer where the next section expects it. Buffer `from` gets the
+/// name `to`. The pairs form a permutation: buffers without a value get the
+/// names that remain. None if two values share a buffer, if a value has no
+/// buffer, or if types do not match.
 std::optional<Renames> renames(WorkerOp worker, mlir::Block &section);
 
 /// The operand that the op updates in place to make `result`, so that both have

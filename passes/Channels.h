@@ -27,8 +27,9 @@ public:
   void add(mlir::Operation &op, uint32_t worker);
 
   /// Fails if a send and the matching receive differ in type or label, or if a
-  /// post has no match. Reports the first such post of each channel. If both
-  /// are in one block, the send must be before the wait of its receive.
+  /// post has no match. Reports the first such post of each channel. If a send
+  /// and its receive are in one block, the send must be before the wait for the
+  /// receive.
   mlir::LogicalResult verify() const;
 
 private:

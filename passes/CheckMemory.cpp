@@ -22,7 +22,8 @@ namespace chimera {
 
 namespace {
 
-/// Emits one diagnostic for a pipeline, however many workers exceed its cap.
+/// Emits one diagnostic for a pipeline, even if several workers exceed their
+/// caps.
 LogicalResult check(PipelineOp pipeline) {
   SmallVector<WorkerOp> workers = workersOf(pipeline);
   if (workers.empty())

@@ -34,7 +34,7 @@ public:
       : workers(workers), bytes(bytes) {}
 
   /// The first of `windows` with which no worker exceeds the cap, or 0 if there
-  /// is none.
+  /// is no such window.
   FailureOr<int32_t> firstThatFits(ArrayRef<int32_t> windows) {
     for (int32_t window : windows) {
       FailureOr<bool> isEnough = fits(window);
@@ -46,11 +46,11 @@ public:
     return 0;
   }
 
-  /// The largest window up to `most` with which no worker would exceed the cap
-  /// if arenas had no gaps, or 0 if there is none. Without gaps, a larger
-  /// window never needs less memory, because it posts receives earlier. So a
-  /// bisection finds it. With gaps, workers need at least as much memory, so no
-  /// larger window fits.
+  /// The largest window up to `most` with which no worker exceeds the cap if
+  /// arenas have no gaps, or 0 if there is none. A larger window posts receives
+  /// earlier, so without gaps it never needs less memory. Therefore a bisection
+  /// finds the limit. Gaps only add memory, so no larger window fits with gaps
+  /// either.
   FailureOr<int32_t> largestWithoutGaps(int32_t most) {
     int32_t below = 0, above = most + 1;
     for (int32_t next = most; below + 1 < above;
@@ -68,8 +68,8 @@ public:
 
 private:
   FailureOr<bool> fits(int32_t window) {
-    // The worker that exceeded the cap last is the likeliest to exceed it
-    // again.
+    // Try first the worker that exceeded the cap last: it is the likeliest to
+    // exceed it again.
     if (lastExceeding) {
       FailureOr<Allocated> first = allocated(lastExceeding, window);
       if (failed(first))
@@ -117,11 +117,13 @@ private:
   WorkerOp lastExceeding;
 };
 
-/// The fastest window with which no worker exceeds the cap, and the smallest of
-/// equally fast ones. 1 if there is none: chimera-check-memory then fails.
+/// The fastest window with which no worker exceeds the cap. Among equally fast
+/// windows, the smallest. If no window fits, 1: then chimera-check-memory
+/// fails.
 FailureOr<int32_t> fastestWithin(CapTrial cap,
                                  const schedule::Windows &windows) {
-  // No window is faster than this one, and all larger ones are as fast.
+  // No window is faster than `fastest`, and all larger windows are equally
+  // fast. So larger windows are tried before smaller ones.
   int32_t fastest = windows.choose();
   FailureOr<int32_t> found = cap.firstThatFits(fastest);
   if (failed(found) || *found != 0)
@@ -143,8 +145,8 @@ FailureOr<int32_t> fastestWithin(CapTrial cap,
       llvm::to_vector(llvm::seq_inclusive(windows.choose(*found), *found)));
 }
 
-/// The window of the description, if it has one. Fails if it is too small for a
-/// worker. Otherwise the window that the simulator chooses.
+/// The window of the pipeline. If the description states one, it is used; fails
+/// if it is too small for a worker. Otherwise the simulator chooses the window.
 FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
                             ScheduleAnalysis &analysis) {
   if (std::optional<uint64_t> given = pipeline.getReceiveWindow()) {

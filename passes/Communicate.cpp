@@ -37,10 +37,11 @@ public:
         receiveName(nameOf<PostReceiveOp>(context)),
         waitName(nameOf<WaitOp>(context)) {}
 
-  /// Sends `value`, which `producer` makes, to `worker`. The posts go right
-  /// after the producer, the receive first. The receive's wait goes before
-  /// `awaiting` and the send's wait after it. If `awaiting` ends the section,
-  /// both go before it. Returns the value that arrives.
+  /// Sends `value`, the result of `producer`, to `worker`. The posts go right
+  /// after the producer: first the post of the receive, then that of the send.
+  /// The wait for the receive goes before `awaiting`, and the wait for the send
+  /// after it. If `awaiting` ends the section, both waits go before it. Returns
+  /// the value that arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
     uint32_t own = *producer.getWorker();
@@ -80,10 +81,10 @@ public:
     builder.setInsertionPoint(awaiting);
     Value arrived =
         make(waitName, loc, value.getType(), receive, waited)->getResult(0);
-    // The wait goes after the posts of `awaiting` itself. Workers are processed
-    // in order. The posts of a lower worker exist already and are skipped here.
-    // Those of a higher worker will be inserted directly after the action, so
-    // before this wait.
+    // The wait goes after the posts of the results of `awaiting`. Workers are
+    // processed in order. So if `worker` is lower than the sender, these posts
+    // exist already, and the loop skips them. Otherwise they are inserted
+    // later, directly after the action and so before this wait.
     Operation *last = awaiting;
     while (worker < own &&
            isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
@@ -133,8 +134,8 @@ private:
   DenseMap<Type, Type> arrivingTypes;
 };
 
-/// The fused recompute that waits for the gradient that `consumer` uses, or
-/// null.
+/// If a fused recompute waits for the gradient in place of its backward
+/// `consumer`, this recompute. Otherwise null.
 Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
                           Operation *consumer) {
   if (!pipeline.getRecomputeFused() || !isa<GradientType>(value.getType()))
@@ -145,9 +146,9 @@ Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
              : nullptr;
 }
 
-/// The worker that uses a value: the worker of an action, or the worker whose
-/// replica the section yields the value for. None for an op that has no worker
-/// yet.
+/// The worker that uses a value. If an action uses it, the worker of the
+/// action. If the section yields it, the worker that has the replica to which
+/// the value belongs. None if the op that uses it has no worker yet.
 std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> owners) {
   if (auto action = dyn_cast<ActionOp>(use.getOwner()))
     return action.getWorker();
@@ -156,15 +157,16 @@ std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> owners) {
   return std::nullopt;
 }
 
-/// Sends the results of `producer` to the workers that use them, once to each.
-/// A value that crosses workers and is loop-carried is received at the end of
-/// the section.
+/// Sends the results of `producer` to the workers that use them, once to each
+/// worker. If another worker needs a loop-carried value, it receives the value
+/// at the end of the section.
 LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
                           ArrayRef<uint32_t> owners, Poster &poster) {
   for (Value value : producer->getResults()) {
     SmallVector<OpOperand *, 4> uses;
     for (OpOperand &use : value.getUses()) {
-      // An all-reduce has no worker: chimera-synchronise splits it.
+      // Skip an all-reduce: it has no worker yet, because chimera-synchronise
+      // splits it later.
       std::optional<uint32_t> worker = workerOf(use, owners);
       if (!worker || worker == producer.getWorker())
         continue;
@@ -197,7 +199,8 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
 
 LogicalResult communicate(PipelineOp pipeline, Block &block,
                           ArrayRef<uint32_t> owners, Poster &poster) {
-  // Worker by worker, so that the posts of one worker are adjacent in memory.
+  // Process worker by worker, so that the posts of one worker are adjacent in
+  // memory.
   std::vector<std::vector<ActionOp>> actions(pipeline.workerCount());
   for (Operation &op : block) {
     prefetchNext(op);
@@ -226,11 +229,11 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
   return success();
 }
 
-/// Moves each post from right after its action to where that action has ended
-/// in the simulated run, so that messages are posted in the order in which they
-/// are ready. If messages of a worker take effect one after another, the
-/// message of an action that is still running would delay messages that are
-/// ready earlier.
+/// Moves each post, which is right after its action, to the place in the global
+/// order at which the action ends in the simulation. Then messages are posted
+/// in the order in which they are ready. Otherwise, if the messages of a worker
+/// take effect one after another, the message of an action that is still
+/// running would delay messages that are ready earlier.
 void postWhenReady(Block &block, const ActionTimes &times) {
   struct Post {
     int64_t ready;

@@ -255,7 +255,7 @@ std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline) {
 }
 
 schedule::Updates updatesOf(PipelineOp pipeline) {
-  // Both enums must have the same numbers for the cast below.
+  // The cast below requires that both enums have the same numbers.
   static_assert(static_cast<int>(schedule::Updates::Flush) ==
                     static_cast<int>(Updates::Flush) &&
                 static_cast<int>(schedule::Updates::EachMicroBatch) ==

@@ -30,9 +30,9 @@ mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 /// the description.
 std::string pathFrom(mlir::Operation *op, llvm::StringRef path);
 
-/// The role of the file at `path` as an input of this compilation, in words for
-/// an error: the module's own file, a profile or a package that it names. Empty
-/// if the file is none of these.
+/// The role of the file at `path` if this compilation reads it, in words for an
+/// error message: the module's own file, or a profile or a package that the
+/// module names. Empty if the compilation does not read it.
 llvm::StringRef inputAt(mlir::ModuleOp module, llvm::StringRef path);
 
 /// The model op that the pipeline names, or null if it names none. Fails with a
@@ -75,7 +75,7 @@ std::optional<uint64_t> capOf(PipelineOp pipeline);
 MachineOp machineOf(PipelineOp pipeline);
 
 /// The value of a schedule's option as text, which the schedule library parses.
-/// None if it is neither an integer nor a string.
+/// Nothing if the value is neither an integer nor a string.
 std::optional<std::string> optionText(mlir::Attribute value);
 
 /// A scheme of the registry and its options.
@@ -98,10 +98,12 @@ llvm::StringRef scheduleNameOf(PipelineOp pipeline);
 /// and micro-batches.
 mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 
-/// What the description recomputes: empty, or an entry for each stage.
+/// The kinds of recomputation that the description states: empty, or an entry
+/// for each stage.
 std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
-/// When weights change in the pipeline's order.
+/// The time at which the pipeline's order updates weights: after a flush, after
+/// each micro-batch, or once a step.
 schedule::Updates updatesOf(PipelineOp pipeline);
 
 } // namespace chimera

@@ -35,9 +35,9 @@ struct Orders {
   schedule::Schedule schedule;
 };
 
-/// Parses the orders of the pipeline. `problem` is the pipeline's; its splits
-/// are not used. Fails with a diagnostic on the word if an order is wrong, and
-/// if a worker has no order or two.
+/// Parses the orders of the pipeline. `problem` is the problem of the pipeline;
+/// its splits are not used. If an order is wrong, fails with a diagnostic on
+/// the wrong word. Also fails if a worker has no order or has two.
 mlir::FailureOr<Orders> readOrders(PipelineOp pipeline,
                                    const schedule::Problem &problem);
 

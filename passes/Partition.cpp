@@ -83,7 +83,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
   for (auto [index, stage] :
        llvm::enumerate(plan::cutModel(table, static_cast<int32_t>(stages),
                                       recomputeOf(pipeline), parts))) {
-    // Bare stages have no layer numbers, because no program trains them.
+    // A bare stage has no layer numbers, because no program trains it.
     IntegerAttr first, end;
     if (model.trainable()) {
       first = builder.getI32IntegerAttr(stage.first);
@@ -186,8 +186,7 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
   return success();
 }
 
-/// Makes the stages of a pipeline that gives none, or replaces those made
-/// before.
+/// Makes the stages of a pipeline. Replaces stages that an earlier call made.
 LogicalResult remakeStages(PipelineOp pipeline,
                            const std::optional<plan::Model> &model,
                            int64_t parts) {
@@ -201,8 +200,8 @@ LogicalResult remakeStages(PipelineOp pipeline,
   return success();
 }
 
-/// Fails if a pipeline with a given placement and order lacks either, or has
-/// clauses that contradict them.
+/// For a pipeline whose description states placement and order. Fails if one of
+/// them is missing, or if a clause contradicts them.
 LogicalResult checkGiven(PipelineOp pipeline) {
   if (pipeline.getSplitBackward())
     return pipeline.emitOpError(
@@ -314,7 +313,8 @@ struct Partition : impl::PartitionPassBase<Partition> {
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
       parts = schedule::maxParts(plan->pipelines);
-      // The parts of a backward have costs and buffers of their own.
+      // With parts, a backward has other costs and buffers, so make the stages
+      // again.
       if (parts > 1 && failed(makeStages()))
         return failure();
     }

@@ -33,7 +33,7 @@ static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
          layer.getWeightStash() > 0 ? layer.getWeightStash() : layer.getStash(),
          layer.getBoundary()});
   }
-  // Nothing is sent after the last layer, but a stage's boundary must not be 0.
+  // The last layer sends nothing, but the boundary of a stage must not be 0.
   int64_t &lastBoundary = all.back().boundaryBytes;
   lastBoundary = std::max<int64_t>(lastBoundary, 1);
   return all;
@@ -76,8 +76,9 @@ schedule::Link linkOf(LinkAttr link) {
 static void setAllReduce(LinkAttr attr, schedule::AllReduceAlgorithm algorithm,
                          schedule::LinkClass &links) {
   schedule::Link message = linkOf(attr);
-  // With recursive doubling, the time that occupies both ends counts once for
-  // an all-reduce. With other algorithms it is part of each message.
+  // The links state the time for which a message occupies both ends. With
+  // recursive doubling, an all-reduce takes this time once. With other
+  // algorithms, each of its messages takes it.
   links.allReduceEnds = perMebibyte(
       program::saturatedSum({message.send.alpha, message.receive.alpha}),
       program::saturatedSum({message.send.beta, message.receive.beta}));
@@ -118,7 +119,7 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
     return op.emitOpError("expected a profile in ")
            << program::printable(file) << ": " << reason;
   };
-  // A device file may have no end.
+  // Limit the size, because a device file may have no end.
   uint64_t bytes = 0;
   constexpr uint64_t kMost = uint64_t{1} << 28;
   if (std::error_code code = llvm::sys::fs::file_size(file, bytes))

@@ -87,14 +87,15 @@ private:
     return success();
   }
 
-  /// The window that a receive needs, 1 if it overtakes no message.
+  /// The window that a receive needs. It is 1 if its message overtakes no
+  /// other.
   struct Need {
     int32_t window = 1;
     PostReceiveOp receive;
   };
 
-  /// The largest need of a receive of the channel, or the first one above
-  /// `most`.
+  /// The receive of the channel that needs the largest window, and this window.
+  /// The search stops early at a receive that needs more than `most`.
   static Need needOf(const Channel &channel, int32_t most) {
     Need need;
     // Filled only if messages overtake each other.
@@ -106,8 +107,8 @@ private:
       if (numbers.empty())
         for (auto [number, post] : llvm::enumerate(channel.posts))
           numbers[post] = static_cast<int32_t>(number);
-      // The receive itself, and all messages that are sent before it and not
-      // received yet.
+      // The number of receives outstanding at the same time: this one, and the
+      // ones of all messages that are sent before it and received after it.
       int32_t outstanding =
           numbers.lookup(receive) - static_cast<int32_t>(received) + 1;
       if (outstanding > need.window)
@@ -158,7 +159,7 @@ public:
     for (Operation &op : llvm::make_early_inc_range(section)) {
       prefetchNext(op);
       bool isPost = isa<PostSendOp, PostReceiveOp, GroupOp>(op);
-      // After the posts of the action itself.
+      // Place the waits after the posts of the action itself.
       if (acted && !isPost) {
         for (WaitOp wait : waiting)
           wait->moveBefore(&op);
@@ -180,7 +181,8 @@ public:
   }
 
 private:
-  /// The posts since the last action. There are few.
+  /// The posts since the last action. There are few, so a linear search is
+  /// fast.
   SmallVector<Operation *> posted;
   /// Waits for sends of the last action, to be moved after the next one.
   std::vector<WaitOp> waiting;
@@ -211,9 +213,9 @@ public:
         });
   }
 
-  /// Groups adjacent sends with the receive after them, whatever their peers.
-  /// Posts keep their order, so that groups take effect in the order of their
-  /// posts:
+  /// Groups adjacent sends with the receive after them. The posts may be to and
+  /// from several workers. Posts keep their order, so that groups take effect
+  /// in the order of their posts:
   ///
   ///   S0→1 S0→2 R0←1   A group of the first and the last post would take
   ///                    effect before the second, on which worker 1's message

@@ -23,12 +23,13 @@ mlir::LogicalResult checkWindow(WorkerOp worker, int32_t window);
 /// groups already.
 mlir::LogicalResult postInWindow(WorkerOp worker, int32_t window);
 
-/// Makes a group of adjacent posts to and from the same other worker, if there
-/// are both sends and receives, so that none of them waits for another.
+/// If adjacent posts of a worker are to and from one other worker, and both
+/// sends and receives are among them, makes them a group. Then none of them
+/// waits for another.
 void groupCrossings(WorkerOp worker);
 
-/// Makes a group of adjacent sends and the receive after them, with any
-/// workers.
+/// Makes a group of adjacent sends and the first receive after them. The posts
+/// may be to and from several workers.
 void groupUpToReceives(WorkerOp worker);
 
 } // namespace chimera

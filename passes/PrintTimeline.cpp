@@ -52,7 +52,7 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     size_t lineWidth = width > 0       ? static_cast<size_t>(width)
                        : output == "-" ? outputWidth()
                                        : schedule::kLineWidth;
-    // A deque, because timelines refer to its elements.
+    // Must be a deque: timelines keep references to its elements.
     std::deque<ShownTimeline> shown;
     for (auto [pipeline, of] : llvm::zip_equal(*pipelines, *timed))
       shown.emplace_back(pipeline, of,

@@ -45,8 +45,9 @@ public:
       : builder(context), sections(sections), problem(problem) {}
 
   /// Makes the recomputes of `schedule` and inserts them into `streams`, so
-  /// that both have the same actions. Fails with a diagnostic if a backward's
-  /// stash does not come from a forward, or if it has another use.
+  /// that `streams` has the same actions as `schedule`. Fails with a diagnostic
+  /// if a backward's stash is not the result of a forward, or if the stash has
+  /// another use.
   LogicalResult insert(const schedule::Schedule &schedule, Streams &streams) {
     for (auto [w, stream] : llvm::enumerate(streams)) {
       std::vector<ActionOp> all;
@@ -79,8 +80,9 @@ public:
     return success();
   }
 
-  /// Sorts the ops of a section by `order`. Sums stay valid, because each
-  /// belongs to one worker, whose order does not change.
+  /// Sorts the ops of a section by `order`. Each gradient sum belongs to one
+  /// worker. The order of the actions of one worker does not change, so these
+  /// sums stay valid.
   void reorder(SectionOp section, Streams &streams,
                ArrayRef<schedule::ActionRef> order) {
     Operation *anchor =
@@ -103,9 +105,9 @@ public:
   }
 
 private:
-  /// True if `op` uses the stash that `recompute` makes. A given order may have
-  /// other actions between the two. An epilogue numbers its micro-batches from
-  /// 0.
+  /// True if `op` is the backward that uses the stash made by `recompute`. If
+  /// the user gives the order, other actions may be between the two. An
+  /// epilogue numbers its micro-batches from 0.
   bool isBackwardOf(ActionOp op, schedule::Action recompute) const {
     recompute.microBatch %= problem.microBatches();
     recompute.kind = isa<BackwardOp>(op) ? schedule::Kind::Backward
@@ -140,8 +142,8 @@ private:
       labels = forward.getLabels();
       changed.insert(forward);
     } else {
-      // The stage of a loop-carried stash needs no labels: only the last stage
-      // does, and it has no micro-batch in flight.
+      // The recompute needs no labels here. Only the last stage needs labels,
+      // and it has no micro-batch in flight between sections.
       input = taken;
       if (backward.getStage() == 0)
         input =
@@ -170,9 +172,9 @@ private:
   }
 
   /// Replaces the loop-carried stashes of recomputed stages by the inputs of
-  /// their forwards. On stage 0 nothing replaces them, because it loads its
-  /// tokens again. Requires that verifySections succeeds, so that every stash
-  /// that a section yields is the result of a forward.
+  /// their forwards. On stage 0 the stashes are only removed, because it loads
+  /// its tokens again. Requires that verifySections succeeds, so that every
+  /// stash that a section yields is the result of a forward.
   void carryInputs(Block &block) {
     Operation *yield = block.getTerminator();
     SmallVector<LoopCarried> taken = *loopCarriedOf(block.getArgumentTypes());
@@ -203,7 +205,7 @@ private:
     block.eraseArguments(loaded);
   }
 
-  /// Replaces the forward by one without the stashes that have no use.
+  /// Replaces the forward by a new one that does not have the unused stashes.
   ForwardOp dropStashes(ForwardOp forward) {
     SmallVector<Value> kept(forward.getOutputs());
     for (Value stash : forward.getStashes())

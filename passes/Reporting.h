@@ -24,6 +24,7 @@
 
 namespace chimera {
 
+/// The help text of an option whose values are the entries of a table:
 /// "PURPOSE: name (summary), name (summary)". The text is never freed, because
 /// options refer to it.
 template <typename Entry>

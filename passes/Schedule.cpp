@@ -87,7 +87,7 @@ public:
   }
 
 private:
-  /// Checks an op that is not an action, and gives a copy its worker.
+  /// Checks an op that is not an action. If it is a copy, sets its worker.
   LogicalResult collect(Operation *op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](CopyOp copy) {
@@ -129,8 +129,8 @@ private:
     return sums[replicaIndex(layout, pipeline, stage)];
   }
 
-  /// Moves `op` and the loads that it needs to the end of the new order, and
-  /// makes it add to the sum so far.
+  /// Moves `op` and the loads that it needs to the end of the new order. Makes
+  /// `op` add to the current sum of its replica.
   void moveHere(ActionOp op, int32_t worker) {
     for (Value operand : op->getOperands())
       if (auto load = operand.getDefiningOp<LoadOp>()) {
@@ -157,7 +157,8 @@ private:
     }
   }
 
-  /// Gives an op after the actions its worker and the complete sums.
+  /// Completes an op that comes after the actions: sets its worker, and makes
+  /// it use the complete sums.
   void finish(Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
       auto producer = operand.get().getDefiningOp<ActionOp>();
@@ -248,7 +249,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       eraseOrders(pipeline);
       return reorder(*layout, *sections, pipeline, *of, analysis.timing());
     }
-    // chimera-recompute will insert them.
+    // Skip recomputes, because chimera-recompute inserts them later.
     anyRecomputes = true;
     ScheduledProblem without{of->problem,
                              schedule::removeRecompute(of->schedule)};

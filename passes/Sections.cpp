@@ -17,9 +17,10 @@ namespace chimera {
 
 int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
                          int32_t microBatch) {
-  // Counts from a step before which all stages have had updates: in the first
-  // steps every action reads the initial version. No stage is more than one
-  // step ahead (schedule::check).
+  // Start counting at a step before which all stages have had updates, because
+  // in the first steps every action reads the initial version. No stage is more
+  // than one step ahead (schedule::check), so the start of the third step is
+  // late enough.
   int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
   return static_cast<int32_t>(
       schedule::weightVersion(problem, stage, first + microBatch) -
@@ -92,8 +93,9 @@ private:
     return problem.recomputeOf(s) != schedule::Recompute::None;
   }
 
-  /// Checks and records the values of stage `s` that the section takes. A
-  /// prologue makes the versions that it yields, all equal.
+  /// Checks and records the values of stage `s` that the section has as
+  /// arguments. A prologue makes the versions of the weights itself, all equal.
+  /// So for a prologue, the values that it yields are checked instead.
   LogicalResult readArguments(int32_t s) {
     bool first = section == SectionKind::Prologue;
     Replica &replica = replicas[s];

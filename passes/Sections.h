@@ -45,7 +45,7 @@ int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
 /// The schedule library checks which actions exist.
 mlir::LogicalResult verifySections(PipelineOp pipeline);
 
-/// The same for a problem that the caller has already.
+/// Like the first `verifySections`, for a caller that already has the problem.
 mlir::LogicalResult verifySections(PipelineOp pipeline,
                                    const schedule::Problem &problem);
 

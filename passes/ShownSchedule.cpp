@@ -57,8 +57,8 @@ size_t outputWidth() {
   return schedule::kLineWidth;
 }
 
-/// The same for one step: `begins` has the start of each worker's step, if
-/// steps overlap.
+/// Renders one step and the measured run side by side. `begins` has the start
+/// of each worker's step, if steps overlap.
 static FailureOr<std::string>
 renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                      const schedule::Timeline &timeline,
@@ -123,7 +123,7 @@ FailureOr<std::string> renderSideBySide(const schedule::TimelineFormat &form,
 FailureOr<schedule::Report> reportOf(PipelineOp pipeline,
                                      const TimedSchedule &timed) {
   std::string_view name(scheduleNameOf(pipeline));
-  // No formula applies to an order that the description gives.
+  // If the description gives the order, there is no scheme and no formula.
   SchemeChoice choice = {};
   if (schedule::findScheme(name)) {
     FailureOr<SchemeChoice> found = schemeOf(pipeline);

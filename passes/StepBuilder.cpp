@@ -17,8 +17,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The bytes of several micro-batches. Saturates: allocate refuses the largest
-/// number.
+/// The bytes of `count` micro-batches. If the product is too large, the largest
+/// number: chimera-allocate refuses it.
 static int64_t times(int64_t bytes, int64_t count) {
   int64_t result;
   return __builtin_mul_overflow(bytes, count, &result)
@@ -35,7 +35,8 @@ StepBuilder::StepBuilder(PipelineOp pipeline, const Layout &layout,
       loss(LossType::get(pipeline.getContext(), program::kLossBytes)),
       replicas(layout.directions.size() * layout.stages.size()),
       width(pipeline.getMicroBatches()) {
-  // A section also runs forwards of the next step's first micro-batches.
+  // If steps overlap, a section also runs forwards of the first micro-batches
+  // of the next step. Reserve locations for them.
   if (schedule::stepsOverlap(problem.updates))
     width += layout.stages.size();
   cells.resize(width * layout.stages.size());

@@ -52,9 +52,9 @@ public:
                        mlir::Value stash, mlir::Value gradient,
                        mlir::Value weights, mlir::Value &sum);
   mlir::Value copy(uint32_t p, uint32_t s, mlir::Value weights);
-  /// Returns the sums of `gradients` over all copies, or `gradients` itself if
-  /// there is only one contribution in all. With `tied`, gradients of stage `s`
-  /// and of stage `*tied` alternate.
+  /// Returns the sums of `gradients` over all copies. If there is only one
+  /// contribution in all, returns `gradients` itself. If `tied` is given,
+  /// `gradients` alternate between stage `s` and stage `*tied`.
   llvm::SmallVector<mlir::Value>
   reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
          std::optional<uint32_t> tied = std::nullopt);
@@ -64,7 +64,8 @@ public:
   /// Makes a gradient whole again.
   mlir::Value join(uint32_t p, uint32_t s, mlir::ValueRange pieces);
   void reduceLosses(llvm::ArrayRef<mlir::Value> losses);
-  /// Updates with the gradient of one micro-batch or, without `m`, of all.
+  /// Makes the update with the gradient of micro-batch `m`. If `m` is not
+  /// given, the gradient is the sum of all micro-batches.
   OptimizerStepOp update(uint32_t p, uint32_t s, mlir::Value weights,
                          mlir::Value state, mlir::Value gradient,
                          std::optional<uint32_t> m = std::nullopt);
@@ -89,7 +90,7 @@ private:
     mlir::Type stash, weightStash, gradient;
   };
 
-  /// The same with the micro-batch in the name.
+  /// Like the other `locationOf`, with the micro-batch in the name too.
   mlir::Location locationOf(uint32_t p, uint32_t s, uint32_t m);
   mlir::Location named(const llvm::Twine &name, mlir::Location place);
   const RangeTypes &rangeOf(uint32_t count);
@@ -113,7 +114,8 @@ private:
   /// distinct names, so each is created once.
   std::vector<mlir::LocationAttr> replicas, cells;
   std::vector<mlir::StringAttr> microBatchNames;
-  /// Number of micro-batches in a section, those of the next step included.
+  /// The number of micro-batches in a section, including the ones of the next
+  /// step.
   size_t width;
 };
 

@@ -50,10 +50,11 @@ ActionOp makerOf(Value contribution) {
   return contribution.getDefiningOp<ActionOp>();
 }
 
-/// The order of the actions whose results are all-reduced. Records only as
-/// many, from the end, as are needed to know each worker's last action in each
-/// all-reduce. Operation::isBeforeInBlock would number all ops of the block,
-/// although these actions, except for losses, are near its end.
+/// The order of the actions whose results are all-reduced. It is needed to find
+/// the last action of each worker in each all-reduce. So actions are recorded
+/// from the end of the block, and only as many as are needed.
+/// Operation::isBeforeInBlock would number all ops of the block, although these
+/// actions, except for losses, are near its end.
 class ContributionOrder {
 public:
   explicit ContributionOrder(ArrayRef<AllReduceOp> reduces) {
@@ -84,7 +85,8 @@ public:
   }
 
 private:
-  /// Actions that are absent come before all others.
+  /// A number for each recorded action, in order. Actions that are not recorded
+  /// come before all of these.
   DenseMap<Operation *, int64_t> order;
 };
 
@@ -103,7 +105,7 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
           "chimera-schedule first");
     uint32_t worker = *action.getWorker();
     result.workers.push_back(worker);
-    // One forward that covers several micro-batches has a loss for each.
+    // A forward that covers several micro-batches has a loss for each of them.
     result.keys.push_back(
         reduce.sumsLosses() ? action.getMicroBatch() +
                                   cast<OpResult>(contribution).getResultNumber()
@@ -122,19 +124,20 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
 /// Makes the starts and waits of all-reduces that are adjacent in the block.
 class Synchroniser {
 public:
-  /// Gradients are cut into buckets of at most `bucketBytes`, or not at all if
-  /// it is 0. With `times`, all members start an all-reduce in the same place
-  /// of the global order.
+  /// Gradients are cut into buckets of at most `bucketBytes`. If this is 0,
+  /// they are not cut. If `times` is given, all members start an all-reduce at
+  /// the same place of the global order.
   Synchroniser(AllReducePolicy policy, int64_t bucketBytes,
                const ActionTimes *times)
       : policy(policy), bucketBytes(bucketBytes), times(times) {}
 
-  /// True if a worker starts an all-reduce right after its last action that
-  /// contributes. This action is the argument.
+  /// Decides if a worker starts an all-reduce right after its last action that
+  /// contributes. The argument is this action.
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
-    // A single all-reduce that starts after all actions needs no order.
+    // If there is only one all-reduce, and it starts after all actions, no
+    // order is needed.
     const bool areOrdered =
         reduces.size() > 1 || policy != AllReducePolicy::Lazy;
     ContributionOrder order(areOrdered ? reduces : ArrayRef<AllReduceOp>());
@@ -147,7 +150,8 @@ public:
         return failure();
       reductions.push_back(std::move(*reduction));
     }
-    // All workers use one order: the order in which the sums are complete.
+    // Sort the all-reduces by the time at which their sums are complete, so
+    // that all workers use one order.
     llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
       return order.isBefore(a.last, b.last);
     });
@@ -174,9 +178,9 @@ private:
            << " bytes: raise bucket_bytes";
   }
 
-  /// The types of the buckets of each contribution, or a single type if it is
-  /// reduced whole. If a worker has several replicas of a stage, they share the
-  /// whole sum, so it is not cut.
+  /// The types of the buckets of each contribution. A single type if
+  /// contributions are not cut. A worker with several replicas of a stage has
+  /// one sum for them, which is not cut.
   SmallVector<Type> bucketsOf(const Reduction &reduction) const {
     AllReduceOp reduce = reduction.op;
     Type whole = reduce.getContributions().front().getType();
@@ -200,8 +204,8 @@ private:
     SmallVector<int32_t> members(reduction.workers);
     llvm::sort(members);
     members.erase(llvm::unique(members), members.end());
-    // The starts of all members list all contributions. These lists may be
-    // long, so they are made once.
+    // The starts of all members list all contributions. Such a list may be
+    // long, so it is made only once.
     size_t group =
         groups.try_emplace(std::move(members), groups.size()).first->second;
     DenseI32ArrayAttr workers = builder.getDenseI32ArrayAttr(reduction.workers);
@@ -301,8 +305,8 @@ private:
     auto last = cast<ActionOp>(reduction.last);
     Operation *place =
         times->insertionPointAt(last, times->endOf(last), anchor);
-    // A split cannot mark the place, because `ensureSplitBefore` may replace it
-    // by a clone.
+    // Skip splits: `ensureSplitBefore` may replace a split by a clone, so a
+    // split cannot be an insertion point.
     while (isa<SplitOp>(place))
       place = place->getNextNode();
     return place;
@@ -333,8 +337,8 @@ private:
                 .getValue());
       if (reduce.sumsLosses())
         continue;
-      // Joins the first contribution last: its join takes over the buffers of
-      // the sums, which the other contributions read before.
+      // Join the first contribution last. Its join takes over the buffers of
+      // the sums, which the joins of the other contributions must read before.
       for (size_t k = part.operands.size(); k-- > 0;)
         reduce.getSums()[part.operands[k]].replaceAllUsesWith(
             sumFor(builder, reduction, part, k, sums));
@@ -392,8 +396,8 @@ SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
   return runs;
 }
 
-/// The actions of a step with a flush after which their worker is idle for some
-/// time before its last action.
+/// For a step with a flush: the actions after which their worker is idle at
+/// some time before its last action.
 FailureOr<llvm::DenseSet<Operation *>>
 actionsBeforeIdleTime(Block &step, ScheduleAnalysis &analysis) {
   const ScheduledProblem *of = analysis.verified();
@@ -433,7 +437,8 @@ LogicalResult synchronise(PipelineOp pipeline, ScheduleAnalysis &analysis,
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
-  // With lazy, all members start after all actions, so in one place.
+  // With the policy lazy, all members start at one place anyway: after all
+  // actions.
   std::optional<ActionTimes> times;
   if (isOneStream && policy != AllReducePolicy::Lazy) {
     FailureOr<ActionTimes> found = ActionTimes::of(pipeline, analysis);

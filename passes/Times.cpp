@@ -173,7 +173,8 @@ int64_t Times::timeOfStage(const schedule::Problem &problem, int64_t time,
   int64_t ticks = multiply(time, factor);
   if (!arePerWorker())
     return ticks;
-  // `factor` is a multiple of what makes this whole (refinement).
+  // The division is exact: `factor` is a multiple of the least factor that
+  // makes it so (see `refinement`).
   auto stages = static_cast<int64_t>(problem.stages.size());
   int64_t common = std::gcd<int64_t>(stages, problem.workers);
   return multiply(ticks / (stages / common), problem.workers / common);
@@ -189,8 +190,8 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
     return 1;
   int64_t factor = 1;
   auto cutInto = [&](int64_t parts, int64_t time) {
-    // Only the largest power of two in `parts`: a third of a decimal is not
-    // always a decimal.
+    // Refine only by the largest power of two in `parts`, so that results stay
+    // finite decimals: a third of a decimal may not be one.
     parts &= -parts;
     factor = std::max(
         factor, parts / std::gcd(parts, timeOfStage(problem, time, least)));
@@ -278,7 +279,8 @@ static void addRecomputes(PipelineOp pipeline, ScheduledProblem &of) {
   schedule::Problem problem = of.problem;
   problem.recompute = std::move(stages);
   schedule::Schedule added = schedule::insertRecompute(problem, of.schedule);
-  // A backward straight after its forward needs no recompute.
+  // If every backward directly follows its forward, no recompute was added.
+  // Then keep the problem without recomputation.
   if (added.workers != of.schedule.workers)
     of = {std::move(problem), std::move(added)};
 }
@@ -289,7 +291,8 @@ static FailureOr<TimedSchedule> timedSchedule(PipelineOp pipeline,
   const ScheduledProblem *of = analysis.get();
   if (!of)
     return failure();
-  // Errors in an order that the description gives are at its words.
+  // If the description gives the order, report its errors at the words of the
+  // order.
   if (hasOrders(pipeline) && !analysis.violations().empty())
     return report(*readOrders(pipeline, of->problem), analysis.violations());
   TimedSchedule timed{*of, {}};

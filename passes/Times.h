@@ -20,7 +20,8 @@ namespace chimera {
 
 /// A source of the times of actions: a value of the option `costs`.
 struct TimeSource {
-  /// What the times of the options are of, or that stages have their own.
+  /// The object to which the times of the options belong: a stage or a worker.
+  /// OwnCosts: each stage has its own times.
   enum class Of { Stage, Worker, OwnCosts };
 
   const char *name;
@@ -85,12 +86,16 @@ public:
   /// True if no times are given. A timeline may then show slots instead.
   bool areDefault() const { return !areOwn() && forward == 0; }
 
-  /// Sets the times of `problem`, which is the pipeline's, and returns the
-  /// scale of its ticks. Actions take the times of the options or their stages'
-  /// own, or one tick each if no times are given. Messages take the times of
-  /// the options. Without these, they take the description's times if actions
-  /// take their stages' own, else none. Fails with a diagnostic if timeUnitOf
-  /// fails.
+  /// Sets the times of `problem`, the pipeline's problem, and returns the scale
+  /// of its ticks.
+  ///
+  /// - Actions take the times of the options or their stages' own times. If no
+  ///   times are given, they take one tick each.
+  /// - Messages take the times of the options. If there are none, they take the
+  ///   description's times if actions take their stages' own, and otherwise no
+  ///   time.
+  ///
+  /// Fails with a diagnostic if timeUnitOf fails.
   mlir::FailureOr<schedule::TimeScale> apply(PipelineOp pipeline,
                                              schedule::Problem &problem) const;
 
@@ -102,27 +107,28 @@ private:
   bool areOwn() const { return source->of == TimeSource::Of::OwnCosts; }
   bool arePerWorker() const { return source->of == TimeSource::Of::Worker; }
 
-  /// Sets the times below. Fails with a diagnostic if they have too many
-  /// digits.
+  /// Sets `perUnit` and the times in ticks below. Fails with a diagnostic if
+  /// the times have too many digits.
   mlir::LogicalResult setTicks(mlir::ModuleOp module, llvm::StringRef pass,
                                const TimeOptions &options);
   /// The given backward, or twice the forward.
   int64_t wholeBackward() const;
-  /// The part of `time` that one stage takes, in ticks divided into `factor`
-  /// smaller ones.
+  /// The time that one stage takes if the option is `time`. In ticks, each
+  /// divided into `factor` smaller ones.
   int64_t timeOfStage(const schedule::Problem &problem, int64_t time,
                       int64_t factor) const;
-  /// The number of smaller ticks that each tick is divided into, so that the
-  /// times of stages and of parts of actions are a whole number of them. 1 if
-  /// the times are the stages' own, and if each stage has the given times and
-  /// all of them are whole.
+  /// The number of smaller ticks into which each tick is divided, so that the
+  /// times of stages and of parts of actions are whole numbers. It is 1 if the
+  /// stages have their own times. It is also 1 if each stage has the given
+  /// times and all of these are whole.
   int64_t refinement(const schedule::Problem &problem) const;
   void setStages(schedule::Problem &problem, int64_t factor) const;
   void setLinks(schedule::LinkClass &links, int64_t factor) const;
 
   const TimeSource *source;
   const schedule::TimeUnit *unit;
-  /// In ticks; `perUnit` ticks are one unit. 0 if not given.
+  /// Times in ticks. `perUnit` ticks are one unit. A time that is not given is
+  /// 0.
   int64_t forward = 0, backward = 0, weightGradient = 0, update = 0;
   std::vector<std::pair<const MessageOption *, int64_t>> messages;
   int64_t perUnit = 1;

@@ -67,7 +67,8 @@ private:
       Location own = build.locationOf(0, s);
       Value weights = block.addArgument(build.typesOf(s).weights, own);
       values.state = block.addArgument(build.typesOf(s).state, own);
-      // All versions are equal at first.
+      // All versions of the weights are equal at first, so the older ones are
+      // copies.
       for (int32_t k = 1; k < schedule::weightVersions(problem, s); ++k)
         values.weights.push_back(build.copy(0, s, weights));
       values.weights.push_back(weights);
@@ -78,9 +79,9 @@ private:
     builder.setInsertionPointAfter(prologue);
   }
 
-  /// Makes a section of N backwards and of the forwards with micro-batches
-  /// below `end`. The loop-carried micro-batches start with `next`. There are
-  /// none after the last section.
+  /// Makes a section of N backwards, and of the forwards with micro-batches
+  /// below `end`. `next` is the first of the micro-batches that are
+  /// loop-carried to the next section. The last section carries none.
   void makeSection(SectionOp section, int32_t end,
                    std::optional<int32_t> next) {
     Block &block = section.getBody().emplaceBlock();

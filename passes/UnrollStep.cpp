@@ -84,8 +84,8 @@ private:
         first += count;
       }
     }
-    // The gradients from the stage after, by micro-batch and part. The last
-    // stage's backwards take losses instead.
+    // The gradients from the stage after, by micro-batch and part. On the last
+    // stage, backwards read losses instead of gradients.
     std::vector<Value> gradients;
     for (int32_t m : batches)
       gradients.insert(gradients.end(), parts, losses[m]);
@@ -108,8 +108,8 @@ private:
     return order;
   }
 
-  /// The gradient of a replica. If it has tied parameters, `tied` is their
-  /// gradient and `rest` that of the others.
+  /// The gradient of a replica. If the stage has tied parameters, `tied` is the
+  /// gradient of the tied ones and `rest` the gradient of the others.
   struct Gradient {
     Value rest, tied;
   };

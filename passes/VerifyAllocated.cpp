@@ -70,8 +70,8 @@ public:
   }
 
 private:
-  /// While an input gradient runs, its weight stash replaces its stash. The
-  /// larger of the two counts.
+  /// Counts the bytes of live stashes. While an input gradient runs, its weight
+  /// stash replaces its stash, so only the larger of the two counts.
   void countStashes(Operation *op) {
     auto bytesOf = [](Value value) -> uint64_t {
       return isStash(value.getType())
@@ -96,7 +96,8 @@ private:
   }
 
   /// The next step must find each state in the buffer in which this step found
-  /// it. If steps overlap, buffers may exchange their places.
+  /// it. If steps overlap, renames between sections may move values to other
+  /// buffers.
   void verifyYield(Block &section) {
     Operation *yield = section.getTerminator();
     std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
@@ -117,7 +118,7 @@ private:
     }
   }
 
-  /// Pieces must be adjacent, in the bytes of the whole.
+  /// Pieces must be adjacent, and cover the bytes of the whole.
   void verifyPieces(Operation *op, ValueRange whole, ValueRange pieces) {
     std::optional<int32_t> first = bufferOf(worker, whole.front());
     if (!isKnown(first))
@@ -175,7 +176,7 @@ private:
 
   /// Drops the values of all buffers that share bytes with `buffer`.
   void overwrite(int32_t buffer) {
-    // A buffer without bytes shares none.
+    // A buffer without bytes shares no bytes with another.
     if (offsets[buffer] < 0 || bytesOf(buffer) == 0)
       return;
     int64_t begin = offsets[buffer];

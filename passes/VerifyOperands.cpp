@@ -59,8 +59,8 @@ const Words &wordsOf(Role role) {
   return all[static_cast<size_t>(role)];
 }
 
-/// The role of a value, and the pipeline and stage that it belongs to. If the
-/// role has them, also the micro-batches or the part.
+/// The role of a value, and the pipeline and stage that it belongs to. For some
+/// roles also the micro-batches or the part that it covers.
 struct Label {
   Role role = Role::Other;
   uint32_t pipeline = 0, stage = 0;
@@ -121,7 +121,8 @@ public:
           .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
           .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
           .Case([&](YieldOp yield) { verifyYield(yield); });
-    // A prologue ends before all losses of a step exist.
+    // A prologue has no sum of losses: it ends before all losses of a step
+    // exist.
     if (!reduction && !isa<PrologueOp>(op) && ++found <= kMost)
       op.emitOpError("expected an all-reduce of the losses, got none");
   }
@@ -135,7 +136,7 @@ public:
 private:
   static constexpr size_t kMost = 20;
 
-  /// A part of a micro-batch on a stage. One backward runs it.
+  /// A part of a micro-batch on a stage. Exactly one backward runs it.
   using Piece = std::pair<uint64_t, uint32_t>;
   static Piece pieceOf(ActionOp op) {
     return {uint64_t{op.getStage()} << 32 | op.getMicroBatch(), op.getPart()};
@@ -164,8 +165,8 @@ private:
       op->emitOpError("expected ") << expected.text() << ", got " << got.text();
   }
 
-  /// The same for an operand of a recompute. It may cover several
-  /// micro-batches, of which the recompute uses its own.
+  /// Like `expect`, for an operand of a recompute. The value may cover several
+  /// micro-batches; the recompute uses only its own.
   void expectShare(Operation *op, Value value, Label expected) {
     Label got = labelOfValue(value);
     expected.part = 0;
@@ -365,8 +366,8 @@ private:
     return direction.getBackwardParts();
   }
 
-  /// A forward has no stash for pieces that are recomputed. Records the pieces
-  /// for which it has one.
+  /// If pieces are recomputed, the forward has no stash for them. Records the
+  /// pieces for which the forward has a stash.
   void keepStashes(ForwardOp op) {
     uint32_t parts = partsOf(op);
     if (recomputed.empty() || op.getStashes().empty() ||
@@ -389,7 +390,7 @@ private:
   bool overlaps;       ///< steps overlap, so more than states is loop-carried
   Block *section = nullptr;
   llvm::DenseSet<Piece> recomputed; ///< pieces that the section recomputes
-  /// For forwards that have stashes for some of their pieces only: these
+  /// For each forward that has stashes for only some of its pieces, these
   /// pieces.
   DenseMap<Operation *, SmallVector<uint32_t>> kept;
   /// Each sum so far, and the action that adds to it.

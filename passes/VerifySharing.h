@@ -12,14 +12,18 @@
 
 namespace chimera {
 
-/// Checks that the workers of a pipeline, before project, share only channels.
-/// Every op must name its worker and use no value of another worker. Every
-/// transfer has one wait. Channels match, and verifySections succeeds.
-/// All-reduces may use values of all workers unless `isSplit` says that they
-/// are split into starts and waits.
+/// Checks a pipeline before the pass `project`: workers may share nothing but
+/// channels.
 ///
-/// Fails and reports every violation. If a section does not take and yield the
-/// loop-carried values of all replicas, reports only that.
+/// - Every op must name its worker and use no value of another worker.
+/// - Every transfer has exactly one wait.
+/// - Channels match, and verifySections succeeds.
+/// - All-reduces may use values of all workers, unless `isSplit` says that they
+///   are split into starts and waits.
+///
+/// Fails and reports every violation. If a section does not have the
+/// loop-carried values of all replicas as arguments and yield them, reports
+/// only that.
 mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isSplit);
 
 } // namespace chimera

@@ -18,8 +18,8 @@ namespace chimera {
 
 namespace {
 
-/// True if `value` is the complete sum of a replica's weight gradients: one of
-/// its actions makes it, and no action adds to it.
+/// True if `value` is the complete sum of a replica's weight gradients: an
+/// action of the replica makes it, and no action adds to it.
 bool isSumOf(Value value, uint32_t pipeline, uint32_t stage) {
   auto action = value.getDefiningOp<ActionOp>();
   if (!action || action.getNewSum() != value ||
@@ -66,9 +66,9 @@ public:
   }
 
 private:
-  /// Fails if a sum has no use: no gradient may be lost. Every sum must be
-  /// added to, reduced, split, joined or used by an update. An update uses one
-  /// sum, so a replica cannot have two.
+  /// Fails if a gradient sum has no use, because then a gradient is lost. Every
+  /// sum must be added to, reduced, split, joined or used by an update. An
+  /// update uses only one sum, so a replica cannot have two sums.
   static LogicalResult verifyUsed(Operation *op, ValueRange sums) {
     if (llvm::none_of(sums, [](Value sum) { return sum.use_empty(); }))
       return success();

@@ -31,8 +31,8 @@ LogicalResult requireProjected(WorkerOp worker) {
 LogicalResult forEachWorker(MLIRContext *context, size_t workers,
                             function_ref<LogicalResult(size_t)> work) {
   ParallelDiagnosticHandler diagnostics(context);
-  // Not failableParallelForEach: the errors that it reports depend on the
-  // threads.
+  // failableParallelForEach is not used: it is not deterministic which errors
+  // it reports.
   std::vector<LogicalResult> results(workers, success());
   parallelFor(context, 0, workers, [&](size_t i) {
     diagnostics.setOrderIDForThread(i);

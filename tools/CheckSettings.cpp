@@ -81,8 +81,8 @@ static void checkCalibrate(const RunSettings &settings) {
         "take no time have none: give --unit-ns too");
 }
 
-/// Refuses `option`, which writes times to `file`, if the run has no times to
-/// write.
+/// If the run has no times to write, refuses `option`, which would write times
+/// to `file`.
 static void checkTimes(const RunSettings &settings, const std::string &option,
                        const std::string &file) {
   if (file.empty())

@@ -40,8 +40,8 @@ inline size_t editDistance(const std::string &left, const std::string &right) {
   return row.back();
 }
 
-/// The one of `words` that is most similar to `name`. Empty if every word
-/// differs in more than a third of the letters.
+/// The word of `words` that is most similar to `name`. Empty if every word
+/// differs from it in more than a third of the letters.
 inline std::string nearestTo(const std::string &name,
                              const std::vector<std::string> &words) {
   std::string nearest;
@@ -63,7 +63,7 @@ inline std::string unknownArgument(
     const std::function<std::string(const std::string &)> &answer =
         [](const std::string &) { return std::string(); }) {
   std::vector<std::string> extras = app.remaining();
-  // Arguments after `--` are not options.
+  // Stop at `--`, because later arguments are not options.
   auto mark = std::ranges::find(extras, "--");
   auto option = std::find_if(extras.begin(), mark, [](const std::string &text) {
     return text.starts_with('-');

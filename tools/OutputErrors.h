@@ -17,15 +17,15 @@
 
 namespace chimera {
 
-/// A file of the command line: what a message calls it, such as "--svg", and
-/// its path, "-" for a standard stream, empty if it is not given.
+/// A file of the command line. Its name in messages, such as "--svg". Its path,
+/// which is "-" for a standard stream, and empty if the option is not given.
 struct NamedFile {
   std::string name, path;
 };
 
-/// What is wrong with the files that a tool is to write, empty if nothing: a
-/// file that cannot be written now, that is one of `inputs`, or that another
-/// output has too.
+/// The error in the files that a tool is to write: a file cannot be written
+/// now, is one of `inputs`, or is also another output. Empty if there is no
+/// error.
 inline std::string errorOfOutputs(std::span<const NamedFile> inputs,
                                   std::span<const NamedFile> outputs) {
   std::vector<NamedFile> taken;

@@ -13,8 +13,8 @@
 
 namespace chimera {
 
-/// Why svgToPdf cannot convert anything, because its program is missing; empty
-/// if it can.
+/// The reason why svgToPdf cannot convert: its program is missing. Empty if it
+/// can.
 std::string pdfError();
 
 /// Converts an SVG document with rsvg-convert, a program of librsvg. Returns

@@ -329,7 +329,8 @@ std::string errorOfPins(const plan::Question &question) {
                 plan::divisorsOf(std::gcd(devices, batch))),
         errorOf("stages-per-worker", pins.stagesPerWorker,
                 "that are powers of two and " + atMostLayers, powers),
-        // A program with the losses of more micro-batches cannot be compiled.
+        // The limit of micro-batches, because a program with the losses of more
+        // cannot be compiled.
         errorOf("micro-batches", pins.microBatches,
                 "that divide " + theBatch + " and are at most 65535",
                 upTo(UINT16_MAX, plan::divisorsOf(batch))),

@@ -95,7 +95,7 @@ void chimera::printRunSummary(const RunSettings &settings,
   std::printf("\n");
   if (!load.noGraphsReason.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
-  // Synthetic stages sleep and need no core.
+  // Synthetic stages only sleep, so they need no core.
   uint32_t cores = findCores().host;
   if (share.ranks > cores && load.kind != kSynthetic && hasTimes(program))
     std::printf("%u ranks share %s: steps take longer than predicted, unless "
@@ -237,7 +237,8 @@ void Results::saveLastFinite(const RunResult &result) {
   const std::string file = result.divergence ? lastFiniteFile(settings.save)
                                              : fileAfterSignal(settings);
   std::string where;
-  // Finite gradients can give an update that is not finite.
+  // Check the weights: an update may be infinite although its gradients are
+  // finite.
   if (!areFinite(program.weight_type, result.weights))
     where = "the weights are not saved, because they are not finite either";
   else if (file.empty())
@@ -298,7 +299,8 @@ nlohmann::json chimera::summarize(const program::ProgramT &program,
         {"host_blocks_in_steps", use.hostBlocks},
         {"stated_peak_bytes",
          program.workers[rank % program.workers.size()]->peak_bytes}};
-    // Device memory that is not in the plan, such as that of libraries.
+    // The device memory that is not in the plan, such as the memory of
+    // libraries.
     if (use.deviceBytes > 0) {
       entry["device_bytes"] = use.deviceBytes;
       entry["unplanned_bytes"] =

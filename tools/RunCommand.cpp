@@ -51,7 +51,8 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
       {"--names", load.names.digest()},
-      // The program determines the code, and each host may have it in another
+      // Compare only whether native code is used, and not its folder: the
+      // program determines the code, and each host may have it in another
       // folder.
       {"--allow-native-code", load.native ? 1u : 0u},
       {"--mask and --mask-rate",
@@ -65,8 +66,8 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--document-end", settings.givenOptions.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},
-      // Only the root writes these files, and users do not know which rank is
-      // the root.
+      // Only the root writes these files. All ranks must have the same names,
+      // because users do not know which rank is the root.
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
@@ -275,9 +276,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   return failed == 0 && stoppedBy > 0 ? 128 + stoppedBy : failed;
 }
 
-/// The job of which this process is a rank. None if a launcher started this
-/// process alone, like `srun --pty bash`, and the user did not choose a
-/// transport between processes: all ranks are then in this process.
+/// The job of which this process is a rank. None if all ranks are in this
+/// process. That is also so if a launcher started only this process, like `srun
+/// --pty bash`, and the user did not choose a transport between processes.
 std::optional<Job> jobOf(const RunSettings &settings) {
   std::optional<Job> job = findJob();
   const bool isAlone = job && job->ranks == 1 && settings.transport != kMpi &&
@@ -318,7 +319,8 @@ int chimera::runCommand(const RunSettings &settings) {
     return 0;
   }
 
-  // In a job, only the root writes files, on its own host.
+  // Check the disk space only at the root: in a job, only the root writes
+  // files, on its own host.
   if (job && job->rank == rootOf(*program))
     checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);

@@ -120,7 +120,7 @@ static std::string namesOf(const schedule::Picture &picture) {
   return names;
 }
 
-/// Why the options for pictures make no sense; empty if they do.
+/// The error in the options for pictures. Empty if they make sense.
 static std::string pictureError(const ShowSettings &settings) {
   const schedule::Picture &picture = settings.picture;
   const std::string names = namesOf(picture);

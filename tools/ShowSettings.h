@@ -24,7 +24,8 @@ struct ShowSettings {
   std::vector<std::string> expressions;
   bool isComparison = false; ///< a line for each pipeline
   bool isReport = false;     ///< a table for each pipeline
-  /// Files to write, "-" for standard output; empty if not asked for.
+  /// The files to write. "-" is standard output. Empty if the file is not
+  /// wanted.
   std::string svg, pdf, trace, json, csv;
   schedule::Picture picture;          ///< how --svg and --pdf look
   std::string measured;               ///< the trace of a run; empty for none
@@ -33,13 +34,14 @@ struct ShowSettings {
   size_t width = 0; ///< characters in a line; 0 for the terminal's
   bool areSlots = false;
 
-  /// What the command line says of times (Passes.td, timeOptions); empty or 0
-  /// if nothing.
+  /// The times that the command line states (Passes.td, timeOptions). Empty or
+  /// 0 if it states none.
   std::string costs, unit;
   Decimal forward, backward, weightGradient, update;
   std::vector<std::pair<std::string, Decimal>> messages; ///< by their options
 
-  /// True if the command line says anything of times, and of those of actions.
+  /// True if the command line states any times. True if it states times of
+  /// actions.
   bool hasTimes() const;
   bool hasTimesOfActions() const;
 };

@@ -26,13 +26,15 @@ namespace chimera {
 /// - A file that grows beyond the limit of `ulimit -f` is an error, like a full
 ///   disk, and not a signal.
 inline bool guardOutputs() {
-  // Blocked and not ignored: LLVM would replace SIG_IGN by its own handler.
+  // The signal is blocked and not ignored, because LLVM would replace SIG_IGN
+  // by its own handler.
   sigset_t tooLarge;
   sigemptyset(&tooLarge);
   sigaddset(&tooLarge, SIGXFSZ);
   pthread_sigmask(SIG_BLOCK, &tooLarge, nullptr);
   bool hasOutput = true;
-  // Each open returns the lowest free number.
+  // Each open returns the lowest free number, so a closed stream gets its own
+  // number again.
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF)
       continue;

@@ -206,7 +206,7 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
                           program.micro_batches);
   if (weight > 0)
     return;
-  // Without a label that counts there is no mean loss.
+  // If no label counts, there is no mean loss, so there is no evaluation.
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
         "--evaluate-every needs held-out windows with labels that count, got "

@@ -39,13 +39,15 @@ struct Workload {
   std::unique_ptr<runtime::DataSource> heldOut;
   uint64_t passes = 0;  ///< passes of an evaluation (Interpreter.h)
   uint64_t windows = 0; ///< windows of held-out text in these passes
-  /// Why there is no evaluation although text was held out, or empty.
+  /// The reason why there is no evaluation although text was held out. Empty if
+  /// there is an evaluation.
   std::string noEvaluationReason;
   std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< for tensors of the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
   int warmUpRuns = 1; ///< warm-up runs of a step on the accelerator
-  /// Why there are no CUDA graphs although the user asked for them, or empty.
+  /// The reason why there are no CUDA graphs although the user asked for them.
+  /// Empty if there are.
   std::string noGraphsReason;
 };
 

@@ -138,7 +138,8 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
     return false;
   if (timeline && !printTimeline(module))
     return false;
-  // Later phases run on many workers concurrently.
+  // Use threads from here on, because the later phases run on many workers
+  // concurrently.
   module.getContext()->enableMultithreading();
   return run(module, timing, "lower",
              add(std::max(from, Phase::Scheduled), Phase::Allocated));
@@ -147,7 +148,8 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
 /// Compiles the module and writes the program. Does not free the module: for
 /// large schedules that takes as long as compiling them.
 static int compile(TimingScope &timing) {
-  // The context and the module outlive this function on purpose.
+  // The context and the module are never freed, because freeing them takes
+  // long.
   auto &context = *new MLIRContext(MLIRContext::Threading::DISABLED);
   context.loadDialect<chimera::ChimeraDialect>();
   // Do not print the op of an error: that would print a whole step.

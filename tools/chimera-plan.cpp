@@ -102,7 +102,8 @@ static int endOutput(int status) {
   if (!llvm::outs().has_error())
     return status;
   std::error_code code = llvm::outs().error();
-  // The stream would otherwise end the process in its destructor.
+  // Clear the error. Otherwise the stream would end the process in its
+  // destructor.
   llvm::outs().clear_error();
   return fail("cannot write to standard output: " + code.message());
 }
@@ -145,8 +146,8 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
     return std::nullopt;
   }
   used.devices = static_cast<int32_t>(devices);
-  // A fault of the smallest micro-batch, such as a profile of another model, is
-  // a fault of all.
+  // If the smallest micro-batch has an error, such as a profile of another
+  // model, all micro-batches have it.
   const plan::Model &model = request.question.model;
   if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
       !fault.empty()) {

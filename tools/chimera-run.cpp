@@ -294,7 +294,8 @@ static int run(int argc, char **argv) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)
       runtime::reportFailureToJob(error.what());
-    // CLI11's own exit statuses only say which of its rules was broken.
+    // Ignore CLI11's exit status, which only says which of its rules was
+    // broken.
     app.exit(error);
     return isWrong ? 1 : statusOfOutput(0, hasOutput);
   }

@@ -47,7 +47,8 @@ namespace {
 
 /// What the command line names.
 struct Input {
-  /// The text of a module: the file itself, or what describes it.
+  /// The text of a module. It is the input itself, or a text that describes the
+  /// input.
   std::unique_ptr<llvm::MemoryBuffer> module;
   /// The file that the module describes, if its lines appear in diagnostics.
   std::unique_ptr<llvm::MemoryBuffer> lines;
@@ -59,14 +60,16 @@ struct Input {
 
 } // namespace
 
-/// A buffer with a name that is not that of the file that it describes.
+/// A buffer with this text. Its name must differ from the name of the file that
+/// it describes.
 static std::unique_ptr<llvm::MemoryBuffer> describing(const std::string &name,
                                                       const std::string &text) {
   return llvm::MemoryBuffer::getMemBufferCopy(text,
                                               name + " (its description)");
 }
 
-/// What `settings` name, or none after a message.
+/// The input that `settings` name. None, after an error message, if it cannot
+/// be read.
 static std::optional<Input> readInput(const ShowSettings &settings) {
   std::string error;
   std::string name = settings.input == "-" ? "<stdin>" : settings.input;
@@ -122,9 +125,9 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   return input;
 }
 
-/// True if the pipeline states what its actions take: on a machine, or by the
-/// costs of its stages. Operations of a model alone are no times, and slots are
-/// none if a pass made them up.
+/// True if the pipeline states the times of its actions, by a machine or by the
+/// costs of its stages. The operations of a model alone are no times. Costs in
+/// slots are no times if a pass assumed them.
 static bool statesTimes(PipelineOp pipeline) {
   if (machineOf(pipeline))
     return true;
@@ -135,8 +138,8 @@ static bool statesTimes(PipelineOp pipeline) {
          unit != "flop" && !isMadeUp;
 }
 
-/// True if a pass makes up, or has made up, the bytes of the pipeline's stages:
-/// it has no model, and the description gives no stages.
+/// True if a pass assumes, or has assumed, the bytes of the pipeline's stages,
+/// because it has no model and the description gives no stages.
 static bool hasNoBytes(PipelineOp pipeline) {
   if (pipeline.getModel())
     return false;
@@ -161,7 +164,7 @@ static void addLink(LinkAttr attribute, TimeOptions &options) {
   }
 }
 
-/// The times to show a pipeline with.
+/// The times with which to show a pipeline.
 static TimeOptions timeOptionsOf(const ShowSettings &settings,
                                  PipelineOp pipeline, bool hasOwnTimes) {
   TimeOptions options{settings.costs.empty() ? StringRef("worker")
@@ -237,9 +240,9 @@ public:
     return success();
   }
 
-  /// Prints and writes what the settings ask for. Fails, with a diagnostic, if
-  /// a file cannot be written, and after all of them if a pipeline exceeds its
-  /// memory cap.
+  /// Prints and writes everything that the settings ask for. Fails, with a
+  /// diagnostic, if a file cannot be written. If a pipeline exceeds its memory
+  /// cap, fails after everything is written.
   LogicalResult write() {
     if (!settings.measured.empty() && pipelines.size() > 1)
       return module.emitError()
@@ -250,7 +253,7 @@ public:
       if (std::string fault = schedule::pictureError(shownTimelines());
           !fault.empty())
         return module.emitError() << kTool << ": " << fault;
-    // A document on standard output is there alone.
+    // If a document goes to standard output, nothing else may go there.
     const bool isTextWanted = !llvm::is_contained(
         std::array{settings.svg, settings.pdf, settings.trace, settings.json,
                    settings.csv},
@@ -273,8 +276,8 @@ public:
   }
 
 private:
-  /// Gives a title the name of the schedule that a program has, whose order is
-  /// given.
+  /// If the input is a program, its order is given as text. Then puts the name
+  /// of the program's schedule into a title.
   void nameSchedule(std::string &title) const {
     constexpr StringRef kGiven = "given order";
     if (size_t at = title.find(kGiven.str());
@@ -367,7 +370,8 @@ private:
   SmallVector<PipelineOp> pipelines;
   std::deque<ScheduleAnalysis> analyses;
   std::vector<TimedSchedule> all;
-  // Made when first asked for. A deque: timelines do not move.
+  // Each is made when it is first needed. A deque, so that the timelines stay
+  // at their addresses.
   std::deque<ShownTimeline> timelines;
   std::vector<schedule::Report> reports;
 };
@@ -403,7 +407,8 @@ int main(int argc, char **argv) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   addOriginNotes(context);
-  // What is wrong with the options has no place in the module.
+  // Errors in the options have no location in the module, so print them without
+  // one.
   ScopedDiagnosticHandler options(&context, [](Diagnostic &diagnostic) {
     auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
     if (!place || place.getLine() > 0)
@@ -419,7 +424,7 @@ int main(int argc, char **argv) {
     return 1;
   PipelineView view(*module, settings, *input);
   int status = succeeded(view.simulate()) && succeeded(view.write()) ? 0 : 1;
-  // Tearing down a large module takes as long as showing it.
+  // Exit without freeing the module, because that takes as long as showing it.
   llvm::outs().flush();
   std::_Exit(status);
 }

@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
   chimera::hideLibraryOptions(&category);
   llvm::SmallVector<char *> arguments =
       chimera::withoutOpsInDiagnostics(argc, argv);
-  // readProgram itself checks program files.
+  // Skip program files here, because readProgram checks them itself.
   bool readsProgram = llvm::any_of(arguments, [](llvm::StringRef argument) {
     return argument.ltrim('-') == "program-to-json";
   });

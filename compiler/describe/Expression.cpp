@@ -121,8 +121,8 @@ private:
     return true;
   }
 
-  /// ", got only worker, schedule": the names of the words, for one that is
-  /// misspelt.
+  /// The end of an error message on a misspelt word: ", got only " and the
+  /// names of all words of the expression. Empty if there are none.
   std::string gotNames() const {
     std::string names;
     for (std::string_view name : allNames)
@@ -130,8 +130,8 @@ private:
     return names;
   }
 
-  /// Without the blanks around commas and equals signs, which do not end a
-  /// word.
+  /// `expression` without the blanks around commas and equals signs. Such a
+  /// blank does not end a word.
   std::string_view joinLists(std::string_view expression) {
     joined.clear();
     for (size_t i = 0; i < expression.size(); ++i) {
@@ -206,10 +206,11 @@ private:
     return request;
   }
 
-  /// The number of stages and of workers for `scheme`: what the expression
-  /// says, and for what it leaves out as many stages a worker as the scheme has
-  /// if nobody says. If that is impossible, the least number that is possible;
-  /// one if none is.
+  /// The numbers of stages and workers for `scheme`. The expression states at
+  /// least one of them. If it states only one, the other follows from the
+  /// scheme's usual number of stages per worker. If that is impossible, it
+  /// follows from the smallest number of stages per worker, from 1 to 8, that
+  /// is possible. If none is possible, both numbers are equal.
   std::pair<int32_t, int32_t> sizesFor(const plan::PinnedScheme &scheme) const {
     if (stages > 0 && workers > 0)
       return {stages, workers};
@@ -265,7 +266,8 @@ private:
       module += " " + std::string(word.name);
       if (!word.value)
         continue;
-      // link=<latency = 3> is written without parentheses.
+      // A value in angle brackets, as in link=<latency = 3>, is written without
+      // parentheses.
       std::string value(*word.value);
       module += value.starts_with('<')   ? " " + value
                 : value.starts_with('(') ? value

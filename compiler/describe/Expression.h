@@ -29,15 +29,15 @@
 namespace chimera {
 
 /// The text of a module with the pipelines that `expressions` describe. Each
-/// pipeline has the name of its schedule; a number follows if several pipelines
-/// have the same schedule. Unset, with the reason in `error`, if a schedule is
-/// unknown, `stages` and `workers` are both missing or no numbers, or brackets
-/// and quotes do not match. The other clauses are checked by the parser that
-/// reads the module.
+/// pipeline has the name of its schedule. If several pipelines have the same
+/// schedule, a number follows the name. Unset, with the reason in `error`, in
+/// three cases: a schedule is unknown, `stages` and `workers` are both missing
+/// or are not numbers, or brackets or quotes do not match. The parser that
+/// reads the module checks the other clauses.
 ///
-/// A schedule that cannot have these sizes is an error too, unless `impossible`
-/// is given: then it gets a line on that schedule. It is an error if no
-/// schedule is possible.
+/// If a schedule is not possible with these sizes, that is an error as well. If
+/// `impossible` is given, such a schedule gets a line there instead, and there
+/// is an error only if no schedule is possible.
 std::optional<std::string>
 describeExpressions(std::span<const std::string> expressions,
                     std::string &error, std::string *impossible = nullptr);

@@ -21,8 +21,8 @@ namespace chimera {
 
 namespace {
 
-/// The numbers of stages and of micro-batches in an order file are below this:
-/// more actions than it allows could not be compiled.
+/// An exclusive limit for the numbers of stages and micro-batches in an order
+/// file. With larger numbers there would be more actions than can be compiled.
 constexpr int32_t kMost = 65535;
 
 struct Line {
@@ -56,7 +56,7 @@ bool isComment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//");
 }
 
-/// A word of an action; `letter` is one of FBIWR.
+/// One action of a line, such as 1F0. `letter` is one of F, B, I, W and R.
 struct Word {
   std::optional<int32_t> stage;
   char letter = 0;
@@ -64,7 +64,7 @@ struct Word {
   std::optional<int32_t> part;
 };
 
-/// None if `text` is no word of an action.
+/// The word in `text`, or nothing if `text` is not a word of an action.
 std::optional<Word> wordOf(std::string_view text) {
   const char *at = text.data(), *const end = at + text.size();
   auto number = [&](int32_t &value) {
@@ -259,7 +259,7 @@ private:
         row.push_back(placement.at({m, s}));
       pipelines[row].push_back(m);
     }
-    // Numbered by their first micro-batches.
+    // Pipelines get numbers in the order of their first micro-batches.
     std::vector<const decltype(pipelines)::value_type *> all;
     for (const auto &pipeline : pipelines)
       all.push_back(&pipeline);
@@ -299,7 +299,8 @@ private:
     const Line &line = lines[worker];
     std::string text = "  chimera.order " + std::to_string(worker) + " \"" +
                        std::string(line.text);
-    // OrderOp::locationOf adds one for the quote.
+    // The column is one too small, because OrderOp::locationOf adds one for the
+    // quote.
     text += "\" loc(\"" + escaped(path) + "\":" + std::to_string(line.number) +
             ":" + std::to_string(line.column - 1) + ")\n";
     return text;

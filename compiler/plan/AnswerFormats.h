@@ -34,9 +34,10 @@ std::string tableOf(const Question &question,
                     std::span<const StepBreakdown> breakdowns,
                     bool isNumbered = true);
 
-/// A table with one line for each scheme: the numbers of plans, of those
-/// simulated, of those ruled out by a bound, too large for the memory or
-/// impossible. Reasons follow below.
+/// A table with one line for each scheme. It has the number of the scheme's
+/// plans, and how many of them were simulated, were ruled out by a bound, are
+/// too large for the memory, or are impossible. The reasons are listed below
+/// the table.
 std::string outcomeTable(const Question &question, const Space &space,
                          const Answer &answer);
 

@@ -142,7 +142,7 @@ private:
                               std::vector<int32_t> &from) const {
     const PrefixSums &prefix = *costs[k];
     const int32_t low = lowest[k - 1], high = highest[k - 1];
-    // A cut at an end after the window is never best.
+    // An end after the window counts as too long: a cut there is never best.
     auto beforeOf = [&](int32_t j) {
       return j > high ? kNever : before[j - low];
     };
@@ -158,7 +158,7 @@ private:
         candidates.push_back(next);
       }
       if (candidates.empty()) {
-        // Layer i-1 alone takes more than the limit.
+        // Layer i-1 alone takes more than the limit, so no range can end here.
         best.push_back(kNever);
         from.push_back(low);
         continue;

@@ -24,10 +24,11 @@ struct CutStage {
 std::string checkCut(int32_t layers, int64_t stages);
 
 /// Cuts the table's layers into `stages` contiguous stages so that the longest
-/// time of a stage is minimal. That time is a forward and a backward of one
-/// micro-batch and, if `recompute` (empty, or one for each stage) says so, a
-/// recompute. No cost is below `parts`, the number of parts of a backward.
-/// Requires that checkCut returns no error.
+/// stage takes the least time. The time of a stage is a forward and a backward
+/// of one micro-batch, plus a recompute if `recompute` selects the stage.
+/// `recompute` has one entry for each stage, or is empty if no stage is
+/// recomputed. Each cost is raised to at least `parts`, the number of parts of
+/// a backward. Requires that checkCut returns no error.
 std::vector<CutStage>
 cutModel(const LayerTable &table, int32_t stages,
          const std::vector<schedule::Recompute> &recompute, int64_t parts = 1);

@@ -151,12 +151,14 @@ static std::vector<int64_t> peakBytesOf(const Solution &solution,
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
       peaks[pipeline.workers[s]] += solution.stages[s].bytes.gradient();
-  // For each micro-batch's loss, with its buffers for the all-reduce of losses.
+  // The bytes for each micro-batch's loss and its buffers for the all-reduce of
+  // losses.
   constexpr int64_t kLossBytes = 32;
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     peaks[pipeline.workers.back()] +=
         kLossBytes * std::ssize(pipeline.microBatches);
-  // `peaks` already include the sums of gradients.
+  // `peaks` already includes the sums of gradients, so the stages have no
+  // gradients in this copy of the problem.
   Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;
@@ -196,10 +198,11 @@ static std::vector<int64_t> maxStashCounts(const schedule::Plan &plan,
   return most;
 }
 
-/// Adds recomputation on workers that exceed `cap` until that may be enough.
-/// Each worker begins with its largest stashes. It assumes that every stash has
-/// its maximum when the worker has its peak. Returns false if a worker has
-/// nothing left to recompute.
+/// Selects more stages to recompute on each worker that exceeds `cap`, until
+/// the worker may fit. Stages with the largest stashes come first. The estimate
+/// assumes that every stash has its maximum when the worker has its peak.
+/// Returns false if some worker exceeds `cap` and already recomputes all its
+/// stages.
 static bool addRecompute(const Solution &solution,
                          const std::vector<int64_t> &stashes,
                          const std::vector<int64_t> &peaks, int64_t cap,
@@ -211,8 +214,9 @@ static bool addRecompute(const Solution &solution,
     int64_t excess = peaks[w] - cap;
     if (excess <= 0)
       continue;
-    // The bytes that recomputing each stage frees. Stages that another worker
-    // needs to recompute anyway come first.
+    // The bytes that are freed if a stage is recomputed. Recomputation is set
+    // per stage for all its replicas. So the stages that another worker needs
+    // to recompute come first.
     std::vector<std::tuple<bool, int64_t, size_t>> frees;
     for (size_t p = 0; p < solution.problem.pipelines.size(); ++p)
       for (size_t s = 0; s < stages; ++s)
@@ -281,9 +285,10 @@ void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
   proposal.step = periods.with(proposal.policy);
-  // Unless workers share cores, no policy beats the last, which starts each
-  // all-reduce as early as possible. With shared cores, a delayed worker leaves
-  // its cores to the others.
+  // The last policy starts each all-reduce as early as possible. No other
+  // policy is faster, so if the step is too long with this one, the others need
+  // no test. Workers that share cores are an exception: a worker that waits
+  // leaves its cores to the others.
   if (!schedule::sharesCores(solution.problem) &&
       canRuleOut(proposal.step, proposal.peakBytes))
     return;
@@ -303,7 +308,8 @@ Outcome Evaluator::evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
   int64_t held = memoryBound(placed);
   if (held > memory)
     return TooLarge{held};
-  // This bound holds for every cut, since later recomputes change the cut.
+  // This bound does not depend on the cut. So it still holds if recomputes
+  // change the cut below.
   double cut = stepBoundOfAnyCut(tableOf(choice), placed);
   if (canRuleOut(cut, held))
     return RuledOut{cut};

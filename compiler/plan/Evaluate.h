@@ -38,8 +38,8 @@ struct Proposal {
 struct TooLarge {
   int64_t peakBytes; ///< a lower bound, of the worker that needs most
 };
-/// The choice was left out. Its steps take at least `bound` ns, and CanRuleOut
-/// says that this is of no interest.
+/// The choice was left out: its steps take at least `bound` ns, and CanRuleOut
+/// returned true for this bound.
 struct RuledOut {
   double bound;
 };
@@ -66,22 +66,24 @@ class Evaluator {
 public:
   explicit Evaluator(const Question &question);
 
-  /// Computes step time and memory of a choice. The policy is the first of
-  /// kPolicies with the shortest step. If a worker needs too much memory and
-  /// recomputation is allowed, it recomputes its stages with the largest
-  /// stashes, as few as may be enough. Then the model is cut again to balance
-  /// the stages. This repeats until all workers fit.
+  /// Computes step time and memory of a choice. The all-reduce policy is the
+  /// one with the shortest step, and the first of kPolicies among equal ones.
+  /// If a worker needs too much memory and recomputation is allowed, the worker
+  /// recomputes some stages: the ones with the largest stashes, and as few as
+  /// may be enough. Then the model is cut again to balance the stages. This
+  /// repeats until all workers fit.
   Outcome evaluate(const Choice &choice, const CanRuleOut &canRuleOut) const {
     return evaluate(choice, canRuleOut, question.machine.memory,
                     question.pins.recomputation);
   }
-  /// The same with other limits than the machine's memory and the pinned
-  /// recomputation.
+  /// Like the first `evaluate`, with another memory limit than the machine's,
+  /// and another limit of recomputation than the pinned one.
   Outcome evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
                    int64_t memory, Recomputation allowed) const;
 
-  /// An estimate of the step time in ns, with the bubble of a single pipeline.
-  /// The search evaluates promising choices first.
+  /// An estimate of the step time in ns. It has the bubble of a single
+  /// pipeline. The search evaluates first the choices with the smallest
+  /// estimates.
   double estimateStep(const Choice &choice) const;
 
   /// The problem and the order of `proposal`. Requires that `evaluate` made it.

@@ -21,8 +21,8 @@ struct Machine {
   /// Measurements of runs on this machine. If there are any, `speed`,
   /// `layerOverhead` and `memoryBandwidth` are not used.
   std::vector<Profile> profiles;
-  /// A fixed time of a layer, added to that of its operations, in a forward and
-  /// in each half of a backward.
+  /// A fixed time of a layer, in addition to the time of its operations. It
+  /// counts once in a forward and once in each half of a backward.
   int64_t layerOverhead = 0;
   /// Bytes per second that an update reads and writes. 0: updates take no time.
   int64_t memoryBandwidth = 0;

@@ -67,7 +67,8 @@ measuredLayers(const Profile &profile,
     share(stage.recompute > 0 ? stage.recompute : stage.forward,
           &LayerCost::forward, &LayerCost::recompute);
     share(stage.update, &LayerCost::parameters, &LayerCost::update);
-    // A run has whole backwards or split ones; the other kind is derived.
+    // A run has either whole or split backwards. The times of the other kind
+    // are derived.
     bool isSplit = stage.inputGradient > 0;
     share(stage.backward > 0 ? stage.backward
                              : stage.inputGradient + stage.weightGradient,
@@ -79,7 +80,8 @@ measuredLayers(const Profile &profile,
             &LayerCost::weightGradient);
     }
     for (size_t i = 0; !isSplit && i < count; ++i) {
-      // Divided as the operations are, or in halves if there are none.
+      // A whole backward is halved in proportion to the operations of the
+      // halves, or equally if they have no operations.
       __extension__ using Wide = __int128;
       Wide all = static_cast<Wide>(of[i].inputGradient) + of[i].weightGradient;
       to[i].inputGradient = static_cast<int64_t>(
@@ -87,8 +89,8 @@ measuredLayers(const Profile &profile,
                    : to[i].backward * Wide(of[i].inputGradient) / all);
       to[i].weightGradient = to[i].backward - to[i].inputGradient;
     }
-    // The first stage loads inputs for its first layer, a later one labels for
-    // its last.
+    // The first stage loads the inputs of its first layer. A later stage can
+    // only load the labels of its last layer.
     (stage.first == 0 ? to.front() : to.back()).forward += stage.load;
   }
   return measured;
@@ -99,9 +101,10 @@ struct KnownTimes {
   std::vector<LayerCost> layers;
   std::vector<unsigned> kinds; ///< kinds of times measured, by layer
 
-  /// Adds the times of the profile that are not yet known. `measured` has its
-  /// layers' times. One run may have been slower than another, so times are
-  /// multiplied by the first run's forwards over those of this run.
+  /// Adds the times of the profile that are not yet known. `measured` has the
+  /// profile's times by layer. The run of this profile may have been slower
+  /// than the first run. So its times are multiplied by the ratio of the first
+  /// run's forward time to this run's.
   void add(const Profile &profile, const std::vector<LayerCost> &measured) {
     if (layers.empty()) {
       layers = measured;
@@ -128,22 +131,23 @@ private:
   }
 };
 
-/// A micro-batch size with the one or two measured sizes near it.
+/// Interpolates times at the micro-batch size `size` between the two nearest
+/// measured sizes. If there is only one, `below` and `above` are equal.
 struct SizeInterpolation {
   double size, below, above;
 
-  /// For a time that does not depend on the size (an update): on the line
-  /// between both sizes, constant outside.
+  /// Interpolates a time that does not depend on the size, such as an update's.
+  /// Outside of the measured sizes, it is the time at the nearest one.
   double fixed(double low, double high) const {
     return below == above
                ? low
                : low + (high - low) *
                            std::clamp((size - below) / (above - below), 0., 1.);
   }
-  /// For a time that grows with the size. Beyond the measured sizes the line
-  /// continues, with two limits: no sample of a smaller micro-batch is faster
-  /// than a measured one, and no larger micro-batch is faster than a smaller
-  /// one.
+  /// Interpolates a time that grows with the size. Outside of the measured
+  /// sizes, the line continues with two limits. Below them, the time per sample
+  /// is at least the one measured at the smaller size. A larger micro-batch
+  /// never takes less time than a smaller one.
   double growing(double low, double high) const {
     if (below == above)
       return low * size / below;
@@ -158,13 +162,14 @@ struct SizeInterpolation {
 
 void setMeasured(LayerTable &table, int64_t microBatchSize,
                  const std::vector<Profile> &profiles) {
-  // By micro-batch size. The operations only set the proportions within a
-  // stage, which are the same for all sizes.
+  // Keyed by micro-batch size. The counts of operations only divide the time of
+  // a stage among its layers. These proportions are the same for all sizes.
   std::map<int64_t, KnownTimes> known;
   for (const Profile &profile : profiles)
     known[profile.microBatchSize].add(profile,
                                       measuredLayers(profile, table.layers));
-  // The sizes below and above, or the two nearest. A single size is both.
+  // The nearest measured sizes below and above. If all sizes are on one side,
+  // the two nearest ones. If there is only one size, it is used for both.
   auto above = known.lower_bound(microBatchSize);
   if (above == known.end())
     --above;

@@ -112,8 +112,9 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       entry.stash = cost.stashBytes;
       entry.weightStash = cost.weightStashBytes;
       if (parts > 1 && microBatchSize % parts == 0) {
-        // Each part keeps its own values, and some of them do not shrink with
-        // the number of samples.
+        // The cost of a part is computed for its own number of samples, not
+        // divided: each part keeps its own values, and some of them do not
+        // shrink with the number of samples.
         program::LayerCost part = program::layerCost(
             *model, types, static_cast<uint32_t>(microBatchSize / parts),
             layer);
@@ -162,8 +163,8 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
           nanosecondsFor(layer.*time, machine->speed) + machine->layerOverhead;
     layer.backward = layer.inputGradient + layer.weightGradient;
     layer.recompute = layer.forward;
-    // An update reads the gradient, the weights and the optimizer state, and
-    // writes the latter two.
+    // The bytes that an update moves: it reads the gradient, the weights and
+    // the optimizer state, and writes the weights and the optimizer state.
     int64_t bytes = program::parameterBytes(types, layer.parameters);
     int64_t state = program::optimizerBytes(optimizer, bytes);
     int64_t copy = program::copyBytes(types, layer.parameters);

@@ -68,7 +68,7 @@ public:
   int32_t layerCount() const;
   /// Null for a bare model.
   const program::ModelT *trainable() const { return model.get(); }
-  /// Tokens per sample, 0 if the model does not say.
+  /// The number of tokens of a sample, or 0 if the model does not state it.
   int64_t tokens() const;
 
   /// The possible micro-batch sizes in samples, ascending: the sizes that a

@@ -57,11 +57,13 @@ public:
     least = most = answer.ranked.front().step;
     for (const Proposal &proposal : answer.simulated)
       least = std::min(least, proposal.step);
-    // Much slower plans would leave no room for the others.
+    // Leave out plans that are far slower than the fastest: they would leave no
+    // room for the others.
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= 2.5 * least)
         most = std::max(most, proposal.step);
-    // So would the memory of a device if all plans need little of it.
+    // If all plans need far less than the memory of a device, leave out its
+    // line: it would leave no room for the plans.
     const auto memory = static_cast<double>(question.machine.memory);
     double held = 1;
     for (const Proposal &proposal : answer.simulated)

@@ -37,7 +37,7 @@ public:
                ", got \"" + std::string(name) + "\"" +
                schedule::hintForUnknownScheme(name);
       PinnedScheme pinned = withAnyOptions(*scheme);
-      // Pipelines write a comma before the options.
+      // In the notation of pipelines, there is a comma before the options.
       hasComma = take(',');
       if (take('{')) {
         if (std::string error = readOptions(pinned); !error.empty())
@@ -65,7 +65,7 @@ private:
       if (std::string error = pinned.options.set(name, takeWord());
           !error.empty())
         return error;
-      // MLIR prints integers with this type.
+      // MLIR prints integers with the type i64, so accept it.
       if (take(':') && takeWord() != "i64")
         return "expected no type but i64 after a value";
     } while (take(','));

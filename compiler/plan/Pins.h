@@ -40,10 +40,10 @@ struct PinnedScheme {
 /// `scheme` with all options open.
 PinnedScheme withAnyOptions(const schedule::Scheme &scheme);
 
-/// Reads the schemes in `text` and adds them to `schemes`. Both notations are
-/// read, that of plan names and that of pipelines: "1f1b, chimera {pipelines =
-/// 4}" and "chimera, {concatenation = halving}". Options that are not named are
-/// open. Returns an empty text, or an error if the text is not valid.
+/// Reads the schemes in `text` and adds them to `schemes`. Reads both
+/// notations: the one of plan names, "1f1b, chimera {pipelines = 4}", and the
+/// one of pipelines, "chimera, {concatenation = halving}". Options that are not
+/// named are open. Returns an empty text, or an error if the text is not valid.
 std::string readSchemes(std::string_view text,
                         std::vector<PinnedScheme> &schemes);
 

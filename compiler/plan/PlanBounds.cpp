@@ -22,8 +22,8 @@ using schedule::Problem;
 constexpr double kRoundedDown = 1 - 1e-12;
 
 double stepBoundOfAnyCut(const LayerTable &table, const Problem &placed) {
-  // Times of one micro-batch: of all its actions, and of its way to the last
-  // stage and back, which needs no weight gradients.
+  // Two times of one micro-batch. `work`: all its actions. `way`: its path to
+  // the last stage and back, without weight gradients.
   double work = 0, way = 0;
   const bool areSplit = placed.splits.any();
   for (const LayerCost &layer : table.layers) {
@@ -75,10 +75,11 @@ public:
 
   bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
 
-  /// The longest time, over the stages, for one micro-batch's way from the
-  /// first stage to a stage and back, and all work of the pipeline on that
-  /// stage in between. The way back may begin with any part of a backward and
-  /// needs no weight gradient.
+  /// The maximum, over the stages, of two times together: the way of one
+  /// micro-batch from the first stage to that stage and back, and all work of
+  /// the pipeline on that stage. Weight gradients do not count. If backwards
+  /// have parts, the way does not count either, because the way back may begin
+  /// after any part.
   int64_t wayAndWork(const schedule::Pipeline &pipeline) const {
     int64_t way = 0, most = 0;
     for (const schedule::StageCost &cost : problem.stages) {

@@ -39,7 +39,8 @@ std::string textOf(const json &object, const char *name) {
 
 int64_t countOf(const json &value, const char *name) {
   constexpr int64_t kMost = int64_t{1} << 60;
-  // The parser reads numbers of more than 64 bits as floating point.
+  // Refuse such numbers: the parser reads numbers of more than 64 bits as
+  // floating point.
   if (!value.is_number_integer() || value.is_number_unsigned()
           ? !value.is_number_unsigned() || value.get<uint64_t>() > kMost
           : value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
@@ -60,7 +61,8 @@ int64_t meanOf(const json &stage, const char *action) {
       memberOf(*found, "count", "the number", &json::is_number), "count");
   int64_t total = countOf(
       memberOf(*found, "total", "the number", &json::is_number), "total");
-  // At least 1: 0 would mean that the stage had no such action.
+  // A time is at least 1, because 0 would mean that the stage had no such
+  // action.
   return count == 0 ? 0 : std::max<int64_t>(1, total / count);
 }
 

@@ -37,7 +37,7 @@ struct MeasuredStage {
   int64_t load, forward, backward, inputGradient, weightGradient, recompute,
       update;
 
-  /// The kinds of measurements that it has.
+  /// The set of kinds that were measured for this stage.
   unsigned kinds() const {
     return (backward > 0 ? kBackward : 0) |
            (inputGradient > 0 ? kSplitBackward : 0) |

@@ -23,8 +23,11 @@ public:
   SearchState(const Space &space, const SearchSettings &settings)
       : settings(settings), outcomes(space.choices.size()) {}
 
-  /// True if enough plans are faster and one of them is of the same scheme. If
-  /// `keepSmall` is set, a faster one must also need no more memory.
+  /// True if a choice of `scheme` cannot be in the answer, given that its step
+  /// takes at least `bound` and its memory is at least `peakBytes`. Then `most`
+  /// known plans are faster than `bound`, and so is the best known plan of
+  /// `scheme`. If `keepSmall` is set, a known plan must also be faster and need
+  /// at most `peakBytes`.
   bool canRuleOut(const schedule::Scheme *scheme, double bound,
                   int64_t peakBytes) {
     std::lock_guard lock(mutex);
@@ -53,8 +56,9 @@ private:
     double step = proposal.step;
     auto [best, isNew] = bestOf.emplace(proposal.choice.scheme, step);
     best->second = std::min(best->second, step);
-    // Equal times count once. Otherwise a plan that the ranking drops as a
-    // duplicate could keep another plan out.
+    // Several plans with the same time count once. The ranking drops such plans
+    // as duplicates, so counting each would rule out plans that belong to the
+    // answer.
     auto place = std::ranges::lower_bound(steps, step);
     if (place == steps.end() || *place != step)
       steps.insert(place, step);
@@ -73,8 +77,8 @@ private:
   size_t done = 0;
 };
 
-/// The indices of the choices, those first that are likely to be fast. Then
-/// bounds rule out most of the others.
+/// The indices of the choices, the probably fastest first. If these are
+/// evaluated first, their times rule out most of the others.
 std::vector<size_t> promisingFirst(const Space &space,
                                    const Evaluator &evaluator) {
   std::vector<double> estimates;

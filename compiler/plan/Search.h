@@ -20,7 +20,8 @@ struct OutcomeCounts {
   int64_t ruledOut = 0; ///< ruled out by a bound
   int64_t tooLarge = 0;
   int64_t impossible = 0;
-  /// The smallest of those that are too large, and its name.
+  /// Of the choices that are too large, the one that needs the fewest bytes,
+  /// and its name.
   std::optional<TooLarge> smallest;
   std::string smallestName;
   std::optional<Refusal> refusal; ///< of the first that is impossible
@@ -30,11 +31,12 @@ struct OutcomeCounts {
 bool isFaster(const Proposal &a, const Proposal &b);
 
 struct Answer {
-  /// The fastest plans. Equal ones are in the order of the space. Different
+  /// The fastest plans, fastest first. If two plans have the same step time and
+  /// memory, the one that is earlier in the space comes first. Different
   /// settings and schemes may make the same schedule: of plans with equal
-  /// sizes, step time and memory only the first is listed.
+  /// sizes, step time and memory, only the first is listed.
   std::vector<Proposal> ranked;
-  /// The fastest of each scheme that has one, fastest first.
+  /// The fastest plan of each scheme that has a plan, fastest first.
   std::vector<Proposal> ofSchemes;
   /// All simulated plans, in the order of the space.
   std::vector<Proposal> simulated;

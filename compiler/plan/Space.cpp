@@ -62,8 +62,8 @@ bool allows(const std::vector<T> &pins, std::type_identity_t<T> value) {
 
 /// Returns an error if a step is too long to compile, else an empty text.
 std::string checkLength(const Choice &choice) {
-  // An instruction has at most 2^16 - 1 operands, and the sum of the losses has
-  // one for each micro-batch.
+  // The sum of the losses has one operand for each micro-batch, and an
+  // instruction has at most 2^16 - 1 operands.
   constexpr int32_t kMostMicroBatches = UINT16_MAX;
   constexpr int64_t kMostActions = int64_t{1} << 22;
   if (choice.microBatches > kMostMicroBatches)
@@ -275,10 +275,11 @@ private:
   std::vector<schedule::Options> allowed;      ///< for the current scheme
   /// The reasons of all refusals, except for unequal mini-batches.
   std::set<std::string> reasons;
-  /// The smallest W that cannot divide the mini-batch equally.
+  /// The smallest number W of copies that cannot divide the mini-batch equally.
   std::optional<int32_t> unequalWidth;
-  /// The current scheme's refusal: the first one with the most workers. With
-  /// few workers, most options are not possible anyway.
+  /// The refusal to report for the current scheme: the first one among those
+  /// with the most workers. With few workers most options are impossible, so
+  /// such a refusal says little.
   std::optional<Refusal> refusal;
   int32_t refusedWorkers = 0;
 };

@@ -51,8 +51,8 @@ struct Space {
   /// For each scheme without a choice, a reason that names a possible
   /// alternative.
   std::vector<Refusal> refusals;
-  /// If there is no choice and all ways were refused for the same reason, this
-  /// reason. Else empty.
+  /// If there is no choice and all combinations were refused for one reason,
+  /// this reason. Otherwise empty.
   std::string onlyReason;
 };
 

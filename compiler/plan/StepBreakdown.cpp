@@ -75,8 +75,9 @@ StepBreakdown breakdownOf(const Evaluator &evaluator,
     free.node->cores = 0;
     alone = stepTime(free, solution.order).actions;
   }
-  // The mean of some dozens of steps may be slightly less than the time of the
-  // busiest worker.
+  // The simulated mean of some dozens of steps may be slightly less than the
+  // time of the busiest worker. The minimum keeps the bubble from being
+  // negative.
   double most = std::min(busy.most, alone);
   StepBreakdown breakdown;
   breakdown.proposal = proposal;

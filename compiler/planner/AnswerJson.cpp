@@ -142,7 +142,7 @@ std::string jsonOf(const plan::Question &question, PlannerOps ops,
       {"best_of_schedules", plansOf(question, result.ofSchemes)},
       {"schedules", schedules},
       {"not_considered", refusals}};
-  // File names may contain bytes that are not UTF-8.
+  // Bytes that are not UTF-8 are replaced, because file names may contain them.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

@@ -17,10 +17,10 @@
 
 namespace chimera {
 
-/// One line for each value that neither `ops` nor the profiles of
-/// `machine` state: the assumed value, and the clause or option that is
-/// missing. There are also lines for values that are stated but not used.
-/// Requires that `machine` is that of `ops`.
+/// One line for each value that neither `ops` nor the profiles of `machine`
+/// state. It has the assumed value, and the clause or option that is missing.
+/// There are also lines for values that are stated but not used. Requires that
+/// `machine` belongs to `ops`.
 std::vector<std::string> assumptionsOf(PlannerOps ops,
                                        const plan::Machine &machine);
 

@@ -112,7 +112,8 @@ std::string compileError(const std::string &text) {
   case Trial::Size::Unknown:
     break;
   }
-  // Another window may leave smaller gaps.
+  // A worker fits only without gaps. Another window may leave smaller gaps, so
+  // compile with all windows.
   Trial whole(text);
   return whole.lower(Phase::Allocated) ? "" : whole.error();
 }

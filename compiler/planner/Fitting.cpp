@@ -48,7 +48,8 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
                       uint32_t threads, const Progress &progress) {
-  // `proposals` may contain a plan twice.
+  // `proposals` may contain a plan twice. The key makes sure that it is
+  // compiled once.
   std::map<std::string, const plan::Proposal *> byText;
   for (const plan::Proposal &proposal : proposals)
     if (std::string text = describe(proposal); !fits.contains(text))
@@ -93,9 +94,9 @@ bool Fitting::isKnown(const plan::Proposal &proposal) {
 void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
   std::vector<plan::Proposal> fitting;
   for (const plan::Proposal &proposal : ranked) {
-    // A plan that was changed to fit is usually slower than before, so the next
-    // plans may be faster than it. No later plan is faster than an unchanged
-    // one.
+    // A plan that was changed to fit is usually slower than before, so a later
+    // plan may be faster. The loop ends when the next plan is not faster than
+    // the last one to keep.
     if (fitting.size() >= number &&
         !plan::isFaster(proposal, fitting[number - 1]))
       break;

@@ -20,7 +20,8 @@
 
 namespace chimera {
 
-/// The ops that a plan is for. Passed by value, as ops are.
+/// The ops of the description for which a plan is made. Passed by value, as
+/// MLIR ops are.
 struct PlannerOps {
   ModelOp model;
   MachineOp machine;
@@ -30,9 +31,9 @@ struct PlannerOps {
 };
 
 /// Finds the model, the machine and the training in `module` by name. An empty
-/// name means the only op of its kind. Only a training may be missing.
-/// Otherwise fails if there is no such op or more than one; the diagnostic says
-/// what is missing and how to write it.
+/// name means the only op of its kind. A missing training is no error. In all
+/// other cases, fails if there is no such op, or more than one. The diagnostic
+/// says what is missing and how to write it.
 mlir::FailureOr<PlannerOps> findPlannerOps(mlir::ModuleOp module,
                                            llvm::StringRef model,
                                            llvm::StringRef machine,

@@ -59,7 +59,8 @@ public:
       if (settings.progress)
         settings.progress(done, space.choices.size(), best);
     };
-    // The extra plans replace those that do not fit.
+    // Search more plans than needed: the extra ones replace plans that do not
+    // fit.
     const size_t first = number + 10;
     for (search.most = first;; search.most *= 8) {
       answer = plan::search(space, evaluator, search);
@@ -68,8 +69,9 @@ public:
       fitting.keepFitting(ranked, number);
       if (answer.ranked.size() < search.most)
         return ranked; // the search left out no other plan
-      // Plans that the search left out are slower than its last one. A plan
-      // that was changed to fit may be slower than those, so it is dropped.
+      // Plans that the search left out are slower than the last plan of its
+      // answer. So a changed plan that is slower than this last plan is
+      // dropped: a plan that was left out may be faster.
       const double last = answer.ranked.back().step;
       while (!ranked.empty() && ranked.back().step > last)
         ranked.pop_back();
@@ -93,8 +95,8 @@ public:
       if (auto known = std::ranges::find_if(ranked, isOfScheme);
           known != ranked.end())
         fastest = *known;
-      // `ranked` may lack a faster plan of the scheme, since it lists only one
-      // of several equal plans.
+      // The ranking lists only one of several equal plans, under one scheme. So
+      // the scheme may have a faster plan than its fastest in `ranked`.
       if (!fastest || plan::isFaster(best, *fastest))
         if (std::optional<plan::Proposal> fit = fastestLike(space, best);
             fit && (!fastest || plan::isFaster(*fit, *fastest)))
@@ -115,7 +117,8 @@ public:
       (fitting.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
     refit(fits);
     while (true) {
-      // Compile the unknown plans that are on the front of both lists.
+      // Compile the unknown plans that are on the Pareto front of the known and
+      // the unknown plans together.
       std::ranges::sort(open, plan::isFaster);
       std::vector<plan::Proposal> tried, rest;
       int64_t smallest = INT64_MAX;
@@ -145,7 +148,8 @@ public:
   }
 
 private:
-  /// A program of a million actions needs about a gigabyte.
+  /// Limits the concurrent compilations, because a program of a million actions
+  /// needs about a gigabyte of memory.
   uint32_t compilers() const { return std::min(settings.threads, 4u); }
 
   /// Compiles in advance the plans of an answer that will be needed.
@@ -157,9 +161,11 @@ private:
     fitting.prepare(wanted, compilers(), settings.compiling);
   }
 
-  /// The fastest fitting plan of the scheme whose fastest plan is `best`. None
-  /// if many plans were tried and none fits. If `best` must be changed to fit,
-  /// other plans of the scheme may be faster.
+  /// The fastest plan that fits, of the scheme of `best`. `best` is the fastest
+  /// plan of the scheme if memory is ignored. If `best` does not fit, or fits
+  /// only after a change that makes it slower, other plans of the scheme may be
+  /// faster: searches all of them, up to a limit. If this finds none, returns
+  /// the changed `best`, or none if `best` cannot be made to fit.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
     std::optional<plan::Proposal> fit = fitting.fit(best);

@@ -21,7 +21,8 @@ namespace chimera {
 
 struct PlannerSettings {
   size_t shown = 10; ///< number of plans to rank
-  /// At least this many plans, if they exist, even if the search takes long.
+  /// The search continues until it has this many plans, if they exist, even if
+  /// it takes long.
   size_t needed = 1;
   bool keepSmall = false; ///< as in plan::SearchSettings
   uint32_t threads = 1;

@@ -56,9 +56,10 @@ void ActionRules::add(Action action, int32_t most, int32_t parts) {
   }
 }
 
-/// The rule of `action`, which has micro-batch 0. A backward does not depend on
-/// its recompute here: the recompute is before it on the same worker anyway. A
-/// fused recompute receives the gradient in place of its backward.
+/// The rule of `action`, which has micro-batch 0. A backward has no dependency
+/// on its recompute here, because the recompute is earlier on the same worker
+/// anyway. If a recompute is fused, it receives the gradient, and its backward
+/// does not.
 ActionRule ActionRules::make(const Action &action) const {
   int32_t s = action.stage;
   bool fused = problem.recomputeOf(s) == Recompute::Fused;
@@ -101,9 +102,9 @@ int32_t ActionRules::workerAtOffset(const Action &action, int32_t step) const {
   return stage < 0 || stage >= std::ssize(placement) ? -1 : placement[stage];
 }
 
-/// The times in flight, of the send and of the receive of a message between the
-/// stage of `action` and the stage `step` after it, which must exist. All are 0
-/// if one worker has both stages.
+/// The three times of a message between the stage of `action` and the stage
+/// `step` after it: in flight, of the send, and of the receive. All are 0 if
+/// one worker has both stages. Requires that the other stage exists.
 std::array<int64_t, 3> ActionRules::times(const Action &action,
                                           int32_t step) const {
   int32_t here = workerAtOffset(action, 0),

@@ -49,9 +49,10 @@ public:
 private:
   static constexpr int32_t kKinds = 5;
 
-  /// The position of a pipeline's rules in `rules`. Each stage has a row. In a
-  /// row, `at` is the first rule of each kind. Rules of forwards follow by the
-  /// number of micro-batches that they cover, the others by part.
+  /// The part of `rules` that belongs to a pipeline: one row for each stage.
+  /// `at` has the position in a row of the first rule of each kind. The rules
+  /// of forwards are sorted by the number of micro-batches that they cover, the
+  /// others by part.
   struct Table {
     int64_t begin = 0, row = 0;
     int32_t at[kKinds] = {};

@@ -67,8 +67,9 @@ struct GradientReduce {
   std::optional<int32_t> stage; ///< none: parameters that the first and last
                                 ///< stage share
   int64_t bytes;                ///< size of the gradient
-  /// Number of all-reduces. It is 1 if a worker has several replicas of the
-  /// stage, because these use one sum, which is not cut.
+  /// Number of buckets, each with its own all-reduce. If a worker has several
+  /// replicas of the stage, these add to one sum. Such a sum is not cut, so the
+  /// number is 1.
   int64_t buckets;
   std::vector<Contribution> contributions; ///< by worker, ascending
 
@@ -81,8 +82,8 @@ struct GradientReduce {
 };
 
 /// The all-reduces of all stages and of the tied parameters, in the order in
-/// which their sums are complete. This order is by the start, then by the
-/// worker, of the last action that adds to the gradient. Requires a valid
+/// which their sums are complete: sorted by the start of the last action that
+/// adds to the gradient, then by the worker of that action. Requires a valid
 /// schedule of one step with a flush, and a complete timing of it.
 std::vector<GradientReduce> gradientReduces(const Problem &problem,
                                             const Schedule &schedule,
@@ -112,13 +113,13 @@ inline int64_t replicasOf(const Workload &workload, int64_t parts) {
 }
 
 /// The time of an all-reduce of `bytes` over `replicas` on `links`. It is the
-/// sum for `allReduceMessage`, or else for all three times of `link`, plus
-/// `allReduceEnds`.
+/// sum of the time for its messages and `allReduceEnds`. Each message takes
+/// `allReduceMessage` or, if that is not given, all three times of `link`.
 int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,
                       int64_t replicas, int64_t bytes, int64_t buckets);
 
-/// The same over the replicas that `workers` (one or more) have in all copies,
-/// on the links between them.
+/// The time of an all-reduce over the replicas that `workers` (one or more)
+/// have in all copies, on the links between them.
 int64_t allReduceTime(const Workload &workload,
                       std::span<const int32_t> workers, int64_t bytes,
                       int64_t buckets);

@@ -36,9 +36,10 @@ struct Candidate {
   int32_t peakActivations;
 };
 
-/// The plan with the shortest step among all settings. Plans within the memory
-/// caps are preferred to any others. Of equal ones, the first is chosen. None
-/// if no setting has a plan, or none for which `allowed` returns true.
+/// The plan with the shortest step among all settings for which `allowed`
+/// returns true. A plan within the memory caps is preferred to any plan that
+/// exceeds them. Among equal plans, the first is chosen. None if no allowed
+/// setting has a plan.
 std::optional<Candidate>
 bestOf(const Scheme &scheme, const Request &request,
        const std::function<bool(const Candidate &)> &allowed = {});

@@ -59,7 +59,8 @@ public:
       rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
-    // Each stage runs the backwards of all micro-batches one after another.
+    // Each stage runs the backwards of all micro-batches of a chain one after
+    // another. This may take longer than the way back of one.
     for (int32_t s = 0; s < stages; ++s)
       end =
           std::max(end, backwardAt[s] +
@@ -70,13 +71,13 @@ public:
   /// The least time of one chain alone.
   int64_t length() const { return end; }
 
-  /// The least sum of bytes times time over all stashes on `stage`. A stash is
-  /// live from the start of its forward to the end of the backward or input
-  /// gradient. After an input gradient, the weight stash is live until the
-  /// weight gradient ends. If the stage is recomputed, its stash is live only
-  /// from the start of the recompute. An early recompute may be left out, so
-  /// the shorter of the two times counts. With `least`, both stashes of a split
-  /// backward have the size of the smaller one.
+  /// A lower bound of the sum of bytes times time over all stashes on `stage`.
+  /// A stash is live from the start of its forward to the end of the backward
+  /// or input gradient. After an input gradient, the weight stash is live until
+  /// the weight gradient ends. If the stage is recomputed, its stash is live
+  /// only from the start of the recompute. An early recompute may be left out,
+  /// so the shorter of the two times counts. If `least` is true, both stashes
+  /// of a split backward count with the size of the smaller one.
   Wide stashTime(int32_t stage, bool least) const {
     const int64_t way =
         backwardAt[stage] + transfer(kReceive, stage, leastPart()) -
@@ -128,8 +129,8 @@ public:
   }
 
 private:
-  /// Bytes of the stash and of the weight stash. With `least`, both are the
-  /// size of the smaller one.
+  /// Bytes of the stash and of the weight stash. If `least` is true, both are
+  /// the size of the smaller one.
   std::pair<int64_t, int64_t> stashesOf(int32_t stage, bool least) const {
     StageBytes bytes = problem.bytesOf(stage);
     if (least)
@@ -140,7 +141,7 @@ private:
   Action whole() const {
     return {Kind::Forward, 0, 0, 0, static_cast<uint16_t>(batches)};
   }
-  /// Part 0 is the smallest part of a micro-batch.
+  /// Part 0 of the backward of a micro-batch. No part is smaller.
   Action leastPart() const {
     return {Kind::Backward,
             0,
@@ -159,15 +160,17 @@ private:
   const Link &linkAfter(int32_t s) const {
     return problem.linkBetween(pipeline.workers[s], pipeline.workers[s + 1]);
   }
-  /// One of the times of the message of `action` between stage `s` and the
-  /// next; 0 if there is no message.
+  /// The time of the message of `action` between stage `s` and the next; 0 if
+  /// there is no message. `of` selects the time: in flight, of the send or of
+  /// the receive.
   int64_t transfer(size_t of, int32_t s, const Action &action) const {
     return s < 0 || s + 1 == stages ||
                    pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
                : problem.transfer(linkAfter(s).times()[of], s, action);
   }
-  /// The same for all parts of the gradient of a micro-batch.
+  /// The sum of this time over the messages of all parts of a micro-batch's
+  /// gradient.
   int64_t allParts(size_t of, int32_t s) const {
     int64_t time = 0;
     Action part = leastPart();
@@ -262,10 +265,9 @@ std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
   return chains;
 }
 
-/// LB2 for the action groups of one worker: the maximum, over all h and t, of h
-/// + t + the load of all groups with a head of at least h and a tail of at
-/// least t. Among all sets with these smallest head and tail, this one has the
-/// largest load.
+/// LB2 for the action groups of one worker. It is the maximum of h + t + load
+/// over all pairs of a head h and a tail t. `load` is the total load of the
+/// groups with a head of at least h and a tail of at least t.
 int64_t headLoadTail(std::vector<ActionGroup> groups) {
   std::sort(groups.begin(), groups.end(),
             [](const ActionGroup &a, const ActionGroup &b) {
@@ -338,10 +340,11 @@ struct StashTime {
   Wide least = 0; ///< counts only the smaller stash of each split backward
 };
 
-/// LB4, by Little's law. It is computed in two ways, because an input gradient
-/// may release a part of its stash before a gradient sum exists. With the
-/// gradient sum, a split backward counts only its smaller stash. With all
-/// stashes, the gradient sum does not count.
+/// LB4, by Little's law. An input gradient may release a part of its stash
+/// before a gradient sum exists. So the bound is computed in two ways, and the
+/// larger result counts. The first one includes the gradient sum, and only the
+/// smaller stash of each split backward. The second one includes all stashes,
+/// but no gradient sum.
 Bound memory(const Problem &problem, const std::vector<StashTime> &stashTimes) {
   Bound bound{
       "LB4",

@@ -33,9 +33,10 @@ struct Bound {
 /// LB1 to LB6, in that order. Requires check(problem).empty().
 std::vector<Bound> bounds(const Problem &problem);
 
-/// The bound LB5 for one step: the time without alpha of all messages of the
-/// busiest channel, one after another. In `simulate`, messages overlap, so one
-/// step may be shorter. The mean time of many steps cannot be.
+/// The bound LB5 for one step: the time of the messages of the busiest channel,
+/// one after another, without alpha. In `simulate` messages overlap, so a
+/// single step may be shorter than this bound. The mean time of many steps
+/// cannot be shorter.
 int64_t busiestChannel(const Problem &problem);
 
 /// The largest bound with `holdsForSimulator`; the first one if several are

@@ -70,7 +70,7 @@ private:
   std::vector<Edge> edges;
 };
 
-/// A message, and the operations that its send and its receive belong to.
+/// A message, with the operation of its send and the operation of its receive.
 struct Transfer {
   int64_t flight;
   int32_t ready; ///< an event: the message has left its worker
@@ -92,7 +92,8 @@ public:
         workers(schedule.workers.size()) {}
 
   int64_t run() {
-    // A message is posted when the action that produces it has ended.
+    // The actions that have a message, by the time at which they end. A message
+    // is posted at that time.
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     auto postUntil = [&](int64_t time) {
       for (; !ready.empty() && ready.top().time <= time; ready.pop())
@@ -126,7 +127,7 @@ public:
   }
 
 private:
-  /// A post after the last action of its worker.
+  /// A send or receive that is posted after the last action of its worker.
   struct Post {
     int32_t transfer;
     bool isSend;
@@ -220,7 +221,8 @@ private:
     workers[sent->peer].run.push_back({transfer, false});
   }
 
-  /// Combines the posts since the worker's last action into operations.
+  /// Makes operations of the posts since the worker's last action: consecutive
+  /// sends and the first receive after them are one operation.
   void endRun(int32_t w) {
     Worker &worker = workers[w];
     bool isOpen = false;

@@ -32,11 +32,11 @@
 namespace chimera::schedule {
 
 /// The time at which the last action ends if the messages of each worker take
-/// effect in one order. It is at least the makespan of `timing`, which is a
-/// timing without this rule: nothing happens earlier than there. If workers
-/// share cores, actions, updates, sends and receives take as long as in
-/// `timing`. This is an approximation, because a worker that waits for longer
-/// would leave its cores to the others. Linear except for sorting. Requires a
+/// effect in one order. `timing` is the timing without this rule. Nothing
+/// happens earlier than in `timing`, so the result is at least its makespan. If
+/// workers share cores, actions, updates, sends and receives take as long as in
+/// `timing`. This is an approximation: a worker that waits longer would leave
+/// its cores to the others. Takes linear time except for sorting. Requires a
 /// valid schedule and a complete timing of it.
 int64_t makespanInDeviceOrder(const Problem &problem, const Schedule &schedule,
                               const Timing &timing);

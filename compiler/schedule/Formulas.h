@@ -61,8 +61,9 @@ struct BubbleFormula {
                         ///< with all whole
 };
 
-/// A closed form of the peak activations, in the same letters: the smallest and
-/// the largest value of Timing::peakActivations over all workers.
+/// A closed form of the peak activations, with the letters of BubbleFormula. It
+/// has the smallest and the largest value of Timing::peakActivations over all
+/// workers.
 struct PeakFormula {
   const char *formula;
   const char *conditions;

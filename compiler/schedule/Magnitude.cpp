@@ -23,7 +23,7 @@ static bool hasName(const TimeUnit &unit) {
   return &unit != &timeUnits().front();
 }
 
-/// True if each multiple of 1 / `parts` is a decimal of finite length.
+/// True if all multiples of 1 / `parts` are decimals of finite length.
 static bool isDecimal(int64_t parts) {
   for (int64_t prime : {2, 5})
     while (parts % prime == 0)
@@ -57,7 +57,7 @@ std::string exactTime(int64_t ticks, const TimeScale &scale) {
   return withUnit(exactNumber(ticks, scale.perUnit), scale);
 }
 
-/// Each is a thousand times the one before.
+/// Each unit is a thousand times the one before.
 static constexpr std::string_view kSeconds[] = {"ns", "us", "ms", "s"};
 static constexpr std::string_view kPowers[] = {"",     "10³",  "10⁶", "10⁹",
                                                "10¹²", "10¹⁵", "10¹⁸"};
@@ -69,8 +69,8 @@ Magnitude magnitudeOf(double time, const TimeUnit &unit) {
     names = std::span(own, std::end(kSeconds));
   double units = 1;
   size_t i = 0;
-  // Four digits are easy to read. Longer numbers are shortened to at most
-  // three.
+  // Up to four digits before the point are easy to read and stay as they are.
+  // Longer numbers get a larger unit, and then have at most three.
   if (time >= 9999.5)
     for (; i + 1 < names.size() && time / units >= 999.5; ++i)
       units *= 1000;

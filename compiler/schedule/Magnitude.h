@@ -14,8 +14,8 @@
 
 namespace chimera::schedule {
 
-/// "7.5": how many units `ticks` are. Exact if that is a finite decimal, else
-/// rounded to four digits after the point: "0.3333".
+/// `ticks` in units, as text: "7.5". Exact if the number is a decimal of finite
+/// length. Otherwise it is rounded to four digits after the point: "0.3333".
 std::string exactNumber(int64_t ticks, int64_t perUnit);
 
 /// "7.5 us": `number` and the unit, if the unit has a name.

@@ -43,8 +43,8 @@ public:
     for (size_t i = 0; i < order.size(); ++i) {
       const Action &action = order[i];
       Row &row = rowFor(action);
-      // Additional bytes while the action runs, and bytes and activations that
-      // are released at its end.
+      // Bytes that are live only while the action runs, and the bytes and
+      // activations that are released at its end.
       int64_t passing = 0, release = 0;
       int32_t less = 0;
       switch (action.kind) {
@@ -63,7 +63,8 @@ public:
         activations += holdsOneMore(action, row);
         break;
       case Kind::InputGradient:
-        // Only the larger of the two stashes counts while it runs.
+        // While an input gradient runs, only the larger of the two stashes
+        // counts.
         release = piece(action, row.stash) - piece(action, row.weightStash);
         passing = piece(action, row.passing) + std::max<int64_t>(-release, 0);
         break;
@@ -85,13 +86,14 @@ public:
   }
 
 private:
-  /// A stage of a pipeline on the worker.
+  /// A stage of a pipeline on the current worker, with its state in the walk.
   struct Row {
     size_t replica;      ///< index in `rowOf`
     int64_t firstKey;    ///< key of its first micro-batch
     int64_t missing = 0; ///< backwards missing in its gradient sum; 0: no sum
-    /// Bytes of its stashes, of its input, of all that a forward or backward
-    /// reads and passes on, and of its gradient sum.
+    /// Bytes of one micro-batch's stashes and input, bytes of the boundaries
+    /// that a forward or backward reads and passes on, and bytes of the
+    /// gradient sum.
     int64_t stash = 0, weightStash = 0, input = 0, passing = 0, gradient = 0;
   };
 
@@ -100,8 +102,9 @@ private:
   }
   Row &rowFor(const Action &action) { return rows[rowOf[replicaOf(action)]]; }
 
-  /// Makes rows only for the stages on the worker: a problem may have as many
-  /// stages as a worker has actions.
+  /// Makes rows only for the stages of the worker's actions. A row for every
+  /// stage on every worker would be too many: there may be as many stages as a
+  /// worker has actions.
   void setRows(std::span<const Action> order) {
     for (const Row &row : rows)
       rowOf[row.replica] = -1;
@@ -204,8 +207,8 @@ private:
 
   const Problem &problem;
   int32_t parts = 1; ///< most parts of a micro-batch
-  /// False if every micro-batch keeps its whole stash. Keys are not needed
-  /// then.
+  /// False if every micro-batch keeps its whole stash. Then pieces need no
+  /// keys.
   bool inPieces;
   std::vector<int32_t> rowOf; ///< row by pipeline and stage, -1 for none
   std::vector<Row> rows;

@@ -81,32 +81,33 @@ private:
   std::unique_ptr<MemoryWalk> walk;
 };
 
-/// The worker whose peak exceeds its cap by most. In a program, this worker
-/// needs at least that many bytes: all that the model counts, and also waiting
-/// messages, tokens and losses.
+/// The worker that exceeds its cap by the most bytes. The program of this
+/// worker needs at least the bytes of `peak`, because the model does not count
+/// waiting messages, tokens and losses.
 struct CapExcess {
   int32_t worker;
   MemoryPeak peak;
   int32_t others; ///< number of other workers above their caps
 };
-/// Empty if all workers are within their caps or there are no caps. Requires a
-/// valid schedule.
+/// The worker that exceeds its cap by most. Empty if all workers are within
+/// their caps or there are no caps. Requires a valid schedule.
 std::optional<CapExcess> capExcess(const Problem &problem,
                                    const Schedule &schedule);
-/// ", and 2 other workers above it"; empty if there are none.
+/// ", and 2 other workers above it" for `others` = 2. Empty for 0.
 std::string othersAbove(int64_t others);
 /// "at least 814 bytes on worker 0 at forward of pipeline 0, stage 0,
 /// micro-batch 7, and 1 other worker above it".
 std::string describe(const CapExcess &excess, const Schedule &schedule);
 
-/// The bytes that a worker has from `time` until the next sample.
+/// The bytes that a worker has from `time` until the time of the next sample.
 struct MemorySample {
   int64_t time;
   int64_t bytes;
 };
-/// The bytes over time of `worker`, which always has `resident` of them. There
-/// is a sample at time 0, and one at each start and end of an action. `timing`
-/// may be of `simulate` or slotTiming. Requires timing.complete.
+/// The bytes over time of `worker`. They include the `resident` bytes, which it
+/// always has. There is a sample at time 0, and one at each start and end of an
+/// action. `timing` may be from `simulate` or slotTiming. Requires
+/// timing.complete.
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,

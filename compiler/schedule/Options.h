@@ -40,7 +40,7 @@ class Options {
 public:
   /// Without any option.
   Options() = default;
-  /// With the default value of each option.
+  /// Sets each option to its default value.
   explicit Options(std::span<const Option> table);
 
   std::span<const Option> table() const { return options; }

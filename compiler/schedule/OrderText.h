@@ -74,7 +74,8 @@ public:
 private:
   friend class LineReader;
 
-  /// The pipeline of a micro-batch, and the forward that begins with it.
+  /// The pipeline of a micro-batch, and the number of micro-batches of the
+  /// forward that begins with it.
   struct Cover {
     int32_t pipeline = -1;
     int32_t count = 0; ///< micro-batches of that forward; 0 if none begins here

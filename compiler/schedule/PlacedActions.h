@@ -69,10 +69,10 @@ struct PlacedActions {
           visit(w, schedule.workers[w][i], id);
   }
 
-  /// Calls `visit(id)` for each dependency of `action`, whose id is `own`,
-  /// until a call returns false. Returns false in that case. The simulator has
-  /// its own code for dependencies (ActionRules.h) on purpose, so that an error
-  /// in one shows in the other.
+  /// Calls `visit(id)` for each dependency of `action`, whose own id is `own`.
+  /// Stops and returns false when a call returns false. The simulator has its
+  /// own code for dependencies (ActionRules.h) on purpose, so that an error in
+  /// one shows in the other.
   template <typename Visit>
   bool forEachDependency(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
@@ -104,7 +104,8 @@ struct PlacedActions {
   int32_t stages;
   /// Position of each action, kNowhere if it is not in the schedule.
   std::vector<int64_t> positionOf;
-  /// The action at each position, kNoAction if it is unknown or a repetition.
+  /// The id of the action at each position. kNoAction if the problem has no
+  /// such action or it is a repetition.
   std::vector<int64_t> idAt;
   /// Position of each worker's first action, then the number of positions.
   std::vector<int64_t> first;

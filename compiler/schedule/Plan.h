@@ -20,8 +20,8 @@ namespace chimera::schedule {
 struct Request : Workload {
   int32_t microBatches = 0; ///< of one step
   /// True if every backward is to be split. Some schemes split all backwards
-  /// anyway and place both halves themselves. For any other scheme, each weight
-  /// gradient is put directly after its input gradient.
+  /// anyway and place both halves themselves. For the other schemes, each
+  /// weight gradient is put directly after its input gradient.
   bool splitBackward = false;
   Options options; ///< of the scheme
 
@@ -33,7 +33,8 @@ struct Request : Workload {
 /// problem and its solution. Code that reads a plan does not depend on how it
 /// was made.
 struct Plan {
-  /// Of the scheme, none with the value kBest. Empty if there is no scheme.
+  /// The options of the scheme, none with the value kBest. Empty if there is no
+  /// scheme.
   Options options;
   std::vector<Pipeline> pipelines; ///< each has micro-batches
   Splits splits;

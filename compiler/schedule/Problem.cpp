@@ -90,7 +90,8 @@ const LinkClass &Workload::linksOf(std::span<const int32_t> group,
     return isOnOneNode(least, most + int64_t{width - 1} * workers)
                ? node->within
                : *this;
-  // After this number of copies, node boundaries are at the same workers again.
+  // After this number of copies, the boundaries between nodes are at the same
+  // workers as in the first copy.
   const int64_t period = devices / std::gcd(devices, int64_t{workers});
   for (int64_t copy = 0; copy < std::min<int64_t>(width, period); ++copy)
     if (!isOnOneNode(least + copy * workers, most + copy * workers))
@@ -145,7 +146,8 @@ static bool timesFit(const Problem &problem) {
     for (const LinkClass *links : problem.classes())
       for (const MessageTime &of : links->link.times()) {
         times.insert(times.end(), 4 * parts, of.alpha);
-        // The time of each part may be rounded up.
+        // The time of each part may be rounded up by less than a tick. The last
+        // term covers this.
         times.insert(times.end(), 4, timeOfBytes(of, bytes));
         times.push_back(4 * parts);
       }
@@ -161,14 +163,15 @@ static bool bytesFit(const Problem &problem) {
     sizes.insert(sizes.end(), {bytes.weights, bytes.weights, bytes.optimizer,
                                std::max(bytes.stash, bytes.weightStash),
                                bytes.boundary, bytes.boundary});
-  // There are at most as many versions as stages, or two.
+  // A stage has at most two versions of its weights, or as many as there are
+  // stages.
   return fits(sizes, allMicroBatches(problem) + 2 +
                          static_cast<int64_t>(problem.pipelines.size()) +
                          static_cast<int64_t>(problem.stages.size()));
 }
 
-/// The error in a message time, or an empty string. In the text the time is
-/// called `what`.
+/// The error in a message time, or an empty string. The error text calls the
+/// time `what`.
 static std::string checkTime(const MessageTime &of, const std::string &what) {
   if (of.alpha < 0)
     return "expected " + what + " of at least 0, got " +

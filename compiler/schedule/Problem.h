@@ -147,7 +147,7 @@ inline constexpr int64_t kMebibyte = int64_t{1} << 20;
 struct Link : MessageTime {
   MessageTime send = {}, receive = {};
 
-  /// The times in flight, of the send and of the receive.
+  /// The times in flight, of the send and of the receive, in this order.
   std::array<MessageTime, 3> times() const { return {*this, send, receive}; }
 };
 
@@ -235,7 +235,7 @@ struct Workload : Network {
   /// The most bytes that each worker may have at once. Empty: no caps.
   std::vector<int64_t> memoryCaps;
 
-  /// The time of an action of one micro-batch on `stage`.
+  /// The time of an action of this kind on `stage`, for one micro-batch.
   int64_t cost(Kind kind, int32_t stage) const {
     return stages[stage].of(kind);
   }
@@ -260,8 +260,8 @@ struct Workload : Network {
   /// which are on different workers. The gradient in the other direction takes
   /// the same time. `of` is one of the three times of their link.
   int64_t transfer(const MessageTime &of, int32_t stage) const;
-  /// The same for the message of `action`, which may cover several
-  /// micro-batches or a part of one.
+  /// The time of the message of `action`, which may cover several micro-batches
+  /// or a part of one.
   int64_t transfer(const MessageTime &of, int32_t stage,
                    const Action &action) const;
 };
@@ -291,7 +291,7 @@ public:
   bool any() const;
   /// True if some backward is whole.
   bool anyWhole() const;
-  /// The same splits, without a table if all or none are split.
+  /// These splits, without a table if all backwards or none are split.
   Splits simplified() const;
 
   bool operator==(const Splits &) const = default;

@@ -9,7 +9,7 @@
 
 namespace chimera::schedule {
 
-/// True if `forward` made the stash of `backward`.
+/// True if `backward` reads the stash that `forward` made.
 static bool isForwardOf(const Action &forward, const Action &backward) {
   return forward.kind == Kind::Forward &&
          forward.pipeline == backward.pipeline &&

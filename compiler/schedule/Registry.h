@@ -41,7 +41,7 @@ struct Scheme {
   /// example that a simpler schedule is better, or what the schedule does to
   /// training. Null: no advice.
   std::string (*note)(const Problem &problem) = nullptr;
-  /// How many stages a worker has if nobody says.
+  /// The usual number of stages per worker, if the user does not choose one.
   int32_t stagesPerWorker = 1;
 };
 
@@ -65,8 +65,8 @@ std::string hintForUnknownScheme(std::string_view name);
 std::string schemeHelp();
 
 /// Empty if the scheme has a plan for these sizes and options, otherwise a text
-/// that says what is possible. If options are open, empty if some setting of
-/// them has a plan.
+/// that says what is possible. If some options are open, the result is empty if
+/// at least one setting of them has a plan.
 std::string planError(const Scheme &scheme, const Request &request);
 
 /// The scheme's plan for `request`, without its order. Requires that planError

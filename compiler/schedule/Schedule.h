@@ -68,9 +68,9 @@ std::string labelOf(const Action &action);
 /// "forward of " and the label.
 std::string describe(const Action &action);
 
-/// The same text. If the problem has two steps and the action is of the second,
-/// the text uses the micro-batch's number within that step: "forward of … of
-/// the second step".
+/// The text of labelOf. If the problem has two steps and the action is in the
+/// second, the micro-batch is numbered within that step: "forward of … of the
+/// second step".
 std::string describe(const Problem &problem, Action action);
 
 /// Dense numbers (ids) for all actions of a problem, in [0, count()). They are
@@ -150,7 +150,8 @@ public:
   Action action(int64_t id) const;
 
 private:
-  /// The forward that covers a micro-batch, and the parts of its backward.
+  /// The pipeline of a micro-batch, the forward that covers it, and the number
+  /// of parts of its backward.
   struct Cover {
     int32_t pipeline;
     int32_t first; ///< first micro-batch of the forward
@@ -199,7 +200,8 @@ Schedule replaceActions(const Schedule &schedule, Visit visit) {
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     std::vector<Action> &out = result.workers.emplace_back();
     const std::vector<Action> &actions = schedule.workers[w];
-    // Every second action may be a backward that becomes two actions.
+    // Reserves half as much again: one action may become two, but at most every
+    // second action is a backward.
     out.reserve(actions.size() + actions.size() / 2);
     for (size_t i = 0; i <= actions.size(); ++i) {
       auto at = static_cast<int32_t>(i), now = static_cast<int32_t>(out.size());

@@ -31,12 +31,12 @@ public:
     running.emplace(workDone + static_cast<double>(work), worker);
   }
   bool isIdle() const { return running.empty(); }
-  /// When the next worker ends its work if no other begins before. Requires
-  /// that some worker has work.
+  /// The time at which the next worker ends its work, if no other worker begins
+  /// before then. Requires that some worker has work.
   double nextEnd() const {
     return now + (running.top().first - workDone) / speed();
   }
-  /// Ends the work of that worker, and returns the worker.
+  /// Ends the work of the worker that is next to end, and returns this worker.
   int32_t end() {
     now = nextEnd();
     workDone = running.top().first;

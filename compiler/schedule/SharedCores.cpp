@@ -119,8 +119,8 @@ private:
     size_t started = 0; ///< number of its all-reduces it has started
     Phase phase = Phase::Wait;
     int64_t waitsFor = -1; ///< the last action that it had to wait for
-    /// When its first action began, including the receive before it, and when
-    /// the worker has ended its last action.
+    /// The time at which its first action began (or the receive before this
+    /// action), and the time at which it ended its last action.
     int64_t begins = 0, free = 0;
     int64_t busy = 0, occupied = 0;
   };
@@ -128,7 +128,7 @@ private:
   /// An all-reduce of one step.
   struct AllReduce {
     /// The number of notices that it needs before it begins. Each of its
-    /// workers gives a notice when it starts the all-reduce, and one when its
+    /// workers gives two: one when it starts this all-reduce, and one when its
     /// previous all-reduce has ended.
     int32_t missingNotices = 0;
     bool hasEnded = false;
@@ -239,8 +239,8 @@ private:
       if (syncAndUpdate)
         startAllReduces(w, now);
       worker.phase = Phase::Send;
-      // They begin at the end of the last action, while its message is
-      // sent.
+      // The all-reduces and updates begin when the last action ends, while the
+      // message of this action is sent.
       if (isBeforeSyncAndUpdate(w))
         return 0;
       return rule.send;
@@ -289,11 +289,12 @@ private:
       worker.begins = begin;
   }
 
-  /// When the worker can begin its next action, given its dependencies and
-  /// messages. kNever if that is not known yet.
+  /// The time at which the worker can begin its next action, given the
+  /// dependencies and the message of the action. kNever if this is not known
+  /// yet.
   double readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
-    // A dependency on the own stage ran on this worker, so it ended before the
-    // worker became free.
+    // The dependency on the same stage is on this worker too. If it has ended,
+    // that was before the worker became free, so its time does not matter.
     if (rule.sameStage != 0 && sent[id + rule.sameStage] == kNever)
       return kNever;
     if (rule.otherStage == 0)
@@ -307,8 +308,8 @@ private:
     return from + static_cast<double>(rule.flight);
   }
 
-  /// When the receive of the message of action `id` is posted, or kNever if the
-  /// receiving worker cannot post it yet.
+  /// The time at which the receive of the message of action `id` is posted.
+  /// kNever if the receiving worker cannot post it yet.
   double postedAt(int64_t id) const {
     int32_t channel = numbers->channel[id];
     int64_t before = numbers->number[id] - numbers->windows[channel];
@@ -399,8 +400,9 @@ private:
     const SyncAndUpdateOrder::Item &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
-      // If all-reduces block, this one begins after the updates before it, not
-      // directly after the previous all-reduce.
+      // If all-reduces block, this one may begin only now, after the updates
+      // before it. Otherwise it may begin directly after the previous
+      // all-reduce.
       if (allReducesBlock && worker.item > 0)
         notify(static_cast<int32_t>(item.allReduce), worker.step, now);
       allReduce.waiting.push_back(w);
@@ -416,10 +418,12 @@ private:
   ActionRules rules;
   int64_t idsOfStep;
   Timing timing;
-  /// When the message of each action has left its worker, kNever before. The
-  /// ids of all micro-batches of a forward have the forward's time.
+  /// For each action, the time at which its message left its worker; kNever
+  /// before that. If a forward covers several micro-batches, the ids of all of
+  /// them have its time.
   std::vector<double> sent;
-  /// When the messages of each channel were received, in that order.
+  /// For each channel, the times at which its messages were received, in the
+  /// order in which they were received.
   std::vector<std::vector<double>> received;
   std::vector<Worker> workers;
   std::vector<std::vector<int64_t>> stepEnds;

@@ -17,7 +17,8 @@ namespace chimera::schedule {
 namespace {
 
 /// Adds idle times and peaks to a timing that has starts, makespan and busy
-/// times. Peaks are of the actions that ran.
+/// times. If the schedule does not complete, peaks include only the actions
+/// that ran.
 void summarize(const Problem &problem, const Schedule &schedule,
                Timing &timing) {
   std::vector<int64_t> resident = residentBytes(problem);
@@ -101,13 +102,14 @@ public:
     return delay && held <= *delay ? delay : std::nullopt;
   }
 
-  /// Walks back from the action that ends last. Each step goes to the action
-  /// that ended, or whose message arrived, when the current one started.
-  /// Requires that all actions ran.
+  /// The critical path. Walks back from the action that ends last. Each step of
+  /// the walk goes to the action whose end, or whose message, allowed the
+  /// current action to start. Requires that all actions ran.
   std::vector<ActionRef> criticalPath(const Timing &timing) const {
     std::vector<ActionRef> path;
     ActionRef ref{-1, -1};
-    // On each worker, the last action that can still be on the path.
+    // On each worker, the index of the last action that can still be on the
+    // path.
     std::vector<int32_t> last;
     for (size_t w = 0; w < workers.size(); ++w) {
       last.push_back(static_cast<int32_t>(workers[w].next) - 1);
@@ -128,14 +130,15 @@ private:
     size_t next = 0;
     int64_t end = 0;  ///< of its last action
     int64_t free = 0; ///< when that action's message has left it
-    /// When its first action began, including the receive before it.
+    /// The time at which its first action began, or the receive before this
+    /// action.
     int64_t begins = 0;
     int64_t waitsFor = -1; ///< the last action that it had to wait for
     int64_t busy = 0, occupied = 0;
   };
 
-  /// When the receive of the message of action `id` is posted, or -1 if the
-  /// receiving worker cannot post it yet.
+  /// The time at which the receive of the message of action `id` is posted, or
+  /// -1 if the receiving worker cannot post it yet.
   int64_t postedAt(int64_t id) const {
     int32_t channel = numbers->channel[id];
     int64_t before = numbers->number[id] - numbers->windows[channel];
@@ -153,8 +156,9 @@ private:
       const Action &action = order[worker.next];
       const ActionRule &rule = rules.of(action);
       int64_t id = rules.idOf(action, rule), start = worker.free;
-      // A dependency on the own stage ran on this worker, so it ended before
-      // the worker became free.
+      // The dependency on the same stage is on this worker too. If it has
+      // ended, that was before the worker became free, so its time does not
+      // matter.
       if (rule.sameStage != 0 && done[id + rule.sameStage] < 0) {
         worker.waitsFor = id + rule.sameStage;
         return;
@@ -194,15 +198,15 @@ private:
     return updates.empty() ? 0 : updates[worker][index].time();
   }
 
-  /// The action that determined the start of the action at `ref`: the one that
-  /// ended, or whose message arrived, at that time.
+  /// The action that determined the start of the action at `ref`: at that time
+  /// it ended, or its message arrived.
   ActionRef before(const Timing &timing, const ActionRef &ref,
                    std::span<const int32_t> last) const {
     const std::vector<Action> &order = schedule.workers[ref.worker];
     const std::vector<int64_t> &starts = timing.starts[ref.worker];
     const Action &action = order[ref.index];
     const ActionRule &rule = rules.of(action);
-    // The start including the receive before it.
+    // The start of the action, or of the receive before it.
     int64_t start = starts[ref.index] - rule.receive;
     if (ref.index > 0) {
       const ActionRule &previous = rules.of(order[ref.index - 1]);
@@ -236,7 +240,8 @@ private:
   const Schedule &schedule;
   const MessageNumbers *numbers;
   ActionRules rules;
-  /// When the messages of each channel were received, in that order.
+  /// For each channel, the times at which its messages were received, in the
+  /// order in which they were received.
   std::vector<std::vector<int64_t>> received;
   /// End of each action, -1 before it has run. The ids of all micro-batches of
   /// a forward have the forward's end.

@@ -32,9 +32,9 @@ struct Timing {
   /// End of each action that starts. From start to end an action takes its
   /// cost, or longer if its worker shares cores.
   std::vector<std::vector<int64_t>> ends;
-  /// Only if workers share cores, otherwise empty: for each action, when its
-  /// worker began to receive for it, when its message had left the worker, and
-  /// when an update after it ended.
+  /// Empty unless workers share cores. For each action: the time at which its
+  /// worker began to receive for it, the time at which its message had left the
+  /// worker, and the time at which an update after it ended.
   std::vector<std::vector<int64_t>> receiveBegins, sendEnds, updateEnds;
   /// The time from 0 to the end of the last action.
   int64_t makespan = 0;
@@ -101,8 +101,8 @@ std::vector<ActionRef> inOrderOfStarts(const Timing &timing);
 /// problem and is in the schedule once, on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
-/// The same, but each worker begins at its own time in `begins`. Idle times,
-/// peaks and critical path are not computed.
+/// Like the first `simulate`, but each worker begins at its own time in
+/// `begins`. Idle times, peaks and critical path are not computed.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 std::span<const int64_t> begins);
 
@@ -120,10 +120,10 @@ public:
   /// next run.
   const Timing &run(std::span<const int64_t> begins);
   /// The delay of all actions relative to fromZero() if workers begin at
-  /// `begins`, or nothing if their delays differ. All delays are equal under
-  /// two conditions. First, all workers whose first action depends on no other
-  /// worker begin with the same delay. Second, every other worker begins early
-  /// enough for its first action to start with that delay.
+  /// `begins`, or nothing if the delays of actions differ. All delays are equal
+  /// under two conditions. First, all workers whose first action depends on no
+  /// other worker begin with the same delay. Second, every other worker begins
+  /// early enough for its first action to start with that delay.
   std::optional<int64_t> delayOf(std::span<const int64_t> begins) const;
 
 private:
@@ -141,11 +141,11 @@ struct MessageNumbers {
   std::vector<int32_t> windows; ///< of each channel
 };
 
-/// The same with windows of receives. The flight of a message begins when it
-/// has been sent and its receive has been posted. The first receives of a
-/// channel, as many as its window, are posted at time 0. Each later one is
-/// posted when the message one window earlier has been received. The critical
-/// path is not computed.
+/// Like the first `simulate`, but with windows of receives. The flight of a
+/// message begins when it has been sent and its receive has been posted. A
+/// channel with window k posts its first k receives at time 0. It posts each
+/// later receive when the message k places earlier has been received. The
+/// critical path is not computed.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers);
 

@@ -31,10 +31,10 @@ static double minStepTimeOf(const Problem &problem, const Schedule &schedule) {
                   static_cast<double>(busiestChannel(problem)));
 }
 
-/// The mean time of some steps with a flush on workers that share cores. The
-/// first steps of a run are left out, and also the last one. In the last one,
-/// workers that have ended leave their cores to the others, which happens in no
-/// other step.
+/// The mean time of a step, over some steps with a flush on workers that share
+/// cores. The first steps of a run are left out. The last step is left out too:
+/// there, workers that have ended leave their cores to the others, which
+/// happens in no other step.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
                              const SyncAndUpdateOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
@@ -66,17 +66,17 @@ public:
   double periodOfActions(const Problem &problem) { return period(problem, {}); }
 
 private:
-  /// The mean time from one step to the next. It is at least the lower bound:
-  /// the simulation lets messages overlap, and its mean is over a few steps, so
-  /// it may be below what workers and links can do.
+  /// The mean time from one step to the next. It is at least the lower bound.
+  /// The simulation alone may give less than workers and links can do, because
+  /// it lets messages overlap and its mean is over a few steps.
   double period(const Problem &problem,
                 const std::vector<GradientReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),
                     minStepTimeOf(problem, schedule));
   }
 
-  /// The period of simulated steps. Each worker begins a step when it has ended
-  /// the one before.
+  /// The mean time from one simulated step to the next. Each worker begins a
+  /// step when it has ended the one before.
   double simulatedPeriod(const Problem &problem,
                          const std::vector<GradientReduce> &reduces) {
     const SyncAndUpdateOrder order =
@@ -86,8 +86,8 @@ private:
     constexpr size_t kMostSteps = 48;
     const std::vector<int64_t> endsFromZero =
         syncAndUpdateAfter(problem, order, simulation->fromZero()).ends;
-    // For each step, when each worker began it, relative to the first worker
-    // that did. `firsts` has the time at which that first worker began.
+    // For each step, the begin of each worker, relative to the first worker
+    // that began it. `firsts` has the time at which that first worker began.
     std::vector<std::vector<int64_t>> begins = {
         std::vector<int64_t>(schedule.workers.size())};
     std::vector<int64_t> firsts = {0};
@@ -117,8 +117,8 @@ private:
         return mean(same - begins.begin());
       begins.push_back(std::move(ends));
     }
-    // Workers with less work may still be getting ahead of the others in the
-    // first half.
+    // Average only over the second half. In the first half, workers with less
+    // work may still be getting ahead of the others.
     return mean(firsts.size() / 2);
   }
 

@@ -124,8 +124,9 @@ public:
     return true;
   }
 
-  /// The mean time from body to body, over the smallest number of last bodies
-  /// after which starts repeat. None if they do not repeat.
+  /// The steady time per body: the mean time between the starts of consecutive
+  /// bodies. Looks for the latest body that is `alike` to the last one, and
+  /// averages over the bodies between both. None if there is no such body.
   std::optional<double> period() const {
     int32_t last = bodies - 1;
     for (int32_t count = 1; count <= last; ++count)
@@ -163,7 +164,7 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
       busy.back() += problem.cost(schedule.workers[w][i]);
     allBusy += busy.back();
   }
-  // Each try starts from the beginning and doubles the steps, so all tries
+  // Each try starts from the beginning with twice as many steps. So all tries
   // together cost at most twice the last one.
   constexpr int64_t kMostActions = int64_t{1} << 23;
   for (int32_t steps = 4;; steps *= 2) {
@@ -173,9 +174,10 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
       period = starts.meanPeriod();
     if (!period)
       continue;
-    // The simulated period may be too short for the workers or links: starts
-    // are rounded if workers share cores, a mean may be of unequal steps, and
-    // simulated messages overlap more than a link allows.
+    // The simulated period may be less than the workers or links need, for
+    // three reasons: starts are rounded if workers share cores, a mean may be
+    // over unequal steps, and simulated messages overlap more than a link
+    // allows. So it is raised to the lower bounds.
     period = std::max({*period, minStepTime(problem, busy),
                        static_cast<double>(busiestChannel(problem))});
     return {*period,

@@ -29,8 +29,9 @@ namespace chimera::schedule {
 int64_t weightVersion(const Problem &problem, int32_t stage,
                       int64_t microBatch);
 
-/// The number of versions of a stage's weights on its worker: D - s, 2 or 1 for
-/// these three kinds of updates.
+/// The number of versions of a stage's weights that its worker keeps. It is D -
+/// s with updates after each micro-batch, 2 with one update a step, and 1 with
+/// a flush.
 int32_t weightVersions(const Problem &problem, int32_t stage);
 
 /// The order of `steps` steps, made from the order of two: the prologue, the
@@ -54,7 +55,7 @@ struct UpdateAfter {
 std::vector<std::vector<UpdateAfter>> updatesAfter(const Problem &problem,
                                                    const Schedule &schedule);
 
-/// The time of a step when all steps are alike.
+/// The time of a step after all steps have become alike.
 struct SteadyState {
   double period;      ///< time from one step to the next
   double bubbleRatio; ///< idle share of the period, over all workers
@@ -62,12 +63,12 @@ struct SteadyState {
                       ///< state
 };
 
-/// The steady state of steps that overlap. Longer and longer runs are
-/// simulated, until all actions of the last step start equally long after the
-/// same actions of an earlier step. The period is the mean over the steps
-/// between. If that takes more than some millions of actions, it is the mean
-/// over the later half of the steps. Requires a valid schedule of two steps
-/// that overlap.
+/// The steady state of steps that overlap. Simulates longer and longer runs. It
+/// stops when all actions of the last step start equally long after the
+/// corresponding actions of an earlier step. The period is the mean over the
+/// steps between these two. If that takes more than some millions of actions,
+/// the period is the mean over the later half of the steps. Requires a valid
+/// schedule of two steps that overlap.
 SteadyState steadyState(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -82,8 +82,8 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
         begin, static_cast<int64_t>(
                    std::ceil(static_cast<double>(update) * slowdown[worker])));
   };
-  // When each worker has ended its previous all-reduce and, if all-reduces
-  // block, the updates after it.
+  // The time at which each worker has ended its previous all-reduce and, if
+  // all-reduces block, the updates after it.
   std::vector<int64_t> free(timing.ends.size());
   std::vector<size_t> nextItem(timing.ends.size()); // index of the worker's
                                                     // next item

@@ -44,7 +44,8 @@ struct SyncAndUpdate {
   std::vector<AllReduce> allReduces; ///< in the order of gradientReduces
   /// For each worker, in its order, the waits and updates that take time.
   std::vector<std::vector<Work>> work;
-  /// When each worker has ended its actions, and its step.
+  /// For each worker, the time at which it has ended its actions, and the time
+  /// at which it has ended its step.
   std::vector<int64_t> computed, ends;
 
   /// When the last worker has ended its step.
@@ -62,8 +63,9 @@ struct SyncAndUpdateOrder {
     std::vector<int32_t> after; ///< for each worker, the index of an action
     int64_t time;
   };
-  /// If `pipeline` is set, the update of the stage's weights in that pipeline.
-  /// Otherwise a wait for an all-reduce.
+  /// A wait or an update of a worker. If `pipeline` is set, it is the update of
+  /// the stage's weights in that pipeline. Otherwise it is a wait for an
+  /// all-reduce.
   struct Item {
     size_t allReduce; ///< its index; of an update, the last all-reduce of its
                       ///< stage
@@ -75,18 +77,18 @@ struct SyncAndUpdateOrder {
   std::vector<std::vector<Item>> items; ///< of each worker, one after another
 };
 
-/// The order for the problem's policy and for `reduces`, the all-reduces
-/// of the schedule. All buckets of a gradient are added to by the same workers
-/// and are ready at the same time. So they are one all-reduce here, with the
-/// sum of their times.
+/// The order for the problem's policy and for `reduces`, the all-reduces of the
+/// schedule. The same workers add to all buckets of a gradient, and all buckets
+/// are ready at the same time. So the buckets of a gradient are one all-reduce
+/// here, with the sum of their times.
 SyncAndUpdateOrder
 syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
                      const std::vector<GradientReduce> &reduces);
 
-/// All-reduces and updates after the actions with times `timing`. Without
-/// `order`, the order is computed from `timing`. If workers share cores, all
-/// workers are assumed to update at the same time. If all-reduces block, each
-/// also begins after the updates before it.
+/// The all-reduces and updates after the actions, whose times are in `timing`.
+/// The second overload computes the order from `timing`. If workers share
+/// cores, all workers are assumed to update at the same time. If all-reduces
+/// block, each all-reduce also begins after the updates before it.
 SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
                                  const SyncAndUpdateOrder &order,
                                  const Timing &timing);
@@ -94,11 +96,11 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
                                  const Schedule &schedule,
                                  const Timing &timing);
 
-/// All-reduces and updates between actions, if steps overlap. After the last
-/// action that adds to a gradient, and after the send of that action, a worker
-/// waits for the gradient's all-reduce and updates the weights. `allReduces`
-/// stays empty, because each is in progress exactly while a worker waits for
-/// it.
+/// The all-reduces and updates between actions, if steps overlap. A worker
+/// waits for a gradient's all-reduce after the last action that adds to the
+/// gradient and after the send of this action. Then it updates the weights.
+/// `allReduces` stays empty: each all-reduce is in progress exactly while a
+/// worker waits for it, so the waits show it.
 SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
                                    const Schedule &schedule,
                                    const Timing &timing);

@@ -34,8 +34,9 @@ const TimeUnit *findTimeUnit(std::string_view name);
 /// "none, slot, …".
 std::string timeUnitNames();
 
-/// How the times of a problem are shown. A problem counts in ticks, which are
-/// integers. If times have fractions, one unit is several ticks.
+/// The scale in which the times of a problem are shown. A problem counts in
+/// ticks, which are integers. If times have fractions, one unit is several
+/// ticks.
 struct TimeScale {
   const TimeUnit *unit = &timeUnits().front();
   /// Ticks in a unit, at least 1. Numbers of units are written exactly if its

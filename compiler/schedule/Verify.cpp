@@ -64,8 +64,8 @@ private:
     }
   }
 
-  /// An explanation if the problem does not have `action` but has a similar
-  /// one.
+  /// If the problem does not have `action` but has a similar one, an
+  /// explanation of the difference.
   std::string whyUnknown(Action action) const {
     auto has = [&](Kind kind) {
       Action other = action;
@@ -112,14 +112,14 @@ private:
                               static_cast<int32_t>(workerOf(ids.action(id)))});
   }
 
-  /// True if the action `id` is later than `position` on the same worker,
-  /// `worker`. Then the worker would wait for itself.
+  /// True if `worker` runs the action `id` later than `position`. If the action
+  /// at `position` depends on it, the worker waits for itself.
   bool isLaterOnWorker(int64_t id, int64_t position, size_t worker) const {
     return positionOf[id] > position && positionOf[id] < first[worker + 1];
   }
 
-  /// Checks dependencies on the same worker: on the same stage, and on a stage
-  /// before or after it that is on this worker too.
+  /// Checks the dependencies between actions of one worker: on the same stage,
+  /// and on the stage before or after if the worker has that stage too.
   void checkOrder() {
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
       forEachDependency(action, id, [&](int64_t dependency) {
@@ -207,8 +207,9 @@ private:
     return stuck;
   }
 
-  /// The worker whose action `worker` waits for. It is stuck too, at or before
-  /// that action.
+  /// The worker that `worker` waits for, because it has the action on which the
+  /// next action of `worker` depends. It is stuck too, at this action or before
+  /// it.
   size_t awaitedBy(const Stuck &stuck, size_t worker) const {
     return workerAt(positionOf[stuck.waitsFor[worker]]);
   }
@@ -288,7 +289,8 @@ private:
           continue;
         forEachDependency(action, idAt[position], [&](int64_t dependency) {
           int64_t at = positionOf[dependency];
-          // The order constraint covers dependencies on the same worker.
+          // If the dependency is on the same worker, the order constraint
+          // covers it.
           bool here = at >= first[w] && at < first[w + 1];
           if (at != kNowhere && !here && slots[at] >= slot)
             report(Constraint::Slots, position,

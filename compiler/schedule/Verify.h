@@ -30,8 +30,8 @@ struct Violation {
   };
   Constraint constraint;
   std::string message;
-  /// The worker, and the index of the wrong action in its order. Negative if
-  /// the violation is not about one worker or action.
+  /// The worker, and the index of the wrong action in the worker's order. Each
+  /// is negative if the violation is not about a single worker or action.
   int32_t worker = -1, index = -1;
 };
 

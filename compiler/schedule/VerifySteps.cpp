@@ -16,10 +16,11 @@ struct StepsVerifier : PlacedActions {
   explicit StepsVerifier(PlacedActions &&actions)
       : PlacedActions(std::move(actions)) {}
 
-  /// Checks that the body can be repeated. For each action and the same action
-  /// one step later, the body must run exactly one of the two; then any number
-  /// of bodies runs every action once. No action may depend on an action of a
-  /// later section; then the sections cannot wait for each other in a cycle.
+  /// Checks that the body can be repeated. For each action, the body must run
+  /// either this action or the same action one step later, but not both. Then
+  /// any number of bodies runs every action once. No action may depend on an
+  /// action of a later section. Then the sections cannot wait for each other in
+  /// a cycle.
   void checkPeriod() {
     if (problem.steps != 2) {
       if (!schedule.bodies.empty())
@@ -52,7 +53,7 @@ struct StepsVerifier : PlacedActions {
       Action later = action;
       later.microBatch += problem.microBatches();
       std::optional<int64_t> next = ids.find(later);
-      // Another constraint reports missing actions.
+      // A missing action is reported by another constraint.
       if (!next || positionOf[*next] == kNowhere)
         return;
       Section here = sections[positionOf[id]];
@@ -101,7 +102,8 @@ struct StepsVerifier : PlacedActions {
   }
 
   /// Counts the updates of each stage along its worker's order. An update
-  /// follows the last gradient of each micro-batch, or of each step.
+  /// follows the last gradient of each micro-batch or of each step, depending
+  /// on the kind of updates.
   void checkVersions() {
     struct Replica {
       int64_t updates = 0;

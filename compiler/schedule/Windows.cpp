@@ -75,7 +75,7 @@ int32_t Windows::choose(int32_t most) const {
   auto suffices = [&](int32_t window) {
     return simulate(window, /*widened=*/true).makespan == least;
   };
-  // A window of all messages delays no message, so the search ends.
+  // Ends at the latest at the window `most`, whose makespan is `least`.
   int32_t enough = 1, below = 0;
   while (!suffices(enough)) {
     below = enough;

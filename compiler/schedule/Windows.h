@@ -40,9 +40,9 @@ public:
   /// incomplete exactly if `window` is below needed() and not widened.
   Timing simulate(int32_t window, bool widened) const;
 
-  /// The smallest window, widened, whose makespan is as short as with a window
-  /// of `most`. It is 1 if messages have no time in flight. `most` is at least
-  /// 1.
+  /// The smallest window whose makespan is as short as with a window of `most`.
+  /// Windows are widened in both cases. It is 1 if messages have no time in
+  /// flight. `most` is at least 1.
   int32_t choose(int32_t most = std::numeric_limits<int32_t>::max()) const;
 
   /// The largest number of messages on a channel. Larger windows have the same

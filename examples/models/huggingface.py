@@ -43,7 +43,7 @@ def find(source, download):
                 "config.json, found none in it"
             )
         return str(path)
-    # A name is like gpt2 or organisation/model.
+    # A name of a model has one part, like gpt2, or two, like organisation/model.
     is_name = len(path.parts) <= 2 and not path.is_absolute() and path.parts[0] not in "~.."
     if not is_name or not download:
         os.environ["HF_HUB_OFFLINE"] = "1"
@@ -97,7 +97,8 @@ def build(cls, config, weights):
         module = cls.from_config(config, **more)
     for parent in list(module.modules()):
         for name, child in parent.named_children():
-            # An autograd function of its own; PyTorch's has the same values, to 1e-8.
+            # Replace BLOOM's own autograd function by PyTorch's function, which has the same
+            # values up to 1e-8.
             if type(child).__name__ == "BloomGelu":
                 setattr(parent, name, torch.nn.GELU(approximate="tanh"))
     return module.train()

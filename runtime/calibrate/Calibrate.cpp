@@ -41,10 +41,10 @@ constexpr int kRounds = 48, kFewestRounds = 16;
 /// out.
 constexpr int64_t kMaxScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
-/// For sums that run concurrently with computation.
+/// The size of the all-reduces that run concurrently with computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
 constexpr double kOverlapMilliseconds = 1000;
-/// For layers, and again for updates.
+/// The time of the measurement of layers, and of the measurement of updates.
 constexpr double kWindowMilliseconds = 2500;
 /// The size of the model whose speed is measured, and the part of its memory (a
 /// quarter) that a rank may use for it.
@@ -113,7 +113,7 @@ private:
 
   void prepare() {
     Communication communication;
-    // The model under which programs for GPUs are proven.
+    // Programs for GPUs are proven under this model.
     if (!device.isSynchronous())
       communication.model = program::MessageModel::StreamPerDevice;
     for (uint32_t rank = 0; rank < control.ranks(); ++rank)
@@ -147,7 +147,8 @@ private:
   /// pair.
   int64_t roughOneWayTime(uint64_t bytes) {
     int64_t took = roughlyFrom(0, bytes);
-    // All pairs that begin at rank 0 may be within hosts.
+    // Several rounds may be needed: all pairs that begin at rank 0 may be
+    // within hosts.
     if (found.hosts.haveNodeLinks())
       took = std::max(took, roughlyFrom(1, bytes));
     return maxOverRanks(took);
@@ -226,7 +227,8 @@ private:
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
-    // A device that executes later runs sums concurrently with computation.
+    // On a device that executes later, all-reduces run concurrently with
+    // computation, so nothing is measured.
     if (device.isSynchronous())
       found.hiddenSum =
           hiddenPart(control, channels, groupOf(0, 0, control.ranks()),

@@ -38,7 +38,8 @@ void chimera::runtime::calibrateAsRank(
     throw std::invalid_argument("expected at least 2 ranks to calibrate with, "
                                 "got " +
                                 std::to_string(joined->ranks()));
-  // Declared here because a failure aborts them until the process ends.
+  // Declared outside of the try block: a failure aborts them, and they must
+  // exist until the process ends.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   bool canTell = false; // whether the other ranks can be told of a failure

@@ -23,7 +23,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   const Cores cores = findCores();
   const HostResources share{
       ranks, shareCores(cores, ranks, use.threads, ProgressMode::Off)};
-  // All ranks belong to this process.
+  // All ranks are threads of this process, so they are on one host.
   const HostOfRank host{.host = 0,
                         .cores = cores.usable,
                         .threads = share.threads.computing,
@@ -33,7 +33,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!use.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // Aborting the channels of one rank aborts those of all.
+    // If the channels of one rank are aborted, the channels of all ranks are.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }

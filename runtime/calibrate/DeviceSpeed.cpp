@@ -26,7 +26,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// How many calls of work the host enqueues before it waits for the first.
+/// The number of calls of `work` that the host may enqueue before it waits for
+/// the oldest.
 constexpr size_t kMaxStepsAhead = 2;
 
 /// Fills memory with values of the type. Zeros might be faster to compute with,
@@ -37,7 +38,7 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
     const uint64_t width = isHalf ? 2 : sizeof(float);
     for (uint64_t i = 0; i < host.size() / width; ++i) {
       const float value = std::sin(static_cast<float>(frequency * double(i)));
-      // A bfloat16 is the upper half of a float32.
+      // Copy the upper half of the float32, which is the bfloat16.
       std::memcpy(host.data() + i * width,
                   reinterpret_cast<const std::byte *>(&value) + sizeof(value) -
                       width,
@@ -46,8 +47,8 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
   });
 }
 
-/// How often per second `work`, which enqueues an operation, completes on this
-/// rank while all other ranks do the same.
+/// The number of times per second that `work`, which enqueues an operation,
+/// completes on this rank while all other ranks do the same.
 template <typename Work>
 double rateOf(Control &control, Device &device, Queue &queue,
               std::chrono::milliseconds window, int64_t clockAhead,
@@ -133,8 +134,8 @@ uint64_t chimera::runtime::bytesToMeasure(uint32_t blocks,
                                           const BlockSizes &sizes) {
   const program::ProgramT program = programToMeasure(blocks, sizes);
   const program::Stage &stage = program.stages[1];
-  // Weights, a gradient and the optimizer's state, and about as much again for
-  // the values that a forward saves.
+  // The first half is for weights, a gradient and the optimizer's state. The
+  // second half is an estimate for the values that a forward saves.
   return 2 * (2 * stage.weights_bytes() + stage.optimizer_bytes());
 }
 
@@ -208,7 +209,8 @@ private:
   Bytes weights, state, gradient, input, output, incoming, outgoing;
   std::unique_ptr<Stash> stash;
   uint64_t step = 0;
-  // Destroyed first: operations on it use the other members.
+  // Must be the last member, so that it is destroyed first: its operations use
+  // the other members.
   std::unique_ptr<Queue> queue;
 };
 } // namespace
@@ -281,7 +283,8 @@ double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
 
 std::string chimera::runtime::noteOfSlowType(program::DataType type,
                                              double slowness) {
-  // A smaller factor may be caused by other work of the machine.
+  // If the factor is smaller, other work of the machine may be the cause, so
+  // there is no note.
   constexpr double kMuch = 2;
   if (!(slowness > kMuch))
     return {};

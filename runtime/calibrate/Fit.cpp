@@ -12,7 +12,7 @@
 
 using namespace chimera::runtime;
 
-/// In nanoseconds. For shorter times, relative errors have no meaning.
+/// A time in nanoseconds. Below it, relative errors have no meaning.
 static constexpr double kLeast = 1000;
 
 static double scaleOf(const TimedSize &point) {

@@ -41,9 +41,9 @@ struct Hosts {
   /// Whether on some host several ranks together compute with more threads than
   /// the host has cores.
   bool shareCores = false;
-  /// How many ranks of a host can compute at the same time as fast as one
-  /// alone, at least 1. 0 if no ranks share cores, if hosts differ in cores or
-  /// threads, or if `ranksOnEach` is 0.
+  /// The number of ranks of a host that can compute at the same time, each as
+  /// fast as if alone. At least 1. It is 0 if no ranks share cores, if hosts
+  /// differ in cores or threads, or if `ranksOnEach` is 0.
   uint32_t concurrentRanks = 0;
   /// The smallest equal share of a rank in the memory of its host or device, in
   /// bytes.

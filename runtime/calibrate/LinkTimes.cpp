@@ -10,8 +10,8 @@
 using namespace chimera::runtime;
 
 void MessagesBySize::add(uint64_t bytes, const MessageCost &cost) {
-  // If both ends together are busy for longer than the message takes, `way` is
-  // 0 and the whole is the sum of both.
+  // If the two ends together are busy for longer than the message takes, `way`
+  // is 0. Then the sum of both ends counts as the whole.
   const double all = cost.send + cost.way() + cost.receive;
   send.push_back({bytes, cost.send, all});
   way.push_back({bytes, cost.way(), all});

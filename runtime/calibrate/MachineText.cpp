@@ -138,8 +138,9 @@ std::string sharingText(const Hosts &hosts) {
          number("%.3g", hosts.speedup()) +
          ", for a rank that computes while no others do.\n";
 }
-/// Whether computation hides less than half of a sum. A machine can only say
-/// that sums are hidden or not, so a part is rounded.
+/// Whether computation hides less than half of an all-reduce. A machine states
+/// only that all-reduces are hidden or that they are not, so the hidden part is
+/// rounded.
 bool sumsBlock(const Calibration &found) {
   return found.hiddenSum && *found.hiddenSum < 0.5;
 }

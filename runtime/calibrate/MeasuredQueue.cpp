@@ -15,8 +15,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// How long the work lasts: longer than a host takes to post a sum over NCCL
-/// (about 0.1 ms), and much shorter than a round of messages.
+/// The duration of the work. It is longer than a host takes to post a sum over
+/// NCCL (about 0.1 ms), and much shorter than a round of messages.
 constexpr int64_t kWorkNanoseconds = 500'000;
 constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;
 } // namespace
@@ -63,7 +63,7 @@ void MeasuredQueue::putWork() {
 }
 
 int64_t MeasuredQueue::waitFor(const Event &event) {
-  // Polls, because Device::waitFor sleeps and would be late by tens of
+  // Poll the event, because Device::waitFor sleeps and would be late by tens of
   // microseconds.
   Deadline deadline(timeout);
   while (!device.isDone(event)) {

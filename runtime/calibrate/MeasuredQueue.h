@@ -48,7 +48,8 @@ public:
   Moment recordPoint() {
     return atOnce ? Moment{.byHost = steadyNanoseconds()} : record();
   }
-  /// The same. If the device executes later, puts some work on the queue first.
+  /// The point after everything that is on the queue. If the device executes
+  /// later, puts some work on the queue first.
   Moment afterWork() {
     if (!atOnce)
       putWork();
@@ -59,8 +60,8 @@ public:
   int64_t timeOf(const Moment &moment) {
     return atOnce ? moment.byHost : waitFor(moment.event);
   }
-  /// For how many nanoseconds the operations that `call` enqueues keep the
-  /// queue from other work.
+  /// The time in nanoseconds for which the operations that `call` enqueues keep
+  /// the queue from other work.
   template <typename Call> int64_t timeOccupiedBy(const Call &call) {
     if (atOnce) {
       const int64_t begin = steadyNanoseconds();

@@ -19,9 +19,10 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr int64_t kMillisecond = 1'000'000;
-// The times within a round: when its sender sends, how much earlier or later
-// its receiver comes, how much the times of different pairs vary, when the
-// sender waits for its message, and the length of the round.
+// The times within a round, in this order: the time at which its sender sends,
+// the time by which its receiver comes earlier or later, the variation between
+// pairs, the time at which the sender waits for its message, and the length of
+// the round.
 constexpr int64_t kSend = 6 * kMillisecond, kApart = 3 * kMillisecond,
                   kSpread = 2 * kMillisecond, kLook = 14 * kMillisecond,
                   kRound = 16 * kMillisecond;
@@ -46,7 +47,7 @@ std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
 
 /// The messages between this rank and a neighbour, in the order of rounds.
 struct Passed {
-  /// When this rank's messages began, by rank 0's clock.
+  /// The times at which this rank's messages began, by rank 0's clock.
   std::vector<int64_t> begins;
   struct Receive {
     int64_t came, ended; ///< begin and end of the wait, by rank 0's clock
@@ -56,8 +57,8 @@ struct Passed {
   std::vector<Receive> receives;
 };
 
-/// Returns when the messages of `peer` began. There are as many as this rank's
-/// receives.
+/// Returns the times at which the messages of `peer` began. There is one for
+/// each receive of this rank.
 std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
                                     const Passed &passed,
                                     std::chrono::milliseconds timeout) {
@@ -65,7 +66,8 @@ std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
   auto send = [&] {
     sendAll(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
   };
-  // The order avoids a deadlock: there may be more bytes than Control::kUnread.
+  // The lower rank sends first and the higher rank receives first. This order
+  // avoids a deadlock if there are more bytes than Control::kUnread.
   if (control.rank() < peer)
     send();
   receiveAll(control, peer, std::as_writable_bytes(std::span(begins)), timeout);
@@ -100,7 +102,8 @@ double MessageCost::way() const {
 }
 
 MessageCost chimera::runtime::costOf(const MessageTimes &times) {
-  // With few rounds, one direction may have no messages.
+  // If there are few rounds, one direction may have no messages. Then the other
+  // direction counts alone.
   const double whole = times.up.empty() ? medianOf(times.down)
                        : times.down.empty()
                            ? medianOf(times.up)
@@ -135,7 +138,7 @@ void chimera::runtime::measureMessages(
     Passed &passed = passedWith[peer];
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
-    // Both ends draw the same number.
+    // Both ends draw the same number, so they agree without a message.
     std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
     const int64_t send =
         begin + of.scale * (kSend + int64_t(random() % kSpread));
@@ -145,7 +148,8 @@ void chimera::runtime::measureMessages(
       sleepUntil(send);
       const Moment made = queue.afterWork();
       auto request = channels.postSendBlock(peer, buffer, of.bytes, made.event);
-      // On a device that executes later, a post puts nothing on the queue.
+      // On a device that executes later, a post puts nothing on the queue. So
+      // it takes none of the queue's time.
       const int64_t own =
           queue.isSynchronous() ? steadyNanoseconds() - made.byHost : 0;
       passed.begins.push_back(queue.timeOf(made) - of.clockAhead);

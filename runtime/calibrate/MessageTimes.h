@@ -59,7 +59,7 @@ struct MessageRounds {
   /// A round takes `scale` times 16 ms. A message must not take more than about
   /// `scale` times 3 ms.
   int64_t scale = 1;
-  /// How many nanoseconds this rank's clock is ahead of rank 0's.
+  /// The time in nanoseconds by which this rank's clock is ahead of rank 0's.
   int64_t clockAhead = 0;
   std::chrono::milliseconds timeout;
 };

@@ -83,7 +83,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     std::chrono::milliseconds timeout) {
   Rounds all(control, channels, group, bytes, clockAhead, timeout);
   all.run(/*sums=*/true, /*turns=*/0); // the first opens connections
-  // The computation takes 1.5 times as long as the sum.
+  // Scale the computation so that it takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;
   int64_t sum = INT64_MAX, some = INT64_MAX;
   for (int round = 0; round < kFewestRounds; ++round) {
@@ -92,7 +92,8 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   }
   const auto turns = static_cast<int64_t>(1.5 * static_cast<double>(sum) /
                                           static_cast<double>(some) * kTurns);
-  // One round of each kind takes 5 times as long as the sum.
+  // The number of rounds in the budget: one round of each kind takes 5 times as
+  // long as the sum.
   const int64_t rounds =
       std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
                  int64_t{kFewestRounds}, int64_t{kMaxRounds});
@@ -102,7 +103,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
     computed = std::min(computed, all.run(false, turns));
     both = std::min(both, all.run(true, turns));
   }
-  // The hidden part cannot be longer than the computation.
+  // Limit the result: the hidden part cannot be longer than the computation.
   return std::clamp(static_cast<double>(sum + computed - both) /
                         static_cast<double>(std::min(sum, computed)),
                     0., 1.);

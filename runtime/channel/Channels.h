@@ -8,11 +8,12 @@
 // Messages between pairs of ranks, first in, first out and without tags, and
 // all-reduces with a fixed order of summation. Both work on device memory. A
 // post starts an operation and returns at once. Its wait makes a queue wait for
-// the operation. On a host device both happen immediately. On other devices
-// both are only enqueued, and the host does not wait for the device.
+// the operation. On a host device, the operation begins at once and the wait
+// blocks the host. On other devices both are only enqueued, and the host does
+// not wait for the device.
 //
-// An all-reduce completes after every member has started it and has entered any
-// wait. No member needs to wait for this all-reduce in particular: if an
+// An all-reduce completes after every member has started it and has then
+// entered any wait. The wait need not be for this all-reduce: if an
 // implementation needs the host to make progress, every wait of the host drives
 // all operations of its rank.
 //
@@ -102,12 +103,12 @@ public:
   }
 
   /// Starts an all-reduce over `group` after the event `after`. This rank must
-  /// be a member. `contributions` are this rank's, in the group's order. Each
-  /// has the size of `sum`, and `sum` may be one of them. All members start the
-  /// all-reduces of a group in the same order. The result is the left fold in
-  /// the group's order, equal to the last bit on all channels, unless the
-  /// channels were created to use the transport's own sum. None of the memory
-  /// may be used until the wait.
+  /// be a member. `contributions` are the contributions of this rank, in the
+  /// group's order. Each has the size of `sum`, and `sum` may be one of them.
+  /// All members must start the all-reduces of a group in the same order. The
+  /// result is the left fold in the group's order. It is equal to the last bit
+  /// on all channels, unless the channels were created to use the transport's
+  /// own sum. None of the memory may be used until the wait.
   virtual std::unique_ptr<Request>
   startAllReduce(const ReduceGroup &group, ElementType type,
                  std::vector<ConstBytes> contributions, Bytes sum,
@@ -123,13 +124,13 @@ public:
   /// meantime.
   virtual void beginComputing() {}
 
-  /// Operations that are enqueued on `queue` after this call take effect after
-  /// `request` is complete. On a host device this blocks until the request is
-  /// complete, and throws WaitError if `timeout` passes first or the run is
-  /// aborted. On other devices it does not wait for the device; if the
-  /// operation never completes, events of the queue show that. The channels of
-  /// cuda/ block until the hosts of the other ranks have posted their part, and
-  /// throw as on a host device.
+  /// Makes operations that are enqueued on `queue` after this call take effect
+  /// only after `request` is complete. On a host device this blocks until the
+  /// request is complete, and throws WaitError if `timeout` passes first or the
+  /// run is aborted. On other devices it does not wait for the device. If the
+  /// operation never completes there, a wait for a later event of the queue
+  /// times out. The channels of cuda/ block until the hosts of the other ranks
+  /// have posted their part, and throw as on a host device.
   virtual void wait(Queue &queue, std::unique_ptr<Request> request,
                     std::chrono::milliseconds timeout) = 0;
 

@@ -14,7 +14,8 @@ using namespace chimera::runtime::local;
 
 bool Message::withdraw() {
   if (state.load(std::memory_order_acquire) < GivenUp) {
-    // Dropped after an error: no thread may use its bytes after this.
+    // The message is dropped after an error. No thread may use its bytes after
+    // this.
     std::unique_lock lock(queue.mutex);
     if (state.load() == Posted) {
       Message **link = &queue.first;
@@ -84,7 +85,7 @@ bool Hub::differ(Message &mine, Message &other) {
 
 void Hub::end(Message &mine, Message &other, Message::State outcome) {
   mine.state.store(outcome, std::memory_order_relaxed);
-  // The other rank may destroy its end as soon as the state is stored.
+  // Do not use `other` after this store: its rank may then destroy it.
   other.state.store(outcome, std::memory_order_release);
   notify(mine.other);
 }
@@ -121,8 +122,8 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
   return memberIndex;
 }
 
-/// Whether a waiting rank may poll without taking a core from another rank.
-/// Also records the core on which `self` runs.
+/// Whether a waiting rank may poll, because no other rank needs the core. Also
+/// records the core on which `self` runs.
 bool Hub::mayPoll(uint32_t self) {
   int here = sched_getcpu();
   events[self].core.store(here, std::memory_order_relaxed);

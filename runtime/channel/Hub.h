@@ -37,8 +37,8 @@ inline void pauseCore() {
 #endif
 }
 
-/// A lock that polls before it sleeps. For critical sections shorter than a
-/// microsecond, because waking a sleeping thread takes tens of microseconds.
+/// A lock that polls before it sleeps. It is for critical sections shorter than
+/// a microsecond: waking a sleeping thread takes tens of microseconds.
 class Lock {
 public:
   void lock() {
@@ -78,8 +78,9 @@ struct alignas(64) MessageQueue {
 /// posted.
 class Message : public Request {
 public:
-  /// GivenUp: the rank that moved the bytes failed. That rank reports the
-  /// error, and the other rank waits until the run is aborted.
+  /// The states of a message. GivenUp: the rank that moved the bytes failed.
+  /// That rank reports the error, and the other rank waits until the run is
+  /// aborted.
   enum State : uint32_t { Posted, Moving, GivenUp, Done, SizesDiffer };
 
   bool isSend() const { return send; }
@@ -91,7 +92,7 @@ public:
   }
   /// Throws std::invalid_argument if the two ends have different sizes.
   void expectEqualSizes() const;
-  /// What the wait waits for, such as "rank 3 to send".
+  /// The event for which the rank waits, as text: "rank 3 to send".
   std::string awaited() const;
 
 protected:
@@ -140,10 +141,11 @@ public:
   /// Throws std::invalid_argument if `peer` is not a rank.
   MessageQueue &queue(uint32_t self, uint32_t peer, bool isSend);
 
-  /// Matches `mine` with the oldest unmatched other end. If there is one, calls
-  /// `move(other)` (unless the sizes differ) and ends both messages. If `move`
-  /// throws, both messages are given up. If there is no other end, `mine` is
-  /// kept in the list.
+  /// Matches `mine` with the oldest unmatched end on the other side.
+  ///
+  /// - If there is one, calls `move(other)` (unless the sizes differ) and ends
+  ///   both messages. If `move` throws, both messages are given up.
+  /// - If there is none, `mine` is kept in the list.
   template <typename Kind, typename Move>
   void post(Kind &mine, const Move &move) {
     auto *other = static_cast<Kind *>(match(mine));
@@ -195,10 +197,11 @@ public:
         notify(member);
   }
 
-  /// Polls, then yields, then sleeps, until `done()`. If polling takes no core
-  /// from another rank, it lasts about as long as waking a sleeping thread on
-  /// an idle core would take. Otherwise it is short. Throws WaitError if
-  /// `timeout` passes (with the text `what()`) or if the run is aborted.
+  /// Waits until `done()`: first polls, then yields, then sleeps. If polling
+  /// takes no core from another rank, it lasts about as long as waking a
+  /// sleeping thread on an idle core would take. Otherwise polling is short.
+  /// Throws WaitError if `timeout` passes (with the text `what()`) or if the
+  /// run is aborted.
   template <typename Done, typename What>
   void waitUntil(uint32_t self, const Done &done,
                  std::chrono::milliseconds timeout, const What &what) {

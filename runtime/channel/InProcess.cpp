@@ -37,9 +37,10 @@ private:
   Block *memory; ///< the block of the bytes if it may be exchanged, else null
 };
 
-/// The thread that folds a chunk reads that chunk from every contribution and
-/// then writes it to every member's sum. So no chunk is read after it was
-/// written, even if a sum is also a contribution.
+/// An all-reduce between threads. The thread that folds a chunk first reads
+/// this chunk of every contribution, and then writes it to every member's sum.
+/// So no chunk is read after it was written, even if a sum is also a
+/// contribution.
 struct Reduction final : local::Reduction {
   static constexpr uint64_t kChunk = 64 * 1024;
 
@@ -56,8 +57,8 @@ struct Reduction final : local::Reduction {
            folded.load(std::memory_order_acquire) == chunks;
   }
 
-  /// Folds one chunk that no thread has claimed. Sets `found` to false if there
-  /// is none. Returns true if this completed the last chunk.
+  /// Folds one chunk that no thread has taken. Sets `found` to false if there
+  /// is no such chunk. Returns true if this completed the last chunk.
   bool foldOne(bool &found) {
     found = false;
     folding.fetch_add(1);

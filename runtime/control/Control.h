@@ -54,10 +54,10 @@ public:
   virtual void receive(uint32_t from, Bytes bytes,
                        std::chrono::milliseconds timeout) = 0;
 
-  /// A collective call: every rank names the `peers` with which it exchanges
-  /// messages while the program runs. From then on a broken link to one of them
-  /// aborts the run, as a broken link to rank 0 always does, even if nobody
-  /// waits for a message on it. Throws std::runtime_error if a peer cannot be
+  /// A collective call. Every rank names the `peers` with which it exchanges
+  /// messages while the program runs. From then on, a broken link to a peer
+  /// aborts the run, even if no rank waits for a message on this link. A broken
+  /// link to rank 0 always does. Throws std::runtime_error if a peer cannot be
   /// reached.
   virtual void watch(const std::vector<uint32_t> &peers) { (void)peers; }
 
@@ -65,8 +65,8 @@ public:
   /// Any thread may call it, any number of times. The first reason counts.
   virtual void abort(const std::string &reason) = 0;
 
-  /// Sets the handler that is called once with the reason when any rank aborts
-  /// or ends without a word. If that has already happened, it is called at
+  /// Sets the handler that is called once, with the reason, if any rank aborts
+  /// or ends without a goodbye. If that has already happened, it is called at
   /// once. Otherwise any thread may call it. It replaces the previous handler,
   /// which is not called any more after this returns.
   virtual void onAbort(std::function<void(const std::string &)> handler) = 0;

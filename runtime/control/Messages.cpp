@@ -50,6 +50,7 @@ void chimera::runtime::barrier(Control &control,
 } catch (const WaitError &error) {
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
-  // Name what the user knows, not the message of a round.
+  // The error names the purpose of the barrier, which the user knows. The
+  // message of a round would say nothing to the user.
   throw WaitError(error.reason, timeoutMessage(timeout, what));
 }

@@ -34,7 +34,7 @@ void FreeMemory::operator()(std::byte *memory) const noexcept {
     if (kept)
       kept->push_back(memory);
   } catch (const std::bad_alloc &) {
-    // Not in the list, but not freed either.
+    // If there is no memory for the list entry, the block is still not freed.
   }
 }
 

@@ -14,7 +14,7 @@
 namespace chimera::runtime {
 
 /// A range of the memory of a device or of the host. The host must not
-/// dereference addresses of a device, except those of the host device.
+/// dereference addresses of a device, unless the device is the host device.
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 

@@ -34,8 +34,8 @@
 
 namespace chimera::runtime {
 
-/// A point of a queue: after all operations that were put on it before. The
-/// default event has always passed.
+/// A point of a queue: the point after all operations that were put on the
+/// queue before. The default event has always passed.
 struct Event {
   uint32_t queue = 0;
   uint64_t position = 0;
@@ -109,7 +109,8 @@ public:
 
   /// The point after all operations so far.
   virtual Event record() = 0;
-  /// The same, for use with Device::nanosecondsBetween.
+  /// The point after all operations so far, with its time, for
+  /// Device::nanosecondsBetween.
   virtual Event recordTime() { return record(); }
   /// Later operations of this queue wait until `event` has passed. It may be an
   /// event of any queue of the same device.
@@ -177,8 +178,9 @@ public:
   /// The number of calls of waitFor that blocked.
   virtual uint64_t hostBlocks() const = 0;
 
-  /// Bytes of the device, as they are after `event`, for the host to read. They
-  /// must not change while the result lives. May block as waitFor does.
+  /// The bytes of the device after `event` has passed, for the host to read.
+  /// The bytes must not change while the result lives. May block as waitFor
+  /// does.
   virtual HostBytes readBack(ConstBytes bytes, Event event,
                              std::chrono::milliseconds timeout) = 0;
 
@@ -186,8 +188,8 @@ public:
   /// thread.
   struct Listener {
     std::chrono::milliseconds timeout; ///< for one instruction
-    /// Reports the oldest instruction, of those named by `setInstruction`, that
-    /// has not ended.
+    /// Reports the oldest instruction that has not ended. It was named by
+    /// `setInstruction`.
     std::function<void(uint64_t step, uint32_t instruction)> onInstruction;
     /// Reports that everything on the queues has ended.
     std::function<void()> onIdle;

@@ -57,7 +57,7 @@ public:
     std::memset(block.get(), 0, blockBytes(bytes, alignment));
     return block;
   }
-  // Host memory is freed by FreeMemory, not by the device.
+  // FreeMemory frees host memory, so the device does nothing here.
   void free(std::byte *) noexcept override {}
   std::unique_ptr<Queue> makeQueue(const std::string &) override {
     return std::make_unique<HostQueue>();

@@ -20,8 +20,8 @@ struct Value {
   size_t birth, lastUse;
 };
 
-/// The instructions in execution order with two bodies, because a value may
-/// live from one step into the next.
+/// The instructions in execution order, with the body twice, because a value
+/// may live from one step into the next.
 std::vector<uint32_t> unroll(const program::WorkerT &worker) {
   std::vector<uint32_t> order;
   auto append = [&](uint32_t begin, size_t end) {
@@ -74,8 +74,8 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
                  if (!values[buffer])
                    values[buffer] = Value{0, at};
                  values[buffer]->lastUse = at;
-                 // From this instruction on, its bytes count for the buffer
-                 // that continues it.
+                 // The value continues in another buffer number. From this
+                 // instruction on, its bytes count there.
                  if (use == Use::Leave) {
                    values[buffer]->lastUse = at - 1;
                    end(buffer);

@@ -12,8 +12,8 @@
 
 namespace chimera::runtime {
 
-/// All communication of a verified program between its ranks. The ids of the
-/// groups are the indices of the program's communicators. It is the same at all
+/// All communication of a verified program between its ranks. The id of a group
+/// is the index of a communicator in the program. The result is equal at all
 /// ranks, so the ranks of a process share it.
 Communication communicationOf(const program::ProgramT &program);
 

@@ -64,9 +64,9 @@ void Interpreter::evaluate() {
 void Interpreter::beginEvaluation() {
   status.enter(Status::Evaluating);
   pass = 0;
-  // All forwards must use the newest weights, although after a run without a
-  // flush they name older ones. A pass updates nothing, so the renames that it
-  // executes are undone at its end.
+  // An evaluation must use the newest weights in all forwards. After a run
+  // without a flush, the labels of forwards name older versions. A pass updates
+  // nothing, so the renames that it executes are undone at its end.
   for (const program::State &state : worker.states)
     evaluatedWeights[{state.pipeline(), state.stage()}] =
         bytesOf(state.weights());
@@ -74,8 +74,8 @@ void Interpreter::beginEvaluation() {
   enterPass();
 }
 
-/// Enters the first section of a pass: the body or, without a flush, the
-/// prologue, which is followed by the epilogue.
+/// Enters the first section of a pass. With a flush, this is the body. Without
+/// a flush, it is the prologue, and the epilogue follows.
 void Interpreter::enterPass() {
   lossOfStep.reset();
   const bool flushes = program.updates == program::Updates::Flush;

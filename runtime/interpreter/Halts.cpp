@@ -31,13 +31,14 @@ void Interpreter::makeFlags() {
     flagsRead.push_back(device.allocateHost(flags.size() * kFlagBytes));
 }
 
-/// Empty if weights need not stay finite.
+/// The flag of a replica. Empty if the weights need not stay finite.
 Bytes Interpreter::flagOf(const Key &key) const {
   const auto flag = flags.find(key);
   return flag == flags.end() ? Bytes() : Bytes(flag->second.get(), kFlagBytes);
 }
 
-/// Queues a copy of the flags to the host, with the loss.
+/// Queues a copy of the flags to the host, which the host reads together with
+/// the loss.
 void Interpreter::readFlags() {
   if (flags.empty())
     return;
@@ -48,7 +49,7 @@ void Interpreter::readFlags() {
   }
 }
 
-/// Records the replicas whose updates halted in a step that has ended.
+/// If updates halted in a step that has ended, records their replicas.
 void Interpreter::noteHalts(const QueuedStep &step) {
   if (flags.empty())
     return;

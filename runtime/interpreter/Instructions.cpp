@@ -155,7 +155,8 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
     Bytes loss = last ? bytesOf(out[k]) : Bytes();
-    // A micro-batch with one part has one share, which is its loss.
+    // If a micro-batch has only one part, the share of this part is the loss
+    // itself.
     auto shareOf = [&](uint32_t part) {
       return Bytes(shares.get() + part * loss.size(), loss.size());
     };
@@ -238,10 +239,11 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
   double scale = gradientScale(program, data, step, instruction.micro_batch(),
                                instruction.micro_batches());
-  // Any step may become the last one.
+  // Keep it in every step, because any step may be the last one.
   if (options.keepGradients)
     keepGradient(instruction, bytesOf(in[2]), scale);
-  // If the old weights are still needed, the new ones have another buffer.
+  // The new weights are in another buffer if the old ones are still needed. The
+  // update works in place, so copy the old weights there first.
   if (out[0] != in[0])
     compute->copy(bytesOf(in[0]), bytesOf(out[0]));
   if (scale == 0)
@@ -283,7 +285,7 @@ void Interpreter::finishWait(const Instruction &waited) {
                           std::min<uint64_t>(sum.size(), kLossBytes)});
 }
 
-/// The memory for the gradient sum of an update.
+/// The memory for the copy of the gradient sum that an update used.
 Interpreter::GradientCopy &
 Interpreter::gradientCopyOf(const Instruction &instruction) {
   GradientCopy &copy =

@@ -21,7 +21,7 @@ using program::Opcode;
 using program::ValueKind;
 
 namespace {
-/// Whether an instruction may take a long time without a call of the channels.
+/// Whether an instruction may run for a long time without calling the channels.
 bool computes(Opcode opcode) {
   switch (opcode) {
   case Opcode::Load:
@@ -76,8 +76,9 @@ Interpreter::Interpreter(const program::ProgramT &program,
     arena.push_back(allocate(bytes));
     allocated += blockBytes(bytes, program.buffer_alignment);
   }
-  // The exchange takes effect immediately, so an asynchronous device could
-  // still be using the block.
+  // An exchange of blocks takes effect on the host at once. On an asynchronous
+  // device, queued operations could still be using the block. So there are no
+  // exchanges there.
   isZeroCopy = device.isSynchronous()
                    ? findZeroCopyMessages(program, worker, blocks)
                    : std::vector<bool>(worker.instructions.size());
@@ -141,7 +142,8 @@ void Interpreter::findRecomputes() {
                                  instruction.part())] = true;
 }
 
-/// Prepares the queue for loads: they run ahead of the steps that need them.
+/// Tells the queue how many loads to expect, and how large they are. Loads run
+/// ahead of the steps that need them.
 void Interpreter::expectLoads() {
   uint64_t count = 0, bytes = 0;
   for (const Instruction &instruction : worker.instructions)
@@ -213,8 +215,9 @@ void Interpreter::warmUp() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
-  // After the first warm-up run no stash is left, so the remaining bytes belong
-  // to libraries. In later warm-up runs they belong to stashes.
+  // After the first warm-up run, no stash is left. So the remaining bytes
+  // belong to libraries, and are subtracted. In later warm-up runs, such bytes
+  // may belong to stashes.
   if (options.meter && !std::exchange(hasWarmedUp, true)) {
     peakStash -= std::min(peakStash, stashBytes());
     meterStart = options.meter->currentBytes();

@@ -55,7 +55,7 @@ struct Evaluation {
   std::function<void(uint64_t, double)> onLoss = {};
 };
 
-/// The bytes of each replica. The key is (pipeline, stage).
+/// The bytes of each replica, by (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
 
 class Interpreter {
@@ -82,9 +82,9 @@ public:
     /// If set, collects the times of each instruction. On an asynchronous
     /// device it gets them at the end of the run.
     Trace *trace = nullptr;
-    /// Evaluations between steps. Requires a flush: without one, the weights of
-    /// one step never exist all at the same moment. After the last step there
-    /// is none; the caller may call `evaluate`.
+    /// Evaluations between steps. They require a flush, because without one the
+    /// weights of a step never all exist at the same moment. After the last
+    /// step there is no evaluation; the caller may call `evaluate`.
     Evaluation evaluation = {};
   };
 
@@ -98,12 +98,12 @@ public:
               Status &status, const Options &options);
   ~Interpreter();
 
-  /// Executes the computations of one step, in their order and memory, with
-  /// zeros as inputs. Nothing is sent and no weights change. This makes
+  /// Executes the computations of one step with zeros as inputs, in the order
+  /// and in the memory of the step. Sends nothing and changes no weights. So
   /// libraries load their code and allocate their memory before ranks wait for
-  /// each other. If they did so later, the device could block until its
-  /// communication ends; if two devices did so, they could block each other for
-  /// ever. Call it before `begin` or not at all.
+  /// each other. If they did this later, the device could block until its
+  /// communication ends, and two devices could block each other for ever. Call
+  /// it before `begin` or not at all.
   void warmUp();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
@@ -136,14 +136,14 @@ public:
   /// Whether `advance` would wait for the end of a step.
   bool isTooFarAhead() const;
 
-  /// The weights of this worker's replicas; and, if kept, the gradient sums of
-  /// their last updates, multiplied by their scale if they are floating-point
-  /// numbers. Call them after the run.
+  /// The weights of this worker's replicas, and the gradient sums of their last
+  /// updates if `keepGradients` is set. Floating-point gradients are multiplied
+  /// by their scale. Call them after the run.
   Replicas weights() const;
   Replicas gradients() const;
 
-  /// The replicas whose updates have halted, with the step. Call it after the
-  /// run.
+  /// The replicas whose updates have halted, each with the step in which this
+  /// happened. Call it after the run.
   const std::map<std::pair<uint32_t, uint32_t>, uint64_t> &halted() const {
     return haltedIn;
   }
@@ -156,9 +156,9 @@ public:
   /// The bytes allocated for the arena, and the maximum bytes of stashes.
   uint64_t arenaBytes() const { return allocated; }
   uint64_t peakStashBytes() const { return peakStash; }
-  /// The maximum, over instructions, of the bytes of values in the arena (see
-  /// ArenaUse.h) plus the bytes of stashes, as the meter counts them before or
-  /// after the instruction.
+  /// The peak of the sum of two sizes: the bytes of the values in the arena
+  /// (see ArenaUse.h), and the bytes of stashes by the memory meter. It is
+  /// taken before and after each instruction.
   uint64_t peakBytes() const { return peak; }
 
 private:
@@ -239,8 +239,8 @@ private:
   std::map<Key, GradientCopy> gradientCopies; // gradient sums
   std::map<Key, Block> flags;                 // halted or not, on the device
   std::vector<ElementType> reduceTypes;       // by communicator
-  // For each buffer, the buffer in whose memory its value is. A rename permutes
-  // them.
+  // For each buffer, the buffer whose memory has its value. A rename permutes
+  // this list.
   std::vector<uint32_t> memoryOf;
   std::vector<std::unique_ptr<Stash>> stashes;    // by entry of `memoryOf`
   std::vector<std::unique_ptr<Request>> requests; // by post's index
@@ -267,16 +267,17 @@ private:
     std::vector<Timed> timed; // only on an asynchronous device
   };
   std::deque<QueuedStep> queuedSteps; // oldest first; not reported yet
-  // Host memory for the losses of these steps and the current one, used in
-  // turn, and for their flags, in the order of `flags`.
+  // Host memory for the losses of the queued steps and the current step, used
+  // in turn. Also host memory for the flags of these steps, in the order of
+  // `flags`.
   std::vector<Block> losses;
   std::vector<Block> flagsRead;
   uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
   uint64_t blocksInSteps = 0;
 
-  // The position of the run: before instruction `index` of the section that
-  // ends at `end`.
+  // The position of the run. The next instruction is `index`, and the current
+  // section ends at `end`.
   OnStep onStep;
   bool inPrologue = false;
   uint32_t index = 0;

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The last uses of each part of the arena by a queue. A device may receive into
-// memory only after its last use, and may send its contents only after they
-// were written. Buffers can share memory, completely or partly. So uses are
-// recorded for cells, not for buffers: the arena is divided wherever a buffer
-// begins or ends.
+// memory only after the last use of this memory. It may send the contents of
+// memory only after they were written. Buffers can share memory, completely or
+// partly. So uses are recorded for cells and not for buffers. The arena is
+// divided into cells at the beginning and the end of each buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ class LastUses {
 public:
   explicit LastUses(const program::WorkerT &worker);
 
-  /// Records that the queue has used the memory of `buffer` before `event`.
-  /// Requires that `event` is later than those of earlier calls.
+  /// Records that the queue uses the memory of `buffer` before `event`.
+  /// Requires that `event` is later than the events of earlier calls.
   void note(uint32_t buffer, bool writes, const Event &event);
 
   /// The point after the last use of any memory of `buffer`, and after the last

@@ -25,8 +25,8 @@ namespace chimera::runtime {
 class MemoryMeter {
 public:
   virtual ~MemoryMeter() = default;
-  /// The bytes now. Can be negative if this thread freed memory that another
-  /// thread had allocated.
+  /// The bytes that count now. Negative if this thread freed memory that
+  /// another thread had allocated.
   virtual int64_t currentBytes() const { return 0; }
 };
 

@@ -54,9 +54,9 @@ private:
 /// The durations of one rank.
 class Profile {
 public:
-  /// A kind of event: an action (`opcode`; `index` is the stage), a wait for a
-  /// transfer or its post (`opcode` of the post; `index` is the kind of value),
-  /// or anything else that a worker does.
+  /// A kind of event. It is an action (`index` is the stage), or the post of a
+  /// transfer or the wait for it (`opcode` is the post's, `index` is the kind
+  /// of the value), or anything else that a worker does.
   struct Key {
     enum Group : int64_t { Action, Wait, Post, Other } group;
     program::Opcode opcode;
@@ -94,7 +94,8 @@ private:
   int64_t first = 0;
 };
 
-/// What computed while a profile was made. It is not part of the program.
+/// The stages, the device and the threads with which a profile was made. The
+/// program does not state them.
 struct Computed {
   std::string stages;   ///< kind of the stages, as in --stages
   std::string device;   ///< as in --device
@@ -103,12 +104,12 @@ struct Computed {
   double coresPerRank = 0;
 };
 
-/// A JSON document with the profiles of the ranks and the steps of rank `root`.
-/// For each stage it has the durations of its actions over all replicas, for
-/// each rank those of its waits and posts. It also states what was measured:
-/// the model, the layers of each stage, the optimizer, the sizes of a step and
-/// what computed. From this a reader can compute the time of a layer, and
-/// predict the times of other stages or micro-batch sizes.
+/// A JSON document with the profiles of the ranks and the step times of rank
+/// `root`. It has the durations of each stage's actions, over all replicas, and
+/// the durations of each rank's waits and posts. It also says what was
+/// measured: the model, the layers of each stage, the optimizer, the sizes of a
+/// step, and the devices that computed. From this a reader can compute the time
+/// of a layer, and predict times for other stages or micro-batch sizes.
 std::string formatProfile(const program::ProgramT &program,
                           const std::vector<Profile> &ranks, uint32_t root,
                           const Computed &computed);

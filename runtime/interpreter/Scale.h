@@ -18,8 +18,9 @@ double totalWeight(const program::ProgramT &program, DataSource &data,
                    uint64_t step, uint32_t first, uint32_t count);
 
 /// The factor for the gradients of these micro-batches: 1 / weight, or 0 if the
-/// weight is 0. With a factor of 0, the update is left out, so weights and
-/// optimizer state do not change. Every rank can compute the factor by itself.
+/// weight is 0. If the factor is 0, the update is left out, so weights and
+/// optimizer state do not change. Every rank can compute the factor without
+/// communication.
 double gradientScale(const program::ProgramT &program, DataSource &data,
                      uint64_t step, uint32_t first, uint32_t count);
 

@@ -34,7 +34,8 @@ public:
     /// the interpreters' own callbacks.
     std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
     std::function<Status &(uint32_t)> statusOf; ///< by rank; required
-    /// For tests: orderings that the simulation leaves out.
+    /// For tests: returns true for an ordering that the simulation is to leave
+    /// out.
     std::function<bool(const simulated::Label &, simulated::Ordering)> ignores =
         {};
   };

@@ -54,11 +54,12 @@ void Interpreter::profileStep(const QueuedStep &step) {
   stepBeginOnDevice = step.end;
 }
 
-/// Keeps the points of a step that has ended until the end of the run, unless
-/// later steps replace it in the trace.
+/// Keeps the recorded points of a step that has ended. They become times at the
+/// end of the run, unless later steps replace the step in the trace.
 void Interpreter::keepForTrace(QueuedStep &step) {
   tracedOnDevice.push_back(std::move(step.timed));
-  // An entry has one section. Only the first step's also has the prologue.
+  // An entry has one section. Only the entry of the first step also has the
+  // prologue.
   while (tracedOnDevice.size() > options.trace->mostSections())
     tracedOnDevice.pop_front();
 }

@@ -25,8 +25,8 @@ Trace::Trace(const program::ProgramT &program, const program::WorkerT &worker,
   sections.reserve(most);
 }
 
-/// The first sections allocate memory; later ones reuse the memory of the
-/// oldest.
+/// Only the first sections allocate memory. Later sections reuse the memory of
+/// the oldest one.
 void Trace::begin(uint64_t section) {
   if (sections.size() < most) {
     sections.emplace_back();

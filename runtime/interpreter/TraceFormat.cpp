@@ -95,8 +95,9 @@ private:
   struct Arrow {
     std::optional<End> from, to;
   };
-  /// The copy, the section, the sender, the receiver, and the index of the
-  /// message among those of this sender and receiver in the section.
+  /// The key of a message: the copy, the section, the sender, the receiver, and
+  /// the position of the message among the messages of this pair in the
+  /// section.
   using MessageKey =
       std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, uint64_t>;
 
@@ -284,7 +285,7 @@ private:
     findArrows(section);
   }
 
-  /// Whether an action computes, or uses, the value of a message.
+  /// Whether an action computes the value of a message, or uses it.
   static bool isOf(const Instruction &action, const Instruction &message,
                    uint32_t stage) {
     const bool isForward = action.opcode() == Opcode::Forward;

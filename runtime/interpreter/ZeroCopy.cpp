@@ -21,8 +21,8 @@ bool isInArena(const program::Buffer &buffer) {
   return !program::isStash(buffer.kind());
 }
 
-/// An instruction that uses memory of a block. An update counts as a read,
-/// because its read comes first.
+/// An instruction that uses memory of a block. An update reads before it
+/// writes, so it counts as a read.
 struct Touch {
   uint32_t instruction;
   bool reads;
@@ -82,22 +82,23 @@ private:
     });
   }
 
-  /// Whether the value that the send at `post` leaves in its block is not
-  /// needed any more.
+  /// Whether nothing reads the bytes of the block after the send at `post`, so
+  /// that the send may give them away.
   bool isGivenAway(uint32_t post, uint32_t block) const {
     if (!exchangeable[block])
       return false;
     const std::vector<Touch> &list = touches[block];
     auto own = std::ranges::lower_bound(list, post, {}, &Touch::instruction);
-    // The next use must be the wait of the send itself.
+    // After the post, the next use must be the wait for this send.
     auto wait = own + 1;
     if (wait == list.end() || wait->instruction != waits[post])
       return false;
     uint32_t sectionEnd = endOfSection(post);
     if (wait + 1 != list.end() && (wait + 1)->instruction < sectionEnd)
       return !(wait + 1)->reads;
-    // With a flush, the step is followed by itself. Otherwise the value may be
-    // passed to the next section.
+    // No later instruction of the section uses the block. With a flush, the
+    // same step follows, so its first use decides. Without a flush, the value
+    // may be passed to the next section.
     return program.updates == program::Updates::Flush && !list.front().reads;
   }
 
@@ -133,8 +134,9 @@ Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
     if (blocks.bytes.empty() || buffer.offset() >= end) {
       blocks.bytes.push_back(0);
       end = buffer.offset();
-      // The start of a piece of a gradient may be unaligned, and other buffers
-      // may overlap with it.
+      // A piece of a gradient may begin at an unaligned offset, and other
+      // buffers may overlap with it. So the block begins at the aligned offset
+      // before it.
       begin = end - end % program.buffer_alignment;
     }
     end = std::max(end, buffer.offset() + buffer.bytes());

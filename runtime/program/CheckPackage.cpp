@@ -17,8 +17,8 @@ namespace chimera::program {
 
 namespace {
 
-// No model has more. Sizes below this can be multiplied by 16 and added without
-// overflow.
+// No model has more elements. Sizes below this limit can be multiplied by 16
+// and added without overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 44;
 constexpr size_t kMaxLayers = 1 << 14;
 
@@ -95,7 +95,8 @@ private:
                            parameter.start == Start::TruncatedNormal;
     if (hasBounds && !(parameter.low < parameter.high))
       fail("expected a lower bound below the upper one" + of);
-    // Beyond 4 deviations the error function is 1 to the last bit.
+    // Nothing can be drawn from a range beyond 4 deviations: the error function
+    // is 1 to the last bit there.
     const double reach = 4 * parameter.deviation;
     if (parameter.start == Start::TruncatedNormal &&
         !(parameter.low < parameter.mean + reach &&
@@ -167,7 +168,7 @@ private:
         graphs.input_gradient_flops > kMost / 4 ||
         graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
       return fail("expected numbers of operations below 2^61");
-    // The hash becomes a file name.
+    // Check the form of the hash, because it becomes a file name.
     const std::string &native = graphs.native;
     if (!native.empty() &&
         (native.size() != 64 ||

@@ -59,7 +59,8 @@ std::string checkDiskSpace(const std::vector<PlannedFile> &files) {
         use.bytes,
         saturatedProduct(bytes / block + (bytes % block != 0), block));
   }
-  // File systems reserve some blocks and inodes for root.
+  // Only root may use all blocks and inodes: file systems reserve some for
+  // root.
   bool isRoot = ::geteuid() == 0;
   for (const auto &[device, use] : uses) {
     uint64_t room = saturatedProduct(

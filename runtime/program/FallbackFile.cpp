@@ -33,7 +33,8 @@ std::string writeInto(const fs::path &folder, const std::string &name,
       continue;
     if (write(path))
       return path;
-    // Otherwise another run took the name after the check above.
+    // If a file has the name now, another run took it after the check above.
+    // Then try the next name.
     if (!isThere(path))
       break;
   }

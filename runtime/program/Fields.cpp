@@ -54,8 +54,8 @@ int64_t sampleBytes(const std::vector<Field> &fields) {
 std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
                                     const char *name) {
   auto found = std::ranges::find(fields, name, &Field::name);
-  // The factors of a loss, if there are any, are the last field. They are not
-  // part of a sample.
+  // If a loss has factors, they are the last field. They are not part of a
+  // sample.
   const bool scales = !fields.empty() && fields.back().name == kLossScales;
   if (found == fields.end() && fields.size() == (scales ? 2 : 1))
     found = fields.begin();

@@ -38,7 +38,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 
-/// FlatBuffers uses 32-bit offsets, one bit of which is a sign.
+/// FlatBuffers uses 32-bit offsets with a sign bit.
 constexpr uint64_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
 
 /// An estimate of the program's bytes in the file, rather too large than too
@@ -180,8 +180,8 @@ uint64_t checksum(std::span<const std::byte> bytes) {
     state = (state ^ word) * kFactor;
     return state ^ (state >> 29);
   };
-  // Four independent chains, because a single chain would wait for each
-  // multiplication.
+  // Use four independent chains. In a single chain, each step would wait for
+  // the multiplication of the step before.
   uint64_t chains[4] = {1, 2, 3, 4};
   size_t position = 0;
   for (; position + 32 <= bytes.size(); position += 32) {
@@ -236,8 +236,8 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     error = "damaged: the checksum of the content differs from the header's";
     return std::nullopt;
   }
-  // Each table takes some bytes and no table may be referenced twice, so the
-  // size of the file bounds the number of tables.
+  // The size of the file bounds the number of tables: each table takes some
+  // bytes, and no table may be referenced twice.
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
   // The FlatBuffers verifier needs an aligned payload. The payload of a whole

@@ -60,7 +60,8 @@ int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
     return saturatedSum(
         {activations, norms,
          saturatedProduct({m, model.heads, statisticBytes(e)})});
-  // Attention with dropout recomputes its probabilities in the backward.
+  // The masks of the two dropouts outside of the attention. The attention's own
+  // mask is not kept, because its backward recomputes the probabilities.
   int64_t masks = saturatedProduct({2, m, model.width});
   return saturatedSum({activations, norms, masks});
 }

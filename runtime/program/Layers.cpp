@@ -106,7 +106,8 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
     return expected("micro-batches", microBatchSize) + ": take " +
            std::to_string(whole) + ", or export it for " +
            std::to_string(microBatchSize);
-  // The exporter's --parts divides the largest number of samples.
+  // The advice below names --parts relative to the largest number of samples,
+  // because the exporter divides that number.
   const uint32_t part = microBatchSize / parts;
   if (!graphsOf(package, 0, part))
     return expected("parts of micro-batches", part) +
@@ -159,8 +160,8 @@ static std::optional<TiedNumbers> tiedNumbers(const ModelT &model) {
     return TiedNumbers{model.package->tied->first(),
                        model.package->tied->last()};
   }
-  // The token embedding, and the head's matrix after the weight and bias of its
-  // norm.
+  // Parameter 0 of the first layer is the token embedding. Parameter 2 of the
+  // last layer is the head's matrix, after the weight and the bias of its norm.
   return model.tied ? std::optional(TiedNumbers{0, 2}) : std::nullopt;
 }
 
@@ -199,8 +200,9 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
   return result;
 }
 
-/// Elements of the parameters of `layer` in a stage whose first layer is
-/// `first`.
+/// The number of elements of the parameters of `layer`, in a stage whose first
+/// layer is `first`. If the stage has both the first and the last layer of the
+/// model, the tied parameter counts only in the first layer.
 static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;
@@ -218,8 +220,8 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
       result = saturatedSum({result, elementsOf(model, first, layer)});
     return result;
   }
-  // All blocks have the same size. No loop over them, because a file can state
-  // a very large number.
+  // All blocks have the same size, so no loop over them is needed: a file can
+  // state a very large number.
   const uint32_t head = model.layers + 1;
   const uint32_t begin = std::max(first, 1u);
   const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
@@ -237,7 +239,8 @@ std::optional<Tied> tiedParameters(const ModelT &model, Types types,
   const std::optional<TiedNumbers> tied = tiedNumbers(model);
   if (!tied || lastCount == layers)
     return std::nullopt;
-  /// Elements before parameter `number` of the layer.
+  /// The number of elements of the layer's parameters before parameter
+  /// `number`.
   auto before = [&](uint32_t layer, uint32_t number) {
     int64_t result = 0;
     const std::vector<Parameter> parameters = layerParameters(model, layer);
@@ -301,7 +304,8 @@ std::string checkBytes(const ModelT &model, Types types,
       {"boundary", stage.boundary_bytes(),
        boundaryBytes(model, types, microBatchSize,
                      stage.first_layer() + stage.layers() - 1)}};
-  // The last stage sends nothing across its boundary.
+  // The last stage sends nothing across its boundary, so its size is not
+  // checked.
   const bool isLast = stage.first_layer() + stage.layers() == layerCount(model);
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
     if (got != static_cast<uint64_t>(expected))

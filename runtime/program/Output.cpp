@@ -95,8 +95,8 @@ bool isNamed(int descriptor, const std::string &path) {
          ::lstat(path.c_str(), &named) == 0 && areEqual(opened, named);
 }
 
-/// Removes files that killed processes left next to `path`: those with a
-/// temporary name for it and no lock.
+/// Removes files that killed processes left next to `path`. Such a file has a
+/// temporary name for `path` and no lock.
 void removeLeftovers(const std::string &path) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folderOf(path), error), end;
@@ -281,7 +281,7 @@ std::string checkOutput(const std::string &path) {
 }
 
 std::string targetOf(const std::string &path) {
-  // Not realpath, because the end of the links need not exist.
+  // realpath cannot be used, because the end of the links need not exist.
   constexpr int kMaxLinks = 40;
   std::error_code error;
   std::filesystem::path target = path;

@@ -25,7 +25,7 @@ std::string reasonOf(int code);
 /// errno set, if not all bytes could be written.
 bool writeAll(int descriptor, Parts parts);
 
-/// What happens to an existing file of the same name.
+/// The action if a file of the same name exists.
 enum class IfExists { Replace, Fail };
 
 /// Writes the parts, one after the other, to `path`, completely or not at all:
@@ -49,8 +49,8 @@ bool writeAtomically(
     const std::function<bool()> &mayPublish = [] { return true; },
     IfExists ifExists = IfExists::Replace);
 
-/// The same, but `write` writes the content to an open file. It returns false,
-/// with errno set, if it cannot.
+/// Like the first writeAtomically, but `write` writes the content to an open
+/// file. It returns false, with errno set, if it cannot.
 bool writeAtomically(
     const std::string &path, const std::function<bool(int)> &write,
     std::string &error,

@@ -96,7 +96,8 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::Group:
     return text + " of " + number(target) + " posts";
   case Opcode::Wait:
-    // A wait for a wait is malformed, and following it could loop.
+    // A wait that refers to another wait is malformed. Following it could loop
+    // forever.
     if (!follow || target >= worker.instructions.size())
       return text + " for instruction " + number(target);
     return text + " for " +

@@ -84,8 +84,9 @@ inline uint64_t updatesPerStep(const ProgramT &program) {
   return program.updates == Updates::EachMicroBatch ? program.micro_batches : 1;
 }
 
-/// The number, from 0, of the update of its stage's weights that an optimizer
-/// step in step `step` is. Requires a verified label.
+/// An optimizer step is one update of its stage's weights. Returns the number
+/// of this update, from 0, if the optimizer step is in step `step`. Requires a
+/// verified label.
 inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
                          uint64_t step) {
   return step * (program.micro_batches / update.micro_batches()) +

@@ -50,7 +50,7 @@ static bool readText(const std::string &path, std::string &text,
 
 std::unique_ptr<PackageT> parsePackage(const std::string &text,
                                        std::string &error) {
-  // The parser reads only up to the first zero byte.
+  // Refuse a zero byte, because the parser would ignore everything after it.
   if (text.find('\0') != std::string::npos) {
     error = "expected JSON, got a byte that is zero";
     return nullptr;

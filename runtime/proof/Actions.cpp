@@ -87,8 +87,9 @@ private:
     uint64_t instructions = 0;
     for (const auto &each : program.workers)
       instructions += each->instructions.size();
-    // Each cell needs a backward. Refuse here, before memory for a cell count
-    // is allocated that the instructions cannot fill.
+    // Each cell (a piece on a stage) needs a backward, so there are at most as
+    // many cells as instructions. Check this before memory is allocated for a
+    // number of cells that a file merely states.
     if (cells > instructions) {
       report.add(Rule::Structure, "expected backwards for " + text(stages) +
                                       " stages and " + text(pieces.count()) +
@@ -184,7 +185,7 @@ private:
   Facts &facts;
   Report &report;
   uint64_t stages;
-  // These are indexed by stage, then piece.
+  // Both lists are indexed by stage, then by piece.
   std::vector<uint8_t> seen[Steps];
   std::vector<uint32_t> kept[Steps]; ///< stashes, by the forward's first piece
 };

@@ -79,7 +79,8 @@ private:
     std::vector<bool> written(states.size());
     for (uint32_t b = 0; b < states.size(); ++b)
       written[b] = states[b].isWritten;
-    // The second body must leave the same buffers filled as the first one.
+    // After the second body, the same buffers must be filled as after the first
+    // one.
     if (run.step == 1)
       for (uint32_t b = 0; b < states.size(); ++b)
         if (written[b] != found[b])
@@ -141,8 +142,9 @@ private:
   void close(uint32_t buffer) {
     BufferState &state = states[buffer];
     bool isCounted = state.birth != kNone && !state.isState;
-    // A value that a rename moved out of a state's buffer may never be used
-    // again.
+    // `lastUse` may be before `birth`: if a rename moves a value out of a
+    // state's buffer, the value may never be used again. Then it has no
+    // interval.
     if (isCounted && state.lastUse >= state.birth)
       intervals.push_back({buffer, state.birth, state.lastUse});
     state.birth = kNone;
@@ -177,7 +179,8 @@ private:
       uint32_t sum = resultsOf(worker, instruction)[0];
       for (uint32_t buffer : operandsOf(worker, instruction))
         read(buffer);
-      // The sum may be in the buffer of a contribution.
+      // The write may be in the buffer of a contribution, so it is allowed
+      // although this buffer is being read.
       write(sum, true);
       for (uint32_t buffer : operandsOf(worker, instruction))
         if (buffer != sum)
@@ -192,10 +195,10 @@ private:
     }
   }
 
-  /// Makes the maximum of both stashes count, because an input gradient frees
-  /// its stash while it makes the weight stash. The interval of the smaller one
-  /// is made one instruction shorter: the stash ends earlier, or the weight
-  /// stash begins later.
+  /// Counts only the larger of the two stashes of an input gradient, because it
+  /// frees its stash while it makes the weight stash. The interval of the
+  /// smaller one is made one instruction shorter: the stash ends earlier, or
+  /// the weight stash begins later.
   void replaceStash(std::span<const uint32_t> in,
                     std::span<const uint32_t> out) {
     for (uint32_t buffer : in)
@@ -210,8 +213,9 @@ private:
     close(stash);
   }
 
-  /// Ends the intervals of the operands one instruction earlier, because the
-  /// results are the same bytes.
+  /// Ends the intervals of the operands one instruction earlier. The results
+  /// have the same bytes, which otherwise would count twice at this
+  /// instruction.
   void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     for (uint32_t buffer : from) {
       read(buffer);
@@ -248,7 +252,7 @@ private:
     }
   }
 
-  /// Ends the transfer or the all-reduce that `post` began.
+  /// Ends the transfer or the all-reduce that the instruction `post` began.
   void complete(const Instruction &post) {
     uint32_t filled = kNone;
     if (post.results() > 0) {

@@ -48,8 +48,8 @@ struct Interval {
   uint32_t death;
 };
 
-/// For each buffer, whether a rename names it. Reports buffers of a rename that
-/// share bytes with another buffer.
+/// For each buffer, whether a rename names it. Reports each buffer in a rename
+/// that shares bytes with another buffer.
 std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
 
 /// Reports two values that overlap both in memory and in time, and values that
@@ -58,7 +58,8 @@ std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
 void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report);
 
-/// The bytes that the worker holds: its states and all `intervals`.
+/// The bytes that the worker holds: its states and the values of all
+/// `intervals`.
 Footprint footprintOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals);
 

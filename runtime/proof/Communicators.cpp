@@ -13,8 +13,8 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Whether the stages of the contributions are those that such an all-reduce
-/// sums.
+/// Checks that the stages of the contributions are the stages that an
+/// all-reduce of this kind sums.
 void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                   const std::string &name, Report &report) {
   const std::vector<Contribution> &list = communicator.contributions;

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs every stream as far as possible, one worker at a time. A condition for
-// which a wait waits never becomes false again, so the order in which workers
-// run does not matter. Either all workers end, or they always get stuck in the
-// same state. In that state, the reasons why nothing advances form a graph. The
-// shortest cycle of that graph is reported.
+// Runs every stream as far as possible, one worker at a time. The order in
+// which workers run does not matter, because a condition that a wait needs
+// never becomes false again. So either all workers end, or they always get
+// stuck in the same state. In that state, a graph shows what each worker waits
+// for. The shortest cycle of that graph is reported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,9 @@ namespace {
 /// The limit on the links of a cycle that a message shows.
 constexpr size_t kMaxLinks = 20;
 
-/// The operations of a worker that take effect one after another: those of one
-/// communicator, or all of them.
+/// The operations of a worker that take effect one after another. Depending on
+/// the message model, they are the operations of one communicator or all
+/// operations of the worker.
 struct Stream {
   /// One operation: a range in the worker's list of posts.
   struct Operation {
@@ -113,8 +114,8 @@ private:
 
   void advance(uint32_t w) {
     const std::vector<Instruction> &stream = program.workers[w]->instructions;
-    // Instructions before `next` count as reached, even while the worker is
-    // running.
+    // The instructions before `next` count as reached. So set `next` even while
+    // the worker is running.
     for (uint32_t &i = next[w]; i < stream.size(); ++i)
       switch (stream[i].opcode()) {
       case Opcode::PostSend:
@@ -140,8 +141,8 @@ private:
       }
   }
 
-  /// Adds the posts in [begin, end) to their streams. Those in the same stream
-  /// form one operation of it.
+  /// Adds the posts in [begin, end) to their streams. Posts of the same stream
+  /// form one operation of this stream.
   void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
     std::vector<uint32_t> &posts = posted[w];
     auto first = static_cast<uint32_t>(posts.size());
@@ -218,20 +219,22 @@ private:
     if (done[w][i])
       return;
     done[w][i] = true;
-    // If the worker is running now, `next` is at a post, so this is false.
+    // This is false if the worker is running now: then `next` is at a post.
     if (next[w] == facts.waitOf[w][i])
       runnable.push_back(w);
   }
 
   // The state in which all workers have ended or are stuck.
 
-  /// A worker at a wait, or a stream at its head.
+  /// A node of the graph: a worker at a wait, or a stream at its first
+  /// unfinished operation.
   struct Node {
     uint32_t worker;
     std::optional<uint64_t> key; ///< of a stream
   };
-  /// Why a node does not advance. It is at `post` or waits for it. `post` needs
-  /// `awaited`, which takes effect only after node `node` advances.
+  /// The reason why a node does not advance. The node is at `post` or waits for
+  /// it. `post` needs `awaited`, and `awaited` takes effect only after the node
+  /// `node` advances.
   struct Edge {
     uint32_t node;
     InstructionRef post, awaited;
@@ -268,7 +271,8 @@ private:
           starts[matchOf({w, i})].push_back({w, i});
   }
 
-  /// The posts, or the one start, that a node is at or waits for.
+  /// The instructions that a node is at or waits for: the posts of an
+  /// operation, or the start of one all-reduce.
   std::vector<InstructionRef> postsOf(const Node &node) const {
     if (node.key)
       return headOf(node.worker, *node.key);
@@ -308,8 +312,8 @@ private:
     return edges;
   }
 
-  /// The graph of the stuck state. Each node has an edge. The members of an
-  /// all-reduce wait for the same other members, so they share a list.
+  /// The graph of the stuck state. Each node has an edge. All members of an
+  /// all-reduce wait for the same other members, so their edges share a list.
   Graph graphOfNodes() const {
     Graph graph;
     std::vector<uint32_t> listOfStart(starts.size(), kNone);
@@ -339,7 +343,7 @@ private:
                           " model, got a cycle of " + text(cycle.size()) + ":";
     InstructionRef first{};
     for (size_t k = 0; k < cycle.size(); ++k) {
-      // More links do not help a reader.
+      // Show at most this many links; more do not help a reader.
       if (k == kMaxLinks) {
         message += "\n    and " + text(cycle.size() - k) + " more";
         break;
@@ -390,7 +394,7 @@ private:
     uint32_t copies = program.data_parallel;
     std::string ranks = (copies > 1 ? "ranks " : "rank ") + text(w);
     for (uint32_t copy = 1; copy < copies; ++copy) {
-      // More ranks do not help a reader.
+      // Show only the first few ranks and the last; more do not help a reader.
       if (copy > 2 && copy + 1 < copies) {
         ranks += ", ...";
         copy = copies - 1;
@@ -414,7 +418,7 @@ private:
   // Used only under a stream model.
   std::vector<std::vector<bool>> inEffect; ///< by worker, then post or start
   std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then key
-  /// For each worker, its posts and starts. Those of one operation are
+  /// For each worker, its posts and starts. The posts of one operation are
   /// adjacent.
   std::vector<std::vector<uint32_t>> posted;
   std::vector<uint32_t> sharedBy; ///< first communicator with equal members

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The parts of verifyProgram: one function for each rule group of Verify.h.
-// Each function assumes that those before it found no violation. It records
-// facts that later functions use.
+// Each function assumes that the earlier functions found no violation. It
+// records facts that later functions use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,11 @@ inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
            {worker.body_end, size}}};
 }
 
-/// One section of an execution, with its step. runsOf returns executions that
-/// together have every order in which one section can follow another. Without a
-/// flush, an execution of one step has no body. A body follows the prologue or
-/// another body. No third body is needed, because verifyBuffers and
-/// verifyWeights check that it would begin like the second.
+/// One section of an execution, with the number of its step. The executions
+/// that runsOf returns show every way in which one section can follow another.
+/// A program without a flush has two executions: one step without a body, and
+/// several steps with bodies. Two bodies are enough, because verifyBuffers and
+/// verifyWeights check that a third body would begin like the second.
 struct Run {
   size_t section;
   uint64_t step;
@@ -75,8 +75,8 @@ struct Member {
 struct Facts {
   /// Set after the pipelines have been verified.
   std::optional<BackwardPieces> pieces;
-  /// Whether a piece is recomputed on a stage, so that its forward makes no
-  /// stash for it. Indexed by stage, then piece. Empty if nothing is
+  /// True for each piece on each stage that is recomputed, so that its forward
+  /// makes no stash for it. Indexed by stage, then piece. Empty if nothing is
   /// recomputed.
   std::vector<bool> recomputed;
   /// The members of each communicator, ascending.
@@ -141,7 +141,8 @@ inline void structure(Report &report, std::string message) {
 /// Verifies everything except the instructions: that all tables exist, limits,
 /// placement, sections, communicators and states.
 void verifyTables(const ProgramT &program, Facts &facts, Report &report);
-// Two parts of verifyTables: numbers and texts, each by itself; communicators.
+// Two parts of verifyTables. The first checks each number and each text by
+// itself. The second checks the communicators.
 void verifyLimits(const ProgramT &program, Report &report);
 void verifyCommunicators(const ProgramT &program, Facts &facts, Report &report);
 /// Verifies each instruction by itself: indices, operands, label.

@@ -140,8 +140,8 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
       return fail("expected the bucket of the gradient sum that its label "
                   "names, got " +
                   describe(given));
-    // This check must be here: no other worker knows which gradients are in
-    // this worker's contribution.
+    // Only this worker knows which gradients are in its contribution. So the
+    // check must be here.
     int64_t update = completeUpdateOf(given);
     if (update == kNoUpdate || (next > 1 && update != result.update))
       return fail("expected the gradients of a whole update to reduce, got " +
@@ -167,9 +167,10 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   sum = result;
 }
 
-/// The update for which `sum`, the sum of one replica, has every gradient of
-/// that replica; kNoUpdate if there is none. Requires a known replica. It is
-/// enough to count backwards, because each is in the program once.
+/// The update whose gradients of one replica are all in `sum`; kNoUpdate if
+/// there is none. `sum` must be the sum of one replica, which is known. Each
+/// backward is in the program once, so counting the backwards in `sum` is
+/// enough.
 int64_t GradientSums::completeUpdateOf(const GradientSum &sum) const {
   const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
   // A pipeline without micro-batches contributes zeros, to update 0. There is
@@ -185,7 +186,7 @@ int64_t GradientSums::completeUpdateOf(const GradientSum &sum) const {
   return sum.first / length;
 }
 
-/// The update that may use `sum`; kNoUpdate if none may.
+/// The update that may use `sum`; kNoUpdate if no update may use it.
 int64_t GradientSums::updateFor(const GradientSum &sum) const {
   bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
   bool hasTied = sum.part == Part::All && tiedPieceOf(sum.replica % stages);
@@ -233,7 +234,8 @@ void GradientSums::splitTied(const Instruction &instruction, GradientSum piece,
 void GradientSums::join(const Instruction &instruction, Buffers in,
                         GradientSum &result) {
   GradientSum expected = sums[in[0]];
-  // Only stages with tied parameters have parts.
+  // If the sum is only a part (tied or rest), the join puts the tied piece and
+  // the rest together.
   if (isSumOf(instruction, expected) && expected.part != Part::All &&
       expected.buckets == 1)
     return joinTied(instruction, in, result);
@@ -256,8 +258,8 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
   result = expected;
 }
 
-/// Joins the tied piece and the rest. The result is for the update of both
-/// pieces, or for none if they are for different updates.
+/// Joins the tied piece and the rest. The result belongs to the update of both
+/// pieces. If the two pieces are for different updates, it belongs to none.
 void GradientSums::joinTied(const Instruction &instruction, Buffers in,
                             GradientSum &result) {
   size_t tied = *tiedPieceOf(instruction.stage());
@@ -282,8 +284,8 @@ void GradientSums::joinTied(const Instruction &instruction, Buffers in,
   result = whole;
 }
 
-/// Follows a copy of the reduced sum of the tied parameters, which is the same
-/// for the replicas of both stages.
+/// Follows a copy of the reduced sum of the tied parameters. This sum is equal
+/// for the replicas of the first and of the last stage.
 void GradientSums::copy(const Instruction &instruction, const GradientSum &from,
                         GradientSum &to) {
   if (instruction.kind() != ValueKind::WeightGradient)

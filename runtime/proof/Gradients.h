@@ -43,8 +43,8 @@ struct GradientSum {
   uint32_t bucket = 0, buckets = 1;
 
   bool isWhole() const { return part == Part::All && buckets == 1; }
-  /// The same sum one step later, if a step has this many micro-batches and
-  /// updates.
+  /// The sum at the same place one step later, for a step with this many
+  /// micro-batches and updates.
   GradientSum later(int64_t microBatches, int64_t updates) const;
   bool operator==(const GradientSum &) const = default;
 };
@@ -66,9 +66,9 @@ public:
   /// Applies instruction `i` of a step to the sums, and reports what is wrong.
   void follow(const Instruction &instruction, uint32_t i, int64_t step);
 
-  /// Returns why `buffer` is not the sum that the optimizer step `update`
-  /// needs, which is update `number` of its stage; empty if the sum has all
-  /// gradients of that update.
+  /// The reason why `buffer` does not have the sum that the optimizer step
+  /// `update` needs. Empty if it has all gradients of that update, which is
+  /// update number `number` of its stage.
   std::string faultOf(const Instruction &update, uint32_t buffer,
                       int64_t number, int64_t step) const;
 

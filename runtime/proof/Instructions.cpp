@@ -144,8 +144,8 @@ private:
     return false;
   }
 
-  /// What a label must name: the micro-batches of one forward, the piece of one
-  /// backward, or one micro-batch.
+  /// The range that a label must name: the micro-batches of one forward, the
+  /// piece of one backward, or one micro-batch.
   enum class Covers { Forward, Piece, MicroBatch };
 
   bool verifyLabel(const Instruction &instruction, Covers covers) {
@@ -261,11 +261,13 @@ private:
     uint32_t buffer = worker->operands[instruction.first_operand()];
     if (!verifyKind(instruction, buffer))
       return;
-    // The piece of the gradient, and so its size, is not in the label.
+    // The label does not say which piece of the gradient it is, so the size is
+    // not known.
     if (instruction.kind() == ValueKind::WeightGradient)
       return;
-    // A gradient message carries the input gradient of the stage in its label,
-    // so it crosses the boundary before that stage.
+    // The label of a gradient message names the stage that computes the
+    // gradient as its input gradient. So the message crosses the boundary
+    // before that stage.
     bool back = instruction.kind() == ValueKind::Gradient;
     if (back && instruction.stage() == 0)
       return fail("the first stage makes no gradient to send");
@@ -303,7 +305,8 @@ private:
         instruction.stage() != stage)
       return fail("expected the communicator's stage " + text(stage) +
                   ", got " + text(instruction.stage()));
-    // All-reduces of losses have no label.
+    // Check the label only for gradients, because all-reduces of losses have
+    // none.
     if (communicator.kind == ValueKind::WeightGradient &&
         instruction.micro_batch() >=
             std::max<uint32_t>(1, instruction.micro_batches()))
@@ -462,8 +465,8 @@ private:
     uint32_t operands = instruction.operands();
     for (uint32_t k = 0; k < operands + instruction.results(); ++k) {
       ValueKind kind = kindOf(buffers[k]);
-      // A stage gets its activation from the stage before, and sends its input
-      // gradient to that stage.
+      // An activation that a stage reads, and an input gradient that it makes,
+      // are values at the boundary before the stage.
       uint32_t before = kind == ValueKind::Activation ? k < operands
                         : kind == ValueKind::Gradient ? k >= operands
                                                       : 0;

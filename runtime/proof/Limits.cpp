@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Refuses numbers that no real program has, before anything is allocated
-// according to them, since anyone may have written the file. After that, the
-// other rules and the runtime can add the bytes of a worker in 64 bits and
-// print every text.
+// Refuses numbers that no real program has. Anyone may have written the file,
+// so this happens before memory is allocated according to these numbers. After
+// it, the other rules and the runtime can add the bytes of a worker in 64 bits
+// and print every text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,8 @@ public:
   }
 
 private:
-  /// Reports a number or a text; `worker` if it is in a worker's table.
+  /// Reports a wrong number or text. `worker` is given if it is in a worker's
+  /// table.
   void fail(std::string message, uint32_t worker = kNone) {
     report.addAt(Rule::Structure, worker, kNone, std::move(message));
   }
@@ -75,7 +76,8 @@ private:
   }
 
   void verifyCounts() {
-    // A label has 16 bits for the pipeline and 16 bits for the stage.
+    // Limit both numbers: a label has 16 bits for the pipeline and 16 bits for
+    // the stage.
     atMost(program.stages.size(), 65536, "stages");
     atMost(program.pipelines.size(), 65536, "pipelines");
     atMost(program.workers.size() * uint64_t(program.data_parallel), kMaxRanks,
@@ -159,7 +161,8 @@ private:
       if (buffer.kind() > ValueKind::MAX)
         failHere("unknown kind " + text(uint64_t(buffer.kind())));
       else if (isStash(buffer.kind()))
-        // Saturates above the limit, so that the sum cannot overflow.
+        // A sum above the limit is set to just above it, so that it cannot
+        // overflow.
         stashes = std::min(kMaxBytes + 1,
                            stashes + std::min(kMaxBytes + 1, buffer.bytes()));
       else if (buffer.offset() > worker.arena_bytes ||
@@ -169,8 +172,8 @@ private:
                  ", got offset " + text(buffer.offset()));
       else if (std::string fault = alignmentFault(program, buffer);
                buffer.kind() != ValueKind::WeightGradient && !fault.empty())
-        // A weight gradient may be a piece of another one, and a piece may have
-        // any offset.
+        // Weight gradients are not checked here: one may be a piece of another,
+        // and a piece may have any offset.
         failHere(fault);
     }
     if (stashes > kMaxBytes)

@@ -25,7 +25,8 @@ Footprint footprintOf(const Unrolled &unrolled,
     change[interval.birth] += bytes;
     change[interval.death + 1] -= bytes;
   }
-  // The bytes of stashes alone are needed only for a cap.
+  // The changes of the bytes of stashes alone. They are needed only if there is
+  // a cap.
   std::vector<uint64_t> stashChange;
   if (worker.memory_cap != 0) {
     stashChange.resize(positions + 1);

@@ -54,7 +54,8 @@ void verifyWaits(const ProgramT &program, Facts &facts, Report &report) {
 
 namespace {
 
-/// Sorts `refs` by a key below `keys`. Stable, in linear time.
+/// Sorts `refs` by their keys, which are less than `keys`. The sort is stable
+/// and takes linear time.
 template <typename Key>
 void sortBy(std::vector<InstructionRef> &refs, size_t keys, Key key) {
   std::vector<size_t> starts(keys + 1);
@@ -96,7 +97,8 @@ private:
 
   uint64_t bytesOf(InstructionRef ref) const {
     const WorkerT &worker = *program.workers[ref.worker];
-    // A post has one buffer. All buffers of a start have equal bytes.
+    // The first buffer decides: a post has only one, and all buffers of a start
+    // have equal bytes.
     return worker.buffers[worker.operands[at(ref).first_operand()]].bytes();
   }
 
@@ -121,8 +123,8 @@ private:
   }
 
   void matchChannels() {
-    // Sorts both lists by destination, then source, then program order. Before
-    // this, each is ordered by the worker of the post.
+    // Sorts both lists by destination, then source, then program order. Until
+    // then, each list is ordered by the worker that has the post.
     size_t workers = program.workers.size();
     auto own = [](InstructionRef ref) { return ref.worker; };
     auto peer = [this](InstructionRef ref) { return peerOf(ref); };
@@ -154,8 +156,8 @@ private:
                         peerOf(receives[r]) == source;
       if (!hasSend && !hasReceive)
         return;
-      // Reports only the first difference of a channel; the others follow from
-      // it.
+      // Reports only the first difference of a channel, because all later
+      // differences follow from it.
       if (agreed && !(hasSend && hasReceive && agree(sends[s], receives[r]))) {
         agreed = false;
         auto side = [&](bool has, InstructionRef ref, const char *what) {
@@ -229,8 +231,8 @@ private:
                    text(member.worker) + " as at worker " +
                    text(members.front().worker) + ", got " + text(k));
       }
-      // Every step must sum all its losses. Missing gradients are found at the
-      // updates that need them.
+      // Every step must sum all its losses. Gradients need no such check here:
+      // a missing one is found at the update that needs it.
       size_t summed = communicator.contributions.size();
       if (communicator.kind == ValueKind::Loss &&
           summed != program.micro_batches)

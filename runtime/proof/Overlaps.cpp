@@ -114,8 +114,8 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
     for (uint32_t buffer : {state.weights(), state.optimizer_state()})
       intervals.push_back({buffer, 0, positions});
 
-  // For each position, the intervals that begin there and the intervals that
-  // end there, as linked lists.
+  // For each position, two linked lists: the intervals that begin there and the
+  // intervals that end there.
   std::vector<uint32_t> bornAt(positions + 1, kNone);
   std::vector<uint32_t> diedAt(positions + 1, kNone);
   std::vector<uint32_t> nextBorn(intervals.size());

@@ -16,7 +16,8 @@ namespace chimera::program {
 
 namespace {
 
-/// A single violation continues the current line. Several have one line each.
+/// The violations as text. A single violation continues the current line;
+/// several have one line each.
 std::string linesOf(const std::vector<Violation> &violations) {
   if (violations.size() == 1)
     return " " + violations[0].message;
@@ -57,8 +58,8 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   return program;
 }
 
-/// Proves the program under another model. `reason` says why the old one is not
-/// enough.
+/// Proves the program under another model. The error contains `reason`,
+/// which says why the old model is not enough.
 static bool proveFor(MessageModel model, ProgramT &program,
                      const std::string &path, const std::string &reason,
                      std::string &error) {
@@ -99,7 +100,7 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
   };
   if (!hasAllTables(program))
     return isAccepted(verifyProgram(program));
-  // In parallel, because the proof and the write take about the same time.
+  // Write in parallel with the proof, because both take about the same time.
   std::future<std::vector<Violation>> verdict =
       std::async([&] { return verifyProgram(program); });
   return serializeFile(program, path, error,

@@ -33,10 +33,11 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error);
 
 /// Proves a program that was read from `path` for transports on which a send
-/// may wait for its receive. All transports of this runtime are such. If the
-/// program was proven for buffered messages, it is verified again under
-/// rendezvous and then marked as proven for that; other programs need no new
-/// proof. Returns false, with a violation in `error`, if it is refused.
+/// may wait for its receive. All transports of this runtime are like that. If
+/// the program was proven for buffered messages, it is verified again under the
+/// model rendezvous, and then marked as proven for rendezvous. Any other
+/// program needs no new proof. Returns false, with a violation in `error`, if
+/// the program is refused.
 bool proveForRendezvous(ProgramT &program, const std::string &path,
                         std::string &error);
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // For each node in ascending order, a breadth-first search finds the shortest
-// cycle through that node. After its search, the node is removed, and with it
-// every node that can then reach no cycle: it needs no search, because all its
-// cycles pass through removed nodes. So a graph whose cycles are disjoint takes
-// linear time.
+// cycle through that node. After its search, the node is removed. Then every
+// node that reaches no cycle any more is removed too: all its cycles pass
+// through removed nodes, so it needs no search. A graph whose cycles are
+// disjoint therefore takes linear time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,8 +46,8 @@ public:
   }
 
   std::vector<uint32_t> run() {
-    // Any cycle limits the depth of the search. It is the answer if nothing
-    // better is found in time.
+    // Any cycle limits the depth of the search. If the search finds no shorter
+    // one in time, this cycle is the answer.
     std::vector<uint32_t> best = walk();
     uint64_t most = best.size();
     for (uint32_t first = 0; first < nodes && looks > 0; ++first) {
@@ -78,12 +78,12 @@ private:
     return path;
   }
 
-  /// The shortest cycle through `first` with at most `most` nodes; the smallest
-  /// if there are several. Empty if there is none.
+  /// The shortest cycle through `first` with at most `most` nodes. If there are
+  /// several, the smallest, compared node by node. Empty if there is none.
   std::vector<uint32_t> cycleFrom(uint32_t first, uint64_t most) {
-    // Lists are ascending, so the search reaches a node first on the smallest
-    // of its shortest paths. A list that several nodes share is expanded only
-    // for the first of them, because it leads the others to nothing new.
+    // Lists are ascending, so the search first reaches a node on the smallest
+    // of its shortest paths. If several nodes share a list, it is expanded only
+    // for the first of these nodes: the others would reach no new node.
     std::vector<uint32_t> reached = {first};
     depth[first] = 0;
     for (size_t k = 0; k < reached.size(); ++k) {
@@ -141,8 +141,9 @@ private:
   // which the current search began.
   std::vector<uint32_t> reachedFrom, parent, depth;
   std::vector<uint32_t> openedFrom; ///< by list
-  // For the removal of nodes: by list, its nodes that are not removed and the
-  // nodes whose successors it has; by node, the lists that contain it.
+  // For the removal of nodes. By list: the number of its nodes that are not
+  // removed, and the nodes whose successors it has. By node: the lists that
+  // contain it.
   std::vector<uint64_t> left;
   std::vector<std::vector<uint32_t>> users;
   std::vector<std::vector<uint32_t>> holders;

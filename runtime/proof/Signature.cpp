@@ -78,7 +78,7 @@ Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
 
 namespace {
 
-/// Lists the kinds [begin, end), but at most 8 of them.
+/// Lists the kinds with the numbers in [begin, end), but at most 8 of them.
 std::string kindList(size_t begin, size_t end,
                      const std::function<ValueKind(size_t)> &kind) {
   std::string list = "(";
@@ -121,9 +121,9 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
          kindList(instruction.operands(), given, found);
 }
 
-/// Returns which result shares a buffer with an operand or another result
-/// although it must not, or does not share one although it must; empty if none
-/// does.
+/// Returns the first result that breaks a rule about buffers: it shares a
+/// buffer with an operand or another result although it must not, or it does
+/// not share a buffer although it must. Empty if there is none.
 std::string faultOfBuffers(const WorkerT &worker,
                            const Instruction &instruction,
                            const Signature &signature) {

@@ -28,8 +28,8 @@ struct Signature {
   ValueKind kinds[6] = {}; ///< of the operands, then of the results
   /// For each result, the operand whose buffer it must use, or kNotInPlace.
   uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
-  /// Whether the first result may instead be in a buffer that is not an
-  /// operand.
+  /// Whether the first result may also be in a buffer of its own, which is not
+  /// an operand.
   bool mayMove = false;
 
   void operand(ValueKind kind) { kinds[operands++] = kind; }
@@ -39,15 +39,15 @@ struct Signature {
   }
 };
 
-/// The signature of a computation. `first` and `last` tell whether its stage is
-/// the first or the last, `beginsSum` whether a backward or weight gradient
-/// begins a gradient sum. Empty for other opcodes. The signature of a
-/// forward has one loss and no stash; their true numbers depend on the
-/// micro-batches that the forward covers.
+/// The signature of a computation. Empty for other opcodes. `first` and `last`
+/// say if its stage is the first or the last. `beginsSum` says if a backward or
+/// weight gradient begins a gradient sum. The signature of a forward has one
+/// loss and no stash; their true numbers depend on the micro-batches that the
+/// forward covers.
 Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum);
 
-/// Returns which operands and results of a computation do not have the kinds of
-/// its signature, or are in buffers that they must not share; empty if all are
+/// The operands and results that do not have the kinds of the computation's
+/// signature, or are in buffers that they must not share. Empty if all are
 /// right. Requires buffers that exist.
 std::string faultOf(const WorkerT &worker, const Instruction &instruction,
                     const Signature &signature, bool isLast);

@@ -37,15 +37,16 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   const Stage &sizes = program.stages[stage];
   auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
   auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
-  // A product that overflows is saturated. It then differs from the size of
-  // every buffer.
+  // If a product overflows, it becomes the largest number, which differs from
+  // the size of every buffer.
   uint64_t expected = 0;
   switch (kind) {
   case ValueKind::Tokens:
   case ValueKind::Labels: {
     uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
     uint32_t count = covered();
-    // Pipelines may divide micro-batches into different numbers of parts.
+    // The bytes of a micro-batch must be divisible by the number of parts,
+    // which may differ between pipelines.
     if (got % count != 0 || got / count % parts() != 0)
       return std::string("expected bytes of ") + nameOf(kind) + " that its " +
              text(count) + " micro-batches divide, and the " + text(parts()) +
@@ -85,7 +86,8 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
-  // For other kinds, verifyLimits has checked the offset.
+  // Check the offset of weight gradients only: verifyLimits has checked the
+  // offsets of other kinds.
   return kind == ValueKind::WeightGradient ? alignmentFault(program, buffer)
                                            : "";
 }

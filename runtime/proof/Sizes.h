@@ -16,8 +16,8 @@
 
 namespace chimera::program::verify {
 
-/// Returns what is wrong with the offset of a buffer that is not a piece of a
-/// gradient; empty if nothing is.
+/// The error in the offset of a buffer that is not a piece of a gradient. Empty
+/// if the offset is right.
 std::string alignmentFault(const ProgramT &program, const Buffer &buffer);
 
 /// The required sizes of buffers (see Verify.h). They follow from the table of
@@ -27,11 +27,11 @@ public:
   /// Requires verified tables of the program.
   Sizes(const ProgramT &program, const BackwardPieces &pieces);
 
-  /// Returns what is wrong with the size and the offset of a buffer of `kind`
-  /// whose value `label` names; empty if nothing is. `stage` is the stage whose
+  /// The error in the size or the offset of a buffer of `kind`, whose value
+  /// `label` names. Empty if both are right. `stage` is the stage whose
   /// boundary an activation or gradient crosses. Requires a verified label if
-  /// the kind belongs to micro-batches. Without a model, the first buffer of
-  /// tokens and the first buffer of labels fix the size for all later ones.
+  /// the kind belongs to micro-batches. If there is no model, the first buffer
+  /// of tokens and the first buffer of labels fix the size of all later ones.
   std::string faultOf(const Instruction &label, ValueKind kind, uint32_t stage,
                       const Buffer &buffer);
 

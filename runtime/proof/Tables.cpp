@@ -15,7 +15,7 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Whether all tables that other checks use exist.
+/// Checks that all tables that other checks use exist.
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
   if (!program.optimizer)
@@ -52,8 +52,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
   else if (program.updates != Updates::Flush && program.pipelines.size() > 1)
-    // The version of the weights that a stage must read is defined for one
-    // pipeline only.
+    // Without a flush, the rule for the version of the weights that a stage
+    // must read exists only for one pipeline.
     structure(report, "expected one pipeline without a flush, got " +
                           text(program.pipelines.size()));
   for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
@@ -64,8 +64,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   return report.empty();
 }
 
-/// Whether the forwards of a pipeline cover its micro-batches exactly, and
-/// whether parts of backwards divide them.
+/// Checks that the forwards of a pipeline cover its micro-batches exactly, and
+/// that parts of backwards divide them.
 void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
                             const std::string &name, Report &report) {
   size_t next = 0;
@@ -92,7 +92,7 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
               name + "expected forwards that cover its " +
                   counted(pipeline.micro_batches.size(), "micro-batch") +
                   ", got " + text(next));
-  // A label has 8 bits for the number of parts.
+  // Limit the number of parts, for which a label has 8 bits.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
     return structure(report, name +
@@ -115,8 +115,8 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
 
 void verifyPipelines(const ProgramT &program, Report &report) {
   std::vector<uint32_t> owner;
-  // The sum of the list sizes, not a stated number, limits the memory that is
-  // allocated.
+  // Memory is allocated for the micro-batches that are really listed, not for
+  // the number that the file states.
   uint64_t listed = 0;
   for (const auto &pipeline : program.pipelines)
     listed += pipeline->micro_batches.size();
@@ -166,7 +166,8 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   }
 }
 
-/// Whether the tied parameters are at an end of their stages' parameters.
+/// Checks that the tied parameters are at the beginning or the end of their
+/// stages' parameters.
 void verifyTied(const ProgramT &program, Report &report) {
   const Tied *tied = program.tied.get();
   if (!tied)
@@ -210,8 +211,8 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                           text(worker.body_begin) + " before it and " +
                           text(worker.instructions.size() - worker.body_end) +
                           " after it");
-  // The prologue can be empty: some workers need no actions to fill the
-  // pipeline.
+  // The body and the epilogue must not be empty. The prologue can be: some
+  // workers need no actions to fill the pipeline.
   if (!flushes && (worker.body_begin == worker.body_end ||
                    worker.body_end == worker.instructions.size()))
     structure(report, name +

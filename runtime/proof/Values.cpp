@@ -41,9 +41,9 @@ public:
         step(worker.instructions[i]);
       if (program.updates == Updates::Flush || part.section != kBody)
         continue;
-      // The next step becomes the current one; values of the current step
+      // The next step becomes the current one, and values of the current step
       // become unknown. An action can use only values of its own step or the
-      // one before, so every later body finds the same values as the second
+      // step before. So every later body finds the same values as the second
       // one.
       for (Value &value : values)
         value = value == kUnknown || value % 2 == 0 ? kUnknown : value - 1;
@@ -60,7 +60,8 @@ private:
             2) +
            isNext;
   }
-  /// The value for all micro-batches that the forward of `m` covers.
+  /// The value that belongs to all micro-batches of the forward that covers
+  /// `m`.
   Value wholeOf(ValueKind kind, uint64_t stage, uint32_t m) const {
     uint32_t first = pieces.forwardOf(m).first;
     return valueOf(kind, stage,
@@ -198,7 +199,7 @@ private:
       values[out[1]] = pieceOf(ValueKind::Gradient, s, instruction);
   }
 
-  /// Contributions are in the order of the communicator, which lists losses by
+  /// Contributions must be in the order of the communicator. It lists losses by
   /// micro-batch.
   void verifyContributions(const Instruction &start,
                            std::span<const uint32_t> in) {

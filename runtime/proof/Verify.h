@@ -50,9 +50,9 @@ struct Violation {
   static constexpr size_t kRules = static_cast<size_t>(Rule::Cap) + 1;
   Rule rule;
   std::string message;
-  /// The instruction that is wrong, or the first one of several that do not
-  /// agree. UINT32_MAX if the violation does not belong to one worker or one
-  /// instruction.
+  /// The worker and the index of the wrong instruction. If several instructions
+  /// do not agree, the first one. UINT32_MAX if the violation does not belong
+  /// to one worker or one instruction.
   uint32_t worker = UINT32_MAX;
   uint32_t instruction = UINT32_MAX;
 };
@@ -220,10 +220,10 @@ struct Violation {
 /// is at least this sum.
 std::vector<Violation> verifyProgram(const ProgramT &program);
 
-/// Sets `peak_bytes` and `peak_instruction` of each of `workers` to the true
-/// peak and the first instruction that reaches it. Changes nothing if the
-/// program has an error that prevents this; verifyProgram then reports the
-/// error. Requires workers of the program.
+/// Sets `peak_bytes` of each of `workers` to the true peak, and
+/// `peak_instruction` to the first instruction that reaches it. Changes nothing
+/// if the program has an error that prevents this; verifyProgram then reports
+/// the error. Requires workers of the program.
 void setPeaks(ProgramT &program, std::span<const uint32_t> workers);
 
 } // namespace chimera::program

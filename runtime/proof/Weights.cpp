@@ -40,7 +40,8 @@ public:
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
         sums(program, facts, bucketOffsets, w, report) {
-    // A worker has few of the replicas. Only those get an index.
+    // A worker has only few of the program's replicas. Only its own replicas
+    // get an index.
     for (const State &state : worker.states)
       held.push_back(state.pipeline() * stages + state.stage());
     std::ranges::sort(held);
@@ -80,9 +81,9 @@ public:
   }
 
 private:
-  /// The newest forward of a micro-batch. There is one entry for even steps and
-  /// one for odd steps, because the forward of the next step may come before
-  /// the weight gradient of this one.
+  /// The newest forward of a micro-batch. There are two entries, one for even
+  /// and one for odd steps, because the forward of the next step may come
+  /// before the weight gradient of this step.
   struct Forward {
     int64_t microBatch = -1;
     int64_t version = 0;
@@ -148,7 +149,8 @@ private:
     }
   }
 
-  /// Whether `weights` belong to the replica and are as old as the label says.
+  /// Checks that `weights` belong to the replica and are as old as the label
+  /// says.
   bool verifyLabel(const Instruction &instruction, const Value &weights) {
     uint32_t replica = replicaOf(instruction);
     if (weights.replica != replica) {
@@ -170,7 +172,8 @@ private:
   void verifyForward(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return;
-    // All micro-batches of an instruction belong to one step.
+    // The first micro-batch decides the step: all micro-batches of an
+    // instruction belong to one step.
     bool isNext = instruction.micro_batch() >= count;
     for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
       int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);
@@ -185,8 +188,8 @@ private:
     }
   }
 
-  /// Whether the instruction's micro-batch has had its forward, and the forward
-  /// read the same version.
+  /// Checks that the instruction's micro-batch has had its forward, and that
+  /// the forward read the same version of the weights.
   bool verifyRead(const Instruction &instruction, const Value &weights) {
     if (!verifyLabel(instruction, weights))
       return false;
@@ -231,9 +234,9 @@ private:
     values[out[0]] = values[out[1]] = result;
   }
 
-  /// Reports wrong contents of buffers at the end of a section. The violation
-  /// is at the rename at the end, if there is one, because the rename decides
-  /// them.
+  /// Reports wrong contents of buffers at the end of a section. If the section
+  /// ends with a rename, the violation is at this rename, because it decides
+  /// which buffer has which value.
   void failAtEnd(const std::string &message) {
     uint32_t end = sectionsOf(worker)[section].end;
     bool renames =

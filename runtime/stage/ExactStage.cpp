@@ -18,7 +18,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The purpose of a mix, so that no two results of an action are equal.
+/// The purpose of a hash. It is one of the operands, so that no two results of
+/// an action are equal.
 enum Use : uint64_t {
   kWeights = 1,
   kState,
@@ -151,7 +152,7 @@ public:
   }
 
 private:
-  /// A byte range of the weights or of a gradient.
+  /// A byte range of weights or of a weight gradient.
   struct Part {
     uint64_t begin, bytes;
   };

@@ -16,15 +16,16 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The fixed buffers for operands and results of the actions on a micro-batch
-/// or on a part of it. At any time, one action uses them.
+/// The fixed buffers for operands and results of the actions on a micro-batch,
+/// or on a part of it. Only one action at a time uses them.
 struct FixedBuffers {
   Bytes input, labels, output, outputGradient, inputGradient;
 };
 
 enum Action { Forward, Backward, InputGradient, WeightGradient };
 
-/// The graphs for one stash at a time.
+/// The graphs of all actions on one stash. At any time, a slot belongs to at
+/// most one stash.
 struct Slot {
   std::unique_ptr<GraphSet> set;
   std::array<std::unique_ptr<Graph>, 4> graphs = {}; ///< by action
@@ -74,8 +75,8 @@ public:
     if (mode == ForwardMode::Evaluation) // rare
       return stage->forward(microBatch, input, labels, weights, output, mode);
     Shape &shape = shapes[microBatch.parts];
-    // A forward without a stash frees its slot when it returns, so all of them
-    // share one slot.
+    // A forward without a stash frees its slot when it returns. So all such
+    // forwards share one slot.
     auto taken = std::make_unique<SlotStash>(
         shape.buffers, slotFor(shape.slots[{mode, weights.data()}]));
     Slot &slot = taken->slot;
@@ -180,8 +181,8 @@ private:
   /// Buffers and slots for parts of one size.
   struct Shape {
     FixedBuffers buffers;
-    /// For each forward mode and weight address: as many slots as stashes may
-    /// be alive at the same time.
+    /// The slots by forward mode and address of the weights. There are as many
+    /// as stashes may be alive at the same time.
     std::map<std::pair<ForwardMode, const std::byte *>,
              std::vector<std::unique_ptr<Slot>>>
         slots;
@@ -206,7 +207,8 @@ private:
     return *taken;
   }
 
-  /// The buffer gets its final size before the first capture.
+  /// Gives the buffer its final size. This must happen before the first
+  /// capture, because a graph keeps the address.
   void expectSize(size_t bytes, Bytes &port) {
     if (port.size() < bytes)
       port = graphs->allocate(bytes);
@@ -248,7 +250,8 @@ private:
   }
 
   const std::shared_ptr<GraphFactory> graphs;
-  // Graphs are destroyed before the stage and the factory that made them.
+  // The order of members matters: graphs are destroyed before the stage and the
+  // factory that made them.
   const std::unique_ptr<Stage> stage;
   std::map<uint32_t, Shape> shapes; // by number of parts
 };

@@ -28,7 +28,8 @@ static size_t drawn(const std::vector<double> &logits, double temperature,
   double sum = 0;
   for (double logit : logits)
     upTo.push_back(sum += std::exp((logit - *largest) / temperature));
-  // Rounding may make `place * sum` equal to the sum.
+  // Take the last token if no sum exceeds the place: rounding may make `place *
+  // sum` equal to the sum.
   const auto found = std::ranges::upper_bound(upTo, place * sum);
   return static_cast<size_t>(std::min(found, upTo.end() - 1) - upTo.begin());
 }
@@ -46,7 +47,8 @@ void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
     const size_t seen = std::min<uint64_t>(text.size(), model.context());
     std::vector<double> logits = model.next(std::span(text).last(seen));
     logits.resize(std::min<uint64_t>(logits.size(), sampling.vocabularyLimit));
-    // A model may exclude a token with a logit of minus infinity.
+    // Refuse NaN, but not minus infinity, with which a model may exclude a
+    // token.
     if (std::ranges::any_of(logits, [](double x) { return std::isnan(x); }) ||
         !std::isfinite(*std::ranges::max_element(logits)))
       throw std::runtime_error("the model's logits are not finite numbers: its "

@@ -47,8 +47,8 @@ public:
   virtual ~Stash() = default;
 };
 
-/// What a forward computes. `Both`: output and stash. If the stash is
-/// recomputed, the first forward makes only the `Output` and the recompute
+/// The results of a forward. `Both`: output and stash. If the stash is
+/// recomputed, the first forward makes only the `Output`, and the recompute
 /// makes only the `Stash`. `Evaluation`: only the output, without dropout.
 enum class ForwardMode { Both, Output, Stash, Evaluation };
 
@@ -57,8 +57,8 @@ inline bool keepsStash(ForwardMode mode) {
   return mode == ForwardMode::Both || mode == ForwardMode::Stash;
 }
 
-/// What a backward does with the buffer of a weight gradient. `Add`: it adds to
-/// the contents (beta = 1 in GEMM). `Overwrite`: it replaces them (beta = 0).
+/// The use of the buffer of a weight gradient by a backward. `Add`: adds to the
+/// contents (beta = 1 in GEMM). `Overwrite`: replaces the contents (beta = 0).
 enum class WgradMode { Add, Overwrite };
 
 /// The size in bytes of a flag, which is one int32_t with the value 0 or 1.

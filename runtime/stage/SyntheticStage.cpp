@@ -21,7 +21,8 @@ public:
   SyntheticStage(const program::Stage &costs, bool last, double perUnit)
       : costs(costs), last(last), perUnit(perUnit) {}
 
-  // All values are zero, and 64-bit words can be summed for any buffer size.
+  // All values are zero. 64-bit words are used because they can be summed for
+  // any buffer size.
   ElementType weightType() const override { return ElementType::UInt64; }
   ElementType lossType() const override { return ElementType::UInt64; }
 
@@ -85,7 +86,8 @@ private:
     };
     int64_t share =
         until(microBatch.part + int64_t(1)) - until(microBatch.part);
-    // About 285 years: a file may claim a longer time than a clock can count.
+    // A limit of about 285 years, because a file may state a longer time than a
+    // clock can count.
     constexpr double kMost = 9e18;
     auto duration = std::chrono::nanoseconds(
         std::llround(std::min(static_cast<double>(share) * perUnit, kMost)));

@@ -23,7 +23,8 @@ std::optional<double> readQuota(const ControlGroup &group) {
     quota = readNumber(group.folder / "cpu.cfs_quota_us");
     period = readNumber(group.folder / "cpu.cfs_period_us");
   } else {
-    // Without a quota the file says "max 100000", and reading a number fails.
+    // If there is no quota, the file says "max 100000". Then reading a number
+    // fails.
     double numbers[2];
     if (std::ifstream(group.folder / "cpu.max") >> numbers[0] >> numbers[1]) {
       quota = numbers[0];
@@ -52,7 +53,8 @@ Cores chimera::runtime::findCores(const std::string &root) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0)
     bound = std::max(1, CPU_COUNT(&set));
-  // Rounded down: with one thread too many, all threads wait for that one.
+  // The quota is rounded down: with one thread too many, all threads wait for
+  // that thread.
   double quota = std::max(1.0, findQuota(root).value_or(1e9));
   auto within = [&](long cores) {
     return static_cast<uint32_t>(std::min(static_cast<double>(cores), quota));

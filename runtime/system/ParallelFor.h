@@ -24,7 +24,7 @@ namespace chimera::runtime {
 using RangeFunction = std::function<void(int64_t begin, int64_t end)>;
 
 /// Splits [0, count) into ranges of at least `grain` elements (the last may be
-/// shorter), calls `work` for each, and returns when all are done.
+/// shorter) and calls `work` for each range. Returns when all calls are done.
 void parallelFor(int64_t count, int64_t grain, const RangeFunction &work);
 
 /// A function that does what parallelFor promises.

@@ -92,7 +92,7 @@ std::string sourceTo(const std::string &name) try {
     Socket socket(::socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage own{};
     socklen_t size = sizeof(own);
-    // Connecting a datagram socket chooses a route and sends nothing.
+    // Connect a datagram socket to find the route. This sends nothing.
     if (socket && connect(socket.fd(), to->ai_addr, to->ai_addrlen) == 0 &&
         getsockname(socket.fd(), reinterpret_cast<sockaddr *>(&own), &size) ==
             0)

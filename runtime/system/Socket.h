@@ -76,9 +76,9 @@ class UnknownHost : public std::runtime_error {
 void expectKnownHost(const std::string &host);
 
 /// Connects to a numeric address or a host name. Tries all addresses of the
-/// name in turn, each for at most `timeout`. Throws as expectKnownHost does. If
-/// no address can be reached, throws std::runtime_error with the reason for
-/// each address.
+/// name in turn, each for at most `timeout`. Throws UnknownHost if there is no
+/// such host, and std::runtime_error if the lookup fails or no address can be
+/// reached (with the reason for each address).
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 

@@ -23,7 +23,7 @@
 namespace chimera::runtime {
 
 struct AcceleratorOptions {
-  /// Whether stages compute on the host, as the exact and the synthetic ones
+  /// Whether stages compute on the host, as the exact and the synthetic stages
   /// do. The device then only moves their results.
   bool stagesOnHost = false;
   /// Whether the communication library computes sums, if it can. They may round
@@ -48,11 +48,14 @@ public:
   makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) = 0;
 
-  /// For stages that compute on the current device of the calling thread.
+  /// The kernels for stages that compute on the current device of the calling
+  /// thread.
   virtual StageKernels &kernels() = 0;
-  /// The size of the tensors on the current device of the calling thread.
+  /// Measures the size of the tensors on the current device of the calling
+  /// thread.
   virtual const MemoryMeter &meter() = 0;
-  /// For tensor stages on the current device of the calling thread.
+  /// Makes graphs for tensor stages on the current device of the calling
+  /// thread.
   virtual std::shared_ptr<GraphFactory> makeGraphFactory() = 0;
 };
 

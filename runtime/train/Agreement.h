@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Checks that all ranks of a job have the same program, data and options. Each
-// process reads its own. If they differ, for example because of an old
-// file on one host, the run would hang or give wrong numbers.
+// process reads its own copy. If the copies differ, for example because of an
+// old file on one host, the run would hang or give wrong numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,9 @@ void checkAgreement(Control &control,
                     const std::vector<AgreedValue> &agreedValues,
                     std::chrono::milliseconds timeout);
 
-/// Collects errors. All ranks must call this; `fault` is empty if the rank
-/// found no error. Throws std::runtime_error at rank 0 with the fault of the
-/// lowest rank that has one.
+/// Throws the error of one rank for all of them. All ranks must call this.
+/// `fault` is empty if the rank found no error. Throws std::runtime_error at
+/// rank 0, with the fault of the lowest rank that has one.
 void throwFirstError(Control &control, const std::string &fault,
                      std::chrono::milliseconds timeout);
 

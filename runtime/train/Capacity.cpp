@@ -28,13 +28,13 @@ uint64_t chimera::runtime::hostMemory(const std::string &root) {
     if (bytes < static_cast<double>(least))
       least = static_cast<uint64_t>(bytes);
   };
-  // A file that contains "max" or does not exist sets no limit.
+  // There is no limit if the file contains "max" or does not exist.
   for (const ControlGroup &group : findControlGroups("memory", root)) {
     bool isOne = group.version == ControlGroup::Version::One;
     std::optional<double> memory = readNumber(
         group.folder / (isOne ? "memory.limit_in_bytes" : "memory.max"));
-    // Version 1 limits memory and swap space together, version 2 limits swap
-    // space separately.
+    // Version 1 of control groups limits the sum of memory and swap space.
+    // Version 2 limits swap space separately.
     std::optional<double> more =
         readNumber(group.folder /
                    (isOne ? "memory.memsw.limit_in_bytes" : "memory.swap.max"));
@@ -91,15 +91,15 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
   double bytes = 0;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const program::Stage &stage = program.stages[s];
-    // Counts weights and gradients, and one activation and one gradient between
-    // each pair of neighbouring stages.
+    // The minimum of sequential training: weights and gradients, plus one
+    // activation and one gradient between each pair of neighbouring stages.
     bytes += static_cast<double>(stage.weights_bytes()) +
              static_cast<double>(program::gradientBytes(stage)) +
              static_cast<double>(stage.optimizer_bytes());
     if (s + 1 < stages)
       bytes += 2 * static_cast<double>(stage.boundary_bytes());
   }
-  // The losses of all micro-batches in a step.
+  // Count the losses of all micro-batches in a step too.
   bytes += static_cast<double>(program::kLossBytes) * program.micro_batches *
            program.data_parallel;
   return faultOf("weights, gradients and optimizer state", bytes, memory,

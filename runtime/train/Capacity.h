@@ -12,20 +12,21 @@
 
 namespace chimera::runtime {
 
-/// The memory and swap space in bytes that the ranks of this host can use. This
-/// is all of the host's, or less if the process's control groups allow less.
-/// `root` is the folder below which the system's files are read.
+/// The memory and swap space, in bytes, that the ranks of this host can use.
+/// This is all memory and swap space of the host, or less if the control groups
+/// of this process allow less. `root` is the folder below which the system's
+/// files are read.
 uint64_t hostMemory(const std::string &root = "");
 
-/// Checks that the arenas of `ranks` fit into `memory`. `ranks` are the ranks
-/// of `program` on one host; each touches its whole arena before the first
-/// step. Returns an empty string, or what is missing and what to do. Requires a
-/// verified program.
+/// Checks that the arenas of `ranks`, the ranks of `program` on one host, fit
+/// into `memory`. Each rank touches its whole arena before the first step.
+/// Returns an empty string if they fit, else an error that says what is missing
+/// and what to do. Requires a verified program.
 std::string capacityError(const program::ProgramT &program,
                           std::span<const uint32_t> ranks, uint64_t memory);
 
-/// The same for the minimum memory of trainSequentially with this number of
-/// `stages`.
+/// Checks in the same way that the minimum memory of trainSequentially, with
+/// this number of `stages`, fits into `memory`.
 std::string faultOfSequentialCapacity(const program::ProgramT &program,
                                       size_t stages, uint64_t memory);
 
@@ -36,9 +37,9 @@ std::string faultOfSequentialCapacity(const program::ProgramT &program,
 std::string deviceMemoryError(const program::WorkerT &worker, uint64_t arena,
                               uint64_t stashes, uint64_t taken);
 
-/// Throw std::invalid_argument with the message of capacityError or
-/// faultOfSequentialCapacity for this host's memory, unless it is empty.
-/// Without the check, the system may kill a process that uses too much memory.
+/// These functions check this host's memory. Without the check, the system may
+/// kill a process that uses too much. They throw std::invalid_argument with the
+/// message of capacityError or faultOfSequentialCapacity, unless it is empty.
 void checkCapacity(const program::ProgramT &program,
                    std::span<const uint32_t> ranks);
 void checkSequentialCapacity(const program::ProgramT &program, size_t stages);

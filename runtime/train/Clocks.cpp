@@ -24,7 +24,8 @@ static constexpr int kRoundTrips = 32;
 Clock chimera::runtime::clockOfHost() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  // Containers may have their own clocks.
+  // A container may have a clock of its own, so the identity includes the time
+  // namespace.
   char space[64];
   ssize_t size = readlink("/proc/self/ns/time", space, sizeof(space));
   if (size > 0)
@@ -33,7 +34,7 @@ Clock chimera::runtime::clockOfHost() {
           steadyNanoseconds};
 }
 
-/// At the root: the offset between `rank`'s clock and `clock`.
+/// Called at the root. The offset between the clock of `rank` and `clock`.
 static ClockOffset compareWith(Control &control, uint32_t rank,
                                std::chrono::milliseconds timeout,
                                const Clock &clock) {

@@ -24,7 +24,8 @@ namespace chimera::runtime {
 
 /// A rank's steady clock.
 struct Clock {
-  /// Equal values mean the same clock; 0 if unknown.
+  /// Identifies the clock. Two clocks with equal values are the same clock. 0
+  /// if unknown.
   uint64_t identity;
   std::function<int64_t()> now; ///< nanoseconds
 };

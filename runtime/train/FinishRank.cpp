@@ -18,8 +18,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// At the root: calls `work` on another thread while heartbeats are sent.
-/// `work` may be empty.
+/// Called at the root. Runs `work` on another thread and sends heartbeats
+/// meanwhile. `work` may be empty.
 static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
                        const std::function<void()> &work,
                        const OnFailure &fail) {
@@ -44,8 +44,8 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   bool isRoot = control.rank() == root;
   barrier(control, run.timeout, "all ranks to end their last step");
 
-  // Clocks are compared here, since the last step has just ended and the root
-  // sends no heartbeats yet.
+  // Compare the clocks now: the last step has just ended, and the root sends no
+  // heartbeats yet.
   std::vector<ClockOffset> clocks;
   if (run.traceSteps > 0)
     clocks = gatherClocks(control, root, run.timeout);
@@ -80,7 +80,8 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   Replicas weights;
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
-  // Updates of tied parameters may have halted in only one of the two stages.
+  // If updates halted, the replicas may differ: tied parameters may have halted
+  // in only one of the two stages.
   if (run.checkReplicas && !runEnd.hasDiverged)
     checkReplicas(run.program, control, root, weights, run.timeout);
   sign();

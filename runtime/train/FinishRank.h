@@ -27,8 +27,8 @@ bool saveResult(const TrainingRun &run, Control &control,
                 uint64_t deviceBytes, const Profile &profile,
                 const Trace &trace, Status &status, const OnFailure &fail);
 
-/// The end of a rank, after everything else: the root calls run.onEnd while the
-/// others wait.
+/// Ends a rank after all its other work. The root calls run.onEnd while the
+/// other ranks wait.
 void endRank(const TrainingRun &run, Control &control, Status &status,
              const OnFailure &fail);
 

@@ -77,7 +77,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                " differ from those of " + first.name);
   };
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
-    // Sorted like the keys of the rank's replicas.
+    // Sorted in the order of the keys of the rank's replicas.
     std::vector<std::pair<uint32_t, uint32_t>> keys;
     for (const program::State &state : program.workers[rank % workers]->states)
       keys.emplace_back(state.pipeline(), state.stage());
@@ -105,8 +105,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
   }
 }
 
-/// The vectors of all ranks, in rank order, at `root`, and nothing at the
-/// others.
+/// At `root`, the vectors of all ranks in rank order. Empty at the other ranks.
 static std::vector<std::vector<int64_t>>
 gatherPacked(Control &control, uint32_t root, std::vector<int64_t> own,
              std::chrono::milliseconds timeout) {

@@ -43,7 +43,8 @@ std::vector<Profile> gatherProfiles(Control &control, uint32_t root,
                                     const Profile &profile,
                                     std::chrono::milliseconds timeout);
 
-/// The same for traces. Their times are converted to the root's clock, using
+/// Returns the traces of all ranks, in rank order, at `root`, and nothing at
+/// the other ranks. Their times are converted to the root's clock, using
 /// `clocks` (from gatherClocks).
 std::vector<Trace> gatherTraces(Control &control, uint32_t root,
                                 const Trace &trace,

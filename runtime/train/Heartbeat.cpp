@@ -122,8 +122,8 @@ void Heartbeat::during(const std::function<void()> &work,
   try {
     worker.emplace(work);
   } catch (const std::system_error &) {
-    // Works without heartbeats. Otherwise the results of the whole run would be
-    // lost.
+    // No thread could be created. Work without heartbeats, because otherwise
+    // the results of the whole run would be lost.
     return work();
   }
   constexpr milliseconds kLook(200);
@@ -155,7 +155,8 @@ void Heartbeat::sendLast() {
 void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
                                           milliseconds timeout) try {
   // Waits longer for the first heartbeat. If the root itself waits in vain
-  // while it gathers, its error should come first, since it says more.
+  // while it gathers, the error of the root should come first, because it says
+  // more.
   milliseconds patience = watcherTimeout(timeout);
   while (receiveValue<Message>(control, root, patience) != Message::IsDone)
     patience = timeout;

@@ -61,9 +61,9 @@ private:
   std::exception_ptr failure;
 };
 
-/// For all other ranks: returns when `root` has sent its last heartbeat. Throws
-/// what waits throw: WaitError after `timeout` without a heartbeat. The first
-/// heartbeat may be half a second later.
+/// Called by all other ranks. Returns when `root` has sent its last heartbeat.
+/// Throws the exceptions of waits: WaitError if no heartbeat comes for
+/// `timeout`. The first heartbeat may take half a second longer.
 void awaitLastHeartbeat(Control &control, uint32_t root,
                         std::chrono::milliseconds timeout);
 

@@ -36,10 +36,10 @@ std::optional<uint32_t> number(const char *name) {
   return value;
 }
 
-/// The first launcher whose variables are all set is used. torchrun is first,
-/// since another launcher may have started it, and it makes its own ranks.
-/// Slurm's variables are those of a job step: a batch script itself is not a
-/// rank.
+/// The first launcher whose variables are all set is used. torchrun is first:
+/// another launcher may have started torchrun, which then makes its own ranks.
+/// Slurm's variables here exist only in a job step, because a batch script
+/// itself is not a rank.
 constexpr struct {
   const char *launcher, *rank, *ranks, *ranksOnHost, *mark = nullptr;
 } kLaunchers[] = {
@@ -49,7 +49,7 @@ constexpr struct {
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
-    // Set by hand, or by a launcher of the user's own.
+    // These variables are set by hand, or by a launcher of the user.
     {"RANK and WORLD_SIZE in the environment", "RANK", "WORLD_SIZE",
      "LOCAL_WORLD_SIZE"},
 };
@@ -59,7 +59,8 @@ std::optional<MasterAddress> findMaster() {
   std::string host = textOf("MASTER_ADDR");
   if (host.empty() || !port || *port == 0 || *port > UINT16_MAX)
     return std::nullopt;
-  // torchrun's own store serves all attempts of a run.
+  // Under torchrun, ranks use torchrun's own store. It serves all attempts of a
+  // run.
   return MasterAddress{host, static_cast<uint16_t>(*port),
                        textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
                        textOf("TORCHELASTIC_RUN_ID") + "/" +
@@ -72,8 +73,9 @@ std::optional<Job> chimera::runtime::findJob() {
     if (names.mark && !std::getenv(names.mark))
       continue;
     bool hasRank = std::getenv(names.rank), hasRanks = std::getenv(names.ranks);
-    // Slurm sets only one of them for a batch script. But a user who sets RANK
-    // wants to run a rank.
+    // An incomplete set of variables is an error only if the user set RANK, and
+    // so wants to run a rank. Slurm sets only one of its variables for a batch
+    // script, which is no rank.
     bool isOwn = std::string_view(names.rank) == "RANK";
     if (!(isOwn ? hasRank || hasRanks : hasRank && hasRanks))
       continue;
@@ -95,8 +97,8 @@ std::optional<Job> chimera::runtime::findJob() {
   return std::nullopt;
 }
 
-/// The time since this process was started, also if it has called exec since. 0
-/// if the kernel does not say.
+/// The time since this process was started. It continues across exec. 0 if the
+/// kernel does not say.
 static std::chrono::milliseconds timeLived() {
   std::ifstream file("/proc/self/stat");
   std::string text;
@@ -133,7 +135,7 @@ void chimera::runtime::backOff(uint32_t first) {
     if (std::optional<Job> job = findJob(); job && job->rank != first)
       std::this_thread::sleep_for(backOffTime(kLoading));
   } catch (const std::invalid_argument &) {
-    // The caller is about to report this error.
+    // Ignore this error here: the caller is about to report it.
   }
 }
 
@@ -147,7 +149,8 @@ RankThreads chimera::runtime::shareCores(const Cores &cores,
                    ranksOnHost * (uint64_t(asked) + 1) <= cores.host;
     return {asked, isOn || (mode == ProgressMode::Auto && hasCore)};
   }
-  // A launcher may already have bound this rank to its own cores.
+  // Limit the share to the usable cores: a launcher may already have bound this
+  // rank to its own cores.
   uint32_t share = std::clamp(cores.host / ranksOnHost, 1u, cores.usable);
   if (mode != ProgressMode::Off && share >= (isOn ? 2 : kShareWithProgress))
     return {share - 1, true};

@@ -36,19 +36,19 @@ struct Job {
   std::optional<MasterAddress> master = {};
 };
 
-/// The job that this process belongs to, according to its environment; none if
+/// The job that this process belongs to, according to its environment. None if
 /// it was started without a launcher. Throws std::invalid_argument if the
-/// environment says that it is a rank, but the rank or the number of ranks is
-/// missing or invalid. Otherwise each process would run the whole program and
-/// write the same files.
+/// environment says that this process is a rank, but the rank or the number of
+/// ranks is missing or invalid. Without this error, each process would run the
+/// whole program and write the same files.
 std::optional<Job> findJob();
 
-/// Avoids that all ranks report the same failure. Call it before a failure is
-/// reported, as long as ranks cannot send messages to each other. Ranks of a
-/// job usually fail alike. Rank `first` returns at once and reports; its exit
-/// ends the other ranks before they report. The other ranks return after
-/// `backOffTime`, so a rank that fails alone reports a moment later. Without a
-/// job it returns at once.
+/// Makes sure that only one rank reports a failure that all ranks have. Ranks
+/// of a job usually fail alike. Call it before a failure is reported, as long
+/// as ranks cannot send messages to each other. Rank `first` returns at once
+/// and reports, and its exit ends the other ranks before they report. The other
+/// ranks return after `backOffTime`, so a rank that fails alone reports a
+/// moment later. Without a job it returns at once.
 void backOff(uint32_t first = 0);
 
 /// The time for which a rank waits until another one has reported the same

@@ -35,7 +35,8 @@ static std::filesystem::path findModule() {
 std::unique_ptr<Accelerator>
 chimera::runtime::loadCuda(const AcceleratorOptions &options) {
   std::filesystem::path path = findModule();
-  // The module is never unloaded, and neither are the libraries that it links.
+  // The module is never closed, so neither it nor the libraries that it links
+  // are unloaded.
   void *module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!module)
     throw std::runtime_error(

@@ -30,7 +30,7 @@ std::string chimera::runtime::temporaryName(const std::string &file) {
 LogFile::LogFile(std::string target, std::string part)
     : target(std::move(target)), part(std::move(part)) {}
 
-// The delegated constructor has completed, so if this body throws, the
+// The delegated constructor has completed. So if this constructor throws, the
 // destructor closes the file.
 LogFile::LogFile(const std::string &file)
     : LogFile(program::isRegularOrNew(file) ? program::targetOf(file) : file,
@@ -44,11 +44,12 @@ LogFile::LogFile(const std::string &file)
       fail();
     if (!grows())
       return;
-    // If the file system does not support locks, there is no lock.
+    // If the file system does not support locks, continue without a lock.
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       throw std::runtime_error("cannot write the log " + part +
                                ": another run is writing it");
-    // Another run may have completed and renamed the file in the meantime.
+    // Between open and lock, another run may have completed and renamed the
+    // file. Then try again.
     if (isStillNamed()) {
       if (isEmpty())
         return;
@@ -91,7 +92,8 @@ void LogFile::number(const std::string &file) const {
       return;
     if (errno == EEXIST)
       continue;
-    // Some file systems do not support RENAME_NOREPLACE.
+    // Some file systems do not support RENAME_NOREPLACE. There, check first
+    // that the name is free.
     struct stat found;
     if (errno != EINVAL && errno != ENOSYS)
       fail();
@@ -109,8 +111,8 @@ void LogFile::append(std::string_view text) {
 }
 
 void LogFile::complete() {
-  // The lock ends when the descriptor is closed. Until then no other process
-  // may have the name.
+  // Closing the descriptor ends the lock. Rename before that, so that no other
+  // process takes the name.
   if (grows()) {
     if (fsync(descriptor) != 0)
       fail();

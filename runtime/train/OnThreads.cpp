@@ -49,7 +49,8 @@ void chimera::runtime::runOnThreads(
   failure.running = ranks;
 
   auto failLocked = [&](uint32_t rank, const std::string &reason) {
-    // Ranks that end because of the first failure have nothing to add.
+    // Report only the first failure: other ranks end because of it and have
+    // nothing to add.
     if (!failure.report.empty())
       return;
     page.of(rank).fail(reason);
@@ -115,8 +116,8 @@ void chimera::runtime::runOnThreads(
                                            "rank " + std::to_string(*rank) +
                                                " to advance"));
         });
-    // A rank may compute for a long time, or forever. The process ends without
-    // waiting for it.
+    // A rank may compute for a long time or forever. So if it does not end
+    // soon, end the process without it.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);

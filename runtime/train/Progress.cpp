@@ -20,7 +20,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 Progress::Progress(const Options &options)
-    // A launcher may give ranks a terminal even if its own output is a file.
+    // Show no progress line on the terminal in a job: a launcher may give ranks
+    // a terminal even if its own output is a file.
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
     log.emplace(options.logFile);
@@ -79,14 +80,16 @@ void Progress::append(const std::string &line) try {
 }
 
 void Progress::show(const StepEvent &event, double perSecond) {
-  // Writing to a full pipe would block the rank.
+  // Write only if the pipe has room, because writing to a full pipe would block
+  // the rank.
   pollfd room{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, 0) == 0)
     return;
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
   char text[64];
-  // If tokensPerStep is 0, the stages have no model, and their loss is a hash.
+  // If tokensPerStep is 0, the stages have no model. Their loss is a hash, so
+  // it is not shown.
   if (event.loss && options.tokensPerStep) {
     std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
     line += text;

@@ -67,14 +67,14 @@ namespace {
 std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
   std::vector<AgreedValue> agreedValues = {
       {"program", program::checksum(program::serialize(run.program))}};
-  // These come first because they have the names of options, and the values
-  // below depend on them.
+  // Values with the names of options come first, because later values depend on
+  // them: the error then names the option.
   std::ranges::copy(run.agreedValues, std::back_inserter(agreedValues));
   agreedValues.insert(
       agreedValues.end(),
       {{"number of steps", run.steps},
        {"--check-replicas", run.checkReplicas},
-       // The root sends heartbeats at a rate that depends on it.
+       // Must be equal, because the root's rate of heartbeats depends on it.
        {"--timeout", static_cast<uint64_t>(run.timeout.count())},
        {"request for weights", run.gatherWeights},
        {"request for gradients", run.gatherGradients},
@@ -150,8 +150,9 @@ void runRank(const TrainingRun &run, const Communication &communication,
                    fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
-    // A rank that frees memory of a GPU waits for running operations there. At
-    // this point all ranks have freed temporary memory, and no step has begun.
+    // Freeing GPU memory waits for the operations that run on the GPU. At this
+    // barrier all ranks have freed their temporary memory, and no step has
+    // begun.
     barrier(control, run.timeout,
             "all ranks to have created their communicators");
   }
@@ -222,7 +223,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!run.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // An abort of one rank's channels aborts all ranks' channels.
+    // All ranks' channels abort if one rank's channels abort, so one handler is
+    // enough.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
@@ -235,8 +237,8 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
             [&](uint64_t step) { return page.mayBeginStep(step); },
             [&] { page.askToStop(); }, {}, fail);
       } catch (const std::exception &error) {
-        // Must be before the device frees memory, which may wait for other
-        // ranks' operations.
+        // Report the failure before the device frees memory, because freeing
+        // may wait for operations of other ranks.
         fail(error.what());
         throw;
       }
@@ -280,7 +282,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
           return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
         },
         [&] { page.askToStop(); },
-        // Must be before any other message.
+        // Receive the votes before any other message.
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)

@@ -56,8 +56,8 @@ struct RunResult {
   std::vector<RankUse> ranks;
   std::vector<Profile> profiles;  ///< of all ranks, if requested
   std::vector<Trace> traces = {}; ///< likewise, in times of one clock
-  /// The maximum error of the traces' times between hosts, in nanoseconds; none
-  /// on one host.
+  /// If several hosts took part: the maximum error of the traces' times between
+  /// hosts, in nanoseconds. None on one host.
   std::optional<int64_t> clockError = {};
   uint64_t steps; ///< fewer than requested if the run was stopped
   double seconds; ///< from the begin of the first step to the end of the last
@@ -103,7 +103,7 @@ struct TrainingRun {
   bool profile = false;
   /// The number of last steps that are traced on each rank; 0 for none.
   uint64_t traceSteps = 0;
-  /// How the model is evaluated, if it is. Its onLoss is called on the same
+  /// The evaluation of the model, if any. Its onLoss is called on the same
   /// thread as onStep.
   Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;

@@ -38,7 +38,8 @@ StoreAddress storeOf(const MasterAddress &master) {
   return {master.host, master.port, master.isServed, master.run};
 }
 
-/// `source` says where the number comes from.
+/// Checks that the job has as many ranks as the program. `source` says where
+/// the job's number comes from.
 void checkRanks(const program::ProgramT &program, uint32_t got,
                 const std::string &source = "") {
   uint32_t expected = program::rankCount(program);
@@ -85,7 +86,8 @@ void chimera::runtime::reportFailureToJob(const std::string &reason) noexcept {
     if (job && job->master && transportOf(*job) == JobTransport::Tcp)
       reportFailureAtStore(storeOf(*job->master), job->rank, reason);
   } catch (const std::exception &) {
-    // No rank can be reached, or the job itself is the error.
+    // Ignore this error: either no rank can be reached, or the job itself is
+    // wrong.
   }
   backOff();
 }
@@ -105,7 +107,8 @@ void chimera::runtime::runAsRank(TrainingRun run,
     return {ranks, shareCores(findCores(), ranks, hostOptions.threads,
                               overMpi ? mode : ProgressMode::Off)};
   };
-  // Based on the launcher's numbers. Each rank can decide alone.
+  // Each rank computes its share from the launcher's numbers alone, without
+  // messages.
   HostResources share =
       shareAmong(jobOptions.job ? jobOptions.job->ranksOnHost
                                 : program::rankCount(run.program),
@@ -160,8 +163,9 @@ void chimera::runtime::runAsRank(TrainingRun run,
     limit.reset(); // its message could come first, and says less
     end(reason, first);
   };
-  // After success they are destroyed before the process ends. After a failure
-  // they are not, since destroying channels waits for the other ranks.
+  // After a success, these are destroyed before the process ends. After a
+  // failure they are not destroyed, because destroying channels waits for the
+  // other ranks.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   try {

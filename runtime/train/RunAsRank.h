@@ -25,7 +25,7 @@ namespace chimera::runtime {
 /// The transport for a launcher: MPI under mpirun and srun, else TCP.
 JobTransport transportOf(const Job &job);
 
-/// How this process is a rank of a job.
+/// The way in which this process is a rank of a job.
 struct JobOptions {
   JobTransport transport = JobTransport::Tcp;
   /// The job according to the launcher (findJob), if there is one. MPI does not

@@ -51,8 +51,8 @@ void chimera::runtime::setStopReason(const TrainingRun &run, int signal,
   }
 }
 
-/// SIGUSR1 asks for results. The other signals ask for an end, and take
-/// precedence.
+/// The strength of a signal: the strongest of several signals counts. Signals
+/// that end the run are stronger than SIGUSR1, which only asks for results.
 static int strengthOf(int signal) {
   return signal == 0 ? 0 : signal == SIGUSR1 ? 1 : 2;
 }

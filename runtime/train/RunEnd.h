@@ -31,7 +31,7 @@ void setStopReason(const TrainingRun &run, int signal,
                    const std::optional<Divergence> &loss, const Halts &halts,
                    RunResult &result);
 
-/// The information about the end that all ranks get.
+/// The information about the end of the steps that all ranks get.
 struct RunEnd {
   int32_t stoppedBy = 0; ///< as in RunResult
   bool endedRegularly = true;

@@ -41,9 +41,9 @@ struct HostOptions {
 };
 
 /// Runs all ranks in this process: as threads (runInProcess) or, with a `seed`,
-/// on simulated devices (runSimulated). There is no progress thread. Throws
-/// what those functions, a stage or onReady throw. Throws std::invalid_argument
-/// if the host's memory is too small.
+/// on simulated devices (runSimulated). There is no progress thread. Throws the
+/// exceptions of these two functions, of a stage and of onReady. Throws
+/// std::invalid_argument if the host's memory is too small.
 void runOnHost(TrainingRun run, const HostOptions &use,
                std::optional<uint64_t> seed = {});
 

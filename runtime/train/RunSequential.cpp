@@ -53,8 +53,8 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
-  // As in a run with one rank: no other rank receives heartbeats, but work that
-  // hangs is reported.
+  // Watch the work as for the only rank of a run: work that hangs is reported,
+  // and heartbeats have no receiver.
   auto work = [&](const std::function<void()> &action) {
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
     Heartbeat heartbeat(*alone[0], run.timeout);

@@ -41,10 +41,12 @@ public:
   WeightVersions(const program::ProgramT &program, size_t first, size_t last)
       : program(program), first(first), last(last) {}
 
-  /// `newest` must have one more update than the previous call's weights.
+  /// Keeps a version. `newest` must have exactly one update more than the
+  /// weights in the call before.
   void keep(const Memory &newest) {
     versions.push_back(newest);
-    // No stage reads a version older than the number of stages.
+    // Drop old versions: no stage reads a version that is older than the number
+    // of stages.
     if (versions.size() > program.stages.size() + 1) {
       versions.pop_front();
       ++oldest;
@@ -53,7 +55,8 @@ public:
 
   const Memory &read(uint64_t step, uint64_t microBatch) {
     assembled.clear();
-    // The parameters of all stages come first, then the bfloat16 copies.
+    // First the parameters of all stages, then the bfloat16 copies of all
+    // stages.
     auto append = [&](auto bytesOf) {
       for (size_t s = first; s < last; ++s) {
         uint64_t version = program::versionRead(
@@ -107,8 +110,9 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
       own.outputGradient.resize(stage.boundary_bytes());
     }
   }
-  // A single stage stores tied parameters once. The same holds for their copy
-  // and their optimizer state, whose sizes are proportional.
+  // A single stage stores tied parameters once. Their copy and their optimizer
+  // state exist only once too; the sizes of these are proportional to the
+  // parameters.
   if (program.tied && count == 1) {
     const program::Stage &last = program.stages.back();
     uint64_t bytes = program.tied->bytes();
@@ -124,8 +128,8 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
   return memory;
 }
 
-/// Like the instruction streams before an update: replaces the gradients of
-/// both copies of tied parameters by the sum of the first and the last stage's.
+/// Replaces the gradients of both copies of tied parameters by the sum of the
+/// two, as the instruction streams do before an update.
 void reduceTied(const program::ProgramT &program, ElementType type,
                 std::vector<StageMemory> &memory) {
   if (!program.tied || memory.size() == 1)
@@ -175,7 +179,7 @@ SequentialResult chimera::runtime::trainSequentially(
   uint64_t microBatches =
       static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
   uint64_t updates = program::updatesPerStep(program);
-  // Micro-batches of each copy per update.
+  // The number of micro-batches per update in each copy.
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
   double scale = 1; // of the last update
   Memory losses(loss.size() * microBatches);

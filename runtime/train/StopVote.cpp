@@ -32,7 +32,8 @@ bool StopVote::mayBeginStep() {
   return true;
 }
 
-/// Rank 0 receives the votes of the previous step and sends its decision.
+/// Called at rank 0. Receives the votes of the previous step and sends the
+/// decision to the other ranks.
 void StopVote::decide() {
   if (control.rank() != 0)
     return;

@@ -26,8 +26,9 @@ namespace chimera::runtime {
 /// word has one byte.
 uint64_t digestOfWeights(const program::ProgramT &program, ConstBytes whole);
 
-/// The same at `root`, and 0 at the other ranks. Every rank must call it.
-/// Throws WaitError if a wait for another rank exceeds `timeout`.
+/// The digest of the whole model at `root`, and 0 at the other ranks. Every
+/// rank must call it. Throws WaitError if a wait for another rank exceeds
+/// `timeout`.
 uint64_t gatherDigest(const program::ProgramT &program, Control &control,
                       uint32_t root, const Replicas &replicas,
                       std::chrono::milliseconds timeout);

@@ -79,9 +79,9 @@ Account chimera::runtime::accountOf(const StatusPage &page,
     const Status &status = page.of(rank);
     RankState known{};
     known.rank = rank;
-    // Read the fields in the reverse of the order in which the rank writes
-    // them. Then the state is never newer than `since`, and `since` is never
-    // newer than the clock.
+    // The fields are read in the reverse of the order in which the rank writes
+    // them. So the state that is read is never newer than `since`, and `since`
+    // is never newer than the clock.
     known.state = status.state.load(std::memory_order_acquire);
     int64_t begin = status.since.load();
     known.since = steadyNanoseconds() - begin;

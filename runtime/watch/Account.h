@@ -21,7 +21,7 @@
 
 namespace chimera::runtime {
 
-/// What a rank was doing, without anything that only its own host can read.
+/// The state of a rank, without anything that only its own host can read.
 struct RankState {
   uint32_t rank;
   uint32_t state;    ///< a Status::State
@@ -30,8 +30,8 @@ struct RankState {
   uint64_t step;
   int64_t since; ///< how long it has been there, in nanoseconds
   /// If the rank's device is behind the host, `step`, `instruction` and `since`
-  /// are the device's, and the next two are the last instruction that the host
-  /// has enqueued.
+  /// describe the device. The next two fields then name the last instruction
+  /// that the host has enqueued.
   uint64_t issuedStep;
   uint32_t issuedInstruction;
   uint32_t isBehind;

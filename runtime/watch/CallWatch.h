@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A wait over MPI polls MPI and gives up after its timeout. It cannot give up
-// if an MPI call does not return: some calls block in the kernel, although the
-// standard says that they return at once. So a thread checks a few times a
-// second which call each thread of the rank is in. The rank only has to mark
-// its calls (system/CallMark.h).
+// A wait over MPI polls MPI and gives up after its timeout. But if an MPI call
+// does not return, the wait cannot give up: some calls block in the kernel,
+// although the standard says that they return at once. So a separate thread
+// checks a few times a second which call each thread of the rank is in. The
+// rank only has to mark its calls (system/CallMark.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@
 
 namespace chimera::runtime {
 
-/// How much longer a single call may take than the timeout of a wait.
+/// A call is reported if it takes longer than the timeout of a wait plus this
+/// time.
 inline constexpr std::chrono::seconds kCallMargin(2);
 
 /// If a call lasts longer than `timeout` plus kCallMargin, calls `onExpiry`

@@ -24,13 +24,16 @@
 
 namespace chimera::runtime {
 
-/// Call this in a rank that fails for `reason` before it has a status page. If
-/// some of `others` are stopped, and no rank of this host has reported that
-/// yet, calls `tell` with the stopped ranks and the reason. Then it lets them
-/// continue and waits half a second, so that the other ranks of the host notice
-/// that it has reported: it holds the name `claim` (JoinedJob::claimName)
-/// during that time. Returns whether this rank or another one has reported. In
-/// that case the caller has nothing more to say.
+/// Call this in a rank that fails for `reason` before it has a status page.
+///
+/// If some of `others` are stopped, and no rank of this host has reported that
+/// yet, calls `tell` with the stopped ranks and the reason. Then it lets these
+/// ranks continue and waits half a second. During that time it holds the name
+/// `claim` (JoinedJob::claimName), so that the other ranks of the host notice
+/// that it has reported.
+///
+/// Returns whether this rank or another one has reported. If so, the caller
+/// must not report anything.
 bool reportStoppedRanks(const std::string &claim,
                         const std::vector<PeerInfo::Process> &others,
                         const std::string &reason,

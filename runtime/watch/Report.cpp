@@ -75,7 +75,7 @@ std::string describePosition(const program::ProgramT &program,
   return text;
 }
 
-/// What a rank that has not died is doing.
+/// The line on a rank that has not died: its state and position.
 std::string stateOf(const program::ProgramT &program, const Account &account,
                     const RankState &known) {
   char since[32];
@@ -188,7 +188,8 @@ std::string chimera::runtime::report(const program::ProgramT &program,
   bool hasFailed = std::ranges::any_of(account.ranks, [](const auto &known) {
     return !known.isDead && known.state == Status::Failed;
   });
-  // Stopped ranks come before the failed ranks that may have waited for them.
+  // List stopped ranks before failed ones: a failed rank may have waited for a
+  // stopped one.
   for (const RankState &known : account.ranks)
     if (hasFailed && !known.isDead && known.isStopped)
       add(nameOf(program, known.rank) + " is stopped");
@@ -223,7 +224,8 @@ void write(const char *text, size_t size, Deadline &deadline) {
     int ready = poll(&room, 1, 50);
     if (ready == 0 || (ready < 0 && errno == EINTR))
       continue;
-    // A pipe that is ready for writing accepts at least PIPE_BUF bytes.
+    // Write at most PIPE_BUF bytes at a time: a pipe that is ready accepts so
+    // many without blocking.
     ssize_t written = ::write(STDERR_FILENO, text + at,
                               std::min<size_t>(PIPE_BUF, size - at));
     if (written < 0 && (errno == EINTR || errno == EAGAIN))

@@ -62,15 +62,15 @@ void writeReport(const program::ProgramT &program, const StatusPage &page,
                  const std::vector<uint32_t> &dead,
                  const std::string &headline) noexcept;
 
-/// Reports that `error` occurred while `doing`, and ends the process with
-/// status 1.
+/// Reports `error`, which occurred in the work that `doing` names, and ends the
+/// process with status 1.
 [[noreturn]] void endWithError(const char *doing, const char *error) noexcept;
 
 /// The text for an exception that is not a std::exception.
 inline constexpr const char *kUnknownError = "an unknown error";
 
-/// Runs `work` on a thread on which nobody catches exceptions. If it throws,
-/// endWithError ends the process.
+/// Runs `work` on a thread that has no handler for exceptions. If `work`
+/// throws, endWithError ends the process.
 template <typename Work>
 void runOrEnd(const char *doing, const Work &work) noexcept {
   try {

@@ -37,7 +37,8 @@ bool isRegular(int fd, uint64_t bytes) {
 }
 
 /// Called after a failed open. Throws if this process has too many open files.
-/// Otherwise returns nothing, because the file may belong to another container.
+/// Otherwise returns nothing: the file may belong to another container, which
+/// is no error.
 std::nullopt_t noneOrThrow() {
   if (errno == EMFILE || errno == ENFILE)
     throw std::runtime_error("cannot open the status page of the ranks: " +

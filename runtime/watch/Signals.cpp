@@ -41,7 +41,8 @@ void Signals::blockUserSignal() {
 
 Signals::Signals(std::optional<Grace> grace) : grace(std::move(grace)) {
   sigemptyset(&set);
-  // Always in the set, because the destructor uses SIGUSR1 to wake the reader.
+  // SIGUSR1 is always in the set, because the destructor uses it to wake the
+  // thread that reads signals.
   sigaddset(&set, SIGUSR1);
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction action = {};
@@ -71,8 +72,8 @@ void Signals::read() {
   }
 }
 
-/// The next signal. If the grace time is over, the signal that began it. 0 if
-/// there is none yet.
+/// The next signal, or 0 if there is none yet. If the grace time is over,
+/// returns the signal that began it.
 int Signals::next() {
   if (!graceBegin) {
     int signal = 0;

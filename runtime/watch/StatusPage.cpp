@@ -27,7 +27,8 @@ struct alignas(64) StatusPage::Head {
   std::atomic<int32_t> exitStatus;
   std::atomic<uint32_t> reported;
   /// The last step that any rank has begun. The top bit says that no later step
-  /// may begin. Both are in one word so that they change together.
+  /// may begin. Both are in one word, so that one atomic operation reads or
+  /// changes them together.
   std::atomic<uint64_t> begun;
 };
 
@@ -48,10 +49,10 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
       bytes(sizeof(Head) + control.ranks() * sizeof(Status)) {
   uint32_t self = control.rank(), lowest = hostRanks.front();
   auto others = hostRanks | std::views::drop(1);
-  // For each of hostRanks: whether it has the page.
+  // For each rank of hostRanks, whether it could open the page.
   std::vector<uint8_t> has(hostRanks.size(), 1);
   if (self == lowest) {
-    // Keep the file open until all other ranks have opened it or failed to.
+    // Keep the file open until all other ranks have opened it or could not.
     SharedFile file = SharedFile::make(bytes);
     publish(file.fd(), self);
     for (uint32_t rank : others)
@@ -83,7 +84,8 @@ void StatusPage::publish(int file, uint32_t self) {
 
 StatusPage::~StatusPage() { munmap(memory, bytes); }
 
-/// Maps `file`, or memory of this process if `file` is -1. Both start as zeros.
+/// Maps `file`. If `file` is -1, allocates memory of this process instead. In
+/// both cases the memory is zero at first.
 void StatusPage::map(int file) {
   int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);

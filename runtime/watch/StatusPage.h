@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One entry for each rank, written by that rank before each instruction. Every
-// rank of the host can read it, even after the writer has died. The ranks that
-// a rank waits for are not stored: they follow from its instruction and the
-// program (see Report.h).
+// The status page: memory with one entry for each rank of a host. A rank writes
+// its entry before each instruction. Every other rank of the host can read it,
+// even after the writer has died. The page does not store the ranks that a rank
+// waits for: they follow from its instruction and the program (see Report.h).
 //
 // Ranks of one process share plain memory. Processes of one host share a file
 // without a name, which disappears with the last of them.

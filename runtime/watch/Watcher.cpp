@@ -24,7 +24,8 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-/// Every how many periods a watcher checks whether its neighbour is stopped.
+/// The number of periods after which a watcher checks again if its neighbour is
+/// stopped.
 constexpr unsigned kStoppedEvery = 5;
 
 uint32_t nextOf(const std::vector<uint32_t> &ranks, uint32_t self) {
@@ -67,8 +68,8 @@ bool Watcher::isDead(uint32_t rank) const {
   if (rank == self || pid == 0)
     return false;
   bool isGone = kill(pid, 0) != 0 && errno == ESRCH;
-  // Read the state only after the process was found gone: a process sets Done
-  // before it ends.
+  // Read the rank's state only after its process was found gone. A process sets
+  // Done before it ends, so a process that is gone without Done has died.
   return (isGone || (rank == next && isZombie(pid))) &&
          status.state.load() != Status::Done;
 }
@@ -87,7 +88,8 @@ bool Watcher::anyFailed() const {
 }
 
 void Watcher::watch() {
-  // Starts again whenever the next rank is seen running.
+  // The time for which the next rank may be stopped. It starts again whenever
+  // that rank is seen running.
   Deadline patience(watcherTimeout(timeout));
   constexpr unsigned kTurnsToEnd = 8;
   unsigned turnsSinceAbort = 0;
@@ -104,8 +106,8 @@ void Watcher::watch() {
     }
     std::vector<uint32_t> dead = findDead();
     bool hasCause = !dead.empty() || anyFailed();
-    // After an abort, end the process if its thread has not ended it soon: it
-    // may compute for a long time.
+    // After an abort, wait a while for this process to end by itself. Then end
+    // it, because its thread may compute for a long time.
     if (!hasCause && !(abortReason && ++turnsSinceAbort > kTurnsToEnd))
       continue;
     std::string headline = hasCause ? "" : *abortReason;
@@ -134,8 +136,8 @@ void Watcher::endAfterAbort(const std::string &reason) {
 }
 
 void Watcher::endForSignal(int signal) {
-  // A launcher sends the same signal after a rank has died and when a user
-  // stops the run.
+  // A launcher sends this signal after a rank has died, but also when a user
+  // stops the run. So look for dead ranks first.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
   endProcess(reportOrWait(exitStatus, dead,
@@ -168,8 +170,9 @@ void Watcher::writeForAll(
 int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
                           const std::string &headline) {
   if (page.claimReport(exitStatus)) {
-    // Tell the other hosts: they cannot see this host's page, and their
-    // accounts are part of the report.
+    // End the run on the other hosts too. They cannot read the status page of
+    // this host, which is in its shared memory. Their reports become parts of
+    // the final report.
     control.abort(!dead.empty()
                       ? "rank " + std::to_string(dead.front()) + " died"
                   : headline.empty() ? "a rank failed"
@@ -177,15 +180,15 @@ int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
     if (!submitAccount(dead, headline))
       writeReport(program, page, ranks, dead, headline);
     page.setReported();
-    // Let stopped processes continue, so that they see the end of the run and
-    // end. A launcher may not do that.
+    // Let stopped processes continue, so that they notice the end of the run
+    // and end. Some launchers do not do that.
     for (uint32_t rank : ranks)
       if (pid_t pid = page.of(rank).pid.load(); rank != self && isStopped(pid))
         kill(pid, SIGCONT);
     return exitStatus;
   }
-  // After the first process ends, mpirun ends the others. So wait until the
-  // report is written.
+  // Another process writes the report. mpirun ends all processes after the
+  // first one has ended, so wait until the report is written.
   for (int i = 0; i < 300 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return page.exitStatus();

@@ -59,9 +59,9 @@ public:
   /// host knows.
   [[noreturn]] void endAfterAbort(const std::string &reason);
 
-  /// Called if `signal` is to end this process: makes a report, which names the
-  /// dead ranks if there are any, and ends the process with status 128 + signal
-  /// (1 if a rank has died or failed). Any thread may call it.
+  /// Called if `signal` is to end this process. Makes a report, which names the
+  /// dead ranks if there are any. Then ends the process with status 128 +
+  /// signal, or 1 if a rank has died or failed. Any thread may call it.
   [[noreturn]] void endForSignal(int signal);
 
 private:

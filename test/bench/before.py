@@ -60,8 +60,8 @@ class Build:
         times = {}
         for row in messages.ping_pong(self.tools, 5, SIZES):
             name = f"a message of {messages.size_name(row['bytes'])}, µs"
-            # Compared with plain MPI's time. Builds have different names for their
-            # own.
+            # Compare each build's own channels with plain MPI's time. The two builds have
+            # different names for this column.
             [own] = row.keys() - {"bytes", "wait", "test"}
             times[name] = statistics.median(row[own])
         return times

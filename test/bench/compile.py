@@ -35,14 +35,14 @@ import machine
 from schedule import HERE, figure, has_torch
 
 LINE = re.compile(r'chimera\.order \d+ "([^"]*)"')
-# The schedules' clauses for 16 workers.
+# The schedule clauses to compare, for 16 workers.
 COMPARED = {
     "interleaved-1f1b, 2 chunks": 'stages(32) micro_batches(256) '
     'schedule("interleaved-1f1b") workers(16)',
     "zb-v": 'stages(32) micro_batches(256) schedule("zb-v") workers(16)',
     "1f1b, split": 'stages(16) micro_batches(256) schedule("1f1b") split_backward',
 }
-# Stages, micro-batches. The second has as many actions as the last.
+# Pairs of stages and micro-batches. The second pair has as many actions as the last.
 SHAPES = [(64, 4096), (256, 4096), (16384, 64)]
 FAMILIES = {
     "1f1b": 'schedule("1f1b")',

@@ -47,8 +47,8 @@ class OtherLoad:
     def _busy():
         with open("/proc/stat") as stat:
             fields = [int(field) for field in stat.readline().split()[1:9]]
-        # Everything but idle time and waiting for a disk. Time that the host took
-        # away counts.
+        # Sum all times except idle time and waits for a disk. Time that the host took from a
+        # virtual machine counts too.
         ticks = sum(fields) - fields[3] - fields[4]
         return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -44,7 +44,8 @@ int main(int argc, char **argv) {
 
   MpiSession session;
   if (session.ranks() < 2 || session.hostRanks().size() != session.ranks()) {
-    // Clocks of different hosts cannot be compared.
+    // The ranks must share a clock, and clocks of different hosts cannot be
+    // compared.
     std::fprintf(stderr, "message_times: expected at least 2 ranks, all on one "
                          "host\n");
     _exit(1);

@@ -92,7 +92,8 @@ def print_overlap(args):
         with machine.OtherLoad() as load:
             rows = json.loads(
                 machine.execute(
-                    # Progress threads need other cores than the ranks'.
+                    # Do not bind ranks to cores: progress threads need cores besides those of
+                    # the ranks.
                     *machine.mpirun(2), "--bind-to", "none", *options,
                     args.tools / "overlap", "--rounds", args.rounds,
                     "--bytes", args.overlap, "--work", args.work,

@@ -91,8 +91,9 @@ int main(int argc, char **argv) {
     setThreads(threads);
     std::vector<double> ours, theirs, copies, loops;
     for (int round = 0; round <= rounds; ++round) {
-      // The single-threaded loop comes first. The measurement after it finds
-      // the other threads asleep, and that should be the copy.
+      // Measure the single-threaded loop first. The measurement after it is
+      // slower because the other threads are asleep, and this should be the
+      // copy.
       double loop = secondsOf([&] {
         updateInALoop(count, gradient.data_ptr<float>(),
                       weights.data_ptr<float>(), average.data_ptr<float>(),

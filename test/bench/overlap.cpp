@@ -58,7 +58,7 @@ struct Rank {
 
   uint32_t peer() const { return 1 - channels.rank(); }
 
-  /// The larger of the two ranks' values; also a barrier.
+  /// The larger of the two ranks' values. The exchange is also a barrier.
   double larger(double own) {
     double other = 0;
     auto receive = channels.postReceive(
@@ -69,7 +69,8 @@ struct Rank {
     return std::max(own, other);
   }
 
-  /// Posts the exchange. Sums are in place, as in programs.
+  /// Posts the exchange. An all-reduce writes its sum into its contribution, as
+  /// in programs.
   std::vector<std::unique_ptr<Request>> post() {
     std::vector<std::unique_ptr<Request>> requests;
     Bytes here = std::as_writable_bytes(std::span(in));
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
     _exit(1);
   }
 
-  // This many turns take the time if nothing else runs on the core.
+  // The number of turns that take this time if nothing else runs on the core.
   constexpr uint64_t kTurns = 1'000'000;
   double fastest = 1e9;
   for (int i = 0; i < 10; ++i)

@@ -36,8 +36,8 @@ MODEL = (
     "chimera.model @small gpt2 layers(6) heads(4) width(256) context(128) "
     "vocabulary(512)\n"
 )
-# One stage per layer, embedding and head included, on two workers. These are busy most
-# of the time, as in good plans.
+# The costs of the layers. There is one stage per layer, including embedding and head, on two
+# workers. As in good plans, the workers are busy most of the time.
 LAYERS = (
     "chimera.pipeline @layers of @small stages(8) micro_batches(16) "
     'schedule("interleaved-1f1b") workers(2) micro_batch_size({size})\n'

@@ -31,15 +31,15 @@ import tempfile
 import machine
 
 MICROSECOND, MILLISECOND = 1000, 1_000_000
-# Other load, in cores, that may delay a step.
+# The load of other processes, in cores, above which a step may be delayed.
 BUSY = 0.1
 
 
-# Stages per worker; 1 if not listed.
+# Stages per worker, for schedules with more than one.
 CHUNKS = {"interleaved-1f1b": 2, "zb-v": 2}
 
 
-# The names of a stage's costs, and of its actions in a profile.
+# From the name of a stage's cost to the name of the action in a profile that has this cost.
 COSTS = {
     "forward": "forward",
     "backward": "backward",
@@ -76,7 +76,7 @@ def message_times(args, workers, size):
     send, whole, receive = (
         times[name]["median"] for name in ("send", "whole", "receive")
     )
-    # The part of the whole during which neither thread is busy.
+    # The message's own time is the part of the whole during which neither thread is busy.
     return send, max(0, whole - send - receive), receive
 
 

@@ -57,7 +57,7 @@ def measure(rows):
     rank_of = {row.stage_index: rank for rank, each in rows.items() for row in each}
     stages = len(rank_of)
     batches = 1 + max(row.microbatch_index for each in rows.values() for row in each)
-    # It empties the lists that it gets.
+    # PyTorch empties the lists that it gets, so pass copies.
     copy = {rank: list(row) for rank, row in rows.items()}
     add, sent = timed(schedules._add_send_recv, copy, rank_of.get, stages)
     validate, _ = timed(

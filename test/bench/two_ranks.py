@@ -105,7 +105,7 @@ def execute_together(folder, *jobs):
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **additions},
                 )
-            # Has no effect on a process that has ended.
+            # If the process has ended, this has no effect.
             stack.callback(process.terminate)
             processes.append(process)
         for process in processes:
@@ -318,7 +318,7 @@ def measure(rows, yardstick, rounds):
     yardsticks = []
     for number in range(rounds):
         order = rows[::-1] if number % 2 else rows
-        # A yardstick run between two rows is next to both.
+        # Run the yardstick between two rows, so that it is next to both.
         for first in range(0, len(order), 2):
             pair = order[first : first + 2]
             results = [pair[0][1]()]

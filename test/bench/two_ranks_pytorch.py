@@ -20,7 +20,7 @@ import torch.distributed.pipelining as pipelining
 import torch.nn.functional as F
 from torch import nn
 
-# Each schedule with its number of stages per rank.
+# From each schedule to its number of stages per rank.
 SCHEDULES = {
     "gpipe": (pipelining.ScheduleGPipe, 1),
     "1f1b": (pipelining.Schedule1F1B, 1),
@@ -71,8 +71,8 @@ def make_stages(args, count):
     if args.layers % count:
         raise SystemExit(f"expected a multiple of {count} layers, got {args.layers}")
     torch.manual_seed(1)
-    # Made and initialised in the same order for every cut, so that all start with the
-    # same weights.
+    # Make and initialise all layers in the same order for every cut, so that all cuts start
+    # with the same weights.
     layers = [Layer(args) for _ in range(args.layers)]
     embedding = Embedding(args)
     head = nn.Linear(args.width, args.vocabulary, bias=False)

@@ -28,8 +28,8 @@ chimera.model @tiny gpt2 layers(4) heads(2) width(32) context(16)
 chimera.pipeline @train of @tiny stages(3) micro_batches(6)
     schedule({schedule}) micro_batch_size(2) {types} {options}
 """
-# Schedule, dropout, options, tied, and whether gradients are summed in the order of the
-# micro-batches.
+# For each case: the schedule, the dropout, options, if the model is tied, and if gradients are
+# summed in the order of the micro-batches.
 CASES = [
     ("1f1b", 0.0, "", "", True),
     ("gpipe", 0.1, "recompute(all)", "", True),

@@ -182,8 +182,9 @@ def kill_one(args, file, seconds):
 def check_death(args, folder):
     """If a rank dies, the other one ends and writes nothing."""
     file = folder / "dead.mlir"
-    # After so much processor time this rank has surely met the other one, because loading
-    # takes a small part of it. Beside other load a calibration computes less.
+    # A rank has surely met the other one after this processor time, because loading takes a
+    # small part of it. If the machine has other load, a calibration uses less processor time,
+    # so shorter times are tried too.
     for seconds in (2.5, 2, 1.6, 1.3):
         if left := kill_one(args, file, seconds):
             break

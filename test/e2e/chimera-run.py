@@ -169,7 +169,8 @@ class Test(Runs):
         losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
                                       "--unit-ns", "1e6", "--steps", "2e0")
         self.assertEqual(losses, [0, 0])
-        # Two steps; in each a worker runs 8 micro-batches of 1 + 2 units of 1 ms.
+        # There are two steps. In each step a worker runs 8 micro-batches, of 1 + 2 units of 1
+        # ms each.
         self.assertGreater(summary["seconds"], 0.048)
         self.assertGreater(summary["instructions"], 0)
 
@@ -183,7 +184,7 @@ class Test(Runs):
             self.assertEqual([s["stage"] for s in profile["stages"]],
                              list(range(4)))
             for stage in profile["stages"]:
-                # The profile has the two later steps only.
+                # The profile has only the two later steps.
                 self.assertEqual(stage["forward"]["count"], 16)
                 self.assertGreaterEqual(stage["forward"]["min"], 1_000_000)
                 self.assertGreaterEqual(stage["backward"]["min"], 2_000_000)

@@ -41,8 +41,8 @@ def curves(case, full):
     """(scheme, schedule with options, options of the pipeline) of a case."""
     model, name, stages, batches = case
     every = [" ".join(pair).strip() for pair in itertools.product(SPLITS, RECOMPUTES)]
-    # In short form the options take turns. A schedule that has a whole backward with
-    # one model has a split one with the other.
+    # The short form takes the options in turn. If a schedule has a whole backward with one
+    # model, it has a split one with the other.
     turn = list(MODELS).index(model) + list(TYPES).index(name)
     for number, (scheme, schedule, workers) in enumerate(schedules(stages)):
         if not accepts(scheme, workers, batches):

@@ -106,8 +106,8 @@ class Test(Runs):
         self.assertNotIn("step 1/", told)
         if MPIRUN:
             self.expect_error(f"failed: {fault}", *arguments, ranks=4)
-        # With --trust-data, the run ends only in the step that draws the token,
-        # if one does.
+        # With --trust-data, the run ends in the step that draws the token. If no step draws it,
+        # the run completes.
         result = self.run_it(*arguments, "--trust-data")
         self.assertNotIn("token 60001 of", result.stdout)
         self.assertIn("step ", result.stdout + result.stderr)

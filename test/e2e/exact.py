@@ -137,7 +137,7 @@ def main():
             )
             program = pathlib.Path(name) / f"{number}.chimera"
             try:
-                # Some use groups of posts instead of receive windows.
+                # Some programs have groups of posts instead of receive windows.
                 how = ["--check"]
                 stream = {1: "pair", 3: "device"}.get(number % 4)
                 if stream and "receive_window" not in options:

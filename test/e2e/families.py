@@ -120,7 +120,7 @@ def answer_of(status, output):
         return GOOD
     refusals = [line for line in output.splitlines() if line.startswith("chimera-export: ")]
     text = refusals[-1] if refusals else "chimera-export: no answer"
-    # Keep only the name of the file, which is the family's.
+    # Keep only the name of the file, which is the name of the family.
     text = re.sub(r"(\w+\.py):\d+: .*?(?=: |, an autograd|$)", r"\1", text)
     return "refused: " + text.removeprefix("chimera-export: ").split(": ")[0]
 

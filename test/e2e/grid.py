@@ -13,7 +13,7 @@ CONCATENATIONS = ("direct", "eager", "doubling", "fine-tuned-doubling", "halving
 WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
-# How gradients are reduced. A description has one of these.
+# The ways in which gradients are reduced. Each description has one of these.
 REDUCTIONS = (
     "",
     "all_reduce(eager)",
@@ -21,7 +21,7 @@ REDUCTIONS = (
     "bucket_bytes(32)",
     "all_reduce(eager) bucket_bytes(24)",
 )
-# How many receives are posted ahead. A description has one of these.
+# The numbers of receives that are posted ahead. Each description has one of these.
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
 # Stages then also hold a copy of the parameters that has no gradient.
 COPIED = "activation_type(bf16)"

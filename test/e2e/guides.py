@@ -29,7 +29,7 @@ from exporting import PYTHON, ROOT, has
 
 FENCE = re.compile(r"^(\s*)```(.*)$")
 MARK = "@@chimera-block"
-# Why a command cannot run in this test.
+# The reasons why a command cannot run in this test.
 NEEDS = {"gpu", "hosts", "slurm", "network", "install"}
 PATIENCE = 1500  # seconds for one document, beside other load
 

@@ -145,7 +145,7 @@ def compare(name, folder):
             whole = sum(t.square().sum() for t in ours.values()).sqrt()
             worst = max((ours[n] - theirs[n]).norm() / whole for n in ours)
             print(json.dumps([what, ranks, worst.item()]))
-    # The saved model, as a user reads it.
+    # Read the saved model as a user would.
     trained = read(name, folder / "trained")
     trained.eval(), model.eval()
     with torch.no_grad():

@@ -67,7 +67,7 @@ def check_files(folder, old):
     for name in logs:
         with open(os.path.join(folder, name)) as file:
             lines = file.read().split("\n")
-        # A line without an end is still being written.
+        # Ignore a last line without an end, which is still being written.
         steps = [json.loads(line) for line in lines[:-1]]
         check(name != "log" or (lines[-1] == "" and "summary" in steps[-1]),
               "expected a log without a summary to be called .part")
@@ -133,8 +133,8 @@ def kill(options, ranks, seed, folder, old):
     for where in ("it was past its last step", "it had not begun"):
         if where in report:
             return where, took
-    # Before the ranks know each other, and after they no longer need each other,
-    # mpirun ends them.
+    # mpirun ends the ranks without a report if a rank dies before the ranks know each other, or
+    # after they no longer need each other.
     return f"outside the run, and the job {ended}", took
 
 

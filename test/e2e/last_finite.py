@@ -166,7 +166,7 @@ class LastFinite(Runs):
 
     @unittest.skipUnless(MPIRUN, "needs MPI")
     def test_signals_of_a_job_leave_the_weights(self):
-        # mpirun forwards both as SIGTERM.
+        # mpirun forwards both SIGINT and SIGTERM as SIGTERM.
         for number, receivers in ((signal.SIGTERM, 1), (signal.SIGTERM, RANKS),
                                   (signal.SIGTERM, 0), (signal.SIGINT, 0)):
             with self.subTest(number=number, receivers=receivers):

@@ -28,8 +28,8 @@ from grid import compile_to, run
 from numerics import Checks
 
 SAMPLES = 64  # per step
-# The model's sizes, learning rate, number of steps, the highest final loss on the text,
-# and the lowest final loss on the shuffled text. Losses are parts of the unigram
+# For each model: its sizes, the learning rate, the number of steps, the highest final loss on
+# the text, and the lowest final loss on the shuffled text. Losses are relative to the unigram
 # model's loss.
 MODELS = {
     "gpt2": ("heads=4 width=32 context=16", "4.0e-3", 100, 0.85, 0.98),

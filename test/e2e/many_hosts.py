@@ -90,7 +90,7 @@ class Host:
         self.address = f"10.77.0.{number + 1}"
         # fmt: off
         self.keeper = subprocess.Popen(
-            # The namespaces end with this script, however it ends.
+            # When this script ends, the namespaces end too.
             ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
              "--kill-child", "--mount-proc", "--propagation", "private", "sh",
              "-c", f"hostname node{number} && mount -t tmpfs tmpfs /dev/shm && "
@@ -234,7 +234,8 @@ class Job:
                 os.kill(ranks[0], signal.SIGKILL)
                 told = told.format(0)
             elif how == "separate":
-                # After the sums of the first step, and long before those of the next.
+                # Wait until after the all-reduces of the first step. The all-reduces of the
+                # next step come much later.
                 time.sleep(2)
                 begin = time.monotonic()
                 separate(hosts, "on")

@@ -39,8 +39,8 @@ SPLIT = ('"1f1b"', "split_backward recompute(all)")
 HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
 FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
-# Source, its arguments, the type, the number of parts of a micro-batch, and the
-# schedules.
+# For each case: the source and its arguments, the type, the number of parts of a micro-batch,
+# and the schedules.
 SHORT = [("gpt", "", "float64", 1, [WHOLE, SPLIT])]
 MORE = [
     ("convolution", "", "float32", 1, [WHOLE, SPLIT]),

@@ -13,10 +13,10 @@ from chimera_export import Model
 from torch import nn
 
 WIDTH = 8
-# Each group: its modules, and expressions. In an expression m are the modules and x is
-# the layer's input, of shape [samples, context, WIDTH]. Three tensors are made of x
-# without a gradient: its signs (s, 0 or 1), integers (n) and values (d). In all but the
-# last group a sample's results depend on that sample alone.
+# For each group: its modules, and expressions. In an expression, m are the modules and x is the
+# layer's input, of shape [samples, context, WIDTH]. Three tensors are computed from x without a
+# gradient: its signs s (0 or 1), integers n, and values d. In all groups but the last, a
+# sample's results depend on that sample alone.
 GROUPS = {
     "activations": (
         dict(one=lambda: nn.PReLU(), each=lambda: nn.PReLU(8)),

@@ -157,7 +157,8 @@ class Test(Runs):
         for line in first.stdout:
             if line.startswith(b"step 1/"):
                 break
-        # Even if the second run takes long to start.
+        # Stop the first run, so that it is still there even if the second run takes long to
+        # start.
         first.send_signal(signal.SIGSTOP)
         self.expect_error(f"cannot write the log {log}.part: another run is "
                           "writing it", program, "--log", log)

@@ -36,7 +36,7 @@ CLAUSES = [
     "", "split_backward", "recompute(all)", "recompute([1])", "recompute(all fused)",
     "recompute([0, 2]) split_backward", "data_parallel(2)",
 ]  # fmt: skip
-# Whose order names the stages of its words, or needs none.
+# The schedules whose order file names the stages in its words, or does not need to.
 WITH_ORDER_FILE = {"gpipe", "1f1b", "interleaved-1f1b", "zb-v"}
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -69,7 +69,7 @@ def compare(folder, number, case):
     shown = run("chimera-show", file)
     compiled = run("chimera-compile", file, "-o", file.with_suffix(".chimera"))
     if compiled.returncode or shown.returncode:
-        # What the compiler refuses chimera-show refuses too.
+        # chimera-show refuses a pipeline if and only if the compiler refuses it.
         alike = bool(compiled.returncode) == bool(shown.returncode)
         return [] if alike else [f"{text}{compiled.stderr}{shown.stderr}"], 0
     expected = picture(shown)

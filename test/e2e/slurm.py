@@ -30,14 +30,14 @@ from many_hosts import HOSTS, RANKS, digest, missing, prepare, processes
 from many_hosts import show_times, three_hosts, with_timeout
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
-# What happens to jobs of each script. torchrun takes seconds to start, and Slurm's
-# SIGUSR1 ends it.
+# The failures to which the jobs of each script are subjected. torchrun takes seconds to start,
+# and Slurm's SIGUSR1 ends it.
 ALL = {
     "tcp.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
     "torchrun.sh": ("kill", "cancel"),
     "mpi.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
 }
-# What is tried without --rounds.
+# The failures that are tried without --rounds.
 PART = {
     "tcp.sh": ("save", "kill", "stop", "terminate"),
     "torchrun.sh": ("kill",),
@@ -351,7 +351,7 @@ def main():
         folder = pathlib.Path(name)
         prepare(options.tools, folder)
         reason = run(options, folder)
-    # Last, because ctest takes the whole test as skipped if it finds this line.
+    # Print this line last: if ctest finds it, the whole test counts as skipped.
     if reason:
         print("skipped:", reason)
 

@@ -188,7 +188,7 @@ def pipes(bench):
     done, ids = run(command)
     good = done.returncode and "expected each pipe or device only once" in done.stderr
     bench.check(good, "a pipe that is given twice", done.stderr)
-    # /dev/zero never ends, and is no text.
+    # /dev/zero is endless and not a text.
     done, ids = run(f'{call} /dev/zero --tokenizer "$2" -o "$3"')
     good = done.returncode and "got a character 0 in line 1" in done.stderr
     bench.check(good, "/dev/zero", done.stderr)
@@ -317,7 +317,8 @@ def large(bench):
     made = make()
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text of several pieces", output)
-    # This tokenizer puts a space before every text, so pieces would have other tokens.
+    # This tokenizer puts a space before every text. If the text were cut, each piece would get
+    # such a space and other tokens. So it must not be cut.
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text that has no pieces", output)

@@ -109,8 +109,8 @@ def check(options, folder, kind, dropout, more):
         lines.append(f"{'ok  ' if good else 'FAIL'} {case}: {line}")
 
     if not dropout:
-        # Partition counts different operations for the two models, but cuts them alike
-        # here.
+        # The partition counts different operations for the two models. Here it cuts both in the
+        # same way all the same.
         say(plans["own"] == plans["exported"], "plans are the same")
     if not (kind == "f64" and dropout):
         same = losses(outcome["own"][2]) == losses(outcome["exported"][2])

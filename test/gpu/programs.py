@@ -17,7 +17,7 @@ import grid  # noqa: E402
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 STEPS = 3
-# Each schedule has one of these, in turns.
+# The schedules take these options in turn.
 OPTIONS = (
     "",
     "split_backward",

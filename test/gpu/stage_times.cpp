@@ -37,7 +37,8 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::minutes kTimeout(5);
-/// Rounds before libraries have chosen their kernels and graphs are captured.
+/// The number of rounds that are not measured, because libraries choose their
+/// kernels and graphs are captured in them.
 constexpr int kUntimed = 5;
 
 struct Settings {
@@ -99,7 +100,7 @@ public:
                            1e6);
       }
       own.push_back(queue.recordTime());
-      // The host runs ahead of the device as far as in a training run.
+      // Let the host run ahead of the device as far as in a training run.
       if (round > 0)
         device.waitFor(points[static_cast<size_t>(round - 1)].back(), kTimeout);
     }

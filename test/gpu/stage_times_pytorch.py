@@ -146,7 +146,7 @@ def main():
     every = json.loads((options.programs / "table.json").read_text())
     (each,) = (one for one in every if one["program"] == options.program)
     torch.manual_seed(1)
-    # As in chimera.
+    # Do this as in chimera.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     found = {"stages": [times_of(stage, each, options) for stage in each["stages"]]}
     found["torch"] = torch.__version__

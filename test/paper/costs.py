@@ -54,7 +54,8 @@ class Constants:
 
     # Operations per second in a transformer layer, including norms and dropouts.
     speed: float = 6.599e12
-    # The same in the head, which is one large product: 0.9 of the data sheet's speed.
+    # Operations per second in the head, which is one large product: 0.9 of the data sheet's
+    # speed.
     head_speed: float = 8.4e12
     # Seconds of a layer's or the head's forward in addition to its operations.
     launch: float = 1.06e-3

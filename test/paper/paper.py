@@ -305,7 +305,8 @@ def bars():
     yield from (bar for bar, _ in EQUATION)
 
 
-# Fig. 9: the most and the least GB of a worker, or None if it ran out of memory.
+# The values of Fig. 9: the largest and the smallest number of GB of any worker, or None if a
+# worker ran out of memory.
 SCHEMES_9 = ("Chimera", "DAPPLE", "GEMS", "PipeDream", "2BW", "GPipe")
 FIGURE_9 = (
     (BERT, 2, 16, 8,

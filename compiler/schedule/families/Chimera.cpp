@@ -154,8 +154,8 @@ struct Table {
     int32_t tokens = pieces;
     int32_t first = 0;
     if (!isOneByOne(concatenation)) {
-      // With halving and another N, half a unit could remain. Each of its
-      // forwards would cover half a micro-batch.
+      // If N is not a multiple of the unit size, halving could leave half a
+      // unit. Each of its forwards would cover half a micro-batch.
       if (pipelines == 2 && request.microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
@@ -178,7 +178,7 @@ struct Table {
   int32_t period(const Unit &unit) const {
     return unit.pairs ? 3 * stages - stages % 2 : 2 * stages;
   }
-  /// The number of tokens of `unit` that belong to `pipeline`.
+  /// The number of tokens in `unit` that `pipeline` runs.
   int32_t share(const Unit &unit, int32_t pipeline) const {
     return unit.count / pipelines + (pipeline < unit.count % pipelines);
   }

@@ -12,8 +12,8 @@
 
 namespace chimera::schedule {
 
-/// How basic units follow each other if there are more micro-batches than one
-/// unit takes.
+/// The way in which basic units follow each other if there are more
+/// micro-batches than one unit takes.
 enum class Concatenation : uint8_t {
   Direct,   ///< one unit after another
   Eager,    ///< direct, with earlier first-stage forwards (Chimera.cpp)

@@ -26,7 +26,7 @@ extern const Scheme kPipeDream2BW;
 extern const Scheme kZBV;
 
 /// An error if the numbers of stages and workers differ, else empty. For
-/// schemes that have one stage of each pipeline on each worker.
+/// schemes in which each pipeline has one stage on each worker.
 std::string checkOneStageEach(const Request &request);
 
 /// One pipeline with all micro-batches of the request. Its stage s is on worker

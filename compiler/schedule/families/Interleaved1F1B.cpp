@@ -32,7 +32,8 @@ namespace {
 int32_t groupCount(int32_t microBatches, int32_t workers) {
   return std::max(1, microBatches / workers);
 }
-/// The number of micro-batches in a group. Requires that all groups are equal.
+/// The number of micro-batches in a group. Requires that all groups have the
+/// same size.
 int32_t groupOf(const Request &request) {
   return request.microBatches /
          groupCount(request.microBatches, request.workers);
@@ -49,7 +50,7 @@ std::string checkInterleaved(const Request &request) {
   };
   if (areEqual(count))
     return {};
-  // Every multiple of D gives equal groups, so both loops are short.
+  // Both loops are short, because all groups are equal at every multiple of D.
   int32_t fewer = count, more = count;
   while (!areEqual(fewer))
     --fewer;
@@ -77,10 +78,10 @@ Action actionAt(Kind kind, const Request &request, int32_t worker,
           index / round * group + index % group};
 }
 
-/// The number of warm-up forwards of worker w; one more runs before its first
-/// backward. They are the (v-1)G forwards that the first backward of the last
-/// stage waits for, and two for each worker after w. With one chunk this is
-/// 1F1B, where one for each later worker is enough.
+/// The number of warm-up forwards of worker w. One more forward runs before its
+/// first backward. There are (v-1)G warm-up forwards for which the first
+/// backward of the last stage waits, and two for each worker after w. With one
+/// chunk this is 1F1B, where one for each later worker is enough.
 int32_t warmUpOf(const Request &request, int32_t worker) {
   int32_t chunks = request.stageCount() / request.workers;
   int32_t laterWorkers = request.workers - 1 - worker;

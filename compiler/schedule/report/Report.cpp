@@ -97,7 +97,7 @@ static void describeWindow(const Windows &windows, int32_t given,
     if (timing.complete)
       report.windowMakespans.emplace_back(size, timing.makespan);
   };
-  // Doubling keeps the number of simulations small.
+  // Try only powers of two, so that there are few simulations.
   for (int64_t size = 1; size < window; size *= 2)
     add(static_cast<int32_t>(size));
   add(window);
@@ -149,7 +149,8 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.residentBytes = residentBytes(problem);
   if (auto excess = capExcess(problem, schedule))
     report.overCap = describe(*excess, schedule);
-  // Orders that exceed the caps may beat bounds that assume the caps.
+  // An order that exceeds the caps may be faster than the bounds that assume
+  // the caps. So these bounds are left out.
   Problem bounded = problem;
   if (!report.overCap.empty())
     bounded.memoryCaps.clear();

@@ -22,7 +22,8 @@ namespace chimera::schedule {
 struct Report {
   std::string name;  ///< of the pipeline
   std::string title; ///< the heading of its table, as for a timeline
-  /// The scheme's name, or the name that the pipeline gives to its own order.
+  /// The scheme's name. If the user gives the order, the name that the pipeline
+  /// gives to it.
   std::string schedule;
   /// Null for an order from the user, which no formula describes.
   const Scheme *scheme;
@@ -31,7 +32,8 @@ struct Report {
   Problem problem;
   TimeScale scale; ///< the unit of all times
   Timing timing;
-  /// Of each worker, independent of the order.
+  /// Bytes of weights and optimizer states of each worker. They do not depend
+  /// on the order of actions.
   std::vector<int64_t> residentBytes;
   /// Bytes of arena and stashes of each worker; memory caps limit these. Empty
   /// before allocation.
@@ -42,7 +44,7 @@ struct Report {
   /// The steady state, if steps overlap. `timing` then covers two steps with
   /// filling and draining.
   std::optional<SteadyState> steady;
-  /// The results for the same order without recomputes, if it has any.
+  /// If the order has recomputes, the results for the same order without them.
   std::optional<Timing> withoutRecompute;
   std::optional<SteadyState> steadyWithoutRecompute;
   std::vector<Bound> bounds;
@@ -61,7 +63,8 @@ struct Report {
   /// (0 if there is one replica). These fields and the next three are empty if
   /// steps overlap or if all-reduces take no time.
   std::vector<int64_t> allReduces, buckets;
-  /// The same for the weights that the first and the last stage share.
+  /// The same for the parameters that the first and the last stage share: the
+  /// time of their all-reduce, and its number of buckets.
   std::optional<int64_t> tiedAllReduce, tiedBuckets;
   /// The time that all-reduces add to a step, for each policy of `kPolicies`.
   std::vector<double> unoverlapped;
@@ -87,8 +90,8 @@ struct Report {
 };
 
 /// Simulates the schedule and compares it with formulas and bounds. `scheme` is
-/// the one that made this order with `options`, or null; without it no formula
-/// is looked up. If `receiveWindow` is 0, the simulator chooses it. Requires
+/// the scheme that made this order with `options`. If it is null, no formula is
+/// used. If `receiveWindow` is 0, the simulator chooses the window. Requires
 /// that `problem` and `schedule` are valid and that the schedule completes.
 Report makeReport(std::string name, const Scheme *scheme,
                   const Options &options, const Problem &problem,

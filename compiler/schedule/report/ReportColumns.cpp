@@ -59,7 +59,8 @@ ordered_json costOf(const Report &report) {
                                                       : ordered_json();
 }
 
-/// One word if all stages agree, else one word for each stage.
+/// If all stages recompute in the same way, one word. Otherwise one word for
+/// each stage.
 ordered_json recomputationOf(const Report &report) {
   static constexpr const char *kWords[] = {"none", "early", "fused"};
   std::vector<std::string> words;
@@ -100,7 +101,7 @@ template <size_t linkClass> ordered_json flightBytesOf(const Report &report) {
   return link ? bytesTimeOf(report, *link) : ordered_json();
 }
 
-/// Null if messages occupy no worker.
+/// Null if sends and receives take no time on any worker.
 template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationOf(const Report &report) {
   const Link *link = linkOf<linkClass>(report);

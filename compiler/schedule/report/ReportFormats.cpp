@@ -50,7 +50,8 @@ std::string oneLine(const ordered_json &value,
   std::vector<std::string> items;
   for (const ordered_json &item : value)
     items.push_back(oneLine(item, form, scale));
-  // Some numbers end with a blank and a unit, so a comma must separate them.
+  // Some numbers end with a blank and a unit. Then a comma must separate the
+  // items.
   bool isSpaced = std::ranges::any_of(items, [](const std::string &item) {
     return item.find(' ') < item.size();
   });

@@ -77,7 +77,8 @@ public:
       addOccupations();
     if (timeline.syncAndUpdate)
       addSyncAndUpdate();
-    // The bytes over time are only known for predicted times.
+    // Measured times do not determine the bytes over time, so show them only
+    // for predicted times.
     if (!timeline.problem.bytes.empty() && !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
@@ -171,8 +172,9 @@ private:
                 "message time", occupation, w);
   }
 
-  /// Adds waits and updates to the workers' rows. All-reduces in progress get
-  /// rows of their own; they are predicted only, not measured.
+  /// Adds waits and updates to the workers' rows. Each all-reduce in progress
+  /// gets a row of its own. A measured run has no such rows, because only the
+  /// waits are measured.
   void addSyncAndUpdate() {
     const SyncAndUpdate &syncAndUpdate = *timeline.syncAndUpdate;
     size_t workers = syncAndUpdate.work.size();
@@ -180,7 +182,8 @@ private:
       if (!timeline.isPart && !syncAndUpdate.allReduces.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
-        // After the worker's row of actions and before the next worker's.
+        // Places the row between the worker's row of actions and the next
+        // worker.
         events.describe("thread_sort_index", process, workers + w,
                         {{"sort_index", w}});
       }
@@ -198,9 +201,9 @@ private:
                   workers + worker);
   }
 
-  /// Adds one end of a message. It is in the middle of its action, since
-  /// viewers look for the enclosing action and two actions may share a start or
-  /// end time.
+  /// Adds one end of a message. A viewer looks for the action that encloses
+  /// this point. Two actions may share a start or end time, so the point is in
+  /// the middle of its action.
   void addEnd(const char *phase, const Message &message, const Action &action,
               size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';

@@ -39,9 +39,9 @@ struct DifferenceKind {
 /// Durations of actions, waits before them, and their starts.
 std::span<const DifferenceKind> differenceKinds();
 
-/// The `most` largest differences of a kind, largest first. Equal ones are
-/// sorted by worker, then by its order. Empty if the steps are equal. Requires
-/// two steps of one schedule.
+/// The `most` largest differences of a kind, largest first. Equal differences
+/// are sorted by worker, then by position in the worker's order. Empty if the
+/// steps are equal. Requires two steps of one schedule.
 std::vector<Difference> largestDifferences(const DifferenceKind &kind,
                                            const NanosecondStep &predicted,
                                            const NanosecondStep &measured,

@@ -21,7 +21,8 @@ std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
 
 /// The times around a worker's compared step.
 struct TimesAroundStep {
-  /// The end of the worker's earlier work, or -1 if there is none.
+  /// The end of the worker's last action before the step, or -1 if there is
+  /// none.
   int64_t before = -1;
   /// The start of its first action after the step.
   int64_t next = std::numeric_limits<int64_t>::max();
@@ -39,8 +40,9 @@ public:
                                                   static_cast<int32_t>(i)};
   }
 
-  /// Step number `last` of the copy or, if steps overlap, the last body, which
-  /// begins in the step before. Returns an error if an action does not match.
+  /// Matches step number `last` of the copy with the schedule. If steps
+  /// overlap, matches the last body instead, which begins in the step before
+  /// `last`. Returns an error if an action does not match.
   std::variant<Measured, std::string> match(const CopyEvents &copy,
                                             int64_t last) {
     Measured run;
@@ -112,7 +114,8 @@ private:
   /// Returns an error if an action is missing or starts before the previous one
   /// ends. Overlaps within the rounding error are removed.
   std::string checkOrder(Measured &run) const {
-    // Times of a trace are rounded.
+    // Actions may overlap by this many nanoseconds, because the times of a
+    // trace are rounded.
     constexpr int64_t kRounding = 2;
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
       const std::vector<Action> &row = schedule.workers[w];
@@ -134,9 +137,9 @@ private:
     return {};
   }
 
-  /// Finds the times around the worker's step. Returns an error if steps
-  /// overlap and an action of another body ran within this one, or none ran
-  /// before it.
+  /// Finds the times around the worker's step. If steps overlap, returns an
+  /// error if an action of another body ran within this body, or if no action
+  /// ran before it.
   std::variant<TimesAroundStep, std::string>
   findTimesAround(const Measured &run, size_t worker,
                   const std::vector<MeasuredAction> &others) const {

@@ -27,16 +27,18 @@ struct Measured : NanosecondStep {
   struct Other : SyncAndUpdate::Span {
     std::string name, category;
   };
-  /// By worker, those that began with its first action (or its body) or later.
+  /// By worker, the other activities that began with its first action (or its
+  /// body) or later.
   std::vector<std::vector<Other>> others;
   std::string pipeline; ///< its name, if the trace has it
   /// The number of the step, from 1, if the trace has it. A body has
-  /// micro-batches of `steps` steps; this is the number of the first of them.
+  /// micro-batches of several steps. Then it is the number of the first of
+  /// these steps.
   std::optional<int64_t> step;
   int32_t steps = 1;
   int32_t copy = 0, copies = 1;
-  /// True if this is the slowest of several copies and was not chosen by
-  /// number.
+  /// True if the copy was not chosen by number, and this is the slowest of
+  /// several copies.
   bool isSlowest = false;
 };
 

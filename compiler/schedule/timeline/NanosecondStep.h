@@ -57,9 +57,10 @@ struct NanosecondStep {
   int64_t idle(size_t worker) const {
     return end(worker) - begin(worker) - busy(worker);
   }
-  /// The time between the action at `index` and the worker's previous action,
-  /// or the start of its step. Updates between them count. If `index` is one
-  /// past the last action, the time from that action to the worker's end.
+  /// The time between the end of the worker's previous action, or the start of
+  /// its step, and the action at `index`. Updates in between count. If `index`
+  /// is one past the last action, the time from the last action to the worker's
+  /// end.
   int64_t waitBefore(size_t worker, size_t index) const;
 
   /// Computes the other times from starts, ends and the work in

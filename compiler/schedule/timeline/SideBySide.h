@@ -24,7 +24,8 @@ struct SideBySide {
   Measured run;
   Timeline predicted, measured; ///< both in nanoseconds
 
-  /// The end of the later of both, in nanoseconds.
+  /// The end of the prediction or of the run, whichever is later, in
+  /// nanoseconds.
   int64_t end() const { return std::max(prediction.end(), run.end()); }
   /// "step 3 of copy 1, the slowest of 2".
   std::string nameOfRun() const;
@@ -32,20 +33,20 @@ struct SideBySide {
   std::string describeStep() const;
 };
 
-/// As text: a table of workers, the largest differences of each kind, and the
-/// time of the step.
+/// Renders both as text: a table of workers, the largest differences of each
+/// kind, and the time of the step.
 std::string renderTextSideBySide(const SideBySide &both);
 
-/// As an SVG picture: two rows for each worker, predicted and measured, on one
-/// time axis, with the largest differences below.
+/// Renders both as an SVG picture: two rows for each worker, predicted and
+/// measured, on one time axis. The largest differences are below.
 std::string renderSvgSideBySide(const SideBySide &both);
 
-/// Why renderSvgSideBySide cannot draw as the Picture of the timeline says;
-/// empty if it can (see pictureError in Svg.h).
+/// The reason why renderSvgSideBySide cannot draw the picture with the options
+/// of the timeline's Picture. Empty if it can (see pictureError in Svg.h).
 std::string pictureError(const SideBySide &both);
 
-/// As a trace with two processes, predicted and measured. The differences are
-/// in `otherData`.
+/// Renders both as a trace with two processes, predicted and measured. The
+/// differences are in `otherData`.
 std::string renderChromeTraceSideBySide(const SideBySide &both);
 
 } // namespace chimera::schedule

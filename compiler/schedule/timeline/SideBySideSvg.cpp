@@ -32,8 +32,8 @@ constexpr double kPair = 2 * kRow + kGap;
 /// The number of differences of each kind that are listed below the rows.
 constexpr size_t kMostDifferences = 3;
 
-/// The legend of both rows. Only the predicted row shows occupation by
-/// messages.
+/// The legend of both rows. Only the predicted row shows when messages occupy
+/// workers.
 std::vector<LegendEntry> legendOf(const SideBySide &both,
                                   const Palette &palette, const Axis &axis) {
   const Timeline *rows[] = {&both.predicted, &both.measured};

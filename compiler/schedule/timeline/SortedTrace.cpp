@@ -61,13 +61,15 @@ public:
     }
     if (*event.thread < 0 || *event.thread >= problem.workers) {
       // Traces from the compiler have rows of all-reduces after the workers.
+      // These rows are ignored: only an action must be on a worker.
       if (isKnown)
         expectInRange("worker", problem.workers, *event.thread, event);
       return;
     }
     CopyEvents &copy = copies[*event.process];
-    // Too many copies are an error at once, before they take memory. Too few
-    // are checked later, since traces from the compiler have only one.
+    // Too many copies are an error at once, before they use memory. Whether
+    // there are too few is checked later, because traces from the compiler have
+    // only one copy.
     if (std::ssize(copies) > problem.width) {
       error = "expected one process for each of " + counted(problem.width) +
               ", got more";
@@ -122,7 +124,8 @@ private:
         !expectInRange("stage", std::ssize(problem.stages), *event.stage,
                        event))
       return std::nullopt;
-    // Check the range before microBatch - first is computed.
+    // Check the range before microBatch - first is computed, because the
+    // difference could overflow.
     int64_t first = step * batches;
     if (*event.microBatch < first || *event.microBatch >= first + batches) {
       error = "expected micro_batch " + std::to_string(first) + " to " +

@@ -44,10 +44,11 @@ struct SortedTrace {
   int64_t lastStep() const;
 };
 
-/// Sorts the events of a trace by copy and worker. Returns an error if the text
-/// is not JSON or not a trace, if it has no actions, if numbers are missing or
-/// out of range, or if `problem` does not have its workers, stages, pipelines,
-/// micro-batches or copies.
+/// Sorts the events of a trace by data-parallel copy, and then by worker.
+/// Returns an error if the text is not JSON or not a trace, if it has no
+/// actions, or if numbers are missing or out of range. Also returns an error if
+/// the trace names a worker, stage, pipeline, micro-batch or copy that
+/// `problem` does not have.
 std::variant<SortedTrace, std::string> sortTrace(std::string_view text,
                                                  const Problem &problem);
 

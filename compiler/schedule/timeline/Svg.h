@@ -24,8 +24,8 @@ namespace chimera::schedule {
 /// returns nothing.
 std::string renderSvg(std::span<const Timeline> timelines);
 
-/// Why renderSvg cannot draw the timelines as their Picture says; empty if it
-/// can, as it always can with Picture's default values. Fails if
+/// The reason why renderSvg cannot draw the timelines with the options of their
+/// Picture. Empty if it can. With the default options it always can. Fails if
 /// - a range of time begins after the end of the longest timeline,
 /// - a range has parts of slots,
 /// - there is a range or a cell width, and timelines have different units, or

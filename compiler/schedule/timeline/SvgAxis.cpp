@@ -46,7 +46,7 @@ std::string drawAxis(const Timeline &timeline, const Axis &axis,
   auto lastMark = [&](double step) {
     return static_cast<int64_t>(last / step * (1 + kError));
   };
-  // One of the last two marks has the longest name.
+  // The widest name is at one of the last two marks.
   auto widest = [&](double step) {
     auto most = static_cast<double>(lastMark(step));
     return static_cast<double>(

@@ -18,7 +18,8 @@ static constexpr double kTitleLine = 19;
 static constexpr double kTitleCharacter = 8.8;
 /// The base line of the first line.
 static constexpr double kFirst = 14;
-/// Between the legend and the rows. The names of the figures are there.
+/// The height between the legend and the rows. The headings of the numbers
+/// beside the rows are there.
 static constexpr double kBelow = 18;
 
 Heading::Heading(bool hasTitle, const std::string &title,

@@ -19,14 +19,15 @@ namespace chimera::schedule::svg {
 
 // Lengths in pixels.
 static constexpr double kBoxWidth = 22, kBoxHeight = 14, kLineHeight = 4;
-/// Gaps after a box that another one follows, after the last box and after the
-/// name of an entry.
+/// Three gaps: between two boxes of an entry, between the last box and the name
+/// of an entry, and after the name.
 static constexpr double kBoxGap = 2, kNameGap = 6, kEntryGap = 18;
 static constexpr double kLine = 20;
 
 namespace {
 
-/// The things that timelines show in the time of an axis.
+/// All that the timelines show within the time range of an axis, and that the
+/// legend must explain.
 class Content {
 public:
   void add(const Timeline &timeline, const Palette &palette, const Axis &axis);

@@ -34,8 +34,8 @@ constexpr std::array<Hue, 5> kHues = {{
     {"recompute", {68, 32, 95}, {246, 214, 245}},        // purple
 }};
 
-/// With two directions, the part of the way from dark to pale on which the
-/// chunks of one direction lie.
+/// The range of shades of one direction if there are two directions, as a part
+/// of the way from dark to pale.
 constexpr double kOneDirection = 0.4;
 
 const Hue &hueOf(Kind kind) { return kHues[static_cast<size_t>(kind)]; }
@@ -101,7 +101,8 @@ std::string Palette::classOf(Kind kind, bool up, int32_t chunk) const {
 }
 
 bool Palette::hasBlackText(Kind kind, bool up, int32_t chunk) const {
-  // On every colour, white or black text has a contrast of at least 4.58.
+  // Choose black or white text, whichever has more contrast. On every colour,
+  // the contrast is at least 4.58.
   double box = luminance(shadeOf(hueOf(kind), paleness(up, chunk)));
   return (1 + 0.05) / (box + 0.05) < 4.5;
 }

@@ -72,8 +72,8 @@ std::string RowDrawer::drawSpan(size_t worker, const char *style,
          "\" height=\"" + svgNumber(bottom - top) + "\"/></g>\n";
 }
 
-/// In the middle of the row and lower than an action: the worker is occupied,
-/// but the time counts as idle.
+/// These boxes are in the middle of the row and lower than an action: a message
+/// occupies the worker, but the time counts as idle.
 std::string RowDrawer::drawOccupations(size_t worker) const {
   std::string svg;
   for (const Occupation &occupation : (*timeline.occupations)[worker])
@@ -130,7 +130,7 @@ std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   int64_t duration = timeline.duration(worker, index);
   if (!axis.shows(start, start + duration))
     return {};
-  // A gap between neighbours, unless the boxes are very narrow.
+  // Leaves a gap between neighbouring boxes, unless they are very narrow.
   double left = at(start), width = at(start + duration) - left;
   double gap = width > 4 ? 1 : 0;
   bool up = timeline.problem.pipelines[action.pipeline].up;

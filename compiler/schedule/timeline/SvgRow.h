@@ -17,7 +17,8 @@ namespace chimera::schedule::svg {
 /// pixels wide.
 double labelWidth(const Timeline &timeline, const Action &action, double digit);
 
-/// The rows of a timeline in the time of an axis, each kRow high.
+/// The rows of a timeline, within the time range of an axis. Each row is kRow
+/// high.
 class RowDrawer {
 public:
   /// Refers to all of them.

@@ -18,12 +18,11 @@ namespace chimera::schedule::svg {
 // Lengths in pixels.
 static constexpr double kLeastPlot = 460;
 /// The desired width of the shortest action. If the plot would then be wider
-/// than kMost, it is only as wide as the labels of all actions need, between
-/// kMost and kWidest.
+/// than kMost, it is narrower: as wide as the labels of all actions need, but
+/// at least kMost and at most kWidest.
 static constexpr double kCell = 26;
 static constexpr double kMost = 3600, kWidest = 12000;
-/// The minimum of the average width of actions. It has priority over the
-/// limits.
+/// The least average width of actions. Neither kMost nor kWidest can reduce it.
 static constexpr double kLeastBox = 3;
 /// The limit of a plot whose Picture has a cell width. Image formats and
 /// viewers have limits near 32767.
@@ -59,7 +58,7 @@ static double readableWidth(const Timeline &timeline, const Axis &axis) {
   double ideal = kCell * length / static_cast<double>(shortest);
   double least =
       std::max(kLeastPlot, kLeastBox * static_cast<double>(most) * part);
-  // Slightly more, so that rounding does not hide a label.
+  // Adds a little, so that rounding does not hide a label.
   double enough = std::min(legible * length * 1.0001, kWidest);
   return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
 }
@@ -69,7 +68,7 @@ static double unitsOf(const Panel &panel, int64_t ticks) {
   return panel.timeline->scale.units(static_cast<double>(ticks));
 }
 
-/// The end of the longest panel, in its unit.
+/// The end of the longest panel, in the unit of this panel.
 static double longestOf(std::span<const Panel> panels) {
   double longest = 0;
   for (const Panel &panel : panels)
@@ -77,7 +76,7 @@ static double longestOf(std::span<const Panel> panels) {
   return longest;
 }
 
-/// The shortest action of all panels, in its unit.
+/// The shortest action of all panels, in the unit of its panel.
 static double shortestOf(std::span<const Panel> panels) {
   double shortest = longestOf(panels);
   for (const Panel &panel : panels)

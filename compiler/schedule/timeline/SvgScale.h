@@ -24,7 +24,8 @@ struct Panel {
 /// and have the same Picture. Requires that errorOf returns nothing.
 std::vector<Axis> axesOf(std::span<const Panel> panels);
 
-/// Why the panels cannot be drawn as their Picture says; empty if they can.
+/// The reason why the panels cannot be drawn with the options of their Picture.
+/// Empty if they can.
 std::string errorOf(std::span<const Panel> panels);
 
 } // namespace chimera::schedule::svg

@@ -25,7 +25,7 @@ inline constexpr double kRow = 26, kBox = 22;
 /// The least width of a picture without its margins. Every name of a legend
 /// fits into it.
 inline constexpr double kLeastWidth = 320;
-/// Average width of a character in notes, in the widest font that a viewer may
+/// Average width of a character in notes, for the widest font that a viewer may
 /// use. No character is more than twice as wide.
 inline constexpr double kNoteCharacter = 6.2;
 /// Widths of a digit, each with the CSS class of its font size.

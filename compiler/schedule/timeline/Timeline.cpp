@@ -231,7 +231,8 @@ std::string renderGrid(const Timeline &timeline) {
   ++width; // one blank after each cell
   size_t columns = head.size();
   if (lineWidth > 0) {
-    // The blank after the last cell of a line is not printed.
+    // Counts room for one more character, because the blank after the last cell
+    // of a line is not printed.
     size_t room = lineWidth + 1 - std::min(lineWidth, headWidth);
     columns = std::max(room / width, size_t{1});
   }
@@ -309,8 +310,8 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
          ", bubble " + percent(steady.bubbleRatio);
 }
 
-/// The values of all workers, one after another. Of more than 32 workers only
-/// the least and the most.
+/// The values of all workers, one after another. If there are more than 32
+/// workers, only the least and the largest value.
 template <typename T, typename TextOf>
 static std::string perWorker(const std::vector<T> &values, TextOf textOf) {
   constexpr size_t kMostValues = 32;
@@ -325,7 +326,7 @@ static std::string perWorker(const std::vector<T> &values, TextOf textOf) {
   return text;
 }
 
-/// The same of times, with one unit after all of them.
+/// The times of all workers in this form, with the unit once at the end.
 static std::string timesPerWorker(const std::vector<int64_t> &times,
                                   const TimeScale &scale) {
   auto most = static_cast<double>(std::ranges::max(times));
@@ -351,7 +352,8 @@ static std::string timesPerWorker(const std::vector<int64_t> &times,
 
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots, const TimeScale &scale) {
-  // Nanoseconds of a real model have ten digits that nobody reads.
+  // Write durations short: in a real model they are nanoseconds with ten
+  // digits.
   const Digits digits = scale.unit->isDuration ? Digits::Short : Digits::All;
   return "makespan " + written(timing.makespan, scale, digits) + " (" +
          (slots ? "one slot each" : describeTimes(problem, scale, digits)) +

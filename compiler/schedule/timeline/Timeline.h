@@ -19,8 +19,8 @@
 
 namespace chimera::schedule {
 
-/// The number of the action's chunk, from 0: of its stage among the stages of
-/// the pipeline that its worker has.
+/// The number of the action's chunk, from 0. It counts the stages of the
+/// action's pipeline on its worker.
 int32_t chunkOf(const Problem &problem, const Action &action);
 
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
@@ -43,7 +43,7 @@ std::string describe(const Problem &problem, const Action &action,
 /// The default number of characters in a line of text.
 inline constexpr size_t kLineWidth = 160;
 
-/// How a picture shows its timelines.
+/// The options of the picture of some timelines.
 struct Picture {
   /// The width of the shortest action of all timelines in pixels; their time
   /// axes then have one scale. 0: each axis is as wide as makes its boxes
@@ -65,8 +65,8 @@ struct Timeline {
   const Problem &problem;
   const Schedule &schedule;
   const Timing &timing;
-  /// True for a timing from slotTiming: every action takes one slot, whatever
-  /// its cost.
+  /// True for a timing from slotTiming: every action takes one slot,
+  /// independent of its cost.
   bool slots = false;
   TimeScale scale = {};
   size_t lineWidth = kLineWidth; ///< characters in a line of the grid

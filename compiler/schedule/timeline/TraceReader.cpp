@@ -103,8 +103,9 @@ public:
   }
   bool parse_error(size_t, const std::string &,
                    const nlohmann::detail::exception &exception) override {
-    // The message is "[json.exception.parse_error.101] parse error at line 1,
-    // column 2: …". It quotes the last token read, which may be very long.
+    // The parser's message is "[json.exception.parse_error.101] parse error at
+    // line 1, column 2: …". It quotes the last token, which may be very long.
+    // So the message is cut.
     constexpr size_t kMost = 200;
     std::string_view what = exception.what();
     if (size_t end = what.find("] "); end != std::string_view::npos)

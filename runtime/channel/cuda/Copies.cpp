@@ -24,8 +24,8 @@ struct Stream {
   Block scratch = {}; ///< holds contributions of other GPUs
   uint64_t scratchBytes = 0;
 
-  /// Called for an operation on a stream (perhaps of another rank) that no
-  /// queue of this rank will wait for. The operation still uses this rank's
+  /// Called if an operation is on a stream (perhaps of another rank) and no
+  /// queue of this rank will wait for it. The operation still uses this rank's
   /// memory. So the device is marked as failed, which keeps its memory until
   /// the device ends, and this stream waits for the operation.
   void giveUp(CudaDevice &device, const Event &done) const noexcept {
@@ -34,7 +34,7 @@ struct Stream {
     try {
       device.wait(queue->stream(), done);
     } catch (const std::exception &) {
-      // The GPU reports an error, so it executes nothing any more.
+      // The GPU reports an error, so it executes no operation any more.
     }
   }
 };
@@ -78,8 +78,8 @@ private:
 
 /// One all-reduce.
 struct Sum final : local::Reduction {
-  /// GivenUp: the rank that enqueued the all-reduce failed. That rank reports
-  /// the error, and the others wait until the run is aborted.
+  /// The states of an all-reduce. GivenUp: the rank that enqueued it failed.
+  /// That rank reports the error, and the others wait until the run is aborted.
   enum State : uint32_t { Starting, Moving, GivenUp, Done };
 
   struct Start {
@@ -236,8 +236,8 @@ public:
   }
 
 private:
-  /// If several GPUs take part, a sum is made in pieces whose size in bytes is
-  /// a multiple of this.
+  /// A sum over contributions on several GPUs is made in pieces. The size of a
+  /// piece in bytes is a multiple of this.
   static constexpr uint64_t kPiece = 256;
 
   Stream &prepareStream(const StreamKey &key) {
@@ -255,8 +255,8 @@ private:
     return stream->second;
   }
 
-  /// Whether this rank's GPU may be unable to read memory of `rank` in a
-  /// kernel.
+  /// True if a kernel on this rank's GPU may be unable to read memory of
+  /// `rank`.
   bool isFar(uint32_t rank) const {
     return !device.worksOnHost() && options.gpus[rank] != options.gpus[self];
   }
@@ -309,7 +309,8 @@ private:
     return queue.record();
   }
 
-  /// What the wait waits for, such as "ranks 1, 2 to start an all-reduce".
+  /// The event for which the rank waits, as text: "ranks 1, 2 to start an
+  /// all-reduce".
   std::string awaited(const Sum &sum) const {
     std::lock_guard lock(hub->mutex);
     std::string missing;

@@ -17,7 +17,8 @@ using namespace chimera::runtime::mpi;
 Block Scratch::take(uint64_t bytes) {
   if (auto entry = spare.extract(bytes))
     return std::move(entry.mapped());
-  // Zeroing the memory would take longer than receiving into it.
+  // The memory is not set to zero: that would take longer than receiving into
+  // it.
   return makeBlock(bytes);
 }
 
@@ -72,7 +73,8 @@ void AllReduce::postScatter() {
   }
 }
 
-/// The fold of one slice takes about 50 µs.
+/// Folds only one slice, which takes about 50 µs, so that the calling thread is
+/// soon free again.
 void AllReduce::foldSlice() {
   constexpr uint64_t kSlice = 128 << 10;
   Range mine = chunkOf(memberIndex);
@@ -107,8 +109,8 @@ void AllReduce::advance(bool inTurn) {
     postScatter();
     phase = Scatter;
   }
-  // The sends must be complete too, because the sum may be a contribution that
-  // is being sent.
+  // Wait for the sends too: the sum may be a contribution that is still being
+  // sent.
   if (phase == Scatter && inTurn && test(receives) && test(sends))
     phase = Fold;
   if (phase == Fold) {

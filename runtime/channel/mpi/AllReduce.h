@@ -50,7 +50,8 @@ public:
             MPI_Comm gather, Scratch &scratch);
   ~AllReduce() override;
 
-  /// Starts the second exchange only if `inTurn`.
+  /// Advances the all-reduce. Starts the second exchange only if `inTurn` is
+  /// true.
   void advance(bool inTurn) override;
   bool postedAll() const override { return phase >= Gather; }
   bool done() const override { return phase == Done; }
@@ -76,8 +77,9 @@ private:
   uint64_t folded = 0; // bytes of the own chunk that are folded
   std::vector<MPI_Request> sends;
   std::vector<MPI_Request> receives;
-  // For each contribution: the rank that gives it; then the whole contribution
-  // of this rank, or this rank's chunk of another's contribution.
+  // For each contribution: the rank that gives it. For a contribution of this
+  // rank, `own` points to it. For any other, `others` has this rank's chunk of
+  // it.
   std::vector<uint32_t> contributors;
   std::vector<const std::byte *> own;
   std::vector<Block> others;

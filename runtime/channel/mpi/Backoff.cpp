@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 
 bool Backoff::everyRankHasACore = false;
 
-// A message of 4 MiB takes about 0.5 ms, and a nap would be a sizeable part of
-// that. If ranks share cores, a rank that naps frees its core for ranks that
-// have work.
+// If every rank has a core, poll for longer before napping: a message of 4 MiB
+// takes about 0.5 ms, and a nap would add a large part of that. If ranks share
+// cores, nap sooner: this frees the core for ranks that have work.
 Backoff::Backoff()
     : Backoff(everyRankHasACore ? 50us : 0us, everyRankHasACore ? 1000us : 50us,
               50us) {}
@@ -45,7 +45,8 @@ std::chrono::nanoseconds Backoff::next() {
     sched_yield();
     return {};
   }
-  // The longer the wait has been, the less a late wake-up matters.
+  // A nap may grow with the wait: the longer the wait has been, the less a late
+  // wake-up matters.
   return std::clamp<std::chrono::nanoseconds>(idle / 16, 20us, longestNap);
 }
 

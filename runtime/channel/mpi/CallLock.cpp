@@ -13,7 +13,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::mpi;
 
 namespace {
-// MPI is initialised once per process, so these are global.
+// Global variables, because MPI is initialised once per process.
 PriorityMutex library;
 bool serializesCalls = false;
 CallMark ofRank, ofGuest;
@@ -23,8 +23,8 @@ void PriorityMutex::lock() {
   if (try_lock())
     return;
   ranksWaiting.fetch_add(1);
-  // A guest usually releases the mutex sooner than this thread could fall
-  // asleep.
+  // Poll first: a guest usually releases the mutex sooner than this thread
+  // could fall asleep.
   bool got = false;
   for (int turn = 0; turn < 200 && !got; ++turn) {
     sched_yield();

@@ -31,7 +31,7 @@ namespace chimera::runtime::mpi {
 /// again and again could keep a rank waiting for long.
 class PriorityMutex {
 public:
-  // For the rank; the names are those that std::unique_lock requires.
+  // The rank uses these functions. std::unique_lock requires their names.
   void lock();
   bool try_lock() { return mutex.try_lock(); }
   void unlock() { mutex.unlock(); }
@@ -74,11 +74,11 @@ private:
 /// for CALL to return" has this name.
 MarkedCall enter(const char *call);
 
-/// The same for a progress thread. Returns nothing if the rank's thread has the
-/// turn.
+/// Like `enter`, for a progress thread. Returns nothing if the rank's thread is
+/// inside MPI or waits for its turn.
 std::optional<MarkedCall> tryToEnter(const char *call);
 
-/// The calls that the rank's thread and the progress thread are in.
+/// The MPI calls in which the rank's thread and the progress thread are now.
 std::vector<CallMark::Call> callsInFlight();
 
 } // namespace chimera::runtime::mpi

@@ -13,7 +13,8 @@
 
 #include <mpi.h>
 
-// All of these functions require `enter` (see CallLock.h).
+// All functions here require that the calling thread may call MPI (`enter` in
+// CallLock.h).
 namespace chimera::runtime::mpi {
 
 /// Throws std::runtime_error with MPI's error text unless `code` is
@@ -34,9 +35,9 @@ void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
 /// Whether all `requests` are complete. If so, clears them.
 bool test(std::vector<MPI_Request> &requests);
 
-/// Ends requests that nobody waits for any more, after an error. Cancels
-/// receives and waits a moment for all requests. Requests that have not ended
-/// by then are leaked, and no block is freed any more (see Block.h).
+/// Ends requests after an error, when no thread waits for them any more.
+/// Cancels receives and waits a moment for all requests. Requests that have not
+/// ended by then are leaked, and from then on no block is freed (see Block.h).
 void abandon(std::vector<MPI_Request> &requests, bool receives);
 
 } // namespace chimera::runtime::mpi

@@ -34,7 +34,8 @@ constexpr const char *kAllReduce = "MPI (in an all-reduce)";
 
 class MpiChannels;
 
-/// Counts as open until its wait succeeds or it is destroyed.
+/// An operation of this rank. It counts as open until its wait succeeds or it
+/// is destroyed.
 struct Operation : Request {
   explicit Operation(MpiChannels &channels);
   ~Operation() override { close(); }
@@ -137,8 +138,9 @@ public:
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
             group, self, type, std::move(given), sum, scatter, gather, scratch);
-      // MPI may copy for milliseconds before it returns, so leave the start to
-      // the progress thread if there is one.
+      // Starting an all-reduce may take milliseconds, because MPI may copy
+      // before it returns. So if there is a progress thread, it starts the
+      // all-reduce.
       if (!thread) {
         auto call = mpi::enter(kAllReduce);
         reduction->sum->advance(false);
@@ -197,7 +199,7 @@ private:
   // Messages and the two exchanges of all-reduces have separate communicators,
   // so that they cannot match each other.
   MPI_Comm messages, scatter, gather;
-  // If MPI does the summation: a communicator for each prepared group.
+  // Only if MPI computes the sums: a communicator for each prepared group.
   const bool transportAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, their members and `failure`. Only the rank's thread
@@ -284,8 +286,8 @@ MpiChannels::~MpiChannels() {
   auto call = mpi::enter("MPI_Comm_free");
   std::vector<MPI_Request> last{progressRequest};
   mpi::abandon(last, true);
-  // Freeing a communicator is collective. After an abort the others may not
-  // come.
+  // Freeing a communicator is a collective call. After an abort the other ranks
+  // may not make it, so leak the communicators.
   if (isAborted)
     return;
   for (auto &[group, communicator] : collectives)
@@ -319,7 +321,7 @@ void MpiChannels::prepare(const Communication &communication) {
   MPI_Group_free(&all);
 }
 
-/// Requires the lock and a turn to call MPI.
+/// Requires the lock, and that the calling thread may call MPI.
 void MpiChannels::advanceReductions() {
   // In each group only the oldest all-reduce that has messages left to post is
   // in turn.
@@ -363,8 +365,8 @@ bool MpiChannels::drive() {
 /// Drives the reductions and tests the operation. `message` is the operation if
 /// it is a message, else null.
 bool MpiChannels::finished(Operation &operation, Message *message) {
-  // If the progress thread has the lock, it is advancing the reductions and
-  // will soon be done.
+  // If the lock is taken, the progress thread is advancing the reductions and
+  // will soon be done, so skip them here.
   if (mpi::PriorityLock lock;
       !reductions.empty() &&
       (lock = mpi::PriorityLock(reducing, std::try_to_lock))) {

@@ -46,7 +46,8 @@ void Collective::start() {
                          communicator, &requests.back()),
           "MPI_Iallreduce");
   };
-  // MPI counts elements with an int.
+  // Sum at most this many bytes in one call, because MPI counts elements with
+  // an int.
   constexpr uint64_t kPiece = uint64_t(1) << 28;
   uint64_t elements = sum.size() / elementBytes(type);
   for (uint64_t at = 0; at < elements; at += kPiece)

@@ -26,9 +26,10 @@ ProgressThread::~ProgressThread() {
 }
 
 void ProgressThread::run() {
-  // A wake-up costs the rank some microseconds, and tens on a virtual machine.
-  // So after its work the thread first rests, and cannot be woken, before it
-  // sleeps. The rest doubles each time the thread was woken for nothing.
+  // Waking a sleeping thread costs the rank some microseconds, and tens on a
+  // virtual machine. So after its work the thread first rests for a while and
+  // cannot be woken; then it sleeps. The rest doubles each time that the thread
+  // is woken and finds nothing to do.
   constexpr std::chrono::microseconds kRest = 500us, kLongestRest = 4ms;
   // If ranks share cores, nap sooner.
   Backoff backoff(0us, Backoff::everyRankHasACore ? 300us : 50us, 500us);
@@ -38,9 +39,9 @@ void ProgressThread::run() {
   while (!stopping.load()) {
     uint32_t seen = event.count();
     if (fresh.exchange(false)) {
-      // If the rank and this thread share a core, let the rank start to compute
-      // (or sleep) first: a single call may copy a whole large message and keep
-      // the core for that long.
+      // If the rank and this thread share a core, yield first, so that the rank
+      // starts to compute or to sleep. A single call may copy a whole large
+      // message and keep the core for that long.
       sched_yield();
       backoff.restart();
       inFlight = true;

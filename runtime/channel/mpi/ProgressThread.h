@@ -28,7 +28,8 @@ public:
   ProgressThread(const ProgressThread &) = delete;
   ProgressThread &operator=(const ProgressThread &) = delete;
 
-  /// The rank starts to compute while operations are in flight.
+  /// Tells the thread that the rank starts to compute while operations are in
+  /// flight.
   void wake() {
     paused.store(false);
     fresh.store(true);

@@ -65,7 +65,8 @@ public:
   NcclChannels(CudaDevice &device, Control &control, const NcclOptions &options)
       : device(device), control(control), options(options) {}
   ~NcclChannels() override {
-    // Otherwise the streams would wait for ranks that may never come.
+    // After a failure, abort. Otherwise the streams would wait for ranks that
+    // may never come.
     if (std::uncaught_exceptions() > 0 || device.failed())
       abort("the rank failed");
   }
@@ -349,7 +350,8 @@ private:
   const NcclOptions options;
   MessageModel model = MessageModel::StreamPerDevice;
   std::mutex mutex; ///< guards `communicators`: abort may come at any time
-  // Order of destruction: streams before the communicators that they use.
+  // This order of members matters: streams are destroyed before the
+  // communicators that they use.
   std::unique_ptr<Communicators> communicators;
   std::shared_ptr<CudaQueue> local;
   std::map<Key, Stream> streams;

@@ -102,7 +102,8 @@ void Communicators::end() noexcept {
   bool isWell = std::uncaught_exceptions() == 0;
   try {
     device.expectNoFailure();
-    // Split communicators are finalized before the one they were split from.
+    // Finalize in reverse order, so that a split communicator is finalized
+    // before the one it was split from.
     for (size_t i = made.size(); isWell && i-- > 0;) {
       expect(ncclCommFinalize(made[i]), "ncclCommFinalize", made[i]);
       waitUntilComplete(made[i], "ncclCommFinalize");
@@ -181,7 +182,7 @@ void Communicators::waitUntilComplete(ncclComm_t communicator,
     if (deadline.passed())
       throw WaitError(WaitError::Reason::TimedOut,
                       timeoutMessage(timeout, std::string(call) + " of NCCL"));
-    // A non-blocking NCCL call runs on a thread of NCCL.
+    // Give the call time: a non-blocking NCCL call runs on a thread of NCCL.
     if (looks < kLooksWithoutNap)
       std::this_thread::yield();
     else

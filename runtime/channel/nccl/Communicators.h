@@ -31,8 +31,9 @@
 namespace chimera::runtime::nccl {
 
 /// Throws std::runtime_error unless `result` is ncclSuccess or ncclInProgress.
-/// Communicators::waitUntilComplete waits for a call in progress. The error
-/// names `call` and has NCCL's error text, for `communicator` if one is given.
+/// The error names `call` and has NCCL's error text, for `communicator` if one
+/// is given. If a call is in progress, use Communicators::waitUntilComplete to
+/// wait for it.
 void expect(ncclResult_t result, const char *call,
             ncclComm_t communicator = nullptr);
 

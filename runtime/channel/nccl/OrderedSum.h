@@ -27,9 +27,9 @@ namespace chimera::runtime::nccl {
 
 class OrderedSum {
 public:
-  /// For a sum of `bytes` bytes. In a round, each member needs at most
-  /// `scratch` bytes of scratch memory, or the memory for 8 bytes of each
-  /// contribution if that is more.
+  /// The shares of a sum of `bytes` bytes. In a round, each member needs at
+  /// most `scratch` bytes of scratch memory. If `scratch` is too small for 8
+  /// bytes of each contribution, it needs those.
   OrderedSum(const ReduceGroup &group, uint64_t bytes, uint64_t scratch);
 
   const std::vector<uint32_t> &members() const { return all; }

@@ -206,7 +206,7 @@ private:
 
   SharedOperation post(const char *what, std::vector<Access> accesses,
                        Event after, const std::optional<StreamKey> &stream) {
-    // For every stream that takes part in it, a group is one operation.
+    // In each stream that it uses, a group is one operation.
     if (stream && inGroup && !group)
       group = shared->simulation.makeBatch();
     SharedBatch batch =

@@ -75,8 +75,9 @@ uint64_t AllReduce::slicesOf(size_t member) const {
 /// The number of messages that this rank posts plus the number of slices that
 /// it folds.
 uint64_t AllReduce::operations() const {
-  // Each slice of the own chunk is folded and sent to the others. Receives of
-  // contributions are not counted: they complete before the fold.
+  // Each slice of this rank's own chunk is folded once and sent to all other
+  // members. Receives of contributions are not counted: they complete before
+  // the fold.
   uint64_t all = slicesOf(memberIndex) * members.size();
   for (size_t member = 0; member < members.size(); ++member)
     if (member != memberIndex)
@@ -177,8 +178,8 @@ private:
 };
 
 void AllReduce::foldArrivedSlices() {
-  // A thread that finds another thread folding leaves its slice to it, so that
-  // thread checks again after each fold.
+  // A thread that finds another thread folding returns, and leaves its slice to
+  // that thread. So the folding thread checks for more slices after each fold.
   while (FoldRight right{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);

@@ -54,12 +54,14 @@ public:
             std::shared_ptr<Slices> slices);
   ~AllReduce();
 
-  /// Throws what posting throws. In that case no memory is used after this.
+  /// Starts the all-reduce. Throws the exceptions of posting. After an
+  /// exception, its memory is not used any more.
   void start();
 
   bool isDone() const { return left.load(std::memory_order_acquire) == 0; }
 
-  /// For a rank that does not wait any more: no memory is used after this.
+  /// Called if the rank does not wait for this all-reduce any more. After this,
+  /// its memory is not used any more.
   void abandon();
 
 private:

@@ -13,8 +13,8 @@
 
 namespace chimera::runtime {
 
-/// Channels of host memory over a mesh. The mesh must outlive them, and nothing
-/// except control may use it too.
+/// Channels of host memory over a mesh. The mesh must outlive them. Only the
+/// control of the same rank may use the mesh too.
 std::unique_ptr<Channels> makeTcpChannels(tcp::Mesh &mesh);
 
 } // namespace chimera::runtime

@@ -70,12 +70,12 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     sending.waiting.push_back(operation);
     ++connection.waiting;
     release(connection, stream, sending);
-    // Its credit may have arrived but not be read: if no message waits for a
-    // credit, credits are not polled.
+    // The credit may have arrived without having been read, because credits are
+    // polled only while a message waits for one.
     if (!operation->isReleased)
       readCredits(connection, to);
     eraseIfIdle(connection, stream);
-    // Most messages fit into the socket's buffer.
+    // Try to write at once: most messages fit into the socket's buffer.
     if (wasIdle)
       flush(connection, to, done);
     if (!operation->isDone())
@@ -183,7 +183,8 @@ void Mesh::credit(Outgoing &connection, const Credit &more) {
   }
   sending.credits += count;
   release(connection, more.stream, sending);
-  // Other streams may now send ahead.
+  // The credit freed memory for sending ahead, so messages of other streams may
+  // now be sent ahead.
   if (hasRoom && connection.waiting > 0)
     for (auto &[stream, other] : connection.streams)
       release(connection, stream, other);
@@ -238,7 +239,8 @@ void Mesh::abandon(const SharedOperation &operation) {
     return;
   }
   Outgoing &connection = outgoing[to];
-  // A message that has begun must be sent completely, so keep a copy of it.
+  // A message whose sending has begun must be sent completely. So keep a copy
+  // of the rest.
   if (!connection.frames.empty() && connection.sent > 0 &&
       connection.frames.front().operation == operation) {
     operation->own.assign(operation->bytes.begin(), operation->bytes.end());

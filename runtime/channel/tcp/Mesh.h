@@ -105,9 +105,9 @@ public:
   /// as kOverhead bytes more than its size.
   static constexpr uint64_t kSendAhead = 64 << 10, kOverhead = 64;
 
-  /// Starts to accept connections. `onLost` is called by the thread of the
-  /// mesh, once for a rank, if that rank ends without a goodbye, or if it is
-  /// watched and silent for longer than `silence`.
+  /// Starts to accept connections. `onLost` is called once for each lost rank,
+  /// by the thread of the mesh. A rank is lost if it ends without a goodbye, or
+  /// if it is watched and silent for longer than `silence`.
   Mesh(const PeerTable &peerTable, Listener listener,
        std::chrono::milliseconds silence,
        std::function<void(uint32_t rank, const std::string &how)> onLost);
@@ -136,7 +136,7 @@ public:
   /// receive or by announceReceives.
   SharedOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
                                std::function<void()> onDone = {});
-  /// Sends the credits of all receives that were posted by receiveLater.
+  /// Sends the credits of all receives that receiveLater has posted.
   void announceReceives();
 
   /// Waits until the operation is done. Throws WaitError if `timeout` passes
@@ -144,9 +144,9 @@ public:
   /// std::invalid_argument if the two ends have different sizes.
   void wait(const SharedOperation &operation,
             std::chrono::milliseconds timeout);
-  /// Waits for `condition`, which is evaluated after every completed operation,
+  /// Waits for `condition`. It is evaluated after every completed operation,
   /// with the lock held. Throws WaitError as `wait` does, except for a lost
-  /// rank. `what` returns the text for a timeout.
+  /// rank. `what` returns the text of the error after a timeout.
   void waitUntil(const std::function<bool()> &condition,
                  std::chrono::milliseconds timeout,
                  const std::function<std::string()> &what);
@@ -156,9 +156,9 @@ public:
   void abandon(const SharedOperation &operation);
 
   /// Connects to a rank if it is not connected yet. Throws std::runtime_error
-  /// if an attempt is refused at every address or takes longer than `timeout`.
-  /// Throws WaitError if the run is aborted, perhaps by that rank before it
-  /// ended.
+  /// if every address refuses the connection, or if an attempt takes longer
+  /// than `timeout`. Throws WaitError if the run is aborted, perhaps by that
+  /// rank before it ended.
   void reach(uint32_t peer, std::chrono::milliseconds timeout);
   /// Whether this rank is connected to `peer`, so that a send does not wait for
   /// a connection.
@@ -331,8 +331,8 @@ private:
   std::vector<Departure> departures;
   std::map<uint32_t, Deadline> watched; ///< until when each rank may be silent
   std::chrono::steady_clock::time_point nextSign, nextAccept;
-  /// Set while the process has too many open files to accept a connection: how
-  /// long this may last.
+  /// Set while the process has too many open files to accept a connection: the
+  /// time until which this may last.
   std::optional<Deadline> acceptRetryDeadline;
   std::vector<Departure>
       unreported; ///< losses that `onLost` has not reported yet

@@ -16,7 +16,8 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 
-/// After this many bytes of one connection, the next connection is served.
+/// The number of bytes of one connection after which the next connection is
+/// served.
 static constexpr size_t kTurn = 256 << 10;
 
 /// Sends as much as the socket accepts.
@@ -115,7 +116,7 @@ bool Mesh::beginPayload(Incoming &connection) {
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
   uint64_t bytes = connection.header.bytes;
   if (inbox->second.posted.empty()) {
-    // A message that was sent ahead of its credit.
+    // No receive is posted, so this message was sent ahead of its credit.
     eraseIfIdle(inbox);
     if (bytes > kSendAhead)
       return false;
@@ -138,7 +139,7 @@ void Mesh::endPayload(Incoming &connection, Done &done) {
   if (connection.operation)
     return finish(*std::exchange(connection.operation, nullptr), done);
   std::vector<std::byte> message = std::exchange(connection.buffered, {});
-  // A receive may have been posted in the meantime.
+  // While the payload arrived in a buffer, its receive may have been posted.
   auto inbox =
       inboxes.try_emplace({*connection.from, connection.header.stream}).first;
   if (inbox->second.posted.empty()) {
@@ -211,7 +212,8 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
-        // The kernel resets the connections of a killed process.
+        // Report the rank as lost: the kernel resets the connections of a
+        // killed process.
         if (connection.from && connection.isConfirmed)
           lose(*connection.from,
                got == 0 || errno == ECONNRESET

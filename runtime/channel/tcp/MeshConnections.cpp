@@ -62,8 +62,8 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
   bool isSilent = false;
   // Returns whether the other end is the expected rank.
   auto greets = [&](const Socket &socket) {
-    // Only the first address that accepts a connection gets the long timeout:
-    // it is the most likely to be the rank's.
+    // Only the first address that accepts a connection gets the long timeout,
+    // because it is the most likely to belong to the rank.
     milliseconds patience = std::exchange(answering, connecting);
     sendBytes(socket,
               bytesOf(Greeting{kMagic, peerTable.secrets[peerTable.rank],
@@ -123,14 +123,14 @@ Socket Mesh::connectOrReportAbort(uint32_t peer, milliseconds connecting,
   }
 }
 
-/// Called by a thread of the rank, because the mesh's thread must not wait for
-/// a single rank.
+/// Called by a thread of the rank. The mesh's thread must not wait for a single
+/// rank.
 void Mesh::reach(uint32_t peer, milliseconds timeout) {
   reach(peer, timeout, timeout);
 }
 
-/// Waits for an answer as long as the rank may be silent: a stopped rank has
-/// not failed and answers when it continues.
+/// Waits for an answer as long as a rank may be silent. A stopped rank has not
+/// failed: it answers when it continues.
 void Mesh::reachWithinSilence(uint32_t peer) { reach(peer, kDial, silence); }
 
 void Mesh::reach(uint32_t peer, milliseconds connecting,
@@ -187,8 +187,9 @@ void Mesh::lose(uint32_t peer, const std::string &how) {
 void Mesh::fail(Outgoing &connection, uint32_t peer, const std::string &how) {
   connection.isBroken = true;
   connection.frames.clear();
-  // If the rank has connected to this one, its last messages may say why it
-  // ended and may not be read yet. Reading them to the end reports the loss.
+  // If the rank has connected to this one, read its last messages first,
+  // because they may say why it ended. When they have been read to the end, the
+  // loss is reported.
   if (!connectionFrom(peer))
     lose(peer, how);
 }
@@ -204,7 +205,8 @@ bool Mesh::greet(Incoming &connection) {
     return false;
   connection.from = static_cast<uint32_t>(greeting.rank);
   Greeting answer{kMagic, peerTable.secrets[peerTable.rank], peerTable.rank};
-  // The buffer of a new connection always has room for a few bytes.
+  // Send without waiting: the buffer of a new connection always has room for a
+  // few bytes.
   return ::send(connection.socket.fd(), &answer, sizeof(answer),
                 MSG_NOSIGNAL) == sizeof(answer);
 }
@@ -231,10 +233,10 @@ void Mesh::keepAlive() {
   }
 }
 
-/// Called after an error that passes when a file is closed, by this process or
-/// by dropping a connection that has not greeted. Throws std::runtime_error if
-/// there is no such connection and the error persists, because ranks that
-/// connect would wait in vain.
+/// Called after an error such as too many open files. Such an error passes when
+/// this process closes a file, or drops a connection that has not sent its
+/// greeting. If there is no such connection and the error persists, throws
+/// std::runtime_error, because ranks that connect would wait in vain.
 void Mesh::pauseAccepting(int error, bool hasStrangers) {
   constexpr milliseconds kPause = 200ms, kPatience = 2s;
   nextAccept = std::chrono::steady_clock::now() + kPause;

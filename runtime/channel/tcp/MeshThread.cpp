@@ -19,7 +19,8 @@ using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-/// How long a thread sleeps at most before it checks its condition again.
+/// The longest time for which a thread sleeps before it checks its condition
+/// again.
 static constexpr milliseconds kLook(50);
 
 static void signal(const Socket &event) {
@@ -66,7 +67,8 @@ private:
   bool isMine = false;
 };
 
-/// Makes the thread that moves bytes poll again. Requires the lock.
+/// Wakes the thread that moves bytes, so that it polls all sockets again.
+/// Requires the lock.
 void Mesh::wake() {
   if (mover != std::this_thread::get_id())
     signal(wakeUp);
@@ -229,7 +231,7 @@ void Mesh::run() {
     while (runOnce(flushing))
       ;
   } catch (const std::exception &error) {
-    // Only the mesh's thread can tell the other ranks.
+    // Tell the other ranks on the mesh's thread: no other thread can.
     onLost(peerTable.rank,
            std::string("cannot move messages: ") + error.what());
   }

@@ -96,8 +96,8 @@ std::vector<PeerInfo::Process> JoinedJob::hostProcesses() const {
 std::string JoinedJob::claimName() const {
   if (!state->peerInfo)
     return {};
-  // The port is unique on the host: the process keeps its listener open until
-  // it ends.
+  // No other process of the host has this port, because the process keeps its
+  // listener open until it ends.
   const uint32_t lowest = state->peerInfo->hostRanks().front();
   return "ranks of port " +
          std::to_string(state->peerInfo->peerTable.addresses[lowest].port);

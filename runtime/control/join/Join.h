@@ -14,15 +14,16 @@
 
 namespace chimera::runtime {
 
-/// How values move between the ranks of a job.
+/// The transport of values between the ranks of a job.
 enum class JobTransport { Mpi, Tcp };
 
 struct JoinOptions {
   JobTransport transport = JobTransport::Tcp;
-  /// The place where ranks meet, and this rank's number. Used without MPI only.
+  /// Used without MPI only: the address at which ranks find each other, and
+  /// this rank's number.
   StoreAddress store = {};
   uint32_t rank = 0, ranks = 1;
-  /// Used with MPI only: a separate thread may move messages.
+  /// Used with MPI only: allows a separate thread that moves messages.
   bool allowProgressThread = false;
 };
 

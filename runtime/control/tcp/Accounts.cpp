@@ -96,8 +96,9 @@ void Accounts::write() {
       given = Answer::Written;
     }
   }
-  // Answer this host last, and this rank last of all: after an answer to this
-  // host, this process may be ended before it has answered the others.
+  // Answer this host after all others, and this rank as the very last. After an
+  // answer to this host, this process may be ended before it has answered the
+  // others.
   std::ranges::stable_partition(from, [this](uint32_t rank) {
     return leaders[rank] != leaders[mesh.rank()];
   });
@@ -119,7 +120,7 @@ void Accounts::answer(uint32_t to, Answer given) {
     mesh.send(to, Streams::kAnswers, std::as_bytes(std::span(bytes.get(), 1)),
               [bytes] {});
   } catch (const std::runtime_error &) {
-    // That rank does not wait any more.
+    // The rank that gave the account does not wait for an answer any more.
   }
 }
 
@@ -154,7 +155,8 @@ bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
 bool Accounts::submitAccount(ConstBytes account, uint32_t ranks) {
   if (writingRanks.size() < 2)
     return false;
-  // All ranks watch rank 0, which is the first writer. It may just have ended.
+  // Rank 0 is the first writer. All ranks watch it, so its loss is known here.
+  // If it ends only now, the loop below uses the second writer.
   size_t writer = mesh.hasLost(writingRanks[0]) ? 1 : 0;
   for (; writer < writingRanks.size() && send(writer, account, ranks);
        ++writer) {

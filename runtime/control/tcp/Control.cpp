@@ -38,7 +38,8 @@ struct TcpControl::State {
         abortMessages(peerTable.addresses.size()), accounts(mesh, peerTable),
         mesh(peerTable, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
-               // Only rank 0's loss is noticed by all ranks.
+               // All ranks notice the loss of rank 0. Not all notice the loss
+               // of another rank, so announce it.
                announceAbort("rank " + std::to_string(rank) + " " + how);
              }) {}
 

@@ -21,10 +21,10 @@
 
 namespace chimera::runtime {
 
-/// The connections and the control of a rank. `silence` is how long another
-/// rank may send nothing. The constructor throws std::runtime_error if rank 0
-/// cannot be reached (at rank 0: if any rank cannot be reached). No rank may
-/// leave before all have met.
+/// The connections and the control of a rank. Another rank may be silent for at
+/// most `silence`. The constructor throws std::runtime_error if rank 0 cannot
+/// be reached (at rank 0: if any rank cannot be reached). No rank may leave
+/// before all ranks have connected.
 class TcpControl final : public Control {
 public:
   TcpControl(const tcp::PeerTable &peerTable, Listener listener,

@@ -19,7 +19,7 @@
 
 namespace chimera::runtime {
 
-/// What a rank tells the others. Its text form is one line.
+/// The data that a rank sends to the others. Its text form is one line.
 struct PeerEntry {
   std::string host; ///< equal for the ranks of one host or one container
   tcp::Address address;
@@ -36,7 +36,7 @@ struct PeerEntry {
   static PeerEntry parse(const std::string &text);
 };
 
-/// What a rank knows about all ranks after the exchange.
+/// The data that a rank has about all ranks after the exchange.
 struct PeerInfo {
   PeerInfo(uint32_t rank, const std::vector<std::string> &entries);
 

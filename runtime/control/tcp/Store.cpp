@@ -154,8 +154,9 @@ public:
   void reportFailure(const std::string &reason) {
     constexpr std::chrono::seconds kHeard(2);
     setFirst(declined(), reason);
-    // The store ends with this process. The other ranks read it several times a
-    // second, so they see the reason in this time.
+    // Keep the store for a moment. It ends with this process, and the other
+    // ranks read it several times a second, so they see the reason in this
+    // time.
     if (isServer)
       std::this_thread::sleep_for(kHeard);
   }

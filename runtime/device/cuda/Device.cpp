@@ -103,9 +103,10 @@ void CudaDevice::setListener(std::optional<Listener> listener) {
     progress = std::make_unique<Progress>(std::move(*listener),
                                           [this](const Event &event) {
                                             try {
-                                              // Without this, CUDA would open
-                                              // the first GPU for the calling
-                                              // thread.
+                                              // Make this GPU the current one
+                                              // first. Otherwise CUDA would
+                                              // open the first GPU for the
+                                              // calling thread.
                                               use();
                                               return isDone(event);
                                             } catch (...) {
@@ -158,7 +159,8 @@ void CudaDevice::free(std::byte *address) noexcept {
     return;
   Memory taken = found->second;
   memory.erase(found);
-  // To free memory waits for the operations on the device.
+  // Do not free memory after a failure, because freeing waits for the
+  // operations on the device.
   if (hasFailed || std::uncaught_exceptions() > 0)
     keptMemory.push_back(taken);
   else
@@ -208,7 +210,7 @@ bool CudaDevice::isDone(Event event) {
   if (state == cudaErrorNotReady)
     return false;
   expect(state, "cudaEventQuery");
-  // An operation before the event may have failed.
+  // An operation before the event may have failed, so check for a failure now.
   expectNoFailure();
   return true;
 }

@@ -40,9 +40,9 @@ struct DeviceOptions {
   /// Whether stages compute on the host, as exact and synthetic stages do. Then
   /// all memory is pinned host memory, which a GPU can access too.
   bool worksOnHost = false;
-  /// Called before work, with the stream on which it must run; the result is
-  /// destroyed after the work. Some libraries must be told their stream in this
-  /// way.
+  /// Called before work, with the stream on which the work must run. The result
+  /// is destroyed after the work. Some libraries need this to use the right
+  /// stream.
   std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
 };
 
@@ -114,7 +114,7 @@ private:
   std::unordered_map<std::byte *, Memory> memory;
   /// Memory and streams that must not be freed yet. After a failure, operations
   /// on the device may wait for ranks that never come, until the channels have
-  /// ended. To free something would wait for these operations.
+  /// ended. Freeing something would wait for these operations.
   std::vector<Memory> keptMemory;
   std::vector<cudaStream_t> keptStreams;
   const uint64_t freeAtOpen; ///< bytes, free for any process

@@ -22,7 +22,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::cuda;
 
 namespace {
-// Enough to fill a multiprocessor.
+// The number of blocks on a multiprocessor: enough to fill it.
 constexpr unsigned kBlocksOnProcessor = 8;
 
 constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {
@@ -116,8 +116,9 @@ Kernels::Kernels(int ordinal) {
   };
   loaded = load(10 * attribute(cudaDevAttrComputeCapabilityMajor) +
                 attribute(cudaDevAttrComputeCapabilityMinor));
-  // To ask for a kernel's attributes loads it. Otherwise CUDA would load each
-  // kernel at its first launch, and wait for all running operations of the GPU.
+  // A query of a kernel's attributes loads the kernel. Otherwise CUDA would
+  // load each kernel at its first launch, and would then wait for all running
+  // operations of the GPU.
   for (const auto &[kernel, name] : kNames) {
     cudaFuncAttributes attributes{};
     expect(cudaFuncGetAttributes(&attributes, loaded.*kernel),

@@ -29,7 +29,7 @@ public:
   /// Memory for one load. If the ring is full, blocks until earlier loads have
   /// passed.
   Bytes allocate(uint64_t bytes);
-  /// The memory that was allocated last is in use until `event`.
+  /// Keeps the memory of the last `allocate` in use until `event` has passed.
   void releaseAfter(Event event);
 
 private:

@@ -18,8 +18,8 @@
 namespace chimera::runtime::cuda {
 
 /// A thread that watches events and reports the GPU's progress. The rank's own
-/// thread cannot: it is putting operations on queues, or it is blocked because
-/// a queue is full.
+/// thread cannot do this: it is putting operations on queues, or it is blocked
+/// because a queue is full.
 class Progress {
 public:
   /// `isDone` tells whether an event has passed, and throws if the device has

@@ -26,13 +26,15 @@ struct Stamp {
   uint64_t epoch = 0;
 };
 
-/// For each thread, the number of its operations that happened before.
+/// A vector clock. For each thread, it has the number of the thread's
+/// operations that happened before the clock's point in time.
 class Clock {
 public:
   uint64_t of(uint32_t thread) const {
     return thread < epochs.size() ? epochs[thread] : 0;
   }
-  /// Whether the operation is among those that happened before.
+  /// Whether the operation with this stamp happened before the clock's point in
+  /// time.
   bool knows(Stamp stamp) const { return of(stamp.thread) >= stamp.epoch; }
 
   void learn(Stamp stamp) {

@@ -63,7 +63,8 @@ public:
     });
   }
   void readBack(ConstBytes from, Bytes host) override {
-    // Makes an error visible if the host reads the memory before the copy.
+    // Fill the host memory with garbage first. So a host that reads it before
+    // the copy makes a visible error.
     std::ranges::fill(host, std::byte(0xA5));
     put("the copy to the host", {reads(from)}, [=](const AddressMap &at) {
       std::ranges::copy(at(from), host.begin());

@@ -28,8 +28,8 @@ Memory::Memory(uint32_t rank)
 
 std::byte *Memory::allocate(uint64_t bytes, uint64_t alignment) {
   uint64_t size = blockBytes(bytes, alignment);
-  // An odd multiple of the alignment, so that no address is aligned more
-  // strictly than it was requested.
+  // The address is an odd multiple of the alignment, so that it is not aligned
+  // more strictly than requested.
   next =
       (next + 2 * alignment - 1) / (2 * alignment) * 2 * alignment + alignment;
   Allocation &allocation = allocations[next];

@@ -109,8 +109,8 @@ public:
 
   /// Whether the queues of a rank are empty.
   bool isIdle(uint32_t rank) const;
-  /// What has not happened, one line each: the current operation of each queue,
-  /// and posted operations that have not ended.
+  /// The operations that have not happened, one line each: the current
+  /// operation of each queue, and posted operations that have not ended.
   std::string unfinished() const;
   /// The violations, one line each, without duplicates.
   std::vector<std::string> violations() const;

@@ -30,8 +30,10 @@ struct Operation {
   Event after;
   SharedBatch batch;
   Stamp stamp;
-  /// The operations that happened before its beginning; after the move, before
-  /// its end. Without its own stamp, because others know it only after its end.
+  /// The clock of the operations that happened before its beginning. After the
+  /// move, the clock of the operations that happened before its end. It does
+  /// not include its own stamp, because other operations know it only after its
+  /// end.
   Clock clock;
   bool isAbandoned = false;
   std::vector<std::shared_ptr<Transfer>> transfers; ///< until it begins

@@ -16,8 +16,8 @@ using namespace chimera::runtime;
 using cuda::counted;
 
 namespace {
-/// The same layout as struct Runs in Kernels.cu, an argument of the AdamW
-/// kernels.
+/// An argument of the AdamW kernels. It must have the layout of struct Runs in
+/// Kernels.cu.
 struct Runs {
   static constexpr size_t kMost = 256;
 

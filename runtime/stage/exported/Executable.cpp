@@ -50,7 +50,8 @@ Executable::Operation Executable::find(const program::CallT &call,
   auto isValue = [&](size_t i) {
     return operation.arguments[i].kind == Argument::Kind::Value;
   };
-  // With scale_grad_by_freq, the kernel counts indices without checking them.
+  // With scale_grad_by_freq, the kernel counts indices without a check of their
+  // range. So refuse it.
   if (call.operator_ == "aten::embedding_dense_backward" &&
       (isValue(4) || !operation.arguments[4].constant.isBool() ||
        operation.arguments[4].constant.toBool()))
@@ -64,7 +65,7 @@ Executable::Operation Executable::find(const program::CallT &call,
   if (call.operator_ == "aten::native_dropout") {
     const IValue &dropped = operation.arguments[1].constant;
     const IValue &acts = operation.arguments[2].constant;
-    // The comparison is false for NaN.
+    // The comparison is false for NaN, so NaN is refused too.
     if (!isValue(0) || !dropped.isDouble() ||
         !(dropped.toDouble() > 0 && dropped.toDouble() < 1) || !acts.isBool() ||
         !acts.toBool())

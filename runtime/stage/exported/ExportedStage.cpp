@@ -69,7 +69,8 @@ public:
         numbers.push_back(found->second);
       }
     }
-    // For whole micro-batches, and for each part size that has graphs.
+    // Makes the layers for whole micro-batches, and for each size of a part
+    // that has graphs.
     for (const auto &graphs : kindOf(package, first).graphs)
       if (samples % graphs->samples == 0)
         bySamples[graphs->samples] = makeLayers(graphs->samples);
@@ -295,7 +296,8 @@ private:
             .sums = {}};
   }
 
-  /// The tensors of layer `k` among all of the stage's parameters.
+  /// The tensors of the parameters of layer `k`, taken from all of the stage's
+  /// parameters.
   std::vector<Tensor> boundOf(uint32_t k,
                               const std::vector<Tensor> &bound) const {
     std::vector<Tensor> result;
@@ -318,8 +320,7 @@ private:
       sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
-  /// A sum that has not begun is of a parameter without gradient. It is set to
-  /// zero.
+  /// Sets each sum to zero that has not begun: its parameter has no gradient.
   static void finish(std::vector<GradientSum> &sums) {
     for (GradientSum &sum : sums)
       if (!sum.hasBegun)
@@ -445,8 +446,8 @@ public:
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
   std::vector<double> next(std::span<const int64_t> tokens) override {
-    // Graphs have one fixed shape. The positions after the last token, and the
-    // other samples, are ignored.
+    // Graphs have one fixed shape, so the input is padded. The positions after
+    // the last token and the other samples are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());
     std::ranges::copy(tokens, rows.begin());
     const auto position = static_cast<int64_t>(tokens.size()) - 1;

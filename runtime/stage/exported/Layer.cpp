@@ -29,7 +29,7 @@ Tensor chimera::runtime::tensorOf(const program::ConstantT &constant,
   return tensor.to(device);
 }
 
-/// The values of those ports of a graph that have one of the roles.
+/// The values of the ports of a graph whose role is one of `roles`.
 template <typename... Roles>
 static std::vector<uint32_t> valuesOf(const std::vector<Port> &ports,
                                       Roles... roles) {
@@ -58,7 +58,8 @@ Layer::Layer(const program::LayerKindT &kind,
   for (const Port &port : graphs.forward->inputs)
     all.push_back(port.value());
   const std::vector<Port> &made = graphs.forward->outputs;
-  // A stash also holds the outputs that the backward reads.
+  // The backward also reads some outputs of the forward. The stash keeps them
+  // too.
   std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
@@ -256,7 +257,7 @@ Tensors Layer::inputGradientsOf(Executable::Values &values) const {
   for (const Port &port : graphs.backward->outputs)
     if (port.role() == Role::InputGradient)
       gradients[port.index()] = values[port.value()].contiguous();
-  // An input that no result depends on has a zero gradient.
+  // If no result depends on an input, the gradient of this input is zero.
   for (uint32_t i = 0; i < gradients.size(); ++i)
     if (graphs.differentiable[i] && !gradients[i].defined())
       gradients[i] = at::zeros(

@@ -59,7 +59,8 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
-    // The tensors of this graph are about as large as the labels.
+    // Limit the tensors: in a correct graph they are about as large as the
+    // labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
     const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
     Executable::Values values = executable.makeValues();
@@ -181,7 +182,8 @@ private:
     return weighed[step][index] = graph.weigh(labels);
   }
 
-  /// Drops old steps, since ranks are never more than a few steps apart.
+  /// Drops the entries of old steps. Ranks are never more than a few steps
+  /// apart, so no rank needs them.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
     const uint64_t kept = 64 * windowSteps;

@@ -76,12 +76,13 @@ static c10::Scalar scalarOf(const ArgumentT &argument) {
   }
 }
 
-/// The constant for an argument of type `type`. Throws std::invalid_argument
-/// whose text is only what was expected.
+/// The constant for an argument of type `type`. Throws std::invalid_argument;
+/// its text says only what was expected.
 static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   using c10::TypeKind;
   const ArgumentKind kind = argument.kind;
-  // An empty list has no element type in the package.
+  // An empty list is accepted for any element type, because it has none in the
+  // package.
   const bool isEmpty =
       kind == ArgumentKind::Integers && argument.integers.empty();
   switch (type.kind()) {
@@ -148,7 +149,8 @@ static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
     throw std::invalid_argument("a list of " + element.str());
   }
   default:
-    // Packages do not choose device, layout or memory format.
+    // Only None is accepted: a package does not choose device, layout or memory
+    // format.
     if (kind == ArgumentKind::None)
       return IValue();
     throw std::invalid_argument(type.str());

@@ -58,7 +58,8 @@ Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
 /// the GPU.
 bool drawsAsWeDo(const at::TensorOptions &options) {
   at::NoGradGuard noGraph;
-  // More tokens than a block of the kernel, and not a multiple of its size.
+  // Sizes of the test case. There are more tokens than a block of the kernel
+  // has, and not a multiple of its size.
   constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 136;
   constexpr int64_t kShape[] = {kSamples, kHeads, kTokens, kTokens};
   constexpr Dropout::Draw kDraw{.key = 0x0123456789abcdef,
@@ -76,8 +77,8 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
 
 bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
-  // The generator's offset must be a multiple of 4, and the kernels count in 32
-  // bits.
+  // Use another kernel for such numbers: the generator's offset must be a
+  // multiple of 4, and the kernels count in 32 bits.
   if (draw.first % 4 != 0 ||
       probabilities > std::numeric_limits<int32_t>::max())
     return false;
@@ -114,7 +115,8 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                ? Tensor()
                : std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
                      q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
-  // The kernels need rows whose size is a multiple of 16 bytes.
+  // Use the fused kernels only for rows whose size is a multiple of 16 bytes,
+  // as they require.
   const bool isNarrow = q.scalar_type() == at::kBFloat16;
   if (!(isNarrow ? q.size(-1) % 8 == 0
                  : q.scalar_type() == at::kFloat && q.size(-1) % 4 == 0))

@@ -16,7 +16,7 @@ namespace chimera::runtime {
 void *BlockCache::take(size_t bytes) {
   std::lock_guard lock(mutex);
   void *memory;
-  // The newest block may still be in the caches.
+  // Search from the newest block on, because it may still be in the caches.
   auto same = [&](const Block &block) { return block.bytes == bytes; };
   auto found = std::find_if(blocks.rbegin(), blocks.rend(), same);
   if (found != blocks.rend()) {

@@ -42,6 +42,6 @@ at::Tensor Dropout::kept(DropoutSite site, int64_t elements, int64_t begin,
 at::Tensor Dropout::operator()(const at::Tensor &x, DropoutSite site) const {
   if (!acts())
     return x;
-  // In this order, autograd saves only the mask.
+  // Multiply in this order, because autograd then saves only the mask.
   return x.mul(kept(site, x.numel(), 0, x.sizes(), x.device())).mul_(scale());
 }

@@ -27,8 +27,8 @@ class StageKernels;
 /// the samples, and not on the device, worker or schedule.
 class Dropout {
 public:
-  /// Masks for a micro-batch or a part of one; without `microBatch`, nothing is
-  /// dropped. `kernels` is required on a GPU.
+  /// The masks for a micro-batch or a part of one. Without `microBatch`,
+  /// nothing is dropped. `kernels` is required on a GPU.
   Dropout(double probability, uint64_t seed, uint32_t layer,
           const std::optional<MicroBatch> &microBatch, StageKernels *kernels);
 
@@ -40,8 +40,8 @@ public:
     uint64_t key;
     uint64_t first; ///< number of the first element
   };
-  /// For a tensor with `elements` elements, in all samples of the micro-batch
-  /// or part together.
+  /// The random numbers for a tensor that has `elements` elements in all
+  /// samples of the micro-batch (or part) together.
   Draw drawOf(DropoutSite site, int64_t elements) const;
 
   /// The mask of elements [begin, begin + n) of such a tensor, on `device`. n

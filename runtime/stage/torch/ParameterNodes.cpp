@@ -105,9 +105,9 @@ std::unique_ptr<Node> nodeOf(Parameters &parameters, ParameterUse use,
                                          std::move(normed));
 }
 
-/// The matrix `y` reshaped to [samples, tokens, ...] like `x`. _unsafe_view,
-/// because for a view of `y`, autograd would copy the gradient of an in-place
-/// sum.
+/// The matrix `y`, reshaped to [samples, tokens, ...] like `x`. Uses
+/// _unsafe_view: if it were a view of `y`, autograd would copy the gradient of
+/// an in-place sum.
 Tensor shapedAs(const Tensor &x, const Tensor &y) {
   return at::_unsafe_view(y, {x.size(0), x.size(1), y.size(-1)});
 }

@@ -17,13 +17,13 @@ namespace {
 
 using at::Tensor;
 
-/// The maximum number of elements in a block of a weight's rows, whose gradient
-/// needs temporary memory.
+/// The maximum number of elements of a block of rows of a weight. The gradient
+/// of a block needs temporary memory.
 constexpr int64_t kBlockElements = 1 << 20;
 
-/// On a GPU, each token's gradients are also summed in the order of the text;
-/// index_put_ finds it by sorting. The host's method would have to wait for the
-/// number of distinct tokens.
+/// The GPU's version of addEmbedding. It also sums the gradients of each token
+/// in the order of the text: index_put_ finds this order by sorting. The host's
+/// method would have to wait for the number of distinct tokens.
 void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
   const int64_t width = use.outputGradient.size(-1);
   Tensor rows = use.outputGradient.reshape({-1, width});
@@ -32,8 +32,9 @@ void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
                               /*accumulate=*/true);
 }
 
-/// Like autograd, sums the gradients of each token in the order of the text and
-/// then adds this sum. But it does so only for tokens that occur.
+/// Adds the gradients of an embedding. Like autograd, it sums the gradients of
+/// each token in the order of the text, and then adds this sum. Unlike
+/// autograd, it handles only tokens that occur.
 void addEmbedding(const ParameterUse &use, GradientSum *sums) {
   if (!sums[0].hasBegun)
     sums[0].gradient.zero_();

@@ -43,7 +43,8 @@ const std::optional<c10::TypedOperatorHandle<Linear>> &oneDnnsLinear() {
               {"mkldnn::_linear_pointwise", ""}))
         typed = handle->typed<Linear>();
     } catch (const c10::Error &) {
-      // Another version of LibTorch, in which the operator has other arguments.
+      // This version of LibTorch has other arguments for the operator, so
+      // oneDNN is not used.
     }
     return typed;
   }();
@@ -92,13 +93,14 @@ Tensor product(const Tensor &a, const Tensor &b) {
 Tensor productAs(at::ScalarType type, const Tensor &a, const Tensor &b) {
   if (a.scalar_type() == type)
     return product(a, b);
-  // The host's kernels require operands and result of one type.
+  // Convert the operands, because the host's kernels require one type for
+  // operands and result.
   return a.is_cuda() ? at::mm(a, b, type) : product(a.to(type), b.to(type));
 }
 
 Tensor productWithBias(const Tensor &bias, const Tensor &x,
                        const Tensor &weight) {
-  // oneDNN's operator assumes a contiguous bias.
+  // Make the bias contiguous, as oneDNN's operator assumes.
   return isForOneDnn(x, weight.size(0)) ? byOneDnn(x, weight, bias.contiguous())
                                         : at::addmm(bias, x, weight.t());
 }

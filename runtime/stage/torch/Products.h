@@ -28,7 +28,8 @@ namespace chimera::runtime {
 /// autograd records a graph.
 at::Tensor product(const at::Tensor &a, const at::Tensor &b);
 
-/// The same, computed in `type`, which may be wider than the operands' type.
+/// Like `product`, but computed in `type`, which may be wider than the
+/// operands' type.
 at::Tensor productAs(at::ScalarType type, const at::Tensor &a,
                      const at::Tensor &b);
 

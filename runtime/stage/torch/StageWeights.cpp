@@ -267,12 +267,13 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
   const Tensor gradients =
       tensorOver(gradientSum.data(), {count}, type(), placement);
   Tensor all = tensorOver(weights.data(), {count}, type(), placement);
-  // On the host, a halted update has returned before this.
+  // Only a GPU comes here with a set flag: on the host, a halted update has
+  // returned before.
   const Tensor isHalted =
       placement.isCuda && !halted.empty()
           ? tensorOver(halted.data(), {}, at::kInt, placement).to(at::kBool)
           : Tensor();
-  // Temporary memory is limited to this number of elements.
+  // The maximum number of elements in temporary memory.
   constexpr int64_t kBlock = int64_t{1} << 20;
   int64_t begin = 0;
   for (const DecayRun &run : runs)

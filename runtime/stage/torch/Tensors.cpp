@@ -121,7 +121,7 @@ void setThreads(int threads) {
 void countTensorBytes() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // LibTorch never frees the allocator.
+    // LibTorch never frees the allocator, so it exists until the process ends.
     c10::SetCPUAllocator(new CountingAllocator, /*priority=*/100);
   });
 }

@@ -101,7 +101,8 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "expected pairs of sentences (--pairs) for a model that predicts "
           "which follow each other");
   }
-  // A model may predict only next_sentence_label.
+  // A missing field is an error, except for labels if the model predicts only
+  // next_sentence_label.
   if (!ofTokens && (nameOfTokens != std::string_view(program::kLabels) ||
                     !std::ranges::count(fields, program::kNextSentenceLabel,
                                         &program::Field::name)))
@@ -157,7 +158,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
       form, seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
-  // A text may contain any byte.
+  // The vocabulary must have all 256 bytes, because a text may contain any
+  // byte.
   if (!model.package && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
@@ -232,7 +234,7 @@ Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
 Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
   const auto count = static_cast<uint64_t>(heldOutTokens());
   const uint64_t room = count - static_cast<uint64_t>(context) - 1;
-  // The product may exceed 64 bits, so this uses double. The last window is
+  // Uses double, because the product may exceed 64 bits. The last window is
   // exact.
   const uint64_t start =
       windows < 2 ? 0
@@ -306,7 +308,8 @@ bool TextData::predictsTokensAlone() const {
 double TextData::unigramLoss(uint64_t windows) const {
   uint64_t possible = isOfBytes() ? 256 : vocabulary;
   // If the model does not state its vocabulary, a token may be any 32-bit
-  // number. A list with the largest one might not fit into memory.
+  // number. So the list begins small: a list for all of these numbers might not
+  // fit into memory.
   std::vector<double> counts(std::max<uint64_t>(possible, 1 << 16), 1);
   std::unordered_map<uint64_t, double> others;
   auto countOf = [&](int64_t token) -> double & {

@@ -33,7 +33,8 @@ public:
       for (uint64_t i = 1; i < std::min<uint64_t>(threads, blocks); ++i)
         others.emplace_back([this] { work(); });
     } catch (const std::system_error &) {
-      // The existing threads do all the work.
+      // No further thread could be created, so the existing threads do all the
+      // work.
     }
     work();
     for (std::thread &other : others)
@@ -49,7 +50,8 @@ private:
   void work() noexcept try {
     while (true) {
       const uint64_t first = next.fetch_add(kBlock);
-      // Blocks after the found token need no search.
+      // Stop at the block of a token that was found: later blocks need no
+      // search.
       if (first >= std::min(end, found.load()))
         return;
       const std::optional<uint64_t> token =
@@ -85,7 +87,8 @@ uint64_t chimera::runtime::validTokenLimit(const Tokens &tokens,
 std::string chimera::runtime::faultOf(const Tokens &tokens, uint64_t vocabulary,
                                       uint64_t token, int64_t value) {
   const auto bound = static_cast<int64_t>(tokens.bound());
-  // Only a signed type can have such values.
+  // Only a token of a signed type can be at or above the bound. It is a
+  // negative number.
   const bool isNegative = value >= bound;
   return "expected tokens " +
          (vocabulary > 0

@@ -152,7 +152,7 @@ bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
 bool arePairs(std::span<const uint32_t> numbers, uint64_t vocabulary) {
   constexpr size_t kFewest = 32; // fewer may match by chance
   const auto isToken = [&](uint32_t number) { return number < vocabulary; };
-  // A few numbers inside the vocabulary are possible.
+  // Allow a few numbers inside the vocabulary, which may occur by chance.
   const auto tokens = std::ranges::count_if(numbers, isToken);
   return numbers.size() >= kFewest &&
          static_cast<size_t>(tokens) < numbers.size() / 2 &&
@@ -361,7 +361,8 @@ private:
     std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
     readPart(part, 0, numbers);
     const auto bytes = std::as_bytes(std::span(numbers));
-    // With a vocabulary of bytes, the numbers may be characters.
+    // If the vocabulary is that of bytes, the numbers may be characters, so do
+    // not refuse them.
     if (sizeof(T) > 1 &&
         (areText(std::span(reinterpret_cast<const uint8_t *>(bytes.data()),
                            bytes.size())) ||

@@ -42,7 +42,8 @@ public:
     std::array<char, 1 << 16> block;
     while (file.read(block.data(), block.size()) || file.gcount() > 0) {
       text.insert(text.end(), block.data(), block.data() + file.gcount());
-      // A pipe has no size, and a file may have grown.
+      // Check the size after reading, because a pipe has no size, and a file
+      // may have grown.
       if (text.size() > mostBytes)
         tooLong("more");
     }
@@ -132,8 +133,8 @@ chimera::runtime::openTokens(const std::vector<std::string> &files,
     return openTokenFiles(files, 2, options);
   if (options.format == TokenFormat::UInt32)
     return openTokenFiles(files, 4, options);
-  // With TokenFormat::Bytes, a header is ignored, since bytes may look like
-  // one. An index is not ignored.
+  // If the user asks for bytes, a header is ignored, because bytes may look
+  // like a header. An index is not ignored.
   const uint32_t width = mayBeText ? declaredTokenWidth(first)
                          : MegatronIndex::beside(first) ? 1
                                                         : 0;

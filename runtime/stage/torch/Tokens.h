@@ -62,8 +62,9 @@ public:
                                               uint64_t count) const = 0;
 };
 
-/// The contents of files. `Auto`: as an index beside the file or the file's
-/// header says. Without these, a text, if the model has exactly 256 tokens.
+/// The contents of files. With `Auto`, an index beside the file or the file's
+/// header says what they are. If there is neither, the file is a text, provided
+/// that the model has exactly 256 tokens.
 enum class TokenFormat { Auto, Bytes, UInt16, UInt32 };
 
 /// The maximum size of a text, 4 GiB: every rank has all of it in memory.

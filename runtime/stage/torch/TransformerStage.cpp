@@ -95,7 +95,8 @@ public:
     stash->weights = weights.data();
     stash->parameters.all = layers.weights().bindComputed(weights.data());
 
-    // Clones, since the caller may reuse its buffers before the backward.
+    // Clone the operands, because the caller may reuse its buffers before the
+    // backward.
     Tensor x, targets;
     if (layers.hasEmbedding())
       x = tokens(input, microBatch).clone();
@@ -224,7 +225,7 @@ private:
     if (!layers.hasHead()) {
       activation(output, microBatch).copy_(result);
     } else if (placement.isCuda) {
-      // result.item() would wait for the GPU.
+      // Copy on the device, because result.item() would wait for the GPU.
       view(output, {}, at::kDouble)
           .copy_(result.to(at::kDouble).div_(int64_t{microBatch.parts}));
     } else {

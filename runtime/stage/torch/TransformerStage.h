@@ -44,8 +44,8 @@ namespace chimera::runtime {
 /// parameters do not match the model.
 std::unique_ptr<Stage> makeTransformerStage(const program::ProgramT &program,
                                             uint32_t stage);
-/// The same on the device `placement`. `values` are the initial parameters; if
-/// null, they are drawn at random.
+/// Like the first makeTransformerStage, on the device `placement`. `values` are
+/// the initial parameters. If it is null, they are drawn at random.
 std::unique_ptr<Stage>
 makeTransformerStage(const program::ProgramT &program, uint32_t stage,
                      const DevicePlacement &placement,

@@ -51,7 +51,7 @@ void eachElement(const MatrixShape &shape, const Block &block, Copy copy) {
 }
 
 void copyElement(std::byte *to, const std::byte *from, uint64_t bytes) {
-  // With a constant size, memcpy is a single move.
+  // Use constant sizes, with which memcpy is a single move.
   if (bytes == 4)
     std::memcpy(to, from, 4);
   else

@@ -16,10 +16,9 @@
 
 namespace chimera::runtime {
 
-/// The same as `causalAttention` (Attention.h), for any device and type,
-/// without a fused kernel. Only `projected` is saved for the backward, which
-/// computes the probabilities again. On a GPU with dropout, the masks are saved
-/// too.
+/// Computes causalAttention (Attention.h) for any device and type, without a
+/// fused kernel. Only `projected` is saved for the backward, which computes the
+/// probabilities again. On a GPU with dropout, the masks are saved too.
 at::Tensor unfusedAttention(const at::Tensor &projected, int64_t heads,
                             const Dropout &dropout);
 

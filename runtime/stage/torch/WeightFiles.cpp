@@ -243,7 +243,7 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
     if (fileType != &types.front())
       ++converted[fileType->name];
   }
-  // Some checkpoints store a tied model's matrix a second time.
+  // Accept a second copy of a tied model's matrix, which some checkpoints have.
   const FileTensor *tied = program::isTied(*program.model)
                                ? &expected[tiedNumber(program)]
                                : nullptr;
@@ -316,7 +316,8 @@ uint64_t CheckpointWeights::digest() const {
 void CheckpointWeights::read(const std::string &name, program::DataType wanted,
                              const std::vector<int64_t> &shape,
                              Bytes memory) const {
-  // The constructor has checked types and shapes.
+  // Types and shapes need no check here, because the constructor has checked
+  // them.
   const auto found = ranges.find(name);
   const auto elementBytes = static_cast<uint64_t>(program::bytesOf(type));
   if (found == ranges.end() || wanted != type ||

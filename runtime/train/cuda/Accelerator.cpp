@@ -25,8 +25,8 @@ void setEnvironment(const AcceleratorOptions &options) {
   // Streams beyond this number share hardware queues. A stream that waits for
   // another rank could then block an operation that the other rank waits for.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  // NCCL connects for its own all-reduces when communicators are made, not in
-  // the first step.
+  // Make NCCL connect when communicators are made. Otherwise its own
+  // all-reduces would connect in the first step.
   if (options.transportAllReduce)
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }

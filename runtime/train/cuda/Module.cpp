@@ -49,7 +49,7 @@ chimeraMakeAccelerator4(const AcceleratorOptions &options) {
       makeCudaAccelerator(options, {.streamGuard = onStream,
                                     .meter = &meter,
                                     .makeGraphFactory = makeTensorGraphs});
-  // Products of bfloat16 are summed in float32 (stage/torch).
+  // Sum products of bfloat16 in float32, as stage/torch does.
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   if (!options.stagesOnHost)
     at::globalContext().lazyInitDevice(at::kCUDA);

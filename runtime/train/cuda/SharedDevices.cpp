@@ -118,8 +118,8 @@ chimera::runtime::findGpuAssignment(const cuda::CudaDevice &device,
   if (anyShares && std::ranges::all_of(rankGpus, [&](const RankGpu &rankGpu) {
         return rankGpu.hasHostOf(own);
       })) {
-    // NCCL takes these ranks to be on several hosts, so they communicate over a
-    // network. All must use the same one.
+    // NCCL assumes that these ranks are on several hosts, so they communicate
+    // over a network. All ranks must use the same network.
     setenv("NCCL_NET", "Socket", 0);
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }

@@ -59,13 +59,14 @@ public:
     // unused.
     c10::cuda::CUDACachingAllocator::emptyCache();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
-    // Other threads may continue to use CUDA.
+    // Capture in this mode, so that other threads may continue to use CUDA.
     graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     try {
       calls();
     } catch (...) {
-      // capture_end fails too, with a less useful message, and may leave a
-      // destroyed graph registered in the allocators.
+      // Now capture_end fails too, with a less useful error, and may leave the
+      // destroyed graph registered in the allocators. So ignore that error, and
+      // end the registration here.
       const auto device = c10::cuda::current_device();
       attempt([&] { graph->capture_end(); });
       attempt([&] {

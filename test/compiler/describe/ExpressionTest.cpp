@@ -64,7 +64,7 @@ TEST(Expression, ScheduleDecidesOnStagesOfAWorker) {
   EXPECT_EQ(textOf({"workers=4 micro_batches=8 schedule=interleaved-1f1b"}),
             "chimera.pipeline @\"interleaved-1f1b\" stages(8) micro_batches(8) "
             "schedule(\"interleaved-1f1b\") workers(4)\n");
-  // Three stages cannot be two a worker.
+  // Three stages cannot be divided into two per worker.
   EXPECT_EQ(textOf({"stages=3 micro_batches=6 schedule=interleaved-1f1b"}),
             "chimera.pipeline @\"interleaved-1f1b\" stages(3) micro_batches(6) "
             "schedule(\"interleaved-1f1b\")\n");

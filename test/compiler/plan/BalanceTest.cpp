@@ -17,9 +17,9 @@ namespace {
 
 using Costs = std::vector<const PrefixSums *>;
 
-/// The cut by a plain dynamic program over all ends, without windows. best[i]
-/// is the shortest possible time of the longest of the ranges so far over i
-/// layers. Among equal cuts it chooses by the rule in Balance.cpp.
+/// The cut by a simple dynamic program over all ends, without windows. best[i]
+/// is the shortest possible time of the longest of the ranges so far, if they
+/// cover i layers. Among equal cuts it chooses by the rule in Balance.cpp.
 std::vector<int32_t> plainCuts(const Costs &costs) {
   auto ranges = static_cast<int32_t>(costs.size());
   auto layers = static_cast<int32_t>(costs[0]->size()) - 1;
@@ -55,8 +55,9 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
   return ends;
 }
 
-/// The dynamic program of an earlier version, for stages that all take the same
-/// time for a layer. Equal stages must still be cut as it cut them.
+/// The dynamic program of an earlier version. It is for stages in which a layer
+/// takes the same time everywhere. Such stages must still be cut in the same
+/// way.
 std::vector<int32_t> formerCuts(const PrefixSums &prefix, int32_t ranges) {
   auto layers = static_cast<int32_t>(prefix.size()) - 1;
   std::vector<int64_t> before = prefix, best(layers + 1);
@@ -106,8 +107,9 @@ int64_t longestOf(const Costs &costs, const std::vector<int32_t> &ends) {
   return most;
 }
 
-/// Rows of layers of several kinds: equal, random, free, and with a few that
-/// take far more time than the others.
+/// The times of random layers. There are several kinds: all layers equal,
+/// random times, times that may be 0, and a few layers that take far longer
+/// than the others.
 class RandomLayers {
 public:
   explicit RandomLayers(uint32_t seed) : random(seed) {

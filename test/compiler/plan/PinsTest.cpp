@@ -103,7 +103,7 @@ TEST(SpaceOf, HasPinnedOptionsAlone) {
   for (const std::string &name : halving)
     EXPECT_NE(name.find("concatenation = halving"), name.npos) << name;
   EXPECT_TRUE(std::ranges::includes(all, halving));
-  // A setting that is pinned twice occurs once.
+  // A setting that is pinned twice is in the result once.
   EXPECT_EQ(settings("chimera, chimera {concatenation = halving}"), all);
   EXPECT_EQ(settings("chimera {pipelines = 2}, chimera {pipelines = 4}"), all);
 }
@@ -133,7 +133,8 @@ TEST(SpaceOf, GivesTheReasonIfASettingIsImpossible) {
   EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
 }
 
-/// With few workers most options are impossible for another reason.
+/// The reason for the most workers is reported: with few workers most options
+/// are impossible for another reason.
 TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
   Question question = someQuestion(4, 1 << 24, 4);
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");

@@ -78,7 +78,8 @@ TEST(Profile, KnowsRanksThatSharedCores) {
     EXPECT_EQ(readProfile("p.json", document.dump(), profile), "");
     return profile.hasSharedCores();
   };
-  // Older profiles have no number of cores.
+  // Older profiles do not say the number of cores. Then cores count as not
+  // shared.
   EXPECT_FALSE(hasSharedCores());
   document["threads"] = 2;
   EXPECT_FALSE(hasSharedCores());
@@ -217,7 +218,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
   ASSERT_EQ(model.check(4, 1, &machine), "");
   EXPECT_EQ(model.table(4, 1, &machine).layers[2].forward, 250);
   EXPECT_EQ(model.table(2, 1, &machine).layers[2].forward, 125);
-  // A profile of a model with longer samples.
+  // Change the profile to that of a model with longer samples.
   document["model"]["sample_bytes"] = 32;
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
   EXPECT_EQ(model.check(4, 1, &machine)
@@ -225,7 +226,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
             0u);
 }
 
-/// Two profiles, each with another kind of backwards.
+/// There are two profiles. One has whole backwards, the other split ones.
 TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   Machine machine = someMachine(2, 1 << 30);
   json whole = smallProfile(), split = smallProfile();
@@ -259,14 +260,14 @@ TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     LayerCost head = model.table(2, 1, &machine).layers[2];
     EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
-    // The run with longer forwards was slower in everything, so the other run's
-    // times are scaled.
+    // In the run with longer forwards everything was slower. So the times of
+    // the other run are scaled.
     EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1079);
     EXPECT_EQ(head.inputGradient, isWholeFirst ? 250 : 300);
     EXPECT_EQ(head.weightGradient, isWholeFirst ? 584 : 700);
     EXPECT_EQ(missingKinds(machine.profiles), kRecompute); // of the head
   }
-  // A recompute is used, whichever profile has it.
+  // If only one profile has a recompute, it is used.
   last["recompute"] = mean(650);
   whole["stages"][0].erase("recompute");
   for (bool isWholeFirst : {true, false}) {
@@ -298,7 +299,7 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_EQ(layers[0].backward + layers[1].backward, 2000);
   EXPECT_EQ(layers[0].inputGradient + layers[1].inputGradient, 800);
   EXPECT_EQ(layers[0].update + layers[1].update, 60);
-  // An embedding has almost no operations.
+  // An embedding has almost no operations, so it gets almost no time.
   EXPECT_LT(layers[0].forward, 60);
   EXPECT_EQ(layers[2].forward, 500);
   EXPECT_EQ(layers[2].backward, 900);
@@ -306,7 +307,8 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_GT(layers[2].inputGradient, 300);
 }
 
-/// Profiles of two micro-batch sizes; the larger takes longer per sample.
+/// There are profiles of two micro-batch sizes. The larger size takes longer
+/// per sample.
 TEST(Profile, ReachesOtherSizes) {
   Machine machine = someMachine(2, 1 << 30);
   for (auto [size, forward] : {std::pair(4, 1000), std::pair(8, 2500)}) {
@@ -325,12 +327,14 @@ TEST(Profile, ReachesOtherSizes) {
   EXPECT_EQ(forward(8), 2500);
   EXPECT_EQ(forward(6), 1750);
   EXPECT_EQ(forward(16), 5500);
-  // A line through both points would be below 0.
+  // The line through both points would be below 0 here. The time per sample
+  // stays the measured one.
   EXPECT_EQ(forward(2), 500);
   EXPECT_EQ(forward(1), 250);
   EXPECT_EQ(model.table(1, 1, &machine).layers[2].update,
             model.table(16, 1, &machine).layers[2].update);
-  // If the larger size took less time, the line is not followed.
+  // If the larger size took less time than the smaller one, the line is not
+  // continued.
   machine.profiles.pop_back();
   Profile fast = machine.profiles.front();
   fast.microBatchSize = 8;

@@ -56,7 +56,7 @@ inline Machine someMachine(int32_t devices, int64_t memory) {
   return machine;
 }
 
-/// The same machine in nodes, with faster links inside a node.
+/// The machine of someMachine, in nodes with faster links inside a node.
 inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   Machine machine = someMachine(devices, memory);
   machine.network.node = {onNode, machine.network};
@@ -66,7 +66,7 @@ inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   return machine;
 }
 
-/// The same machine, whose nodes have `cores` cores for all their devices.
+/// The machine of someNodes. The devices of a node share `cores` cores.
 inline Machine someSharedNodes(int32_t devices, int64_t memory, int32_t onNode,
                                int32_t cores) {
   Machine machine = someNodes(devices, memory, onNode);

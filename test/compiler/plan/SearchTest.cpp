@@ -31,7 +31,7 @@ struct SearchCase {
   Evaluator evaluator;
 };
 
-/// Small questions with much memory, with little, and with almost none.
+/// Small questions: with much memory, with little memory, and with almost none.
 std::vector<Question> someQuestions() {
   std::vector<Question> all;
   for (int64_t memory : {1 << 24, 160000, 90000, 60000})
@@ -105,9 +105,9 @@ TEST(SpaceOf, GivesTheReasonIfASchemeHasNoChoice) {
             "model), got 4: take 3 or 6");
 }
 
-/// The reason given is that of the smallest number of copies, whatever the
-/// numbers of workers are. It names the nearest possible mini-batches. A
-/// package with given micro-batch sizes has fewer of them.
+/// The reason is the one for the smallest number of copies, for any number of
+/// workers. It names the nearest possible mini-batches. If a package restricts
+/// the micro-batch sizes, fewer mini-batches are possible.
 TEST(SpaceOf, NamesTheNearestMiniBatches) {
   Question question = someQuestion(8, 1 << 24, 513);
   question.pins.workers = {1, 2, 4};
@@ -131,7 +131,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
   for (Question &question : someQuestions()) {
     SearchCase searchCase(std::move(question));
     for (const Choice &choice : searchCase.space.choices) {
-      // Collect every bound that is passed to the predicate, and the outcome.
+      // Collects every bound that the search passes to the predicate, and the
+      // outcome.
       std::vector<std::pair<double, int64_t>> bounds;
       Outcome outcome = searchCase.evaluator.evaluate(
           choice, [&](double bound, int64_t peakBytes) {
@@ -141,8 +142,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
       auto *proposal = std::get_if<Proposal>(&outcome);
       if (!proposal)
         continue;
-      // One bound is the shortest step of the all-reduce policies, unless cores
-      // are shared.
+      // Unless cores are shared, the shortest step over the all-reduce policies
+      // is one of the bounds.
       const auto &node = searchCase.question.machine.network.node;
       EXPECT_EQ(bounds.size(), node && node->cores > 0 ? 3u : 4u);
       for (auto [bound, peakBytes] : bounds) {
@@ -155,7 +156,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
 
 TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   std::vector<Question> questions = someQuestions();
-  // Large all-reduces of ranks that share cores: many are better started late.
+  // Large all-reduces of ranks that share cores. Many of them should start
+  // late.
   Question &shared = questions.emplace_back(someQuestion(6, 1 << 24, 12, 3));
   shared.machine = someSharedNodes(6, 1 << 24, 6, 3);
   shared.machine.network.node->within.allReduceMessage = {40, 1 << 14,
@@ -341,9 +343,9 @@ TEST(StepBreakdown, SumToTheStep) {
 }
 
 TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
-  // Three workers share one core. If messages are free, a step takes at most
-  // the sum of all three computations. It takes a little less, because the next
-  // step starts before it ends.
+  // Three workers share one core. If messages take no time, a step takes about
+  // the sum of the three workers' computations. It takes a little less, because
+  // the next step starts before this one ends.
   Question question = someQuestion(3, 1 << 24, 6, 4);
   question.machine = someSharedNodes(3, 1 << 24, 3, 1);
   question.pins.workers = {3};
@@ -376,7 +378,7 @@ TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
       free += slow.timeOf(part);
     }
     EXPECT_LE(free, 3.03 * computed); // times are rounded
-    // Without sharing, a step takes a third of that and the bubble.
+    // If cores are not shared, a step takes a third of that, plus the bubble.
     EXPECT_GT(slow.timeOf(Part::SharedCores), computed);
     ++compared;
   }

@@ -81,7 +81,8 @@ TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
           const std::vector<int64_t> &starts =
               timing.starts[contribution.worker];
           int64_t ready = endOf(c, timing, contribution);
-          // Another definition of idle: fewer actions follow than time is left.
+          // Defines idle in another way: the actions that follow take less time
+          // than is left.
           int64_t later =
               starts.end() - std::ranges::lower_bound(starts, ready);
           EXPECT_EQ(contribution.isIdle, ready + later <= starts.back())
@@ -120,8 +121,7 @@ TEST(AllReduce, SumsReplicasAndTiedParameters) {
 
 /// The matrix that the first and the last stage share is reduced once, over
 /// both stages. A worker's part is ready after the later of its two
-/// contributions, and the matrix is not part of the two stages' own
-/// all-reduces.
+/// contributions. The all-reduces of the two stages do not include the matrix.
 TEST(AllReduce, SumsTiedParametersOnce) {
   for (const char *scheme : {"gpipe", "chimera", "gems"})
     for (int32_t d = 2; d <= 8; d += 2) {
@@ -175,7 +175,7 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{kMost / 64, 0, 1}, 2, 8, kMost / 8),
             kMost);
   EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 1, 8, 2), 0);
-  // Doubling: log2(r) exchanges of all bytes.
+  // Doubling takes log2(r) exchanges, each of all bytes.
   constexpr auto kDoubling = AllReduceAlgorithm::Doubling;
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 1, 100, 7, kDoubling), 0);
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7, kDoubling),
@@ -222,8 +222,9 @@ TEST(AllReduce, IsInBuckets) {
   for (const GradientReduce &reduce :
        gradientReduces(c.problem, c.schedule, simulate(c.problem, c.schedule)))
     buckets[reduce.stage] = reduce.buckets;
-  // In buckets of 16 bytes: 60, 20 and 40 bytes, the last of both stages. Both
-  // replicas of the middle stage are on one worker.
+  // With buckets of 16 bytes. The gradients have 60 and 20 bytes, and the tied
+  // parameters of both stages 40. Both replicas of the middle stage are on one
+  // worker.
   EXPECT_EQ(buckets, (std::map<std::optional<int32_t>, int64_t>{
                          {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
 }
@@ -242,7 +243,8 @@ TEST(AllReduceTime, CountsItsEndsOnce) {
   work.width = 1;
   EXPECT_EQ(allReduceTime(work, one, 100, 1), 0);
   EXPECT_EQ(allReduceTime(work, two, 100, 1), 5 + 30 + 7 + 200);
-  // Without message times of its own, an all-reduce uses the link's.
+  // If messages of an all-reduce have no times of their own, they take the
+  // link's.
   work.allReduceMessage.reset();
   work.allReduceEnds = {};
   work.link = {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
@@ -261,7 +263,8 @@ TEST(AllReduceTime, IsThatOfTheLinksThatJoinAllReplicas) {
   EXPECT_EQ(allReduceTime(work, std::vector{0, 3}, 8, 1), 4 * 1);
   work.width = 4;
   EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 4 * 100);
-  // Within one copy, two workers are on the same node or not.
+  // Within one copy, it depends on the two workers if they are on the same
+  // node.
   work.width = 1;
   work.node->devices = 2;
   EXPECT_EQ(allReduceTime(work, std::vector{2, 3}, 8, 1), 2 * 1);

@@ -103,7 +103,7 @@ TEST(Best, IsTheFastestChoiceThatFits) {
         }
 }
 
-/// With unit costs, half a backward also takes one tick.
+/// With unit costs, half a backward takes one tick, as a whole one does.
 TEST(Best, TakesUnitCosts) {
   Request request = openRequest("chimera", 4, 8, {});
   request.options.set("pipelines", "2");

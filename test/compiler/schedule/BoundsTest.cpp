@@ -34,14 +34,15 @@ TEST(Bounds, HaveTexts) {
   }
 }
 
-/// LB1: the work of the busiest worker, here the one with the slow stage.
+/// LB1 is the work of the busiest worker. Here it is the worker with the slow
+/// stage.
 TEST(Bounds, LB1IsTheWorkOfTheBusiestWorker) {
   Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
   c.problem.stages[1] = {20, 30, 1, 1};
   EXPECT_EQ(timeOf(c.problem, "LB1"), 5 * 50);
 }
 
-/// LB2 on a line: (N+D-1) (f+b). GPipe and 1F1B reach it.
+/// LB2 of a single pipeline is (N+D-1) (f+b). GPipe and 1F1B reach it.
 TEST(Bounds, OneMachineOnALine) {
   for (const char *scheme : {"gpipe", "1f1b"})
     for (int32_t d : {1, 2, 5, 8})
@@ -53,8 +54,9 @@ TEST(Bounds, OneMachineOnALine) {
       }
 }
 
-/// LB2 with split backwards: the larger of (D-1) f + N (f+i) + max(N w, (D-1) i
-/// + w) and the time that worker 0 alone needs, D f + (D-1) i + N (i+w).
+/// LB2 of a single pipeline with split backwards is the larger of two times:
+/// (D-1) f + N (f+i) + max(N w, (D-1) i + w), and the time that worker 0 alone
+/// needs, D f + (D-1) i + N (i+w).
 TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
   for (int32_t d : {2, 4, 8})
     for (int32_t n : {1, 3, 8, 20})
@@ -74,9 +76,9 @@ TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
       }
 }
 
-/// LB2 with two directions: load + (D/2f - 1) (f+b). For odd D, (D-1)/2
-/// replaces D/2 - 1. Forwards and backwards cover whole micro-batches here;
-/// pairs raise the bound, halves lower it.
+/// LB2 with two directions is load + (D/2f - 1) (f+b). For odd D, (D-1)/2
+/// replaces D/2 - 1. Forwards and backwards cover whole micro-batches here.
+/// Pairs raise the bound, and halves lower it.
 TEST(Bounds, OneMachineInTwoDirections) {
   const Scheme &chimera = *findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
@@ -91,9 +93,9 @@ TEST(Bounds, OneMachineInTwoDirections) {
     }
 }
 
-/// LB2 with two chunks of half a stage: load + (D-1) (f+b)/2 for a loop, and
-/// for a V with whole backwards. For a V with split backwards (D-1) f/2
-/// instead.
+/// LB2 if each worker has two chunks of half a stage. For a loop, and for a V
+/// with whole backwards, it is load + (D-1) (f+b)/2. For a V with split
+/// backwards it is load + (D-1) f/2.
 TEST(Bounds, OneMachineWithVirtualStages) {
   for (int32_t d : {2, 4, 8})
     for (bool folded : {false, true})
@@ -119,7 +121,8 @@ TEST(Bounds, OneMachineWithVirtualStages) {
       }
 }
 
-/// LB3: the forward and backward of one micro-batch, with its messages.
+/// LB3 is the time of the forward and the backward of one micro-batch, with its
+/// messages.
 TEST(Bounds, CriticalPath) {
   Case c = makeCase("1f1b", 4, 1, {2, 5, 3, 4});
   c.problem.link.alpha = 10;
@@ -132,7 +135,8 @@ TEST(Bounds, CriticalPath) {
   EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
 }
 
-/// LB4: worker 0 holds a stash for D (f+b), so a cap of D-1 stashes costs time.
+/// LB4: worker 0 holds each stash for D (f+b), so a cap of D-1 stashes costs
+/// time.
 TEST(Bounds, Memory) {
   Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
@@ -143,7 +147,7 @@ TEST(Bounds, Memory) {
   // If nothing fits at all, there is no bound.
   c.problem.memoryCaps.assign(4, 6);
   EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
-  // Bytes times time exceed 64 bits.
+  // The product of bytes and time exceeds 64 bits here.
   c.problem.bytes.assign(4, {0, 0, int64_t{1} << 50, int64_t{1} << 50, 0});
   c.problem.memoryCaps.assign(4, 1);
   c.problem.stages.assign(4, {int64_t{1} << 40, int64_t{1} << 40, 1, 1});
@@ -179,7 +183,8 @@ TEST(Bounds, MemoryOnAV) {
   EXPECT_EQ(timeOf(problem, "LB4"), 4 * (9 * 2 + 2));
 }
 
-/// LB5: the time that one channel is busy. The simulator's links are faster.
+/// LB5 is the time for which the busiest channel is busy. The simulator lets
+/// messages of a channel overlap, so it can be faster.
 TEST(Bounds, Messages) {
   Case c = makeCase("gpipe", 3, 10);
   c.problem.bytes = {{0, 0, 0, 0, 100}, {0, 0, 0, 0, 300}, {0, 0, 0, 0, 999}};

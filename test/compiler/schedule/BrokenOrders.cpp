@@ -14,7 +14,8 @@ namespace {
 
 Case chimera() { return makeCase("chimera", 4, 4); }
 
-/// Stages 0 and 3 are on worker 0, stages 1 and 2 on worker 1. One micro-batch.
+/// A case in which stages 0 and 3 are on worker 0, and stages 1 and 2 on worker
+/// 1. It has one micro-batch.
 Case folded() {
   Case c = makeCase("gpipe", 4, 1);
   c.problem.workers = 2;

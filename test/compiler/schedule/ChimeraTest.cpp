@@ -21,10 +21,10 @@
 namespace chimera::schedule {
 namespace {
 
-/// The order of one worker for two pipelines and even D, made without a table.
-/// X is the pipeline whose stage on this worker has the lower index, Y the
-/// other one. With doubling, forwards come in pairs. The micro-batches of each
-/// kind of action are first in, first out.
+/// The order of one worker, for two pipelines and even D, made without a table.
+/// X is the pipeline whose stage on this worker has the lower index, and Y is
+/// the other pipeline. With doubling, forwards come in pairs. Each kind of
+/// action runs on the micro-batches in ascending order.
 class FivePhases {
 public:
   FivePhases(int32_t d, int32_t worker, bool doubled)
@@ -119,7 +119,7 @@ TEST(Chimera, HasTheSlotsOfTheFormula) {
       int32_t unit = d - d % 2, p = pipelinesOf(choice);
       for (int32_t n : {1, 2, d - 1, d, d + 1, 2 * d + d / 2, 3 * d}) {
         SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
-        // Micro-batch -> its pipeline and first slot.
+        // From a micro-batch to its pipeline and first slot.
         std::map<int32_t, std::pair<int32_t, int64_t>> stated;
         for (int32_t k = 0, m = 0; m < n; ++k) {
           std::vector<int32_t> shares = shareOut(std::min(unit, n - m), p);
@@ -182,9 +182,9 @@ TEST(Chimera, DividesARemainderOfAUnit) {
   EXPECT_EQ(shares(8, 3, 8), (Shares{{0}, {1}, {2}}));
 }
 
-/// Replaces each action of `direct` on micro-batch m by two on 2m and 2m+1. Two
-/// forwards become one over both if `together`. If N is odd, the last one stays
-/// alone.
+/// Replaces each action of `direct` on micro-batch m by two actions, on 2m and
+/// 2m+1. If `together`, two such forwards become one forward over both. If N is
+/// odd, the last micro-batch stays alone.
 std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
                           bool together) {
   std::vector<Action> program;
@@ -202,7 +202,7 @@ std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
   return program;
 }
 
-/// Also replaces each backward by its two halves.
+/// The order of `twice`, with each backward replaced by its two halves.
 std::vector<Action> halved(const std::vector<Action> &direct) {
   std::vector<Action> program;
   for (Action action : direct) {
@@ -274,7 +274,7 @@ TEST(Chimera, EagerSwapsFirstForwardsBeforeBackwards) {
     }
 }
 
-/// Unequal stages, and messages that take time on their way and at both ends.
+/// Stages are unequal, and messages take time on their way and at both ends.
 TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   std::mt19937 random(5);
   auto draw = [&](int64_t least, int64_t most) {
@@ -304,8 +304,8 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   EXPECT_GT(sooner, 100);
 }
 
-/// N = D (2U+1): U units of pairs, then a plain unit whose forwards cover one
-/// micro-batch each.
+/// N is D (2U+1). The step is U units of pairs, and then a plain unit whose
+/// forwards cover one micro-batch each.
 TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t u = 1; u <= 2; ++u) {
@@ -315,7 +315,8 @@ TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
       Case pairs =
           makeCase("chimera", d, 2 * d * u, {1, 2, 1, 1}, false, choice);
       Case plain = makeCase("chimera", d, d);
-      // Without the actions of the one, the actions of the other must remain.
+      // The actions on the first 2 D U micro-batches must be the order with
+      // pairs only. The other actions must be the plain order.
       for (int32_t w = 0; w < d; ++w) {
         std::vector<Action> first, last;
         for (Action action : c.schedule.workers[w])

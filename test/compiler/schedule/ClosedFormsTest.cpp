@@ -99,7 +99,7 @@ TEST_P(EvenD, Eager) {
   }
 }
 
-/// N = KD: every worker is idle for (D-2) (K (b-f) + f).
+/// If N = KD, every worker is idle for (D-2) (K (b-f) + f).
 TEST_P(EvenD, DirectIdlesAtEveryJunction) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k)
@@ -109,7 +109,7 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
     });
 }
 
-/// N = KD: workers hold D - D/2f + 1 to D micro-batches.
+/// If N = KD, workers hold from D - D/2f + 1 to D micro-batches.
 TEST_P(EvenD, HoldsUpToAUnit) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -122,9 +122,9 @@ TEST_P(EvenD, HoldsUpToAUnit) {
         });
 }
 
-/// One unit has D/f - 2 idle slots, at b = 2f twice as much idle time. That is
-/// a bubble of (D - 2f) / (3fN/2 + D - 2f), in the notation of the paper's
-/// Table 3.
+/// One unit has D/f - 2 idle slots. At b = 2f a worker is idle for twice that
+/// time. In the notation of the paper's Table 3, this is a bubble of (D - 2f) /
+/// (3fN/2 + D - 2f).
 TEST_P(EvenD, MorePipelinesIdleLess) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -141,7 +141,8 @@ TEST_P(EvenD, MorePipelinesIdleLess) {
   }
 }
 
-/// The ratio of Table 3, (D - 2f) / (2fN + D - 2f), holds at b = f for N = KD.
+/// The ratio of Table 3 is (D - 2f) / (2fN + D - 2f). It holds at b = f for N =
+/// KD.
 TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -176,7 +177,8 @@ void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   EXPECT_EQ(count[1], backwards);
 }
 
-/// N = KD: N - (K-1)(D-2) forwards and N + K(D-2) backwards.
+/// If N = KD, the critical path has N - (K-1)(D-2) forwards and N + K(D-2)
+/// backwards.
 TEST_P(EvenD, DirectCriticalPath) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -186,8 +188,8 @@ TEST_P(EvenD, DirectCriticalPath) {
   }
 }
 
-/// The ratios of the paper's Table 2 and Section 2, where they are exact: at b
-/// = f for any N = KD, at b = 2f for N = D.
+/// The bubble ratios of the paper's Table 2 and Section 2 are exact in two
+/// cases: at b = f for any N = KD, and at b = 2f for N = D.
 TEST_P(EvenD, StatedBubbleRatios) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -211,7 +213,7 @@ TEST_P(EvenD, EndWorkersHoldLeast) {
   EXPECT_EQ(simulate(c.problem, c.schedule).peakActivations, peaks);
 }
 
-/// As many pipelines as stages: there are no bubbles if D divides N.
+/// With as many pipelines as stages, there is no bubble if D divides N.
 TEST_P(EvenD, WholeModelsIdleNever) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 3; ++k)
@@ -235,8 +237,8 @@ TEST_P(OddD, OneUnit) {
   }
 }
 
-/// N = K (D-1): T = D f + 2 (K-1) f + K (2D-2) b. A unit has 2D slots, of which
-/// D are idle in the last unit.
+/// If N = K (D-1), a step takes D f + 2 (K-1) f + K (2D-2) b. A unit has 2D
+/// slots. In the last unit, D of them are idle.
 TEST_P(OddD, WholeUnits) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -257,8 +259,8 @@ TEST_P(OddD, WholeUnits) {
 INSTANTIATE_TEST_SUITE_P(Chimera, OddD, testing::Range(3, 33, 2),
                          testing::PrintToStringParamName());
 
-/// T = D (f+b) + (N-1) (D max(f,b) + min(f,b)). Workers hold one micro-batch at
-/// a time.
+/// A step takes D (f+b) + (N-1) (D max(f,b) + min(f,b)). Workers hold one
+/// micro-batch at a time.
 TEST_P(ClosedForms, Gems) {
   int32_t d = GetParam();
   for (int32_t n : {1, 2, 3, 4, 7, 8, 20, 33}) {
@@ -299,7 +301,7 @@ TEST(GPipe, IdlesLessWithSplitBackwards) {
       }
 }
 
-/// With messages of time c: (N+D-1) (f+b) + 2 (D-1) c.
+/// If messages take time c, a step takes (N+D-1) (f+b) + 2 (D-1) c.
 TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
     for (int32_t n : {1, 2, 3, 8, 33})
@@ -311,8 +313,8 @@ TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
       }
 }
 
-/// Idle shares in percent at b = 2f of GPipe and 1F1B, the paper's ideal,
-/// direct concatenation, and fine-tuned doubling, which needs an even K.
+/// Idle shares in percent at b = 2f, in this order: GPipe and 1F1B, the paper's
+/// ideal, direct concatenation, and fine-tuned doubling, which needs an even K.
 TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   struct Row {
     int32_t d, k;
@@ -347,8 +349,8 @@ TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   }
 }
 
-/// D=8, b=2f, with fewer micro-batches than stages: the idle shares are above
-/// Table 2's formula.
+/// If D = 8 and b = 2f and there are fewer micro-batches than stages, the idle
+/// shares are above the formula of Table 2.
 TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   for (auto [n, simulated, stated] :
        {std::tuple{2, 0.75, 0.60}, {4, 0.57, 0.43}}) {
@@ -359,7 +361,7 @@ TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   }
 }
 
-/// An incomplete unit runs like a complete one, with holes.
+/// An incomplete unit runs like a complete one with idle slots.
 TEST(ChimeraSizes, OfTheReference) {
   for (auto [d, n, slots, time] :
        {std::tuple{4, 6, 16, 25}, {8, 18, 48, 83}, {4, 4, 10, 16}}) {
@@ -369,7 +371,8 @@ TEST(ChimeraSizes, OfTheReference) {
   }
 }
 
-/// Whole models on every worker, but an incomplete unit: idle for f + b.
+/// With a whole model on every worker and an incomplete unit, workers are idle
+/// for f + b.
 TEST(ChimeraSizes, WholeModelsIdleOnARest) {
   Case c = makeCase("chimera", 2, 3, {4, 5, 1, 1});
   EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), 9);
@@ -388,8 +391,8 @@ TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
     }
 }
 
-/// Messages of a quarter of a forward change that. Times are in quarters of a
-/// forward.
+/// If messages take a quarter of a forward, other sizes favour direct
+/// concatenation. Times are in quarters of a forward.
 TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   for (auto [d, direct, line] : {std::tuple{4, 251, 256}, {8, 559, 536}}) {
     for (const char *scheme : {"chimera", "1f1b"}) {
@@ -401,7 +404,7 @@ TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   }
 }
 
-/// D=4, N=8, b=2f, messages of f/4 or f: the bubbles in quarters of f.
+/// The bubbles in quarters of f, for D=4, N=8, b=2f and messages of f/4 or f.
 TEST(Messages, CostAlternatingOrdersMost) {
   for (auto [scheme, quarter, whole] :
        {std::tuple{"1f1b", 52, 100}, {"gpipe", 42, 60}, {"chimera", 35, 68}}) {

@@ -34,8 +34,9 @@ TEST(DeviceOrder, OneMessageIsUnderWayAtATime) {
   EXPECT_EQ(inDeviceOrder(c), 20);
 }
 
-/// Time that a message occupies a worker counts: at the sender before the
-/// message travels, at the receiver when the next action waits for it.
+/// The time for which a message occupies a worker counts. It occupies its
+/// sender before it travels, and its receiver when the next action waits for
+/// it.
 TEST(DeviceOrder, WhatOccupiesAWorkerIsCounted) {
   Case c = makeCase("gpipe", 2, 1);
   c.problem.link = {{4, 0, 1}, {2, 0, 1}, {3, 0, 1}};
@@ -55,8 +56,8 @@ TEST(DeviceOrder, CostsNothingIfMessagesDoNotOverlap) {
   }
 }
 
-/// A worker waits here for everything that it waits for in its own order. So if
-/// the run completes, no event is earlier.
+/// In this model, a worker also waits for everything that it waits for in its
+/// own order. So no event is earlier if the run completes.
 TEST(DeviceOrder, IsNeverFaster) {
   for (const char *scheme : {"chimera", "gpipe", "1f1b", "gems", "pipedream"})
     for (int32_t workers : {2, 3, 4, 6, 8})
@@ -74,8 +75,8 @@ TEST(DeviceOrder, IsNeverFaster) {
         }
 }
 
-/// The drawing of SharedCores.h: no two messages compete, so all actions take
-/// as long as without this rule.
+/// Uses the drawing of SharedCores.h. No two messages compete there, so all
+/// actions take as long as without this rule.
 TEST(DeviceOrder, TakesTheTimesOfSharedCores) {
   Case c = makeCase("gpipe", 2, 2, {2, 4, 1, 1});
   c.problem.node = {.devices = 2, .cores = 1};
@@ -90,7 +91,7 @@ TEST(DeviceOrder, CountsUpdatesAmongActions) {
   EXPECT_EQ(inDeviceOrder(c), simulate(c.problem, c.schedule).makespan);
 }
 
-/// Random cases with shared cores, split backwards, updates and messages.
+/// Uses random cases with shared cores, split backwards, updates and messages.
 TEST(DeviceOrder, IsNeverFasterIfWorkersShareCores) {
   std::mt19937 random(3);
   auto draw = [&](int64_t least, int64_t most) {

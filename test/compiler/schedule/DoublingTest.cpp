@@ -25,7 +25,8 @@ namespace {
 constexpr int64_t kForward = 4;
 constexpr int64_t kBackwards[] = {4, 6, 8, 10, 12};
 
-/// Two forwards instead of one over two micro-batches.
+/// Fine-tuned doubling: two forwards take the place of one forward over two
+/// micro-batches.
 constexpr auto kTuned = Concatenation::FineTunedDoubling;
 
 class Pairs : public testing::TestWithParam<int32_t> {
@@ -55,10 +56,11 @@ protected:
   }
 };
 
-/// Twice the idle time of a worker with pairs in one forward. With two
+/// Twice the idle time of a worker if each forward covers a pair. With two
 /// pipelines the idle time is (D-2) [max(2f, b) + (U-1) |b-2f|]. With more
-/// there is no table of slots, and a worker's pair waits for the next one only
-/// if backwards are longer: (h-2) [max((2f+b)/2, b) + (U-1) max(0, b-2f)].
+/// pipelines there is no table of slots, and a worker's pair waits for the next
+/// one only if backwards take longer. Then it is (h-2) [max((2f+b)/2, b) +
+/// (U-1) max(0, b-2f)].
 int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
   int64_t f = kForward;
   if (h == d)
@@ -76,7 +78,8 @@ TEST_P(Pairs, IdleAsTheirLongerHalf) {
               });
 }
 
-/// Half as much idle time: a bubble of (D-2) / (3N + D-2) at b = 2f.
+/// Halving has half as much idle time as doubling: a bubble of (D-2) / (3N +
+/// D-2) at b = 2f.
 TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   forEachCase(Concatenation::Halving, [&](const Timing &t, int64_t h, int32_t u,
                                           int64_t b) {
@@ -103,8 +106,8 @@ TEST_P(Pairs, FineTunedIdleLess) {
   });
 }
 
-/// Twice as many micro-batches in flight: 3D/2 + 1 to 2D with two pipelines,
-/// otherwise twice as many as with direct concatenation.
+/// Doubling has twice as many micro-batches in flight: from 3D/2 + 1 to 2D with
+/// two pipelines, otherwise twice as many as direct concatenation.
 TEST_P(Pairs, HoldTwiceAsMany) {
   for (Concatenation concatenation : {Concatenation::Doubling, kTuned})
     forEachCase(
@@ -115,9 +118,10 @@ TEST_P(Pairs, HoldTwiceAsMany) {
         });
 }
 
-/// At most D, as with direct concatenation, which holds at least D - D/2f + 1.
-/// With two pipelines, half as many as pairs hold: for D=8 at least 7, where
-/// direct has 5.
+/// With halving, workers hold at most D micro-batches, as with direct
+/// concatenation. Direct concatenation holds at least D - D/2f + 1. With two
+/// pipelines, halving holds half as many as pairs do: at least 7 for D=8, where
+/// direct concatenation holds 5.
 TEST_P(Pairs, OfHalvesHoldNoMore) {
   forEachCase(Concatenation::Halving,
               [&](const Timing &t, int64_t h, int32_t, int64_t) {
@@ -143,9 +147,9 @@ TEST_P(Pairs, RepeatEveryThreeDSlots) {
     }
 }
 
-/// Fine-tuned doubling with 2f <= b <= 3f: N + (D-2)/2 - 2(U-1)(D-2) forwards
-/// and N + (D-2)/2 + (U-1)(D-2) backwards on the critical path. The times are
-/// chosen so that no other numbers give the same sum.
+/// Fine-tuned doubling with 2f <= b <= 3f has N + (D-2)/2 - 2(U-1)(D-2)
+/// forwards and N + (D-2)/2 + (U-1)(D-2) backwards on the critical path. The
+/// times are chosen so that no other numbers give the same sum.
 TEST_P(Pairs, FineTunedCriticalPath) {
   for (int32_t u = 1; u <= 3; ++u) {
     int32_t n = 2 * d * u;
@@ -162,9 +166,9 @@ TEST_P(Pairs, FineTunedCriticalPath) {
 INSTANTIATE_TEST_SUITE_P(Chimera, Pairs, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// At b = 2f, in units of f: 28 with pairs and 27 with fine-tuned doubling; for
-/// D=8, 57 with N=16 and 105 with N=32. The latter are the load plus (D/2-1)
-/// (f+b), the lower bound of this placement.
+/// At b = 2f, a step takes 28 f with pairs and 27 f with fine-tuned doubling.
+/// For D=8, fine-tuned doubling takes 57 f with N=16 and 105 f with N=32. These
+/// are the load plus (D/2-1) (f+b), the lower bound of this placement.
 TEST(Doubling, TakesTheTimesOfThePaper) {
   auto time = [](int32_t d, int32_t n, Concatenation concatenation) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
@@ -177,7 +181,7 @@ TEST(Doubling, TakesTheTimesOfThePaper) {
   EXPECT_EQ(time(8, 32, kTuned), 105);
 }
 
-/// Odd D: a unit of 2 (D-1) micro-batches repeats every 3D-1 slots.
+/// If D is odd, a unit has 2 (D-1) micro-batches and repeats every 3D-1 slots.
 TEST(Doubling, OfOddStagesRepeats) {
   for (int32_t d = 3; d <= 17; d += 2)
     for (int32_t u = 1; u <= 3; ++u) {

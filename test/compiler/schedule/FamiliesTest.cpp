@@ -24,8 +24,8 @@ std::string nameOfSizes(int32_t d, int32_t n) {
   return "D=" + std::to_string(d) + " N=" + std::to_string(n);
 }
 
-/// The slots of Li and Hoefler's drawing: 3D-2 of them, of which D-2 are idle
-/// on each worker.
+/// The table has the slots of Li and Hoefler's drawing: 3D-2 slots, of which
+/// D-2 are idle on each worker.
 TEST(Chimera, FillsThreeDMinusTwoSlots) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);
@@ -64,8 +64,8 @@ TEST(Chimera, HoldsHalfToAllMicroBatches) {
   }
 }
 
-/// As soon as possible with b >= f, the critical path has D forwards and 2D-2
-/// backwards. At b = 2f its length is 5D-4.
+/// If actions start as soon as possible and b >= f, the critical path has D
+/// forwards and 2D-2 backwards. At b = 2f its length is 5D-4.
 TEST(Chimera, TakesDForwardsAndTwoDMinusTwoBackwards) {
   for (int32_t d = 2; d <= 32; d += 2)
     for (auto [f, b] : {std::pair{1, 1}, {1, 2}, {2, 3}, {3, 10}}) {
@@ -139,8 +139,8 @@ TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
 
 class Linear : public testing::TestWithParam<const char *> {};
 
-/// Every worker is idle for D-1 forwards and backwards (ramp and drain),
-/// whatever N is.
+/// Every worker is idle for D-1 forwards and backwards (the ramp and the
+/// drain), for any N.
 TEST_P(Linear, IdlesForTheRampOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16})
     for (int32_t n : {1, 2, 3, 5, 8, 16, 33})

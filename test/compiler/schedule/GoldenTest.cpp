@@ -59,7 +59,7 @@ TEST(Golden, PeaksOfTorch) {
   EXPECT_EQ(simulate(zbv.problem, zbv.schedule).peakActivations, Peaks(4, 8));
 }
 
-/// Micro-batches in two rounds of five, as in torch.
+/// As in torch, micro-batches run in two rounds of five.
 TEST(Golden, InterleavedInRoundsOfFive) {
   Case c = makeCase("interleaved-1f1b", 4, 10, {1, 2, 1, 1}, false, {{}, 2});
   Timing timing = simulate(c.problem, c.schedule);
@@ -67,9 +67,10 @@ TEST(Golden, InterleavedInRoundsOfFive) {
   EXPECT_EQ(timing.peakActivations, (Peaks{12, 10, 8, 6}));
 }
 
-/// The order of torch's DualPipeV for 4 ranks and 8 micro-batches, with its
-/// pairs taken apart. If a forward and a backward do not really overlap, it
-/// takes as long as ZB-V and holds one micro-batch more.
+/// The order of torch's DualPipeV for 4 ranks and 8 micro-batches. Torch pairs
+/// a forward with a backward; here the pairs are taken apart. If the two do not
+/// really overlap, the order takes as long as ZB-V and holds one micro-batch
+/// more.
 TEST(Golden, DualPipeVTakesAsLongAsZeroBubbleVWithoutOverlap) {
   Case zbv = makeCase("zb-v", 4, 8, {1, 2, 1, 1}, false, {{}, 2});
   EXPECT_EQ(simulate(zbv.problem, zbv.schedule).makespan, 51);
@@ -131,7 +132,7 @@ TEST(Golden, NoOrderOfChimerasPlacementBeatsTheOptimum) {
   int32_t fit = 0;
   for (const char *scheme : {"chimera", "gems"})
     for (const Choice &choice : choices(*findScheme(scheme), 4)) {
-      // Doubling and halving have other actions.
+      // Skip doubling and halving, because they have other actions.
       if (concatenationOf(choice) == Concatenation::Doubling ||
           concatenationOf(choice) == Concatenation::Halving)
         continue;

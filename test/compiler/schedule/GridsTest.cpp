@@ -58,8 +58,8 @@ TEST(Grids, ChimeraOnEightWorkersInSlots) {
   expectGrid(makeCase("chimera", 8, 8), kEightWorkers, true);
 }
 
-/// The same orders run as soon as possible, with backwards that take twice as
-/// long as forwards.
+/// The times of the same orders if actions run as soon as possible and
+/// backwards take twice as long as forwards.
 const char *const kFourTimed = R"(
 t    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15
 P0   F0  F1  .   f2  b2  =   f3  b3  =   .   B0  =   .   .   B1  =
@@ -335,7 +335,7 @@ TEST(Grids, Interleaved) {
   EXPECT_EQ(timing.makespan, 57);
   EXPECT_EQ(timing.flushBubble(), 9);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{11, 9, 7, 5}));
-  // Messages of a quarter of the forward of two chunks, and of the whole of it.
+  // Messages take a quarter of the forward of two chunks, or the whole of it.
   for (auto [alpha, bubble] : {std::pair{1, 32}, {4, 88}}) {
     grid.problem.stages.assign(8, {2, 4, 1, 1});
     grid.problem.link.alpha = alpha;
@@ -359,7 +359,7 @@ TEST(Grids, ZeroBubbleV) {
   EXPECT_EQ(timing.makespan, 51);
   EXPECT_EQ(timing.internalBubble(), 0);
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>(4, 8));
-  // With sizes and a memory cap: a stash of 1 per chunk, 8 at once.
+  // Sizes and a memory cap: each chunk has a stash of 1, and 8 stashes fit.
   grid.problem.bytes.assign(8, {0, 0, 1, 1, 0});
   grid.problem.memoryCaps.assign(4, 8);
   EXPECT_EQ(messages(verify(grid.problem, grid.schedule)), "");

@@ -95,14 +95,16 @@ TEST(Memory, HoldsASumUntilItsUpdate) {
     for (MemorySample sample :
          memoryOverTime(c.problem, c.schedule, timing, 0, resident))
       bytes.push_back(sample.bytes - resident);
-    // F0 B0 F1 B1 of two steps, and the bytes that remain after them.
+    // The bytes at the actions F0 B0 F1 B1 of two steps, and at the end.
+    // `between` is the bytes that remain after B0.
     int64_t between = each ? 100 : 110;
     EXPECT_EQ(bytes, (std::vector<int64_t>{100, 110, between, 110, 100, 110,
                                            between, 110, 0}));
   }
 }
 
-/// Names the worker that exceeds its cap by most, and counts the others.
+/// The error names the worker that exceeds its cap by most, and counts the
+/// others.
 TEST(Memory, NamesWorkersAboveTheirCap) {
   Case c = sized();
   EXPECT_FALSE(capExcess(c.problem, c.schedule));

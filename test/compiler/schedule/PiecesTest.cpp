@@ -40,8 +40,8 @@ P3   f23  .    f67  F01  B0   F45  B1   b2   B4   b3   B5   b6   .    b7
   EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 28);
 }
 
-/// The same table with one micro-batch instead of a pair, and a half instead of
-/// each backward.
+/// Halving has the table of doubling, with one micro-batch in place of a pair
+/// and half a backward in place of a whole one.
 TEST(Pieces, HalvingHasTheSlotsOfDoubling) {
   Case c = halving(4, 4);
   EXPECT_EQ(cellsOf(gridOf(c, slotTiming(c.problem, c.schedule), true)),
@@ -55,8 +55,8 @@ P3   f1   .    f3   F0   B0a  F2   B0b  b1a  B2a  b1b  B2b  b3a  .    b3b
   EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 14);
 }
 
-/// D=8, N=8: workers hold at most D micro-batches and at least 7, where direct
-/// concatenation holds 5.
+/// For D=8 and N=8, workers hold at least 7 and at most D micro-batches. With
+/// direct concatenation they hold at least 5.
 TEST(Pieces, HalvingHoldsNoMoreThanDirect) {
   Case c = halving(8, 8);
   Timing timing = simulate(c.problem, c.schedule);
@@ -100,8 +100,8 @@ TEST(Pieces, HaveMessagesOfTheirSize) {
       12);
 }
 
-/// Worker 0 of D=2, N=2: F0 f1a … Each half frees half of the bytes. The
-/// micro-batch is no longer in flight after its second half.
+/// Worker 0 of D=2, N=2 runs F0 f1a … Each half backward frees half of the
+/// bytes. After its second half, the micro-batch is no longer in flight.
 TEST(Pieces, FreeTheirShareOfTheBytes) {
   Case c = halving(2, 2);
   c.problem.bytes.assign(2, {0, 0, 10, 10, 0});
@@ -221,8 +221,8 @@ TEST(Pieces, HaveToFit) {
   c.problem.pipelines[0].backwardParts = 256;
   EXPECT_EQ(check(c.problem),
             "expected backwards of pipeline 0 in 1 to 255 parts, got 256");
-  // The same holds for recomputes and for both halves of split backwards, if
-  // they run.
+  // Recomputes, and both halves of split backwards, cover their pieces in the
+  // same way.
   for (auto [split, again, cost] :
        {std::tuple{false, true, StageCost{1, 2, 1, 1, 1}},
         {true, false, {1, 1, 1, 2, 1}},

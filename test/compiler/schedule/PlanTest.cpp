@@ -23,7 +23,7 @@ TEST(Plan, IsNotMadeWhereTheSchemeSaysWhy) {
   EXPECT_EQ(made.reason, "expected as many stages as workers (4), got 8");
 }
 
-/// Making a plan again from its request gives the same plan.
+/// A plan is made again from its own request. The result is the same plan.
 TEST(Plan, AnswersItsRequest) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))
@@ -60,7 +60,7 @@ TEST(Splits, AreAllOrNoneOrSome) {
   EXPECT_EQ(some.simplified(), all);
 }
 
-/// Splits some of the backwards of a plan with whole ones.
+/// Splits some of the backwards of a plan whose backwards are whole.
 Case mixed(Case c, std::mt19937 &random) {
   auto stages = static_cast<int32_t>(c.problem.stages.size());
   c.problem.splits = Splits(stages, c.problem.microBatches());
@@ -81,9 +81,9 @@ Case mixed(Case c, std::mt19937 &random) {
   return c;
 }
 
-/// Every scheme with whole backwards, with some of them split: the plan is
-/// numbered and verified, is not below a bound, and takes a time between those
-/// of all whole and all split backwards.
+/// Takes every scheme with whole backwards and splits some of these. The plan
+/// has numbers for all actions, is valid and is not below a bound. It takes a
+/// time between the times with all backwards whole and all split.
 TEST(Splits, MayBeMixed) {
   std::mt19937 random(1);
   for (const Scheme &scheme : schemes())

@@ -153,7 +153,7 @@ TEST(Problem, NeedsAMemoryCapForEveryWorker) {
             "expected a memory cap of at least 0 on worker 3, got -4");
 }
 
-/// alpha + bytes · beta / betaBytes, rounded up.
+/// A message takes alpha + bytes · beta / betaBytes, rounded up.
 TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   Problem problem = sound();
   problem.bytes.resize(4);
@@ -164,9 +164,9 @@ TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   EXPECT_EQ(problem.transfer(problem.link, 1), 7 + 7);
 }
 
-/// Rank r is on node r / devices. Two workers are on one node if they are so in
-/// every copy. The drawings show the workers of each copy, with `|` between
-/// nodes.
+/// Rank r is on node r / devices. Two workers are on one node only if they are
+/// on one node in every copy. The drawings show the workers of each copy, with
+/// `|` between nodes.
 TEST(Problem, JoinsWorkersOfANodeByItsLinks) {
   struct Row {
     int32_t workers, width, devices;

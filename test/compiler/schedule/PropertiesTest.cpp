@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every scheme with every choice of options, D from 2 to 32, N from 1 to 4D+3.
-// Each case is tested as the scheme makes it. Every fourth case (all up to D=8)
-// is also tested in one of six variants, which a generator with a fixed seed
-// draws: all variants of all cases would take minutes.
+// Tests every scheme with every choice of options, D from 2 to 32, and N from 1
+// to 4D+3. Each case is tested as the scheme makes it. Every fourth case (every
+// case up to D=8) is also tested in one of six variants. A generator with a
+// fixed seed chooses the variant: all variants of all cases would take minutes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,10 +86,10 @@ void expectStated(const Case &c, const Timing &timing) {
     }
 }
 
-/// Chimera holds at most D micro-batches (D-1 for odd D), and at least D - D/2f
-/// + 1 if N fills a unit. With doubling it holds twice as many, or at least
-/// 3D/2 + 1 in the order made for doubling; with halving as many as that order
-/// needs.
+/// Checks how many micro-batches Chimera holds. It holds at most D (D-1 for odd
+/// D), and at least D - D/2f + 1 if N fills a unit. With doubling it holds
+/// twice as many, or at least 3D/2 + 1 in the order that is made for doubling.
+/// With halving it holds as many as that order needs.
 void expectChimera(const Case &c, const Timing &timing) {
   if (std::string_view(c.scheme->name) != "chimera")
     return;
@@ -108,8 +108,9 @@ void expectChimera(const Case &c, const Timing &timing) {
   ASSERT_GE(least, pairs ? 3 * d / 2 + 1 : units);
 }
 
-/// Checks that the peaks, taken as memory caps, are kept and that the makespan
-/// is not below the bound under these caps. Caps of one less are not kept.
+/// Uses the peaks as memory caps. Checks that the schedule keeps these caps,
+/// that the makespan is not below the bound under them, and that the schedule
+/// exceeds caps of one byte less.
 void expectCapsKept(Case c) {
   c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 1, 1, 0});
   Timing timing = simulate(c.problem, c.schedule);
@@ -187,7 +188,7 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
 /// Checks that the critical path goes from 0 to the makespan without gaps,
 /// except for messages.
 void expectCriticalPath(const Case &c, const Timing &timing) {
-  // The longest message is that of a forward over two micro-batches.
+  // The longest message belongs to a forward over two micro-batches.
   Action most{Kind::Forward, 0, 0, 0, 2};
   std::array<int64_t, 3> longestTimes = {};
   for (const LinkClass *links : c.problem.classes())
@@ -207,8 +208,8 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
   ASSERT_EQ(end, timing.makespan);
 }
 
-/// With messages that occupy both their workers: no bound is above the
-/// makespan, and nothing ends earlier if one of the message times is longer.
+/// Messages occupy both of their workers. No bound is above the makespan. If
+/// one of the message times is longer, nothing ends earlier.
 TEST_P(EverySchedule, IsSoundWithMessages) {
   forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
     c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});

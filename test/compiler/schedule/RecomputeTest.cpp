@@ -29,8 +29,8 @@ Case withRecompute(Case c, Recompute how) {
   return c;
 }
 
-/// Has an early recompute before every backward, even directly after its
-/// forward.
+/// The case with an early recompute before every backward, even directly after
+/// its forward.
 Case withNoneLeftOut(Case c) {
   Case fused = withRecompute(c, Recompute::Fused);
   fused.problem.recompute.assign(c.problem.stages.size(), Recompute::Early);
@@ -46,8 +46,8 @@ int64_t makespan(const Case &c) {
   return timing.makespan;
 }
 
-/// F = R = 1, B = 2: fused; early; and early without the recomputes that can be
-/// left out.
+/// Times for F = R = 1 and B = 2, with three kinds of recomputes: fused, early,
+/// and early without those that can be left out.
 TEST(Recompute, TakesTheTimesOfTheReference) {
   for (auto [d, fused, early, dropped] :
        {std::tuple{4, 22, 20, 19}, {8, 50, 44, 43}}) {
@@ -58,8 +58,9 @@ TEST(Recompute, TakesTheTimesOfTheReference) {
   }
 }
 
-/// Mario (PPoPP'25) on 1F1B with F = R = 1, B = 2: none; fused; early; and
-/// early without the recomputes that can be left out.
+/// The times of Mario (PPoPP'25) on 1F1B for F = R = 1 and B = 2, with four
+/// kinds of recomputes: none, fused, early, and early without those that can be
+/// left out.
 TEST(Recompute, TakesTheTimesOfMario) {
   for (auto [d, n, none, fused, early, dropped] :
        {std::tuple{4, 8, 33, 44, 41, 39}, {8, 16, 69, 92, 85, 83}}) {
@@ -121,7 +122,8 @@ TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
                                  {Kind::Backward, 0, 0, 0},
                                  {Kind::Recompute, 0, 0, 1},
                                  {Kind::Backward, 0, 0, 1}}));
-  // With pairs either micro-batch may be left out, with halves the first half.
+  // If a forward covers a pair, the recompute of either micro-batch may be left
+  // out. If backwards are halves, the recompute of the first half may be.
   Problem pairs = makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
                            choose(2, Concatenation::Doubling))
                       .problem;
@@ -145,7 +147,7 @@ TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
                                  {Kind::Backward, 0, 0, 0, 1, 1, 2}}));
 }
 
-/// Only on the named stages, and before the input gradient.
+/// Recomputes are only on the named stages, and come before the input gradient.
 TEST(Recompute, ComesBeforeTheInputGradient) {
   Case c = makeCase("gpipe", 2, 1, {}, true);
   c.problem.recompute = {Recompute::Fused, Recompute::None};
@@ -192,8 +194,9 @@ TEST(Recompute, KeepsTheStashIfOmitted) {
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
 }
 
-/// Every scheme, early and fused, whole and split: valid, not below a bound,
-/// and never holding more micro-batches than without recomputes.
+/// Every scheme is valid with early and fused recomputes and with whole and
+/// split backwards. It is not below a bound, and never holds more micro-batches
+/// than without recomputes.
 TEST(Recompute, OfEverySchemeIsValid) {
   for (const Scheme &scheme : schemes())
     for (int32_t d : {2, 3, 4, 8})

@@ -54,8 +54,9 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
     }
 }
 
-/// For all sizes that a scheme accepts, whole and split backwards give valid
-/// schedules that run to their end, and slots agree with the order.
+/// For all sizes that a scheme accepts, its schedules with whole and with split
+/// backwards are valid and run to their end. Their slots agree with their
+/// order.
 TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
   for (const Scheme &scheme : schemes()) {
     int possible = 0;
@@ -107,8 +108,8 @@ TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   }
 }
 
-/// The numbering of actions has an inverse. An action that the problem does not
-/// have has no number.
+/// The numbers of actions can be converted back to the actions. An action that
+/// the problem does not have has no number.
 TEST(ActionIds, NumbersEveryActionOnce) {
   for (bool split : {false, true}) {
     Case c = makeCase("chimera", 4, 4, {}, split);

@@ -40,7 +40,7 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice = {}, StageCost cost = {},
                    bool splitBackward = false);
 
-/// Why the scheme cannot have these sizes, or empty.
+/// The reason why the scheme cannot have these sizes. Empty if it can.
 std::string planError(const Scheme &scheme, int32_t workers,
                       int32_t microBatches, const Choice &choice = {});
 inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,

@@ -42,7 +42,7 @@ TEST(SharedCores, RunActionsAtAShareOfTheSpeed) {
   EXPECT_EQ(timing.idle, (std::vector<int64_t>{6, 6}));
   EXPECT_TRUE(timing.criticalPath.empty());
   EXPECT_TRUE(timing.complete);
-  // One core cannot do the work in less time.
+  // No bound is above the time that one core needs for the work.
   std::vector<Bound> all = bounds(c.problem);
   EXPECT_STREQ(all.back().name, "LB6");
   EXPECT_EQ(all.back().time, 24);
@@ -117,8 +117,8 @@ TEST(SharedCores, AllUpdateAtOnce) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 + 10);
 }
 
-/// Every scheme: with one core per worker, all times equal those of workers
-/// that share none, also with receive windows. With fewer cores no step is
+/// Runs every scheme. With one core per worker, all times equal the times
+/// without shared cores, also with receive windows. With fewer cores no step is
 /// shorter, and no bound is above it.
 TEST(SharedCores, NeverShortenASchedule) {
   std::mt19937 random(1);
@@ -238,7 +238,7 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
       }
 }
 
-/// A step whose time overflows is not reported as short.
+/// If the time of a step overflows, it is not reported as a short time.
 TEST(SharedCores, DoNotOverflow) {
   Case c = onCores(makeCase("gpipe", 2, 1, {2, 2, 1, 1}), 1);
   for (StageCost &cost : c.problem.stages)

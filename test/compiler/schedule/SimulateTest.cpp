@@ -87,7 +87,8 @@ TEST(Simulate, ReceivesBeforeTheActionThatNeedsIt) {
       (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 2}, {0, 3}}));
 }
 
-/// Sends finish before the next action starts, whatever waits for them.
+/// A send finishes before the next action of its worker starts, even if nothing
+/// waits for it.
 TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link.send.alpha = 2;
@@ -99,8 +100,8 @@ TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
   EXPECT_EQ(timing.span, (std::vector<int64_t>{14, 10}));
 }
 
-/// Occupied time depends on the bytes: 4 over the first boundary, 1 over the
-/// second.
+/// The time for which messages occupy workers depends on their bytes: 4 over
+/// the first boundary, 1 over the second.
 TEST(Simulate, OccupiesWorkersForEveryByte) {
   Case c = makeCase("gpipe", 3, 1);
   c.problem.bytes = {{0, 0, 0, 0, 4}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 9}};
@@ -243,9 +244,9 @@ TEST(Simulate, DistinguishesFlushAndInternalBubble) {
   EXPECT_EQ(timing.internalBubble(), 0);
 }
 
-/// From time 0 to the end without a gap, each action starting at the end of the
-/// one before. The path has D forwards and 2D-2 backwards (C_f and C_b in
-/// Chimera's performance model).
+/// The path goes from time 0 to the end without a gap: each action starts at
+/// the end of the one before. It has D forwards and 2D-2 backwards (C_f and C_b
+/// in Chimera's performance model).
 TEST(Simulate, FollowsTheCriticalPath) {
   for (int32_t d = 2; d <= 16; d += 2) {
     SCOPED_TRACE(d);
@@ -272,9 +273,9 @@ TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
             (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
-/// Each run gives the result of `simulate`, whatever ran before. If `delayOf`
-/// returns a delay, every action of the run ends that much later than in a run
-/// from 0.
+/// Each run gives the result of `simulate`, independent of the runs before. If
+/// `delayOf` returns a delay, every action of the run ends by that much later
+/// than in a run in which all workers begin at 0.
 TEST(StepSimulation, RunsStepAfterStep) {
   std::mt19937 random(3);
   auto draw = [&](int64_t most) {

@@ -16,7 +16,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Processor time of a compiler's calls to the library, in seconds.
+/// Processor time, in seconds, of the calls to the library that a compiler
+/// makes.
 double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
   std::clock_t begin = std::clock();
   Case c = makeCase(scheme.name, workers, microBatches, {}, false,
@@ -39,7 +40,7 @@ bool growsWithActions(const std::function<double()> &timeOfFew,
   return false;
 }
 
-/// With many stages, and with many micro-batches.
+/// Time is measured for many stages, and for many micro-batches.
 TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
     bool fills = !canDo(scheme, 4, 1); // needs N >= D

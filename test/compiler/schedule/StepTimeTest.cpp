@@ -19,8 +19,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Sets the time of each stage's gradient sum over two replicas; over more it
-/// takes longer. Messages take no time.
+/// Sets the time of the all-reduce of each stage's gradient over two replicas.
+/// Over more replicas it takes longer. Messages take no time.
 void setSums(Case &c, const std::vector<int64_t> &times) {
   c.problem.link = {{0, 1, 1}};
   c.problem.bytes.clear();
@@ -38,8 +38,8 @@ SyncAndUpdate syncAndUpdateAfter(Case &c, AllReducePolicy policy) {
   return syncAndUpdateAfter(c, simulate(c.problem, c.schedule), policy);
 }
 
-/// Calls `check` with every scheme that has a flush and its options, for some
-/// sizes.
+/// Calls `check` for some sizes with every scheme that has a flush, and with
+/// all of its options.
 template <typename Check> void forEachFlush(int32_t most, Check check) {
   for (const Scheme &scheme : schemes())
     for (int32_t d = 2; d <= most; ++d)
@@ -61,8 +61,8 @@ std::vector<int64_t> someTimes(const Case &c) {
   return times;
 }
 
-/// Sums that start earlier never end later. Sums of no time leave nothing. All
-/// sums one after another take the most time.
+/// All-reduces that start earlier never end later. All-reduces that take no
+/// time add none. The maximum is the time of all of them, one after another.
 TEST(SyncAndUpdate, IsShorterIfSumsStartEarlier) {
   forEachFlush(8, [](Case &c) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
@@ -153,9 +153,10 @@ TEST(SyncAndUpdate, UpdatesEachReplicaAfterItsSum) {
     });
 }
 
-/// The period of many steps, computed in another way: raises every start until
-/// it is no earlier than anything that it waits for. Returns the mean time of
-/// the later 48 steps, so whole periods of 2, 3, 4, 6 and more.
+/// The period of many steps, computed in another way: every start is raised
+/// until it is no earlier than anything that it waits for. Returns the mean
+/// time of the last 48 steps. This number is a multiple of periods of 2, 3, 4,
+/// 6 and more steps.
 double relaxedPeriod(const Case &c) {
   constexpr int32_t kSteps = 97;
   const Problem &problem = c.problem;
@@ -248,7 +249,8 @@ TEST(StepTime, IsThatOfManySteps) {
   });
 }
 
-/// A pipeline's first worker is also the last one to end.
+/// The first worker of the pipeline is also the last one to end. So a step
+/// takes the makespan and the update.
 TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
   Case c = makeCase("gpipe", 4, 6, {2, 3, 1, 2});
   for (StageCost &cost : c.problem.stages)
@@ -260,8 +262,9 @@ TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
   EXPECT_EQ(time.update, 7);
 }
 
-/// Workers of ZB-V start the next step one after another, as they ended this
-/// one. A step takes the longest span (Qi et al., ICLR'24).
+/// The workers of ZB-V start a step one after another, in the order in which
+/// they ended the step before. So a step takes the longest span (Qi et al.,
+/// ICLR'24).
 TEST(StepTime, IsTheLongestSpanOfZBV) {
   for (int32_t d : {2, 4, 8}) {
     Case c = makeCase("zb-v", d, 2 * d, {1, 2, 1, 1}, true, Choice({}, 2));
@@ -294,7 +297,8 @@ TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
       }
 }
 
-/// Sums have times of their own, whatever the link's messages take.
+/// All-reduces may have times of their own. Then the times of the link's
+/// messages do not matter.
 TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   Case c = makeCase("gpipe", 4, 4);
   c.problem.link = {{3, 0, 1}};
@@ -307,7 +311,8 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   EXPECT_FALSE(hasSyncAndUpdate(c.problem));
 }
 
-/// A sum that blocks runs after all actions, even if the policy is eager.
+/// If all-reduces block, they run after all actions, even if the policy is
+/// eager.
 TEST(StepTime, HidesNoSumThatBlocks) {
   Case c = makeCase("chimera", 4, 4);
   c.problem.width = 2;
@@ -317,8 +322,8 @@ TEST(StepTime, HidesNoSumThatBlocks) {
   EXPECT_LT(stepTime(c.problem, c.schedule).total, lazy);
   c.problem.blockingAllReduces = true;
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, lazy);
-  // It does not overlap an update either: a worker sums and updates two stages
-  // in turn.
+  // A blocking all-reduce does not overlap an update either: a worker reduces
+  // and updates one stage, and then the other.
   for (StageCost &cost : c.problem.stages)
     cost.update = 5;
   const StepTime time = stepTime(c.problem, c.schedule);
@@ -352,7 +357,7 @@ TEST(StepTime, IsAtLeastThatOfMessages) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 * 30);
 }
 
-/// Times whose sum exceeds 64 bits.
+/// The sum of the times exceeds 64 bits here.
 TEST(StepTime, DoesNotOverflow) {
   Case c = makeCase("chimera", 4, 4);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();

@@ -48,8 +48,8 @@ TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
   EXPECT_EQ(weightVersion(makeCase("gpipe", 2, 2).problem, 0, 1), 0);
 }
 
-/// With d = D-1-s: forwards 0 to d-1, then N times F(j+d) and B(j), then the
-/// rest.
+/// The order of a worker with d = D-1-s: forwards 0 to d-1, then N times F(j+d)
+/// and B(j), then the rest.
 TEST(Steps, PipeDreamHasItsDocumentedBodies) {
   Case c = makeCase("pipedream", 3, 4);
   for (int32_t w = 0; w < 3; ++w) {
@@ -66,7 +66,7 @@ TEST(Steps, PipeDreamHasItsDocumentedBodies) {
   }
 }
 
-/// One forward and one backward in turn, over all steps.
+/// An order of all steps in which one forward and one backward alternate.
 Schedule oneByOne(const Problem &problem) {
   Schedule order;
   int32_t all = problem.microBatches() * problem.steps;
@@ -80,8 +80,8 @@ Schedule oneByOne(const Problem &problem) {
         row.push_back({Kind::Backward, 0, w, i - ahead});
     }
   }
-  // For any number of steps, unrolled bodies give the scheme's own order and
-  // are valid: whole and split, with and without recomputes.
+  // Unrolled bodies are valid and equal the scheme's own order, for any number
+  // of steps, for whole and split backwards, and with and without recomputes.
   return problem.splits.any() ? splitBackwards(order) : order;
 }
 
@@ -106,7 +106,7 @@ TEST(Steps, UnrollIntoTheSameOrder) {
           }
 }
 
-/// N (f + b) a step if messages take no time.
+/// If messages take no time, a step takes N (f + b).
 TEST(Steps, TakeTheTimeOfTheirActions) {
   for (const char *name : kSchemes)
     for (int32_t d = 1; d <= 32; ++d)
@@ -126,7 +126,8 @@ TEST(Steps, TakeTheTimeOfTheirActions) {
         }
 }
 
-/// With latency c: f + b + 2c (D-1)/D a micro-batch, 4.5 at D=4, f=1, b=2, c=1.
+/// If a message takes time c, a micro-batch takes f + b + 2c (D-1)/D: 4.5 at
+/// D=4, f=1, b=2, c=1.
 TEST(Steps, PayForMessages) {
   Case four = makeCase("pipedream", 4, 4, {1, 2, 1, 1});
   four.problem.link.alpha = 1;
@@ -148,7 +149,7 @@ TEST(Steps, PayForMessages) {
 /// workers with the largest value. Fused recomputes make backwards longer.
 TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
   std::mt19937 random(1);
-  // Very different and almost equal lengths.
+  // The times of the stages: very different, or almost equal.
   int64_t least = 1;
   auto time = [&] { return static_cast<int64_t>(least + random() % 9); };
   for (int32_t d : {1, 2, 3, 5, 8})
@@ -186,9 +187,9 @@ TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
     }
 }
 
-/// Times of nearly equal stages. The steps become periodic only after several
-/// steps, with a period of two steps: 3 (104+104+104+103 + 2 · 3) / 2 on
-/// average.
+/// The stages take nearly equal times. The steps become periodic only after
+/// several steps, with a period of two steps. A step takes 3 (104+104+104+103 +
+/// 2 · 3) / 2 on average.
 TEST(Steps, FindASteadyStateThatComesLate) {
   Case c = makeCase("pipedream", 3, 3);
   c.problem.stages = {{104, 104}, {104, 103}, {100, 102}};
@@ -202,8 +203,8 @@ TEST(Steps, FindASteadyStateThatComesLate) {
   EXPECT_EQ(makespan(4) - makespan(3), 634);
 }
 
-/// Li and Hoefler, Table 2: weights of M to D M, or of 2 M; activations of 1 to
-/// D micro-batches, D - r on worker r.
+/// Table 2 of Li and Hoefler: a worker holds weights of M to D M, or of 2 M. It
+/// holds the activations of 1 to D micro-batches, D - r on worker r.
 TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
   for (const char *name : kSchemes)
     for (int32_t d : {1, 2, 4, 8}) {
@@ -324,7 +325,7 @@ TEST(VerifySteps, Period) {
             "expected backward of pipeline 0, stage 0, micro-batch 0 of the "
             "first step in an earlier section than that of the second step, "
             "got it in a later one\n");
-  // One forward more than the stage may be ahead.
+  // The stage runs one more forward ahead than it may.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
                            {Kind::Backward, 0, 0, 0},

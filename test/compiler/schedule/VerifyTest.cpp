@@ -24,9 +24,9 @@ bool has(const Case &c, Constraint constraint, const std::string &message) {
 }
 
 TEST(Verify, UnknownAction) {
-  // Another pipeline than the micro-batch's; indices out of range; half of a
-  // whole action; a range instead of one micro-batch; kinds that the problem
-  // does not have.
+  // Wrong actions: of another pipeline than the micro-batch's, with indices out
+  // of range, half of a whole action, a range in place of one micro-batch, and
+  // kinds that the problem does not have.
   for (Action action :
        {Action{Kind::Forward, 1, 0, 0}, Action{Kind::Forward, 0, 4, 0},
         Action{Kind::Forward, 0, 0, 4}, Action{Kind::Forward, 0, -1, 0},
@@ -99,8 +99,8 @@ TEST(Verify, OrderOfAWeightGradient) {
           "must come after the input_gradient that it depends on"));
 }
 
-/// Stages 0 and 1 are on one worker. The second's forward needs the first's;
-/// the first's backward needs the second's.
+/// Stages 0 and 1 are on one worker. The forward of stage 1 needs the forward
+/// of stage 0. The backward of stage 0 needs the backward of stage 1.
 TEST(Verify, OrderOfStagesOnOneWorker) {
   Case c = makeCase("gpipe", 2, 1);
   c.problem.workers = 1;
@@ -151,7 +151,8 @@ TEST(Verify, Deadlock) {
 }
 
 /// In a pipeline of 64 workers two neighbours wait for each other, and all
-/// others wait for them. The two come first, whatever else is wrong.
+/// other workers wait for these two. The report names the two first, even if
+/// there are other errors.
 TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   Case c = makeCase("1f1b", 64, 64);
   std::vector<Action> &order = c.schedule.workers[40];
@@ -174,9 +175,9 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   EXPECT_EQ(all[3].constraint, Constraint::Missing);
 }
 
-/// Two cycles, of two and of three workers, on a hand-made placement. In each
-/// cycle the first worker runs the forward of a later stage before that of its
-/// first.
+/// There are two cycles, of two and of three workers, on a hand-made placement.
+/// In each cycle, the first worker runs the forward of a later stage before the
+/// forward of its first stage.
 TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
   Case c;
   c.problem.workers = 5;

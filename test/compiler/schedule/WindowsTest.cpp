@@ -31,7 +31,7 @@ TEST(Windows, DelayEarlySends) {
   Timing one = windows.simulate(1, false);
   EXPECT_TRUE(one.complete);
   EXPECT_EQ(one.starts[1], (std::vector<int64_t>{5, 9, 11, 12}));
-  // P0 receives the second gradient later, too.
+  // P0 also receives the second gradient later than without windows.
   EXPECT_EQ(one.starts[0], (std::vector<int64_t>{0, 1, 16, 20}));
   Timing two = windows.simulate(2, false);
   EXPECT_EQ(two.starts, simulate(c.problem, c.schedule).starts);
@@ -45,8 +45,8 @@ TEST(Windows, PostWhenTheMessageHasBeenReceived) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link = {{3, 0, 1}, {1, 0, 1}, {2, 0, 1}};
   Windows windows(c.problem, c.schedule);
-  // Sent at 2 and 4. The first arrives at 5 and is received at 7; the other
-  // arrives at 10.
+  // The messages are sent at 2 and 4. The first arrives at 5 and is received at
+  // 7; the second arrives at 10.
   EXPECT_EQ(windows.simulate(1, false).starts[1][0], 7);
   EXPECT_EQ(windows.simulate(1, false).starts[1][1], 12);
   EXPECT_EQ(windows.simulate(2, false).starts[1][1], 10);
@@ -83,8 +83,8 @@ TEST(Windows, HoldOvertakenMessages) {
   EXPECT_EQ(windows.bytes(9, false), (std::vector<int64_t>{30, 30}));
 }
 
-/// Messages of the right sizes: of two micro-batches in a forward, or of half
-/// of one.
+/// Windows hold messages of the right sizes: of two micro-batches for a forward
+/// over a pair, or of half a micro-batch.
 TEST(Windows, HoldTheLargestMessage) {
   for (auto [how, bytes] :
        {std::pair(Concatenation::Doubling, 14), {Concatenation::Halving, 7}}) {
@@ -106,8 +106,8 @@ TEST(Windows, OfOneWorkerAreNone) {
 
 class EveryWindow : public testing::TestWithParam<int32_t> {};
 
-/// With a larger window the makespan falls to that without windows. An order
-/// completes if and only if the window is at least the needed one.
+/// As the window grows, the makespan falls to the makespan without windows. An
+/// order completes if and only if the window is at least the needed one.
 TEST_P(EveryWindow, FallsToNone) {
   int32_t d = GetParam();
   std::mt19937 random(d);

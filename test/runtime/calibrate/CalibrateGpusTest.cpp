@@ -47,7 +47,8 @@ protected:
 };
 
 void expectSpeedsAndTimes(const Calibration &found) {
-  // Sleeps of some milliseconds end late, so speeds are measured too low.
+  // Sleeps of some milliseconds end late, so the measured speed is at most the
+  // true one.
   EXPECT_LE(found.most.flops, 1e12);
   EXPECT_GE(found.least.flops, 0.1e12);
   EXPECT_GT(found.mean.bytes, 0);
@@ -80,7 +81,8 @@ TEST(ModelsOfGpus, NeedTheStatedMemory) {
   }
 }
 
-// Over NCCL, which also computes the sums.
+// One rank on each GPU. The messages go over NCCL, which also computes the
+// sums.
 TEST_F(CalibrateGpus, OfOneRankEach) {
   const Calibration found = calibrate(2, /*transportAllReduce=*/true);
   expectSpeedsAndTimes(found);
@@ -133,7 +135,7 @@ TEST_F(CalibrateGpus, TimesAreThoseOfTheQueue) {
   const std::unique_ptr<Device> device = accelerator->makeDevice(0, 0);
   MeasuredQueue queue(*device, 30s);
   EXPECT_FALSE(queue.isSynchronous());
-  // Long compared with any delay of the host.
+  // This time is long compared with any delay of the host.
   static constexpr int64_t kLong = 1'000'000'000;
   auto sleep = [](const AddressMap &) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kLong));

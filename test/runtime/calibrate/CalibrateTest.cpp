@@ -86,7 +86,8 @@ Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
 }
 
 TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
-  // Two hosts with different numbers of ranks have one kind of link.
+  // If two hosts have different numbers of ranks, they are described with one
+  // kind of link.
   for (uint32_t hosts : {1u, 2u}) {
     const uint32_t ranks = 1 + hosts;
     Calibration found =
@@ -95,7 +96,7 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
     EXPECT_EQ(found.hosts.count, hosts);
     EXPECT_EQ(found.hosts.ranksOnEach, hosts == 1 ? 2u : 0u);
     EXPECT_EQ(found.ranks, ranks);
-    // Sleeps of 20 ms end late, so speeds are measured too low.
+    // Sleeps of 20 ms end late, so the measured speed is at most the true one.
     EXPECT_LE(found.most.flops, 1e12);
     EXPECT_GE(found.least.flops, 0.2e12);
     EXPECT_LE(found.least.flops, found.mean.flops);
@@ -116,7 +117,8 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
 TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
   constexpr double kSlow =
       std::chrono::nanoseconds(SlowBetweenHosts::kSlow).count();
-  // Other processes may disturb a measurement, but not every attempt.
+  // Try several times: other processes may disturb a measurement, but not every
+  // one.
   test::retryUntilSuccess(
       std::chrono::milliseconds(0), [&](auto) -> std::string {
         Calibration found = calibrateThreads({0, 0, 2, 2});

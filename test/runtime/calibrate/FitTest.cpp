@@ -25,7 +25,8 @@ TEST(Fit, FindsAnExactLine) {
   EXPECT_LT(line.residual, 1e-6);
 }
 
-// With absolute errors the base could be anything.
+// Errors are relative, so the base fits small messages too. With absolute
+// errors, the base could be anything.
 TEST(Fit, HoldsSmallOnesAsWellAsLargeOnes) {
   std::vector<TimedSize> points = {
       {8, 10'000}, {4096, 11'000}, {1 << 20, 1'300'000}, {4 << 20, 4'000'000}};
@@ -56,7 +57,7 @@ TEST(Fit, HasAtLeastTheGivenBase) {
   EXPECT_EQ(line.base, 8000);
   EXPECT_LT(line.perByte, 0.25);
   EXPECT_GT(line.perByte, 0.22);
-  // A given base that is larger than all the times.
+  // The given base is larger than all the times here.
   line = fitLine(points, 1e9);
   EXPECT_EQ(line.base, 1e9);
   EXPECT_EQ(line.perByte, 0);

@@ -77,7 +77,7 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
                        double(of.ranks * of.threads) / of.cores);
     }
   }
-  // A rank has more threads than its host has cores.
+  // Here a rank has more threads than its host has cores.
   EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).concurrentRanks, 1u);
 }
 

@@ -30,8 +30,8 @@ std::vector<uint32_t> allRanks() {
   return ranks;
 }
 
-/// All ranks; all ranks twice, the second time backwards; the first and the
-/// last rank.
+/// Three groups: all ranks, all ranks twice (the second time in reverse order),
+/// and the first and the last rank.
 std::vector<ReduceGroup> groups() {
   std::vector<uint32_t> all = allRanks(), twice = all;
   twice.insert(twice.end(), all.rbegin(), all.rend());
@@ -138,7 +138,8 @@ TEST(OwnAllReduce, IntegersAreEqual) {
                            const auto &) { EXPECT_EQ(expected, got); });
 }
 
-// Sizes that are not a multiple of an element.
+// Sums `uint8_t` arrays as 64-bit integers, so sizes need not be a multiple of
+// an element.
 TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
   compareSums<uint8_t>(ElementType::UInt64,
                        [](const auto &expected, const auto &got, const auto &) {
@@ -146,7 +147,8 @@ TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
                        });
 }
 
-// Every kind of channels must serve such groups, because barriers use them.
+// Barriers use groups that were not prepared, so every kind of channels must
+// serve such groups.
 TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
   auto own = session().makeChannels({.transportAllReduce = true});
   own->prepare({.pairs = {}, .groups = groups()});

@@ -115,8 +115,8 @@ TEST_P(Conformance, AllReduceUInt64IsTheSerialFold) {
   reduceAll<uint64_t>(GetParam(), ElementType::UInt64);
 }
 
-// All are in flight together, some of the same group. Each rank waits in its
-// own order.
+// All sums are in flight at the same time, some of them of the same group. Each
+// rank waits in its own order.
 TEST_P(Conformance, AllReducesAreWaitedForInAnyOrder) {
   constexpr size_t kOutstanding = 12;
   onEachRank(GetParam(), [&](Rank &rank) {

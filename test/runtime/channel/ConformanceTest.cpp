@@ -32,8 +32,8 @@ std::vector<uint8_t> payload(uint32_t from, uint32_t to, uint32_t k) {
   return bytes;
 }
 
-// Every pair at once, in both directions. Waits come in another order than
-// posts.
+// Every pair of ranks exchanges messages at once, in both directions. Waits are
+// in another order than posts.
 TEST_P(Conformance, MessagesArriveInOrder) {
   constexpr uint32_t kMessages = 13;
   onEachRank(GetParam(), [&](Rank &rank) {

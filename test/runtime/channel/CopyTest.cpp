@@ -97,7 +97,7 @@ std::unique_ptr<Request> sum(GpuRank &rank, Values<T> &values,
                                       values.bytes(), rank.queue.record());
 }
 
-// All waits return although streams execute nothing.
+// All waits return, although the streams execute nothing.
 TEST_F(Copies, HostsWaitForNoGpu) {
   std::barrier both(2);
   EXPECT_EQ(Ranks().run([&](GpuRank &rank) {
@@ -179,8 +179,10 @@ TEST_F(Copies, StreamsAreThoseOfTheModel) {
     return callsOf("cudaStreamCreate") - 3; // minus one to compute on
   };
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDevice), 3u);
-  // Each rank has two peers. Sums run over all ranks, over the first and the
-  // last, and over all again.
+  // Each of the 3 ranks has two peers, so there are 6 streams for messages.
+  // Sums over all ranks have 3 streams, and sums over the first and the last
+  // rank have 2. The third group has all ranks again, so it needs no further
+  // stream.
   EXPECT_EQ(streamsOf(MessageModel::StreamPerPair), 6u + 3 + 2);
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDirection), 12u + 3 + 2);
   EXPECT_EQ(streamsOf(MessageModel::Rendezvous), 12u + 3 + 2);
@@ -209,7 +211,7 @@ TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
           return rank.device.waitFor(rank.queue.record(), kTimeout);
         }
         both.arrive_and_wait();
-        // Rank 0 puts both on streams, the late one first.
+        // Rank 0 puts both messages on streams, and the late one first.
         auto receiving = receive(rank, 1, late);
         rank.wait(rank.channels.postSend(1, soon.bytes(), ready), 5s);
         goesOn = true;
@@ -273,7 +275,7 @@ TEST_F(Copies, RefusesUnpreparedOperations) {
             kNoErrors);
 }
 
-// Three ranks on two GPUs, whose sums are computed in pieces.
+// Three ranks use two GPUs. Sums are computed in pieces.
 TEST_F(Copies, AllocatesNothingAfterPreparing) {
   std::barrier all(3);
   EXPECT_EQ(
@@ -324,7 +326,8 @@ TEST_F(Copies, SumsReadOtherGpusThroughScratch) {
   }
 }
 
-// If one end was dropped, the other end must wait in vain.
+// If one end was dropped, the other end must not be matched with it: its wait
+// times out.
 TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
   std::barrier both(2);
   Errors errors = Ranks().run([&](GpuRank &rank) {

@@ -49,7 +49,7 @@ protected:
     }
     return all;
   }
-  /// Receives them at rank 1, in order.
+  /// Receives these messages at rank 1, in order.
   void expectToReceive(Mesh::Stream stream, size_t count, uint64_t bytes) {
     std::vector<std::byte> got(bytes);
     for (size_t i = 0; i < count; ++i) {
@@ -117,7 +117,8 @@ TEST_P(MeshCredit, EmptyMessagesCountToo) {
   expectToReceive(kData, kMost + 10, 0);
 }
 
-// News of a failure, for example, must pass.
+// Control messages, such as the news of a failure, must not wait for data
+// messages.
 TEST_P(MeshCredit, DataDoesNotHoldUpControl) {
   send(kData, 3, 1 << 20);
   send(kData, 100, 1000);

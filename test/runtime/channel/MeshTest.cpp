@@ -145,7 +145,8 @@ TEST_P(MeshOfTwo, AConnectionWithAnotherGreetingIsRefused) {
   EXPECT_TRUE(isClosed(half, kPatience));
 }
 
-// By its Unix socket. A rank on another host needs an address.
+// A rank of the same host is reached by its Unix socket. A rank of another host
+// needs an address.
 TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
   tcp::PeerTable peerTable = peerTables.of(0);
   peerTable.addresses[1].hosts.clear();
@@ -171,7 +172,8 @@ TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
   EXPECT_FALSE(meshes[1]->hasLost(0));
 }
 
-// It has failed and ends before its report is read.
+// The rank that cannot be reached has failed, and ends before its reason is
+// read.
 TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::PeerTable peerTable = peerTables.of(0);
   peerTable.addresses[1] = {}; // it cannot be reached
@@ -242,7 +244,8 @@ TEST_P(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
 TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
   std::byte word{}, heardWord{};
-  // Rank 1 cannot answer during this call.
+  // Block the thread of rank 1's mesh, so that rank 1 cannot answer during this
+  // call.
   auto heard = meshes[1]->receive(0, 5, {&heardWord, 1}, [&] {
     isHeldUp.set_value();
     goOn.get_future().wait();

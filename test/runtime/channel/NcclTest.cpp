@@ -116,7 +116,8 @@ TEST_F(Nccl, UnderOneOrderThereIsOneStreamAndNothingElse) {
             kNoErrors);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 2u);
   EXPECT_EQ(callsOf("ncclCommSplit"), 0u);
-  // One of them to compute on.
+  // Each rank has one stream to compute on, in addition to those of the
+  // channels.
   EXPECT_EQ(callsOf("cudaStreamCreate"), 4u);
 }
 
@@ -140,7 +141,7 @@ TEST_F(Nccl, AllocatesNothingAfterPreparing) {
     Values<float> values(rank, std::vector<float>(1000, 1));
     Values<float> other(rank, std::vector<float>(1000));
     Values<uint8_t> token(rank, {1});
-    // Both ranks have completed that.
+    // After this all-reduce, both ranks have begun to run.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::Float32,
                                            {values.bytes()}, values.bytes(),
                                            rank.queue.record()),
@@ -163,7 +164,8 @@ TEST_F(Nccl, AllocatesNothingAfterPreparing) {
     }
     if (self == 0)
       recordCalls(false);
-    // The other rank is still here.
+    // The recorded calls end before this all-reduce, so the other rank was
+    // still here.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::UInt64,
                                            {token.bytes()}, token.bytes(),
                                            rank.queue.record()),
@@ -215,7 +217,8 @@ TEST_F(Nccl, ATimeoutNamesTheMissingRank) {
 
 TEST_F(Nccl, ReportsNcclErrors) {
   failCall("ncclSend", ncclSystemError, 3); // after those that connect
-  // The other rank has no partner left.
+  // If one rank fails, the other has no partner any more, so both report
+  // errors.
   std::vector<std::string> errors =
       onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms},
               [](Rank &rank) {

@@ -72,8 +72,8 @@ static void runOne(Control &control, int gpu, const test::World &world,
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   queue->expectLoads(1, uint64_t(8) << 20);
   test::Rank own{*channels, device, *queue};
-  // No rank ends while another still uses something of both, and each rank sees
-  // its own failure first.
+  // A rank must not end while another rank still uses memory of both. Each rank
+  // must see its own failure first.
   constexpr std::chrono::seconds kPatience(60);
   barrier(control, kPatience, "the ranks of a test");
   body(own);

@@ -46,7 +46,7 @@ TEST(OrderedSum, StaysWithinItsScratchMemory) {
 TEST(OrderedSum, TakesOneRoundWhereTheScratchMemoryAllowsIt) {
   OrderedSum plan({0, {0, 1}}, 1000, 1008);
   EXPECT_EQ(plan.rounds(), 1u);
-  // Half as much as the other rank has.
+  // This rank needs half as much memory as the other one.
   EXPECT_EQ(plan.scratchOf(1), 504u);
 }
 } // namespace

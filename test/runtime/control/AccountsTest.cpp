@@ -107,7 +107,7 @@ TEST_F(Accounts, ASilentHostDelaysNobodyForLong) {
         ofFirst = submitAccount(control, "host 0");
       } else {
         std::this_thread::sleep_for(1500ms);
-        // Too late: it writes its account itself.
+        // The account comes too late, so this rank must write it itself.
         if (control.rank() == 2)
           ofSecond = submitAccount(control, "host 1");
         std::this_thread::sleep_for(200ms);
@@ -155,7 +155,7 @@ TEST_F(Accounts, WhereNobodyWritesEachHostDoes) {
       std::this_thread::sleep_for(2s);
     }
   });
-  // Also if the only other host has ended.
+  // The same happens if the only other host has ended.
   onEachRank([&](TcpControl &control) {
     if (control.rank() != 1)
       return;

@@ -32,7 +32,8 @@ std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
   return bytes;
 }
 
-// With large messages, so each rank receives while its predecessor sends.
+// Messages are so large that each rank must receive while its predecessor
+// sends.
 TEST_P(ControlConformance, MessagesArriveInOrder) {
   onEachRank(GetParam(), [&](Control &control) {
     ASSERT_EQ(control.ranks(), GetParam().ranks);

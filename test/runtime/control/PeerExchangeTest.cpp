@@ -41,7 +41,7 @@ TEST(PeerEntry, OfAnotherVersionIsRefused) {
 
 TEST(PeerEntry, OfThisHostHasAnAddress) {
   EXPECT_FALSE(PeerEntry::own(1, "").address.hosts.empty());
-  // It reaches itself by this address.
+  // This process reaches itself by this address.
   EXPECT_EQ(PeerEntry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
 }
 
@@ -105,7 +105,8 @@ TEST(Store, ARankIsOneProcess) {
                                                      << ofSecond;
 }
 
-/// Rank 0 cannot distinguish it from other ranks that never start.
+/// A rank with too many open files cannot use the store. Rank 0 cannot
+/// distinguish it from a rank that never starts.
 TEST(Store, ReportsTheFileLimit) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
@@ -183,7 +184,8 @@ TEST(Store, AMissingRankReportsItsError) {
                          reportFailureAtStore(address, 1, "it has none either");
                        }),
             "rank 2 failed: it has no text");
-  // Then nobody serves the store except the rank that declines.
+  // If rank 0 declines, no other rank serves the store. So rank 0 serves it
+  // while it declines.
   EXPECT_EQ(faultWhile(1,
                        [](const StoreAddress &address) {
                          reportFailureAtStore(address, 0, "it has no text");

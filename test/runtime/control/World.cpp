@@ -40,7 +40,8 @@ void test::onEachRank(const World &world,
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < world.ranks; ++rank)
     threads.emplace_back([&, rank] {
-      // The constructors wait for each other.
+      // Construct the controls on threads, because their constructors wait for
+      // each other.
       if (world.kind == World::Tcp)
         controls[rank] = std::make_unique<TcpControl>(
             peerTables.of(rank), std::move(peerTables.listeners[rank]),

@@ -26,8 +26,8 @@ void PrintTo(const World &world, std::ostream *stream);
 /// The worlds to test with.
 std::vector<World> worlds();
 
-/// When a rank's control leaves: when `body` has returned at all ranks, or when
-/// it has returned at this rank.
+/// The time at which a rank's control leaves. Together: when `body` has
+/// returned at all ranks. AtOnce: when it has returned at this rank.
 enum class Leave { Together, AtOnce };
 /// Runs `body` once for each rank of a world. Each call has its own thread and
 /// its own control.

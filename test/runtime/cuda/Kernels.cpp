@@ -20,7 +20,7 @@ static const KernelOnHost *kernelOf(const void *handle) {
   return nullptr;
 }
 
-/// All libraries are the same object.
+/// All libraries have the same kernels, so one object stands for all of them.
 static int library;
 
 extern "C" {

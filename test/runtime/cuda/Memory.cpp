@@ -18,8 +18,9 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// The location of memory, if all of it is in one allocation or none of it is
-/// in any.
+/// The location of a memory range. A range in one allocation is pinned or on a
+/// device. A range that starts outside all allocations is pageable. A range
+/// that crosses the end of an allocation is nowhere: it is not valid.
 struct Where {
   enum { Pageable, Pinned, OnDevice, Nowhere } kind;
   int device = kHost;
@@ -78,7 +79,8 @@ cudaError_t release(void *memory, bool onHost) {
   }
   if (!allocation)
     return cudaErrorInvalidValue;
-  // CUDA does not document that freeing host memory waits.
+  // Do not wait when host memory is freed: CUDA does not document that this
+  // waits.
   if (!onHost)
     waitForStreams(allocation->device);
   std::unique_lock lock(gpu().mutex);
@@ -149,7 +151,8 @@ static cudaError_t copy(const char *name, void *to, const void *from,
   const Where source = where(from, bytes), target = where(to, bytes);
   const bool fromDevice = source.kind == Where::OnDevice;
   const bool toDevice = target.kind == Where::OnDevice;
-  // As CUDA does, also for copies within host memory.
+  // CUDA blocks the host for such copies too, also for copies within host
+  // memory.
   const bool blocks =
       handle && !toDevice && !(fromDevice && target.kind == Where::Pinned);
   return call(

@@ -26,7 +26,8 @@ protected:
     for (cudaEvent_t event : events)
       EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
     for (cudaStream_t stream : streams) {
-      // These fail after an injected failure, which stays.
+      // These calls fail after an injected failure, and their errors are
+      // ignored.
       (void)cudaStreamSynchronize(stream);
       (void)cudaStreamDestroy(stream);
     }

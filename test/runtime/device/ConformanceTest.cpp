@@ -182,7 +182,7 @@ TEST_P(DeviceConformance, CopiesToTheHostComeInTheirTurn) {
   EXPECT_EQ(copies, (std::vector<uint64_t>{1, 2, 3}));
 }
 
-// Like a DataSource: the host memory may be gone when the copy happens.
+// The host memory may be gone when the copy happens, as with a DataSource.
 TEST_P(DeviceConformance, LoadsMayComeFasterThanTheyAreUsed) {
   auto queue = device->makeQueue("q");
   queue->expectLoads(3, 3000);

@@ -133,7 +133,8 @@ TEST_F(Cuda, AnOperationThatFailsFailsTheDevice) {
                       }),
                       "the GPU failed: "));
     EXPECT_THROW(queue->zero({block.get(), 100}), std::runtime_error);
-    // On a real GPU all later calls fail, and the process ends.
+    // A real GPU fails all later calls until the process ends. Reset the
+    // simulated GPU, so that the device can free its memory.
     reset();
   }
 }

@@ -33,7 +33,7 @@ void onFree(const volatile void *memory) {
 const bool kIsCounting =
     __sanitizer_install_malloc_and_free_hooks(onMalloc, onFree) != 0;
 
-// Costs of any file, however small.
+// The costs that any file has, even a very small one.
 constexpr double kMemoryAnyway = 1 << 20, kRegionsAnyway = 1 << 20;
 // Costs per byte: some four times the usual ones.
 constexpr double kMemory = 12, kRegions = 40;

@@ -138,8 +138,8 @@ void layOut(WorkerT &worker) {
   }
 }
 
-/// Changes the size of a value wherever it is stated, as if the compiler had
-/// had other stages.
+/// Changes the size of a value at all places where it is stated, as if the
+/// compiler had had other stages.
 void changeSize(ProgramT &program, Random &random) {
   static constexpr ValueKind kKinds[] = {
       ValueKind::Weights,    ValueKind::OptimizerState,
@@ -182,7 +182,7 @@ void changeSize(ProgramT &program, Random &random) {
               : changed == ValueKind::Activation && kind == ValueKind::Gradient;
       if (kind != changed && !isOther)
         continue;
-      // A value whose size no stage states may have any size.
+      // No stage states the sizes of these values, so they may have any size.
       bool isFree = changed == ValueKind::Tokens ||
                     changed == ValueKind::Labels || changed == ValueKind::Loss;
       if (isFree || buffer.bytes() == old)
@@ -323,7 +323,7 @@ void changeWorkers(ProgramT &program, Random &random) {
   case 4:
     return changeEntries(worker.buffers, random);
   case 5: {
-    // One more buffer, which nothing uses, anywhere.
+    // Adds a buffer at any place of the arena. Nothing uses it.
     if (worker.buffers.empty())
       return;
     program::Buffer buffer = random.any(worker.buffers);

@@ -123,7 +123,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   if (program) {
     for (uint64_t n = random.oneIn(3) ? 1 + random.below(4) : 1; n > 0; --n)
       fuzz::changeAnything(*program, random);
-    // A peak that is now wrong would hide all other faults.
+    // If only the stated peak is wrong, correct it in half of the cases.
+    // Otherwise the wrong peak would hide other faults.
     if (random.oneIn(2)) {
       std::vector<Violation> violations = program::verifyProgram(*program);
       if (!violations.empty() && violations[0].rule == Rule::Memory)

@@ -111,7 +111,7 @@ bool exchangeOperands(ProgramT &program, Random &random) {
   if (!left)
     return false;
   auto at = left - worker.operands.data();
-  // Of one kind; otherwise the fault would be too easy to find.
+  // Choose buffers of one kind; otherwise the fault would be too easy to find.
   for (uint32_t tries = 0; tries < 30; ++tries) {
     uint32_t *right = anyOperand(worker, random);
     left = &worker.operands[static_cast<size_t>(at)];
@@ -238,7 +238,7 @@ bool exchangeMessageLabels(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Two computations with the same opcode exchange their positions, or only
+/// Exchanges two computations with the same opcode: their positions, or only
 /// their labels or operands.
 bool exchangeActions(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);

@@ -68,8 +68,9 @@ bool canRunAnyway(Rule rule) {
          rule == Rule::Memory || rule == Rule::Cap;
 }
 
-/// Whether a program that is refused for a deadlock satisfies that, too, and
-/// has no other fault that a stage would notice.
+/// Whether a program that is refused for a deadlock may run until it stops: it
+/// touches only its own memory, and has no other fault that a stage would
+/// notice.
 bool canRunUntilItStops(const ProgramT &program) {
   program::verify::Facts facts;
   program::verify::Report report(program);
@@ -102,8 +103,8 @@ bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
   for (const RunOptions &options : runsOf(seed, kSteps)) {
     Outcome outcome = run(mutant, options);
     found = difference(mutant, outcome, base.expected);
-    // A mutant may describe another training run, for example with more bytes
-    // of tokens.
+    // Different results are not a fault if the mutant describes another
+    // training run, for example with more bytes of tokens.
     if (!found.empty() && outcome.failure.empty())
       found = difference(mutant, outcome, runSequentially(mutant, kSteps));
     if (!found.empty()) {
@@ -131,8 +132,9 @@ std::string Judge::verdict(const ProgramT &mutant, const Base &base,
     return "accepted, but " + found;
   }
   Rule rule = violations[0].rule;
-  // Streams need more than a preserved meaning: they also need one order of
-  // otherwise independent operations.
+  // Under a model with streams, a mutant that keeps its meaning may be refused
+  // for a deadlock: streams also need one order of otherwise independent
+  // operations.
   if (mustAccept &&
       !(rule == Rule::Deadlock && program::isStreamed(mutant.message_model))) {
     ++counts.wrong;
@@ -167,7 +169,8 @@ std::string Judge::judge(uint64_t number) {
   for (size_t c = 0, tries = 0; c < changes && tries < 100; ++tries) {
     if (c > 0) {
       kind = random.below(all.size());
-      // If the first change keeps the meaning, all changes must.
+      // Choose only changes like the first one: either all of them keep the
+      // meaning, or none does.
       if (all[kind].keepsMeaning != keeps)
         continue;
       row = keeps ? row : all.size();
@@ -182,7 +185,8 @@ std::string Judge::judge(uint64_t number) {
   }
   std::snprintf(now, sizeof(now), "%s", made.c_str());
 
-  // A wrong peak is reported, but should not hide other faults.
+  // If only the stated peak is wrong, correct it in some mutants, so that it
+  // does not hide other faults.
   std::vector<Violation> violations = program::verifyProgram(mutant);
   if (!violations.empty() && violations[0].rule == Rule::Memory &&
       (keeps || random.oneIn(2)))

@@ -13,8 +13,8 @@
 namespace chimera::runtime::hostile {
 
 /// Makes each worker state its actual peak, so that a change is not refused for
-/// a wrong peak. Requires that the rules before those of buffers accept the
-/// program; otherwise does nothing.
+/// a wrong peak. Does nothing if a rule before the rules of buffers refuses the
+/// program.
 inline void setPeaks(program::ProgramT &program) {
   program::verify::Report report(program);
   std::vector<program::verify::Footprint> found =

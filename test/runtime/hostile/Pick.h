@@ -77,7 +77,8 @@ inline Channel anyChannel(program::ProgramT &program, Random &random) {
   channel.sends = messagesOf(*channel.source, program::Opcode::PostSend, to);
   channel.receives =
       messagesOf(*channel.destination, program::Opcode::PostRecv, from);
-  // Other mutations may have unmatched them.
+  // Count only matched messages: other mutations may have removed one end of
+  // some.
   size_t both = std::min(channel.sends.size(), channel.receives.size());
   channel.sends.resize(both);
   channel.receives.resize(both);

@@ -110,8 +110,9 @@ bool hostile::areIndependent(const WorkerT &worker, uint32_t i) {
   if (firstPosts && second.opcode() == first.opcode() &&
       second.target() == first.target())
     return false;
-  // A label counts versions back from the newest. A recompute is only a
-  // recompute after its forward.
+  // Actions of one stage keep their order around updates and around a
+  // recompute's forward: a label counts versions back from the newest, and a
+  // recompute must come after its forward.
   auto isOne = [&](Opcode opcode) {
     return first.opcode() == opcode || second.opcode() == opcode;
   };

@@ -41,7 +41,8 @@ inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
 
 struct Outcome {
   /// Empty if all ranks ended and every two uses of memory were ordered.
-  /// Otherwise the violations, or that nothing more can happen.
+  /// Otherwise the violations, or a text that says that nothing more can
+  /// happen.
   std::string failure;
   uint64_t instructions = 0;
   /// How often a host waited for its device within a step.

@@ -19,7 +19,7 @@ using namespace chimera::program;
 
 namespace {
 // Weights and optimizer state are always live. A received value is live from
-// its post on; its sum is in place.
+// the post of its receive on. A gradient sum is updated in place.
 TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
   WorkerT worker;
   worker.buffers = {{ValueKind::Weights, 0, 100},
@@ -64,8 +64,8 @@ TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
   }
 }
 
-// So the bytes that count against a worker's cap are not fewer than the
-// allocated ones.
+// The blocks take at most the bytes of the arena. So the bytes that count
+// against a worker's cap are not fewer than the allocated ones.
 TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
   for (ProgramT program :
        {samplePipeline({.bidirectional = true, .tokenBytes = 200}),

@@ -113,7 +113,8 @@ private:
   const std::function<void()> look;
 };
 
-// Otherwise nothing would move messages over MPI during the computation.
+// The transport must be told before a stage computes. Otherwise nothing would
+// move messages over MPI during the computation.
 TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
   for (bool splitBackward : {false, true}) {
     program::ProgramT program = program::samplePipeline(
@@ -139,8 +140,8 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
           },
           data, *device, channels, status, {});
       interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
-      // For each of 8 micro-batches a forward, a recompute, and a backward or
-      // its halves; and an update.
+      // The stage computes a forward, a recompute, and a backward or its halves
+      // for each of 8 micro-batches, and one update.
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
   }

@@ -49,7 +49,8 @@ TEST(Durations, SampleManyEvenly) {
 }
 
 TEST(Durations, AreMergedByWeight) {
-  // The 100,000 equal durations are sampled; the three others are not.
+  // Only the 100,000 equal durations are sampled. There are only three others,
+  // so all of them are kept.
   Durations many, few;
   for (int i = 0; i < 100'000; ++i)
     many.add(7);
@@ -85,8 +86,8 @@ TEST(Profile, CountsActionsAsWholeMicroBatches) {
   EXPECT_EQ(median(Opcode::OptimizerStep), 80);
 }
 
-/// A post counts as one message, whatever part of a micro-batch the message
-/// carries.
+/// A posted send or receive counts with its measured time. It is one message,
+/// so this time is not scaled to a whole micro-batch.
 TEST(Profile, CountsPostsAsTheyAre) {
   Profile profile;
   profile.add(action(Opcode::PostSend, 0, 1, 2), nullptr, 200);
@@ -229,7 +230,7 @@ TEST(Profile, DescribesItsRun) {
     next = stage["layers"][1];
   }
   EXPECT_EQ(next, program::layerCount(model));
-  // Bare stages have no layers.
+  // A profile of bare stages has no layers.
   json bare = profileOf(program::samplePipeline({.workers = 2}),
                         makeSyntheticStages(/*unitNanoseconds=*/0));
   EXPECT_FALSE(bare.contains("model"));

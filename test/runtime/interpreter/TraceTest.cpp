@@ -117,7 +117,8 @@ TEST(Trace, HasAnEventForEachActionOfTheLastStep) {
   EXPECT_EQ(countOf(trace, "input_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "weight_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "update"), 4u);
-  // The sum of each stage on each worker, and that of the loss.
+  // Each worker waits for the all-reduce of each of its stages; the workers
+  // with a loss also wait for the all-reduce of losses.
   EXPECT_EQ(countOf(trace, "wait"), 6u);
   // 8 activations and 8 gradients, with a wait at both ends.
   EXPECT_EQ(countOf(trace, "message wait"), 32u);

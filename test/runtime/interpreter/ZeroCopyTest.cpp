@@ -115,7 +115,8 @@ TEST(ZeroCopy, TheNextStepFollowsTheLastInstruction) {
   uint32_t send = stream.send(0);
   stream.wait(send);
   EXPECT_EQ(stream.of({send}), Verdicts{true});
-  // It is not known what else follows a section.
+  // Without a flush, another section may follow, so its first use of the block
+  // is not known.
   EXPECT_EQ(stream.of({send}, Updates::EachStep), Verdicts{false});
 }
 

@@ -12,8 +12,9 @@
 
 namespace chimera::program {
 
-/// The sample with each gradient in two buckets, which are equal for stage 0.
-/// Requires that each worker has at most one replica of a stage.
+/// The sample program (SamplePrograms.h) with each gradient cut into two
+/// buckets. The two buckets of stage 0 have equal sizes. Requires that each
+/// worker has at most one replica of a stage.
 ProgramT sampleInBuckets(const SampleOptions &options);
 
 /// Moves the cut between `bucket` and the next one by `bytes` (earlier, if

@@ -288,7 +288,7 @@ TEST_F(File, MisalignedListIsRefused) {
   std::memcpy(payload.data() + field, &offset, 4);
   std::memcpy(payload.data() + at + 4, &one, 4);
   EXPECT_TRUE(contains(refusalOf(framed(payload)), "malformed"));
-  // It makes no difference if the bytes of the file are misaligned, too.
+  // The file is also refused if the memory that contains it is misaligned.
   std::vector<std::byte> whole = framed(payload), moved(whole.size() + 4);
   std::copy(whole.begin(), whole.end(), moved.begin() + 4);
   EXPECT_TRUE(contains(refusalOf(std::span(moved).subspan(4)), "malformed"));

@@ -67,7 +67,7 @@ TEST(LayersTest, namesAreUniqueInALayer) {
   }
 }
 
-// The layout of stages, whatever the model's sizes: each layer's parameters in
+// The layout of stages for any sizes of the model: each layer's parameters in
 // order, and a tied matrix once if one stage has both of its uses.
 TEST(LayersTest, laysStagesOut) {
   for (bool tied : {false, true})

@@ -79,7 +79,8 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(files(), 1u);
 }
 
-// So a process that is killed leaves no file under another name.
+// The file has no name until it is complete. So a killed process leaves no file
+// under another name.
 TEST_F(OutputTest, writesANewFileDirectly) {
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });

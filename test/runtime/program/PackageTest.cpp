@@ -191,7 +191,8 @@ const Fault kFaults[] = {
      }},
     {"weightBefore", "layer 1: expected a weight only in the last layer",
      [](PackageT &p) {
-       // The weight uses no labels, because there are none.
+       // The loss weight of the last layer, put into layer 1. It loses its
+       // inputs, because only the last layer has labels.
        for (size_t i : {0, 1}) {
          auto &weight = p.kinds[1]->graphs[i]->weight;
          weight = std::move(weighedPackage()->kinds[2]->graphs[i]->weight);

@@ -19,8 +19,8 @@ namespace chimera::program {
 
 namespace {
 
-/// What an action covers, on a stage of a pipeline: micro-batches (if it has
-/// any) or a part of one.
+/// The extent of an action on a stage of a pipeline: its micro-batches (if it
+/// has any), or a part of one.
 struct Place {
   uint32_t pipeline;
   uint32_t stage;

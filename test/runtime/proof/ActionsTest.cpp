@@ -14,7 +14,8 @@ const Refusal kCases[] = {
     {"NoActions", Rule::Structure,
      "expected a forward of pipeline 1 stage 0 micro-batch 2, got none",
      [](ProgramT &p) {
-       // Each becomes another zero_gradient. Messages and sums remain.
+       // Replaces each action by a zero_gradient. Messages and all-reduces
+       // remain.
        for (uint32_t w = 0; w < p.workers.size(); ++w)
          for (Instruction &each : worker(p, w).instructions)
            if (each.opcode() == Opcode::Forward ||

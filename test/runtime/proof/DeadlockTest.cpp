@@ -369,14 +369,15 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
       std::vector<Violation> violations = verifyProgram(program);
       bool found = !violations.empty() &&
                    violations[0].rule == Violation::Rule::Deadlock;
-      // The program may misuse buffers now, but it is matched.
+      // The program may misuse buffers now. Its messages still match.
       for (const Violation &violation : violations)
         ASSERT_GE(violation.rule, Violation::Rule::Deadlock)
             << violation.message;
       Graph graph(program);
       ASSERT_EQ(found, graph.hasCycle())
           << "program " << round << " under " << nameOf(model);
-      // Each model is stricter than the one before.
+      // Each model is stricter than the one before, so a deadlock under that
+      // one remains.
       ASSERT_LE(before, found) << "program " << round;
       before = found;
       deadlocks[model] += found;

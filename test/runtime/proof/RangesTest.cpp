@@ -31,7 +31,7 @@ ProgramT sample(bool splitBackward) {
                          .recompute = SampleOptions::Recompute::AllButFirst});
 }
 
-/// The first forward of a last stage on worker 0: that of micro-batches 4 and
+/// The first forward of a last stage on worker 0. It covers micro-batches 4 and
 /// 5.
 Instruction &lastForward(ProgramT &program) {
   return find(program, 0, Opcode::Forward, 1);

@@ -82,7 +82,7 @@ TEST(Verify, AcceptsASumInPlaceOfAContribution) {
   uint32_t sum = resultsOf(worker, *start)[0];
   uint32_t contribution = operandsOf(worker, *start)[0];
   std::ranges::replace(worker.operands, sum, contribution);
-  // The bytes of the sum itself are no longer used.
+  // The buffer of the sum is not used any more, so the peak is smaller.
   uint64_t before = worker.peak_bytes;
   worker.peak_bytes = 0;
   std::vector<Violation> violations = verifyProgram(program);
@@ -309,7 +309,7 @@ TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
     stream[starts[0] + 1] = wait;
     stream[starts[0] + 2] = second;
     stream[starts[0] + 3] = loss;
-    // The remaining wait is that of the second. The wait of the losses has
+    // The wait for the second all-reduce is left. The wait for the losses has
     // moved.
     stream[waits[1]].mutate_target(static_cast<uint32_t>(starts[0] + 2));
     stream[waits[2]].mutate_target(static_cast<uint32_t>(starts[0] + 3));

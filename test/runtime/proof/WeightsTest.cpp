@@ -37,7 +37,7 @@ const Refusal kCases[] = {
      "backward "
      "between micro-batch 1 and 1 of stage 1",
      [](ProgramT &p) {
-       // The sum is zeroed once more between the two backwards of pipeline 0.
+       // Zero the sum once more between the two backwards of pipeline 0.
        insert(p, 1, indexOf(p, 1, Opcode::Backward) + 1,
               worker(p, 1).instructions[0]);
      }},
@@ -46,7 +46,7 @@ const Refusal kCases[] = {
      "backward "
      "between micro-batch 1 and 1 of stage 1",
      [](ProgramT &p) {
-       // The second backward of pipeline 0 starts the sum again.
+       // Let the second backward of pipeline 0 start the sum again.
        Instruction &second = find(p, 1, Opcode::Backward, 2);
        ASSERT_EQ(second.pipeline(), 0);
        for (uint32_t k = 3; k < 3u + second.results(); ++k)
@@ -58,7 +58,7 @@ const Refusal kCases[] = {
      "pipelines and copies, got one of 2 backwards between micro-batch 0 and 1 "
      "of stage 0",
      [](ProgramT &p) {
-       // Worker 0 uses its own sum instead of the reduced one.
+       // Let worker 0 update with its own sum instead of the reduced one.
        Instruction &step = find(p, 0, Opcode::OptimizerStep);
        operand(p, 0, step, 2) =
            operand(p, 0, find(p, 0, Opcode::AllReduceStart), 0);
@@ -84,13 +84,13 @@ const Refusal kCases[] = {
      "worker 0: expected 1 update of pipeline 0 stage 0 by the end of step 0, "
      "got 0",
      [](ProgramT &p) {
-       // It becomes a harmless instruction.
+       // Replaces the update by an instruction without effect.
        find(p, 0, Opcode::OptimizerStep) = find(p, 0, Opcode::ZeroGradient);
      }},
     {"GradientsReducedTwice", Rule::Weights,
      "expected the gradient sum of this worker alone, got one that is reduced",
      [](ProgramT &p) {
-       // Each member reduces the sum once more, into its contribution.
+       // Let each member reduce the sum once more, into its contribution.
        uint32_t c = find(p, 0, Opcode::AllReduceStart).target();
        for (uint32_t w = 0; w < p.workers.size(); ++w)
          for (uint32_t i = 0; i < worker(p, w).instructions.size(); ++i) {
@@ -117,7 +117,8 @@ const Refusal kCases[] = {
      "expected the newest optimizer state of pipeline 0 stage 0, after 0 "
      "updates, got that of pipeline 1 stage 3 after 0",
      [](ProgramT &p) {
-       // Both states are of stages of one size. They are exchanged at all uses.
+       // Exchange two states at all their uses. Their stages have the same
+       // size.
        for (uint32_t w : {0u, 3u})
          for (State &state : worker(p, w).states)
            worker(p, w).buffers[state.optimizer_state()].mutate_bytes(256);

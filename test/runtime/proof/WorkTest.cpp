@@ -95,8 +95,8 @@ TEST(VerifyWork, OfALongCycle) {
 }
 
 TEST(VerifyWork, OfCyclesThatShareWorkers) {
-  // The cycles with all even or all odd workers. For many workers a longer
-  // cycle is accepted, too.
+  // The shortest cycles have all even or all odd workers. If there are many
+  // workers, a longer cycle may be reported.
   EXPECT_NE(deadlockOf(crossedCycles(10)).find("got a cycle of 5:"),
             std::string::npos);
   std::string message = deadlockOf(crossedCycles(20000));

@@ -30,7 +30,8 @@ TEST(Curand, DropsWhatWeDrop) {
   constexpr uint64_t kCount = 8000;
   for (uint64_t first : {uint64_t(0), uint64_t(4), (uint64_t(1) << 34) + 8})
     for (double dropped : {0., 0.1, 0.25, 0.9})
-      // Row lengths. Some rows do not start at a new counter.
+      // Lengths of rows. With some of them, not every row starts at a new
+      // counter.
       for (uint64_t row : {36, 50, 201}) {
         std::unique_ptr<bool[]> kept(new bool[kCount]);
         keepElements(dropped, kKey, first, kCount, kept.get());

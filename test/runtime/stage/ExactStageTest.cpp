@@ -326,7 +326,7 @@ TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
       ends.stage(0)->backward({0, index}, std::move(stash), output, ends.first,
                               gradient, {});
     };
-    // Enough micro-batches for every carry to occur.
+    // There are enough micro-batches for every carry to occur.
     std::vector<std::byte> all(24), sum(24);
     for (uint64_t index = 0; index < 40; ++index) {
       std::vector<std::byte> one(24);

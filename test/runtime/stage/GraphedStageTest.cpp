@@ -250,7 +250,7 @@ TEST(GraphedStage, EqualsTheStage) {
                                       bytesOf(replica->weights), {});
       ASSERT_EQ(both.graphed.weights, both.plain.weights);
     }
-    // One of each action for each stash that can be alive.
+    // There is one graph of each action for each stash that can be alive.
     EXPECT_EQ(both.graphs->sets, 4u);
     EXPECT_EQ(both.graphs->captures, 4u * (split ? 3 : 2));
   }

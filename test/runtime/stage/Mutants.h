@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Code that programs share which change input files at random. Such a program
-// opens each mutant and uses the accepted ones. Each mutant must be refused
-// with a reason or be usable: it must not crash, take long or much memory, or
-// leave a file open. Mutant n depends only on n.
+// Shared code of the tests that open randomly changed input files (mutants).
+// Such a test opens each mutant and uses the accepted ones. Each mutant must be
+// refused with a reason or be usable: it must not crash, take long or much
+// memory, or leave a file open. Mutant n depends only on n.
 //
 //===----------------------------------------------------------------------===//
 
@@ -266,7 +266,8 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
         fault("it is refused without a reason");
       ++*refusals;
     }
-    // Files that a process opens only once are open after its first mutant.
+    // Compare with the first mutant, because a process opens some files only
+    // once and keeps them open.
     if (file >= 0 && nextFile() != file)
       fault("it left a file open");
     file = nextFile();

@@ -43,8 +43,8 @@ void inSevenths(int64_t count, int64_t, const RangeFunction &work) {
     work(count * k / 7, count * (k + 1) / 7);
 }
 
-// Sizes that are a multiple neither of a counter's numbers nor of the numbers
-// that are computed together.
+// The sizes are multiples neither of the numbers of a counter nor of the
+// numbers that are computed together.
 TEST(Philox, KeepsByTheNumberOfAnElement) {
   const int64_t count = 120009;
   for (uint64_t first : {uint64_t(0), (uint64_t{5} << 34) - 7}) {

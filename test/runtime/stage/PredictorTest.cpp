@@ -61,7 +61,7 @@ TEST(PredictorTest, drawsTokensByTheirProbabilities) {
   EXPECT_EQ(shares[2], 0);
   EXPECT_EQ(tokens, generated(model, 8000, {}));
   EXPECT_NE(tokens, generated(model, 8000, {.seed = 1}));
-  // Half the temperature squares the probabilities: 1, 4 and 25 of 30.
+  // At half the temperature, the probabilities are squared: 1, 4 and 25 of 30.
   const auto cold = generated(model, 8000, {.temperature = 0.5});
   EXPECT_NEAR(static_cast<double>(std::ranges::count(cold, 3)) / 8000, 25 / 30.,
               0.015);

@@ -55,7 +55,8 @@ TEST_F(CoresTest, HaveNoQuotaWhereNothingSaysSo) {
   EXPECT_FALSE(findQuota(root));
 }
 
-// As in `docker run --cpus=2`, if control groups have namespaces.
+// A container has such a quota after `docker run --cpus=2`, if control groups
+// have namespaces.
 TEST_F(CoresTest, AreThoseOfAContainer) {
   mountVersionTwo("/", "/");
   write("sys/fs/cgroup/cpu.max", "250000 100000");

@@ -26,7 +26,8 @@ TEST(Deadline, PassesAfterTheTimeout) {
 TEST(Deadline, DoesNotCountTheTimeInWhichTheProcessIsStopped) {
   Deadline deadline(3s, kBegin);
   EXPECT_FALSE(deadline.passed(kBegin + 1s));
-  // The deadline was not checked for an hour. Only one second of that counts.
+  // The deadline was not checked for an hour, but only one second of that
+  // counts.
   EXPECT_FALSE(deadline.passed(kBegin + 1h));
   EXPECT_FALSE(deadline.passed(kBegin + 1h + 900ms));
   EXPECT_TRUE(deadline.passed(kBegin + 1h + 1s));

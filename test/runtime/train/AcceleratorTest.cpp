@@ -131,7 +131,7 @@ TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
     EXPECT_EQ(step.number, 3u);
     const program::WorkerT &worker = *program.workers[rank];
     ASSERT_EQ(step.spans.size(), worker.instructions.size());
-    // By the host's clock, which the two ranks share.
+    // The times are by the host's clock, which the two ranks share.
     int64_t last = begin;
     for (const Trace::Span &span : step.spans) {
       EXPECT_LE(last, span.begin);
@@ -311,8 +311,8 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
     return report;
   };
   EXPECT_EQ(attempt(0), "no failure");
-  // The arena, the memory that channels and interpreter need in addition, and
-  // the library's memory.
+  // The bytes are those of the arena, of the scratch memory of channels and
+  // interpreter, and of the library.
   const uint64_t scratch = NcclOptions().scratchBytes;
   EXPECT_GE(use.deviceBytes, use.arenaBytes + kLibrary + scratch);
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);

@@ -28,7 +28,8 @@ faultOfRanks(uint32_t ranks,
       try {
         check(*controls[rank], rank);
       } catch (const WaitError &) {
-        // Rank 0 stops receiving after the first rank that differs.
+        // This error is expected: rank 0 stops receiving after the first rank
+        // that differs.
       } catch (const std::exception &error) {
         faults[rank] = error.what();
         controls[rank]->abort("done");

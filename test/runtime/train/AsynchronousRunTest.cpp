@@ -85,7 +85,7 @@ TEST(AsynchronousRun, EqualsTheSequentialRunWithItsStaleWeights) {
         }
 }
 
-// The comparison above must be able to fail.
+// Shows that the comparison above can fail.
 TEST(AsynchronousRun, EachRuleOfUpdatesTrainsItsOwnWay) {
   program::ProgramT program = program::sampleAsynchronous(
       {.workers = 3, .microBatches = 4}, Updates::EachMicroBatch);

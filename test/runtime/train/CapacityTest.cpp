@@ -66,7 +66,8 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
             "expected weights, gradients and optimizer state that fit into the "
             "300.0 GiB of memory and swap space of this host, got 400.0 GiB "
             "for the whole model: leave out --sequential");
-  // Each micro-batch of a step has a loss.
+  // There are so many copies that the losses need much memory: each micro-batch
+  // of a step has one.
   program.data_parallel = 1 << 20;
   EXPECT_NE(faultOfSequentialCapacity(program, 1, 400 * kGiB), "");
   EXPECT_EQ(faultOfSequentialCapacity(program, 1, 401 * kGiB), "");

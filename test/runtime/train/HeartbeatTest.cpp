@@ -83,7 +83,7 @@ TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
     auto controls = makeInProcessControls(3);
     std::string told, ofRoot;
     std::thread other([&] { told = awaitRoot(*controls[1], timeout); });
-    // The root gathers from rank 2, which sends nothing.
+    // Let the root wait for a message of rank 2, which sends nothing.
     std::byte value{};
     try {
       receiveAll(*controls[0], 2, {&value, 1}, timeout);
@@ -129,7 +129,7 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;
-  // As if it wrote to a pipe that nobody reads.
+  // The work sleeps, as if it wrote to a pipe that nobody reads.
   heartbeat.during([] { std::this_thread::sleep_for(400ms); },
                    [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
@@ -142,7 +142,7 @@ TEST(Heartbeats, ASlowDeviceIsNoHang) {
   Heartbeat heartbeat(*controls[0], 100ms);
   heartbeat.during(
       [] {
-        // The kernel counts this wait like one for a disk.
+        // Wait in vfork, which the kernel counts like a wait for a disk.
         if (pid_t child = vfork(); child == 0) {
           usleep(400000);
           _exit(0);

@@ -55,7 +55,8 @@ TEST_F(Launch, FindsTorchrun) {
   EXPECT_EQ(job->ranksOnHost, 4u);
 }
 
-// A process that took itself for a whole run would overwrite the ranks' files.
+// A rank that took itself for a whole run would overwrite the files of other
+// ranks.
 TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
   struct {
     const char *rank, *ranks;
@@ -81,7 +82,8 @@ TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
     }
     backOff(); // throws nothing
   }
-  // Other launchers may use the name differently.
+  // The variables of a launcher count before RANK, because RANK may mean
+  // something else under another launcher.
   setenv("OMPI_COMM_WORLD_RANK", "1", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
   EXPECT_EQ(findJob()->rank, 1u);

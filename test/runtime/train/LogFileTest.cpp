@@ -79,7 +79,7 @@ TEST_F(LogFileTest, keepsTheLogsOfAllRuns) {
     if (run % 3 != 0) // the others are killed
       log.complete();
   }
-  // In the order in which their names were taken.
+  // The expected logs, in the order in which they took their names.
   const char *const expected[] = {"1", "2", "3", "4", "5",
                                   "6", "7", "8", "9", "10"};
   std::vector<std::string> kept;

@@ -126,7 +126,7 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
       testing::ExitedWithCode(3), "");
 }
 
-/// Rank 0 of two, when the other rank never starts.
+/// Rank 0 of two waits for the other rank, which never starts.
 void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
   setEndProcess([](int status) { _exit(status); });
   program::ProgramT program = program::samplePipeline({.workers = 2});

@@ -73,7 +73,7 @@ public:
     std::ranges::fill(inputGradient, std::byte());
     for (float &each : floats(weightGradient))
       each = (mode == WgradMode::Overwrite ? 0 : each) + 1;
-    // In one element, of one micro-batch.
+    // Only one element of the gradient of one micro-batch is wrong.
     if (isBad && microBatch.step >= fault.step && microBatch.index == 1)
       floats(weightGradient).back() = kNaN;
   }

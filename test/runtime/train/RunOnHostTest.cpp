@@ -133,7 +133,7 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-    // Long enough for all earlier waits, on any machine.
+    // This timeout is long enough for all earlier waits, on any machine.
     run.timeout = 5s;
     run.onResult = [](const RunResult &) { std::this_thread::sleep_for(1h); };
     runOnHost(run, {}, 7);

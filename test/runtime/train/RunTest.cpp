@@ -163,7 +163,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
       "for progress of its saving",
       200ms, [&](std::chrono::milliseconds timeout) {
         run.timeout = timeout;
-        // The root waits for something that is not a device.
+        // Let the root wait for something that is not a device.
         run.onResult = [=](const RunResult &) {
           std::this_thread::sleep_for(4 * timeout);
         };

@@ -132,11 +132,11 @@ TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
   EXPECT_NE(with(false, 4, Recompute::None), with(false, 2, Recompute::None));
 }
 
-// The comparison above must be able to fail.
+// Shows that the comparison above can fail.
 TEST(ExactRun, ALostContributionIsSeen) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SequentialResult right = sequential(program);
-  // One micro-batch fewer in the mean and the sums.
+  // Leave out one micro-batch in the mean and in the sums.
   program.micro_batches -= 1;
   program.pipelines[0]->micro_batches.pop_back();
   SequentialResult other = sequential(program);

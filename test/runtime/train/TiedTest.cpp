@@ -140,7 +140,8 @@ TEST(TiedSequential, EqualsStagesThatAreCalledDirectly) {
     EXPECT_EQ(result.weights, right.once(right.weights));
     EXPECT_EQ(result.gradients, right.once(right.gradient));
     EXPECT_NE(result.weights, unreduced.once(unreduced.weights));
-    // Without the tie, more changes than the sum.
+    // Without the tie, not only the sum of the gradients changes: losses differ
+    // too.
     program.tied.reset();
     EXPECT_NE(sequential(program, 3).losses.back().sum,
               result.losses.back().sum);
@@ -191,7 +192,7 @@ TEST(TiedSequential, OneStageHoldsThemOnce) {
   EXPECT_EQ(whole.weightsBytes, bytes);
   EXPECT_EQ(whole.stateBytes, 2 * bytes);
   EXPECT_EQ(result.weights.size(), bytes);
-  // As the stage made them: there are no two copies to add up.
+  // The gradients are those of the stage: there are no two copies to add.
   EXPECT_EQ(result.gradients, whole.gradient);
 }
 

@@ -45,8 +45,8 @@ TEST(CallWatch, TellsOfACallThatDoesNotReturn) {
   caller.join();
 }
 
-/// Each call of a long wait returns, although the thread is inside a call
-/// almost whenever the watch looks.
+/// Each call of a long wait returns, so nothing is reported. The thread is
+/// inside some call almost whenever the watch looks.
 TEST(CallWatch, IsSilentWhileCallsReturn) {
   CallMark mark;
   std::atomic<bool> told{false}, isDone{false};

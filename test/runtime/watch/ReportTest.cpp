@@ -63,7 +63,8 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   page.of(5).at(5, waitOf(1)); // one step further
   EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
             std::vector<uint32_t>{3});
-  // A rank on another host may be anywhere.
+  // Without an account of a rank, for example on another host, its position is
+  // not known. So it is not named.
   EXPECT_TRUE(
       awaitedBy(program, accountOf(page, {0, 1, 5}, {}, ""), 1).empty());
 }
@@ -160,7 +161,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
         program::ProgramT program = program::samplePipeline({.workers = 2});
         StatusPage page(2);
         page.of(1).fail("it is tired");
-        // As many ranks as give a text of 50 MB.
+        // There are so many ranks that the report has 50 MB.
         std::vector<uint32_t> ranks(1 << 20, 0);
         ranks.push_back(1);
         leaveNoMemory();

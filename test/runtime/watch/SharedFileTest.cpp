@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kBytes = 8192;
 using Location = SharedFile::Location;
 
-/// A file like that of the status page, but of another owner.
+/// A file like the status page's, but owned by another program.
 class Victim {
 public:
   explicit Victim(unsigned flags)

@@ -71,7 +71,8 @@ TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
   std::thread rank1([&] {
     page = std::make_unique<StatusPage>(*controls[1], Ranks{0, 1}, kTimeout);
   });
-  // As from another container, where there is no such file.
+  // Send rank 1 a location that it cannot open, as if the file were in another
+  // container.
   SharedFile::Location location = SharedFile::make(4096).location();
   sendValue(*controls[0], 1, location, kTimeout);
   EXPECT_EQ(receiveValue<uint8_t>(*controls[0], 1, kTimeout), 0);

@@ -91,7 +91,8 @@ def trace(model):
         lines_of_users(),
         warnings.catch_warnings(),
     ):
-        # Recurrent layers keep a list of their own parameters, of which PyTorch warns.
+        # Ignore this warning: recurrent layers keep a list of their own parameters, of which
+        # PyTorch warns.
         warnings.filterwarnings("ignore", r".*\n?.*_flat_weights", UserWarning)
         program = torch.export.export(whole, arguments, strict=False)
     return program.module(check_guards=False), returned[0]
@@ -374,7 +375,7 @@ def _results(graph, samples):
 
     with graph.inserting_after(graph.find_nodes(op="placeholder")[-1]):
         scales = graph.placeholder(SCALES)
-    # One row for each sample, as in other labels. All rows are equal.
+    # The scales have one row for each sample, as other labels do. All rows are equal.
     scales.meta["val"] = sums[0].meta["val"].new_empty((samples, len(sums)))
     with graph.inserting_before(output):
         row = call(aten.select.int, scales, 0, 0)

@@ -85,7 +85,8 @@ def without_values(make):
             _as_fakes(mode, recorder),
             warnings.catch_warnings(),
         ):
-            # Copying a module accesses the data pointers of its parameters.
+            # Ignore this warning: copying a module accesses the data pointers of its
+            # parameters.
             warnings.filterwarnings("ignore", "Accessing the data pointer", UserWarning)
             model = make()
     except DataDependentOutputException as error:

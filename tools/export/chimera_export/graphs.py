@@ -157,8 +157,8 @@ def encode(function, allowed):
             else:
                 value = argument.default_value if argument.has_default_value() else None
             if argument.name == "dtype" and value is None and not node.all_input_nodes:
-                # Without tensor inputs, the result has the exporter's default type,
-                # unknown to a run.
+                # State the type: without tensor inputs, the result has the exporter's default
+                # type, which a run does not know.
                 value = node.meta["val"].dtype
             try:
                 arguments.append(encode_argument(value, argument.type, known))

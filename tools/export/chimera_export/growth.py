@@ -108,7 +108,7 @@ class _RepeatedLoss:
     def __init__(self, model, made):
         self.function = WithLoss(model)
         self.samples = model.samples()
-        # A loss that is a module may have parameters of its own.
+        # Include the parameters of the loss, if it is a module that has any.
         self.parameters = {
             n: p for n, p in self.function.named_parameters() if n.startswith("loss.")
         }
@@ -155,7 +155,8 @@ def check(model, made):
                 found[what] = twice
     except Exception:  # of the user's code, which may not expect these shapes
         kind = "the sum that belongs to its weight" if len(once) > 1 else "a mean"
-        # A sum over samples usually is a sum over tokens too.
+        # Do not warn about a sum that was checked with another size: a sum over samples usually
+        # is a sum over tokens too.
         if len(once) <= 1 or not found:
             warn(
                 f"cannot check that the loss is {kind}: it does not run with another "

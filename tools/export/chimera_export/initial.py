@@ -172,8 +172,8 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        # By memory, which a tensor shares with all its views. The weak reference prevents
-        # that its address is used again.
+        # By memory, because a tensor shares its memory with all its views. The weak reference
+        # prevents that the address is used again.
         self.known = {}
 
     def of(self, tensor):

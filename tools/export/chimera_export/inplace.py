@@ -72,7 +72,8 @@ def rewrite(graph):
                 or _rewrite_slice(graph, node, before.get(memory))
             )
         ):
-            # In the traced module, views of the result have the same memory.
+            # The new result takes over the memory: in the traced module, its views have the
+            # same memory.
             before[memory] = made
         else:
             before.setdefault(memory, []).append(node)

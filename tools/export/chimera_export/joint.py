@@ -179,7 +179,7 @@ def differentiate(module, arguments, labels):
         else:
             input_gradients.append(Port("InputGradient", what.grad_of.idx, node))
 
-    # Nodes that depend on a tangent belong to the backward.
+    # Nodes that depend on a tangent (an output gradient) belong to the backward.
     behind = {p.node for p in tangents}
     for node in graph.nodes:
         if any(n in behind for n in node.all_input_nodes):
@@ -190,7 +190,7 @@ def differentiate(module, arguments, labels):
             for source in node.all_input_nodes:
                 if source not in behind:
                     used.append(base(source))
-    # A gradient may also be a value of the forward.
+    # If a gradient is a value of the forward, it must be saved too.
     for port in [*input_gradients, *weight_gradients]:
         if port.node not in behind:
             used.append(base(port.node))

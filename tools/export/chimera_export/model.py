@@ -156,7 +156,7 @@ class WithLoss(torch.nn.Module):
     def __init__(self, model):
         super().__init__()
         self.model = model.module
-        # Attributes that are not modules do not become submodules.
+        # These attributes are functions and not modules, so they do not become submodules.
         self.inputs, self.labels = _call_of(model.inputs), _call_of(model.labels)
         self.count = len(model.inputs)
         self.loss = model.loss
@@ -225,7 +225,7 @@ class WithLossAndLogits(WithLoss):
                     f"{given!r:.200}"
                 )
             return given
-        # A loss with a head takes hidden states, not logits.
+        # A loss that has parameters has a head. It takes hidden states, not logits.
         if isinstance(self.loss, torch.nn.Module) and list(self.loss.parameters()):
             return None
         found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)

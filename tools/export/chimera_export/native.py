@@ -36,9 +36,9 @@ from .model import Refused
 LEVELS = {"DEFAULT": "x86-64", "AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 OPTIONS = {
     "aot_inductor.package": True,
-    # The runtime has the small LibTorch without Python.
+    # Do not link LibTorch: the runtime has its own, the small one without Python.
     "aot_inductor.link_libtorch": False,
-    # The number of threads is the run's.
+    # The run decides the number of threads.
     "cpp.dynamic_threads": True,
 }
 

@@ -36,7 +36,8 @@ def _attention(query, key, *_, out_shape=None, **__):
 
 
 def _attention_backward(gradient, query, key, *_, out_shape=None, **__):
-    # Computes the scores again, and two products for each product of the forward.
+    # The backward of attention computes the scores again, and two products for each product of
+    # the forward.
     return 5 * _products_of_attention(query, key)
 
 
@@ -85,13 +86,13 @@ class Exporter:
         self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
         self.narrowed = ()  # lines that compute in a smaller type than the parameters have
-        # By id() of an entry of a kind's graphs: the entry, its traced graphs and the
+        # From the id() of an entry of a kind's graphs to the entry, its traced graphs and the
         # numbers of their nodes.
         self.traced = {}
         self.heaviest = {}  # likewise, the node that makes the largest tensor
         # A parameter under several names has the first one.
         self.names = {id(p): name for name, p in model.named_parameters()}
-        # In this mode parameters have no memory, so no values.
+        # If there is such a mode, parameters have no memory, and so no values to write.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
         if not self.has_values and any(

@@ -117,8 +117,8 @@ def _sees_label(whole, model, name, comparison):
     if most < 1:
         raise Unknown
     before = logits_of(tokens)
-    # A model may work in blocks. Of two adjacent positions, at least one is inside a
-    # block.
+    # A model may read tokens in blocks, so try two adjacent positions: at least one of them is
+    # inside a block.
     for place in sorted({middle, min(middle + 1, tokens.shape[1] - 1)}):
         other = tokens.clone()
         changed = other[0, place:]

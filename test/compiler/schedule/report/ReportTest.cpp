@@ -28,7 +28,8 @@ Report report(const Case &c) {
   return makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule);
 }
 
-/// The bubble of a step; without a flush, that of the steady state.
+/// The bubble ratio of a step. Without a flush, the bubble ratio of the steady
+/// state.
 double bubbleRatioOf(const Case &c) {
   return stepsOverlap(c.problem.updates)
              ? steadyState(c.problem, c.schedule).bubbleRatio
@@ -191,8 +192,8 @@ TEST(Report, ComparesRecomputesWithNone) {
     EXPECT_EQ(r.timing.makespan, makespan);
     EXPECT_EQ(r.withoutRecompute->makespan, 16);
     EXPECT_EQ(r.withoutRecompute->peakBytes, without.peakBytes);
-    // One note about the formula, one about other settings that pay less for
-    // recomputes.
+    // One note is about the formula. The other is about settings with which
+    // recomputes cost less.
     EXPECT_EQ(r.notes.size(), noted ? 2u : 0u);
     EXPECT_EQ(r.bubbleFormula != nullptr, noted);
     nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
@@ -213,7 +214,8 @@ TEST(Report, ComparesRecomputesWithNone) {
       (std::vector<std::string>{"early", "none", "none", "none"}));
 }
 
-/// The window that the simulator chooses, or the cost of a given one.
+/// The report has the window that the simulator chooses. If the description
+/// gives a window, the report has its cost.
 TEST(Report, HasTheReceiveWindow) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
@@ -234,7 +236,7 @@ TEST(Report, HasTheReceiveWindow) {
   EXPECT_EQ(one.windowMakespans.size(), 1u);
   EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
   EXPECT_TRUE(one.notes.empty());
-  // The memory of a program is not known here.
+  // No program is allocated here, so there is no note about memory.
   EXPECT_TRUE(chosen.notes.empty());
   c.problem.memoryCaps = {1000, 1000};
   EXPECT_EQ(report(c).notes, (std::vector<std::string>{
@@ -246,7 +248,7 @@ TEST(Report, HasTheReceiveWindow) {
           .notes,
       std::vector<std::string>{kCapNote});
   c.problem.memoryCaps.clear();
-  // Micro-batches in the opposite order.
+  // Run the micro-batches in the opposite order.
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
   one =
@@ -265,15 +267,16 @@ TEST(Report, HasBuckets) {
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 2000)));
   EXPECT_TRUE(object["all_reduce_buckets"].is_null());
-  // 24, 24 and 16 bytes, each in both directions. A worker has two stages.
+  // Each gradient is cut into buckets of 24, 24 and 16 bytes, which move in
+  // both directions. A worker has two stages.
   c.problem.bucketBytes = 24;
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 6000)));
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>(4, 3)));
   EXPECT_TRUE(object["all_reduce_tied_buckets"].is_null());
   EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"], 12000);
-  // The tied matrix has its own buckets, 40 bytes in two, over all four
-  // workers.
+  // The tied matrix has its own all-reduce over all four workers: 40 bytes in
+  // two buckets.
   c.problem.tiedBytes = 40;
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>{2000, 6000, 6000, 2000}));
@@ -292,8 +295,8 @@ TEST(Report, HasBuckets) {
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{8, 0, 8}));
 }
 
-/// Times of messages, the time that they occupy workers, and caps; nothing if
-/// there are none.
+/// The report has the times of messages, the times for which they occupy
+/// workers, and the caps. It has none of these if the problem has none.
 TEST(Report, HasMessagesAndCaps) {
   const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
                                "receive",   "memory_caps", "receive_bytes",
@@ -342,7 +345,8 @@ TEST(Report, MarksWorkersAboveTheirCap) {
   EXPECT_NE(table.find("  REFUSED, exceeded by"), std::string::npos);
 }
 
-/// Steps that overlap: the time of a step, and the number of weight versions.
+/// If steps overlap, the report has the time of a step and the number of weight
+/// versions.
 TEST(Report, HasTheSteadyState) {
   Case c = makeCase("pipedream", 4, 6, {1, 2, 1, 1});
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
@@ -394,7 +398,8 @@ TEST(Report, HasTheSameFieldsInCsvAndJson) {
   EXPECT_EQ(object["bounds"]["LB1"], 24);
 }
 
-/// Times in units of ten ticks each, beside numbers that are not times.
+/// A unit is ten ticks here. Times are shown in units; other numbers do not
+/// change.
 TEST(Report, CountsInUnitsIfTimesHaveFractions) {
   Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
   c.problem.stages[1].forward = 7;
@@ -433,8 +438,8 @@ TEST(Report, CountsInUnitsIfTimesHaveFractions) {
       std::regex_search(table, std::regex("forward \\(f\\) +0.5 us, 0.7 us\n")))
       << table;
   EXPECT_NE(csv.find(",us,0.5 0.7,2,"), std::string::npos) << csv;
-  // Steps that overlap, recomputes, and the matrix that first and last stage
-  // share.
+  // Steps overlap, some stages recompute, and the first and the last stage
+  // share a matrix.
   c = makeCase("pipedream", 2, 2, {1, 2, 1, 1, 1});
   c.problem.recompute.assign(2, Recompute::Early);
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -449,7 +454,8 @@ TEST(Report, CountsInUnitsIfTimesHaveFractions) {
             r.steadyWithoutRecompute->period / 10);
 }
 
-/// Without a scheme there is no formula, whatever the order is.
+/// An order without a scheme has no formula, even if it equals the order of a
+/// scheme.
 TEST(Report, AcceptsAHandWrittenOrder) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   Report r = makeReport("p", nullptr, {}, c.problem, c.schedule);

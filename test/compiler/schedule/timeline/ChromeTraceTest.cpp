@@ -59,7 +59,8 @@ TEST(ChromeTrace, HasOneCompleteEventForEachAction) {
   EXPECT_EQ(next, actions.size());
 }
 
-/// The events name ranges, parts, and which of two steps they belong to.
+/// The events name ranges and parts. If there are two steps, they also name the
+/// step.
 TEST(ChromeTrace, SaysWhatAnActionCovers) {
   using How = Concatenation;
   json first = events(trace(makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
@@ -124,7 +125,7 @@ TEST(ChromeTrace, HasFractionsOfMicroseconds) {
   EXPECT_EQ(backward["dur"], 0.5);
 }
 
-/// A name that is not UTF-8 is no error.
+/// A name may have bytes that are not UTF-8.
 TEST(ChromeTrace, TakesNamesThatAreNotUtf8) {
   Case c = makeCase("gpipe", 1, 1);
   Timing timing = simulate(c.problem, c.schedule);
@@ -133,7 +134,7 @@ TEST(ChromeTrace, TakesNamesThatAreNotUtf8) {
   EXPECT_EQ(events(document, "M").front()["args"]["name"], "\uFFFD");
 }
 
-/// A slot is one unit, whatever the action costs.
+/// A slot is shown as one unit, independent of the cost of the action.
 TEST(ChromeTrace, ShowsSlots) {
   Case c = makeCase("chimera", 4, 4, {5, 7, 1, 1});
   json document = trace(c, {}, true);
@@ -179,7 +180,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
       arrows(trace(makeCase("1f1b", 2, 1, {1, 2, 1, 1}))),
       (std::vector<std::string>{"P1 backward 0 -> P0 backward 0: gradient 0",
                                 "P0 forward 0 -> P1 forward 0: activation 0"}));
-  // Only the input gradient is sent. A fused recompute waits for it.
+  // Only the input gradient is sent. The fused recompute waits for it.
   Case c = makeCase("1f1b", 2, 1, {1, 2, 1, 1}, true);
   c.problem.recompute.assign(2, Recompute::Fused);
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -187,7 +188,8 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
             (std::vector<std::string>{
                 "P1 input_gradient 0 -> P0 recompute 0: gradient 0",
                 "P0 forward 0 -> P1 forward 0: activation 0"}));
-  // Pairs of forwards, parts of backwards, slots: all choices for D = 4.
+  // All choices of chimera for D = 4, with pairs of forwards, parts of
+  // backwards, and slots.
   for (const Choice &choice : choices(*findScheme("chimera"), 4)) {
     c = makeCase("chimera", 4, 8, {2, 4, 1, 1}, false, choice);
     size_t sent = 0;
@@ -200,7 +202,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
       EXPECT_EQ(arrows(trace(c, {}, true)).size(), sent);
     }
   }
-  // Two stages on one worker: nothing is sent.
+  // If both stages are on one worker, nothing is sent.
   EXPECT_TRUE(arrows(trace(makeCase("gpipe", 1, 3))).empty());
 }
 
@@ -217,7 +219,7 @@ TEST(ChromeTrace, GivesMessagesOfTimelinesDifferentIds) {
   EXPECT_EQ(ids.size(), 2u * 2 * 2 * 4);
 }
 
-/// Bytes over time for each worker, as Memory.h counts them.
+/// The trace has the bytes over time of each worker, as Memory.h counts them.
 TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
   Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1});
   EXPECT_TRUE(events(trace(c), "C").empty());
@@ -230,7 +232,8 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
     return samples;
   };
   using Samples = std::vector<std::pair<double, int64_t>>;
-  // F0 1-2, B0 2-4, F1 4-5, B1 5-7. B0 makes a gradient sum, which stays.
+  // P1 runs F0 at 1-2, B0 at 2-4, F1 at 4-5 and B1 at 5-7. B0 begins a gradient
+  // sum, which stays.
   EXPECT_EQ(ofWorker(trace(c, {&timeUnits().back()}), "bytes of P1"),
             (Samples{{0, 20},
                      {.001, 1220},

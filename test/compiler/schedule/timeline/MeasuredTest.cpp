@@ -132,8 +132,8 @@ TEST(Measured, CountsNanosecondsOfAnyUnit) {
   EXPECT_EQ(std::get<Measured>(read).timing.ends[0][0], 5'000'000);
 }
 
-/// The step starts at the first action, whatever comes before it and whatever
-/// the clock shows.
+/// The step starts at the first action, independent of earlier events and of
+/// the time that the clock shows.
 TEST(Measured, BeginsWithTheFirstAction) {
   Drawn drawn(small());
   json document = json::parse(drawn.trace());
@@ -224,7 +224,7 @@ TEST(MeasuredError, NotJson) {
   EXPECT_NE(std::get<std::string>(read).find("expected JSON, got a parse error "
                                              "at line 1"),
             std::string::npos);
-  // A long word does not make a long message.
+  // An error message quotes only the beginning of a long word.
   read = drawn.read("\"" + std::string(100000, 'x'));
   EXPECT_LT(std::get<std::string>(read).size(), 300u);
   for (const char *text : {"", "{", "{\"traceEvents\":[{\"ts\":NaN}]}",
@@ -305,13 +305,13 @@ TEST(MeasuredError, Arguments) {
   find(changed, "forward 0")["args"] = 3;
   EXPECT_NE(drawn.errorOf(changed).find("for the arguments"),
             std::string::npos);
-  // A long name does not make a long message.
+  // An error message quotes only the beginning of a long name.
   find(changed, "forward 0")["name"] = std::string(100000, 'x');
   EXPECT_LT(drawn.errorOf(changed).size(), 300u);
 }
 
-/// The error about the trace of `ran`, read as 1f1b with 2 workers and 2
-/// micro-batches, which it is not.
+/// The error about the trace of `ran` if it is read as a trace of 1f1b with 2
+/// workers and 2 micro-batches.
 std::string errorOfOther(Case ran) {
   return Drawn(small()).errorOf(json::parse(Drawn(std::move(ran)).trace()));
 }

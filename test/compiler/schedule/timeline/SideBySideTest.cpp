@@ -21,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-/// chimera with 2 workers and 2 micro-batches. Forwards take 10 ms, backwards
-/// 20:
+/// A prediction and a run of chimera with 2 workers and 2 micro-batches.
+/// Forwards take 10 ms, backwards 20:
 ///
 ///   P0 F0 f1 b1 = B0 =
 ///   P1 f1 F0 B0 = b1 =
@@ -155,7 +155,7 @@ TEST_F(SideBySideTest, IsATable) {
             "step 3 of copy 1 of 2");
 }
 
-/// Left edges of the boxes of each row, in order.
+/// The left edges of the boxes of each row, in order.
 std::vector<std::vector<double>> rowsOf(const std::string &svg) {
   std::vector<std::vector<double>> rows;
   std::regex row(
@@ -181,7 +181,7 @@ TEST_F(SideBySideTest, IsAPictureOfPairs) {
     ASSERT_EQ(row.size(), 4u);
   EXPECT_EQ(rows[0][1], rows[1][1]);
   EXPECT_EQ(rows[2], rows[3]);
-  // Both have the same axis: 8 ms are as long as 0.8 of a forward.
+  // Both rows have the same axis: 8 ms are as long as 0.8 of a forward.
   double forward = rows[0][1] - rows[0][0];
   EXPECT_NEAR(rows[1][2] - rows[0][2], 0.8 * forward, 0.05);
   EXPECT_EQ(count(svg, ">predicted</text>"), 2u);

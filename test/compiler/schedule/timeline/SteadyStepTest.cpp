@@ -85,8 +85,9 @@ struct Endless {
   json trace;
 };
 
-/// Two workers, three micro-batches a step, f = 1, b = 2. P0 starts its body
-/// when P1, in its own, runs the backward that P0's first backward waits for.
+/// With two workers, three micro-batches a step, f = 1 and b = 2. P0 starts its
+/// body while P1 runs, in its own body, the backward for which P0's first
+/// backward waits.
 TEST(SteadyStep, IsTheBodyOfEachWorker) {
   Case c = makeCase("pipedream-2bw", 2, 3, {1, 2, 1, 1});
   SteadyStep step = steadyStep(c.problem, c.schedule);
@@ -107,8 +108,8 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
   EXPECT_EQ(step.timing.makespan, std::ranges::max(step.syncAndUpdate.ends));
 }
 
-/// Each worker's step takes the period if all steps are alike, as with a number
-/// of micro-batches that every number of workers divides.
+/// If all steps are alike, the step of each worker takes the period. Steps are
+/// alike for a number of micro-batches that every number of workers divides.
 TEST(SteadyStep, TakesThePeriod) {
   for (const char *scheme : {"pipedream", "pipedream-2bw"})
     for (int32_t workers : {1, 3, 4})
@@ -262,7 +263,8 @@ TEST(MeasuredBody, IsATraceWithWholeArrows) {
     EXPECT_TRUE(ends == "sf" || ends == "fs") << id << " " << ends;
 }
 
-/// With one body, no earlier body marks its start.
+/// With only one body, the start of the step is not known: the end of the body
+/// before marks it.
 TEST(MeasuredBodyError, FewerBodies) {
   EXPECT_EQ(Endless(small(), 3).error(), "");
   EXPECT_EQ(Endless(small(), 2).error(),

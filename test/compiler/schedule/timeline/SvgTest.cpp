@@ -95,7 +95,7 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
             2u * 32 * 64);
 }
 
-/// At that size each box has its text, whatever the scheme runs.
+/// At that size each box has its text, for every kind of action.
 TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
   auto of = [](const char *scheme, Concatenation how, Recompute recompute,
                bool split) {
@@ -156,7 +156,7 @@ TEST(Svg, ShowsStepsThatOverlap) {
                       "18, bubble 0.0 %"),
             std::string::npos);
   EXPECT_EQ(count(d.svg, ">repeated in each step<"), 1u);
-  // 3 workers and the legend, where it is a line as well.
+  // There is one line for each of the 3 workers, and one in the legend.
   EXPECT_EQ(count(d.svg, "<rect class=\"body\""), 4u);
   EXPECT_EQ(count(d.svg, " height=\"4\""), 4u);
 }
@@ -258,7 +258,7 @@ std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
   return renderSvg({&timeline, 1});
 }
 
-/// Marks and summary show large times in short form, whatever the unit.
+/// Marks and summary show large times in short form, for every unit.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
   std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
@@ -280,8 +280,8 @@ TEST(Svg, CountsLargeTimesInLargerUnits) {
   EXPECT_EQ(words(svg, "axis"), "0 1 2 3 4 5 6 7 8 9 time in us");
 }
 
-/// Summary, axis, and the tooltips of boxes and rows are in units, however many
-/// ticks a unit has.
+/// The summary, the axis and all tooltips show times in units, for any number
+/// of ticks in a unit.
 TEST(Svg, CountsInUnitsIfTimesHaveFractions) {
   std::string svg = drawIn("us", {1, 2, 1, 1}, 2);
   EXPECT_EQ(words(svg, "note")
@@ -411,7 +411,7 @@ TEST(Svg, BreaksEntriesOfItsLegend) {
   EXPECT_LE(expectInside(svg, svg::kLeastWidth), legend.height());
 }
 
-/// Only pictures with two directions name them.
+/// A picture names directions only if it has two.
 TEST(Svg, NamesDirectionsOnlyIfThereAreTwo) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4)) {
@@ -458,7 +458,7 @@ TEST(Svg, ShadesChunks) {
   }
 }
 
-/// The texts have the colours that SvgPaletteTest.cpp takes them to have.
+/// The labels have the colours that SvgPaletteTest.cpp assumes.
 TEST(Svg, HasBlackAndWhiteLabels) {
   std::string svg =
       draw(makeCase("interleaved-1f1b", 2, 2, {1, 2, 1, 1}, false, {{}, 2}))
@@ -519,7 +519,8 @@ struct Pair {
   std::vector<Timeline> timelines;
 };
 
-/// With a cell width or a range, a unit of time has the same width in all.
+/// If a cell width or a range is given, a unit of time has the same width in
+/// all timelines.
 TEST(Svg, GivesAllPipelinesOneScale) {
   for (const Picture &picture :
        {Picture{.cellWidth = 10}, Picture{.from = 3, .to = 20}}) {

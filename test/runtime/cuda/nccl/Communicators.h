@@ -45,7 +45,7 @@ struct Clique {
   int missing; ///< ranks that have not called yet
   std::string refusal = {};
   int finalized = 0;
-  /// Messages of which one end has been launched, by sender and receiver.
+  /// Messages that have been launched only at one end, by sender and receiver.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<PendingOperation>>>
       halves;
   /// Collectives, each with the number of ranks that have launched it.

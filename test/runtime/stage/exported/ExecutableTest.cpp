@@ -145,7 +145,7 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   output(Role::WeightGradient, 0, result);
   const Executable executable(graph, at::kCPU);
   const Subgraph subgraph = executable.select({g, x}, {}, /*adds=*/true);
-  // Neither transpose is executed.
+  // The subgraph has no call for either of the two transposes.
   EXPECT_EQ(subgraph.calls.size(), 2u);
   for (at::ScalarType type : {at::kDouble, at::kFloat})
     for (bool hasBegun : {false, true}) {

@@ -165,7 +165,8 @@ TEST_P(EachWay, EachModeOfABackward) {
       back = to;
     }
   }
-  // The loss of a part is its own, scaled by its share.
+  // The part's share of the loss is its own loss divided by the number of
+  // parts.
   EXPECT_DOUBLE_EQ(loss, expectedLoss() / parts);
   std::vector<double> found;
   for (const auto &part : gradient)
@@ -499,7 +500,7 @@ TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {
   EXPECT_THROW(stage->backward({}, std::move(stash), bytesOf(output),
                                bytesOf(others), bytesOf(gradient), {}),
                std::invalid_argument);
-  // Index 7 of 5 rows: the message names layer and call.
+  // Use row 7 of a table with 5 rows. The message names the layer and the call.
   tokens[3] = 7;
   try {
     stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));

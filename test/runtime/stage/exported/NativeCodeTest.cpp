@@ -37,7 +37,8 @@ TEST(Sha256, isThatOfTheStandard) {
                           "27ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(digestOf("abc"), "ba7816bf8f01cfea414140de5dae2223"
                              "b00361a396177a9cb410ff61f20015ad");
-  // The rest and the number of bits need a second block.
+  // This text is so long that its rest and the number of bits need a second
+  // block.
   EXPECT_EQ(
       digestOf("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");

@@ -79,7 +79,7 @@ TEST(BFloat16Test, isNearFloat32) {
     Line<float> wide(smallProgram(float32(sizes), {2, 3}));
     Mixed narrow(smallProgram(mixed(sizes), {2, 3}));
     const double expected = wide.forward({0, 0}), got = narrow.forward({0, 0});
-    // bfloat16 has eight bits of precision.
+    // The tolerance suits bfloat16, which has eight bits of precision.
     EXPECT_NEAR(got, expected, 2e-3 * expected);
     EXPECT_NE(got, expected);
     wide.backward({0, 0});
@@ -117,7 +117,8 @@ TEST(BFloat16Test, splitBackwardEqualsTheWhole) {
       split.inputGradient({0, index});
       split.weightGradient({0, index});
     }
-    // LayerNorm is computed again, with other rounding.
+    // The gradients differ slightly, because the split backward computes
+    // LayerNorm again, with other rounding.
     EXPECT_LT(relativeNorm(gradientOf(split), gradientOf(whole)), 5e-3);
   }
 }
@@ -143,7 +144,8 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   program::ProgramT program = smallProgram(mixed(), {2, 2});
   Mixed line(program);
   expectACopy(line);
-  // Updates that are too small for bfloat16 add up.
+  // Each update is too small to change a bfloat16. The float32 weights add up
+  // several of them.
   const std::vector<float> start = line.parts[0].weights;
   for (auto &part : line.parts)
     std::ranges::fill(part.gradient, 1.f);

@@ -43,7 +43,7 @@ TEST(BlockCacheTest, KeptMemoryDoesNotRaiseThePeak) {
   void *c = memory.take(3 * kMiB);
   EXPECT_EQ(memory.cachedBytes(), 2 * kMiB);
   EXPECT_EQ(memory.take(2 * kMiB), b);
-  // More than the peak: all kept memory is released.
+  // This is more than the peak, so all kept memory is released.
   void *d = memory.take(8 * kMiB);
   EXPECT_EQ(memory.cachedBytes(), 0u);
   memory.free(b, 2 * kMiB);

@@ -61,7 +61,8 @@ class FileFormatsTest : public DataFolder {};
 
 TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
   for (const Example &example : kExamples) {
-    // Longer than any of these, and a whole number of tokens.
+    // The file is longer than any of these examples, and has a whole number of
+    // tokens.
     const std::string stop =
         example.isReliable ? ""
                            : example.bytes.substr(example.bytes.size() - 1);

@@ -25,7 +25,8 @@ template <typename T> std::vector<T> notFinite() {
 
 template <typename T> void expectFound(program::DataType type) {
   using Limits = std::numeric_limits<T>;
-  // Larger than a vector register, and than one thread's share.
+  // Some counts are larger than a vector register, and some are larger than one
+  // thread's share.
   for (size_t count : {size_t{0}, size_t{1}, size_t{37}, size_t{1} << 18}) {
     std::vector<T> values(count, Limits::max());
     for (size_t i = 0; i < count; i += 3)

@@ -52,8 +52,8 @@ TEST_F(MegatronIndexTest, saysWhatTheFileBesideItHolds) {
   EXPECT_EQ(openTokens({write<int16_t>("c.bin", 7, 6)}, {})->bound(), 32768u);
   writeBytes("d.idx", indexOf(1, 1));
   EXPECT_EQ(openTokens({write<uint8_t>("d.bin", 7, 6)}, {})->count(), 6u);
-  // A file with another name has no index, and an .idx file may be something
-  // else.
+  // A file whose name does not end with .bin has no index. An .idx file need
+  // not be an index.
   EXPECT_NE(refusal({write<uint16_t>("a", 500, 6)}, TokenFormat::Auto, 600),
             "(accepted)");
   writeBytes("text.idx", "page numbers");
@@ -93,11 +93,11 @@ TEST_F(MegatronIndexTest, refusesAnIndexOfAnotherFile) {
   std::string index = indexOf(4, 4);
   index.resize(index.size() - 1);
   expectRefusal(index, "expected 2 sequences and 3 numbers of documents, got");
-  // More sequences than a file can have.
+  // The index states more sequences than a file can have.
   index = indexOf(4, 4);
   index.replace(18, 8, 8, '\xff');
   expectRefusal(index, "expected 18446744073709551615 sequences");
-  // A sequence that starts before the file, or inside a token.
+  // A sequence starts before the file, or inside a token.
   index = indexOf(4, 4);
   index[34 + 8 + 8] = 2;
   expectRefusal(index, "begins at a multiple of 4 bytes, got 2");
@@ -118,7 +118,7 @@ TEST_F(MegatronIndexTest, saysWhereDocumentsEnd) {
   for (uint64_t token = 0; token < tokens->count(); ++token)
     ends.push_back(tokens->documentEnd(token));
   EXPECT_EQ(ends, (std::vector<uint64_t>{10, 10, 10, 10, 7, 7, 7, 10, 10, 10}));
-  // One document with both sequences.
+  // The index has one document, with both sequences.
   std::string index = indexOf(8, 2);
   index[34 + 24 + 8] = 2;
   writeBytes("a.idx", index);

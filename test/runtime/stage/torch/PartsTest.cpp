@@ -25,7 +25,7 @@ Bytes slice(Bytes bytes, uint32_t part, uint32_t parts) {
   return bytes.subspan(part * size, size);
 }
 
-// How a line of stages runs one micro-batch.
+// The way in which a line of stages runs one micro-batch.
 struct Way {
   uint32_t parts = 1;
   bool splitBackward = false;
@@ -44,7 +44,7 @@ class Runner {
 public:
   Runner(const program::ProgramT &program, Way way)
       : line(program), way(way), stashes(line.parts.size()) {
-    // Other than the initial weights, half of which are zero or one.
+    // Use other weights than the initial ones, half of which are zero or one.
     for (auto &part : line.parts)
       for (size_t i = 0; i < part.weights.size(); ++i)
         part.weights[i] += 0.1 * std::sin(static_cast<double>(i));

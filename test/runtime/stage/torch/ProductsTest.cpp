@@ -82,7 +82,7 @@ TEST_P(Products, AreAddedOrWritten) {
                                  /*copy=*/true);
     addProduct(sum, true, each.a, each.b);
     expectNear(sum, before + each.exact);
-    // The previous values must not matter.
+    // Fill the result with NaN, because the previous values must not matter.
     sum.fill_(std::numeric_limits<float>::quiet_NaN());
     addProduct(sum, false, each.a, each.b);
     expectNear(sum, each.exact);

@@ -148,7 +148,8 @@ template <typename T, typename A = T> struct Line {
       parts[s].stash = parts[s].stage->forward(
           microBatch, input, last ? bytesOf(labels) : Bytes(),
           bytesOf(parts[s].weights), output);
-      // The interpreter may reuse this memory after the forward.
+      // Overwrite this memory, which the interpreter may reuse after the
+      // forward.
       if (!first)
         std::fill(parts[s - 1].output.begin(), parts[s - 1].output.end(),
                   static_cast<A>(std::nan("")));
@@ -171,7 +172,8 @@ template <typename T, typename A = T> struct Line {
       parts[s].stash = parts[s].stage->inputGradient(
           microBatch, std::move(parts[s].stash), gradientOfOutput(s),
           bytesOf(parts[s].weights), gradientOfInput(s));
-      // The interpreter may reuse this memory after the backward.
+      // Overwrite this memory, which the interpreter may reuse after the
+      // backward.
       std::fill(parts[s].outputGradient.begin(), parts[s].outputGradient.end(),
                 static_cast<A>(std::nan("")));
     }

@@ -169,7 +169,7 @@ TEST(StashTest, otherSizes) {
 }
 
 TEST(StashTest, longContext) {
-  // Larger than the block sizes of the fused attention.
+  // The context is larger than the block sizes of the fused attention.
   compare({.layers = 1,
            .heads = 2,
            .width = 16,

@@ -159,7 +159,8 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
                                ForwardMode::Evaluation);
     return loss;
   };
-  // The second micro-batch of the second pass: the last two windows.
+  // Evaluate the second micro-batch of the second pass. It has the last two
+  // windows.
   const double loss = evaluate(line, {1, 1});
   EXPECT_EQ(line.tokens[8], data.heldOutSample(7, 8).tokens[0]);
   EXPECT_EQ(line.labels[0], data.heldOutSample(6, 8).labels[0]);
@@ -317,7 +318,7 @@ TEST_F(TextDataTest, makesPairsOfSentences) {
       EXPECT_LT(std::min(sample[i], int64_t{300}), i < end ? 301 : 304);
     }
     const bool follows = sample[middle + 1] == sample[middle - 1] + 1;
-    // A sentence from elsewhere may follow by chance.
+    // If B is from elsewhere, it may still follow A by chance.
     EXPECT_TRUE(follows || elsewhere[row] == 1);
     follow += elsewhere[row] == 0;
     padded += end < 8;

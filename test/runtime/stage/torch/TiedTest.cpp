@@ -72,7 +72,7 @@ TEST_P(TiedTest, stagesEqualTheWhole) {
     EXPECT_LE(largestDifference(parts.weights, whole.weights), 1e-12);
     EXPECT_LE(largestDifference(parts.gradient, whole.gradient), 1e-12);
   }
-  // It differs from the model with two matrices.
+  // The result differs from that of a model with two matrices.
   sizes.tied = false;
   const Trained<double> untied = train<double>(smallProgram(sizes, {5}));
   EXPECT_GT(std::abs(untied.losses.back() - whole.losses.back()), 1e-6);
@@ -93,7 +93,7 @@ TEST_P(TiedTest, gradientIsTheLossesDerivative) {
       smallProgram({.dropout = GetParam(), .tied = true}, {4});
   Line<double> line(program);
   auto &part = line.parts[0];
-  // Other than the initial weights, half of which are zero or one.
+  // Use other weights than the initial ones, half of which are zero or one.
   for (size_t i = 0; i < part.weights.size(); ++i)
     part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
   const MicroBatch microBatch{3, 5};

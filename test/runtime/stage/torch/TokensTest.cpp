@@ -145,7 +145,7 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
   EXPECT_NE(refusal({widest}, TokenFormat::UInt16)
                 .find("upper half of one of 64 bits: write it as uint32"),
             std::string::npos);
-  // Beyond 16 bits the upper halves are not all 0, but small.
+  // If tokens exceed 16 bits, their upper halves are not all 0, but small.
   const auto large = write<uint32_t>("large", 65000, 2000);
   EXPECT_NE(refusal({large}, TokenFormat::UInt16, 128'000)
                 .find("upper half of one of 32 bits"),
@@ -178,8 +178,8 @@ TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
   EXPECT_NO_THROW(openTokens({narrow}, {.format = TokenFormat::UInt32,
                                         .vocabulary = 512,
                                         .trustPlainNumbers = true}));
-  // With a large vocabulary such tokens may be right, and a few may occur by
-  // chance.
+  // Such tokens are accepted if the vocabulary is large, because they may be
+  // right. A few of them are always accepted, because they may occur by chance.
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt32, uint64_t{1} << 32),
             "(accepted)");
   EXPECT_EQ(
@@ -238,7 +238,7 @@ TEST_F(TokensTest, aFileThatWasNotWrittenToItsEndIsNoticed) {
             std::string::npos);
   EXPECT_NO_THROW(openTokens(
       {zeros}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
-  // Texts may be padded at their end.
+  // A text whose end is padding is accepted.
   for (const auto &padded :
        {file("few", 500, 1000), file("long", 50'000, 5000)})
     EXPECT_EQ(refusal({padded}, TokenFormat::UInt16), "(accepted)");
@@ -290,7 +290,7 @@ TEST_F(TokensTest, masksAsBertDoes) {
     data.load(program::ValueKind::Labels, microBatch, bytesOf(labels));
     data.load(program::ValueKind::Tokens, microBatch, bytesOf(again));
     ASSERT_EQ(tokens, again);
-    // The unmasked tokens show where the window starts.
+    // Find the start of the window from the unmasked tokens.
     std::optional<int64_t> begin;
     for (size_t i = 0; i < 8; ++i)
       if (labels[i] == kIgnored)
@@ -312,7 +312,8 @@ TEST_F(TokensTest, masksAsBertDoes) {
   }
   EXPECT_NEAR(chosen / (8.0 * kSamples), 0.25, 0.01);
   EXPECT_NEAR(masked / double(chosen), 0.8, 0.02);
-  // One in eight other tokens is the token itself.
+  // The replacement is another token of the sample. In one of eight cases it
+  // equals the replaced token.
   EXPECT_NEAR(others / double(chosen), 0.1 * 7 / 8, 0.02);
   EXPECT_NEAR(kept / double(chosen), 0.1 + 0.1 / 8, 0.02);
 }

@@ -82,7 +82,7 @@ TEST(TransformerStageTest, isDeterministic) {
 TEST_P(SplitTest, gradientIsTheLossesDerivative) {
   program::ProgramT program = smallProgram({.dropout = GetParam()}, {2, 2});
   Line<double> line(program);
-  // Other than the initial weights, half of which are zero or one.
+  // Use other weights than the initial ones, half of which are zero or one.
   for (auto &part : line.parts)
     for (size_t i = 0; i < part.weights.size(); ++i)
       part.weights[i] += 0.1 * std::sin(static_cast<double>(i));

@@ -99,7 +99,7 @@ TEST_F(WeightsTest, roundTrip) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   EXPECT_EQ(load(), "(loaded)");
   EXPECT_EQ(fs::file_size(path), weightsFileBytes(program));
-  // Nothing else is left in the folder.
+  // Saving leaves no other file in the folder.
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
 }
 
@@ -490,7 +490,7 @@ TEST_F(ShardsTest, refusesIndicesThatAreNone) {
   }
 }
 
-// As in many of Qwen2's checkpoints.
+// Many of Qwen2's checkpoints have the tied matrix under both names.
 TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);

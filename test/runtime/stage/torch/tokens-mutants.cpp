@@ -164,7 +164,8 @@ void changeFile(File &file, Random &random) {
     file.bytes.resize(below(random, std::min<size_t>(file.bytes.size(), 1100)));
     break;
   case 3:
-    // More zeros than fit into memory, or into a 32-bit number.
+    // Append zeros, perhaps more than fit into memory or than a 32-bit number
+    // can count.
     file.size += uint64_t{1} << below(random, 41);
     return;
   case 4:
@@ -339,7 +340,7 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
           sample.labels[i] != expected[first + i + 1])
         fault("expected the held-out part's first and last windows");
   }
-  // This reads the whole training part.
+  // Only if the training part is small, because this reads all of it.
   if (training < kMostBytes && !form.masking &&
       !std::isfinite(data.unigramLoss(7)))
     fault("expected a finite loss");

@@ -37,7 +37,7 @@ Sample sampleOf(program::ProgramT program, const Folder &folder) {
   const auto bytes = static_cast<size_t>(program::parameterBytes(
       program::typesOf(program),
       program::parameterCount(model, 0, program::layerCount(model))));
-  // No four bytes occur twice.
+  // Use different numbers, so that no four bytes occur twice.
   std::vector<uint32_t> weights(bytes / 4);
   std::iota(weights.begin(), weights.end(), 0x40000000);
   const std::string path = folder.write("sample", "", 0);
@@ -303,7 +303,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
                             : size + (uint64_t{1} << below(random, 41));
     break;
   case 4:
-    // The longest possible header, a few times.
+    // A few times, make the header as long as possible.
     if (below(random, 200) == 0) {
       length = 100'000'000 - below(random, 3) + 1;
       put();
