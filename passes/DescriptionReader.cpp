@@ -14,6 +14,8 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
+#include <tuple>
+
 using namespace mlir;
 
 namespace chimera {
@@ -177,6 +179,53 @@ std::vector<int64_t> capsOf(PipelineOp pipeline) {
   if (std::optional<uint64_t> cap = capOf(pipeline))
     caps.assign(pipeline.workerCount(), static_cast<int64_t>(*cap));
   return caps;
+}
+
+CostAttr assumedCost(MLIRContext *context, int64_t parts) {
+  return CostAttr::get(context, 1, parts, parts, parts, parts > 1 ? parts : 0,
+                       /*update=*/0, /*has_units=*/false);
+}
+
+BytesAttr assumedBytes(MLIRContext *context) {
+  constexpr int64_t kBytes = 64;
+  return BytesAttr::get(context, kBytes, 2 * kBytes, kBytes, kBytes, /*copy=*/0,
+                        /*weight_stash=*/0);
+}
+
+/// True if both attributes state the same times, be they given or derived.
+static bool areEqual(CostAttr left, CostAttr right) {
+  auto times = [](CostAttr cost) {
+    return std::tuple(cost.getForward(), cost.getBackward(),
+                      cost.inputGradientTime(), cost.weightGradientTime(),
+                      cost.recomputeTime(), cost.getUpdate());
+  };
+  return times(left) == times(right);
+}
+
+/// The same for bytes.
+static bool areEqual(BytesAttr left, BytesAttr right) {
+  auto sizes = [](BytesAttr bytes) {
+    return std::tuple(bytes.getWeights(), bytes.getOptimizer(),
+                      bytes.getStash(), bytes.getBoundary(), bytes.getCopy(),
+                      bytes.weightStashBytes());
+  };
+  return sizes(left) == sizes(right);
+}
+
+bool hasAssumedStages(PipelineOp pipeline) {
+  if (pipeline.getModel() || pipeline.getBody().empty())
+    return false;
+  Block &body = pipeline.getBody().front();
+  int64_t parts = 1;
+  for (auto direction : body.getOps<DirectionOp>())
+    parts = std::max<int64_t>(parts, direction.getBackwardParts());
+  CostAttr cost = assumedCost(pipeline.getContext(), parts);
+  BytesAttr bytes = assumedBytes(pipeline.getContext());
+  return !body.getOps<StageOp>().empty() &&
+         llvm::all_of(body.getOps<StageOp>(), [&](StageOp stage) {
+           return areEqual(stage.getCost(), cost) &&
+                  areEqual(stage.getBytes(), bytes);
+         });
 }
 
 std::optional<std::string> optionText(Attribute value) {

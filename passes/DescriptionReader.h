@@ -88,6 +88,18 @@ struct SchemeChoice {
 /// cost.
 schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
 
+/// The cost of a stage of which nothing is known. A forward of one micro-batch
+/// takes one unit. A backward takes one unit too, or one unit for each of its
+/// `parts`.
+CostAttr assumedCost(mlir::MLIRContext *context, int64_t parts);
+
+/// The bytes of a stage of which nothing is known: eight 64-bit words for each
+/// value, and twice as many for the optimizer state.
+BytesAttr assumedBytes(mlir::MLIRContext *context);
+
+/// True if the pipeline has stages, and all have the assumed cost and bytes.
+bool hasAssumedStages(PipelineOp pipeline);
+
 /// The name of the pipeline's schedule in reports and programs, or "given" if
 /// the description gives an order instead.
 llvm::StringRef scheduleNameOf(PipelineOp pipeline);

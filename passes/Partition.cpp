@@ -23,22 +23,12 @@ namespace chimera {
 
 namespace {
 
-/// The bytes of each value of a bare stage: eight 64-bit words. The optimizer
-/// state has twice as many.
-constexpr int64_t kBareBytes = 64;
-
-/// Makes stages without a model. A forward of one micro-batch takes one unit. A
-/// backward takes one unit too, or one unit for each of its parts.
+/// Makes stages without a model.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
-  auto cost = CostAttr::get(builder.getContext(), 1, parts, parts, parts,
-                            parts > 1 ? parts : 0, /*update=*/0,
-                            /*has_units=*/false);
-  auto bytes = BytesAttr::get(builder.getContext(), kBareBytes, 2 * kBareBytes,
-                              kBareBytes, kBareBytes, /*copy=*/0,
-                              /*weight_stash=*/0);
   for (uint32_t s = 0; s < pipeline.getStages(); ++s)
     builder.create<StageOp>(pipeline.getLoc(), s, IntegerAttr(), IntegerAttr(),
-                            cost, bytes);
+                            assumedCost(builder.getContext(), parts),
+                            assumedBytes(builder.getContext()));
 }
 
 /// The cost in the dialect's short form, which omits what it can derive: halves

@@ -44,14 +44,23 @@ static MessageTime &onTheWay(schedule::Link &link) { return link; }
 static MessageTime &sending(schedule::Link &link) { return link.send; }
 static MessageTime &receiving(schedule::Link &link) { return link.receive; }
 
-static constexpr MessageOption kMessageOptions[] = {
-    {"p2p", onTheWay, &MessageTime::alpha},
-    {"p2p-per-mib", onTheWay, &MessageTime::beta},
-    {"send", sending, &MessageTime::alpha},
-    {"send-per-mib", sending, &MessageTime::beta},
-    {"receive", receiving, &MessageTime::alpha},
-    {"receive-per-mib", receiving, &MessageTime::beta},
-};
+std::span<const MessageOption> messageOptions() {
+  static constexpr MessageOption all[] = {
+      {"p2p", "Time of a message on its way to another worker", onTheWay,
+       &MessageTime::alpha},
+      {"p2p-per-mib", "Additional time of a message for each MiB", onTheWay,
+       &MessageTime::beta},
+      {"send", "Time for which sending a message occupies the worker", sending,
+       &MessageTime::alpha},
+      {"send-per-mib", "Additional time of sending for each MiB", sending,
+       &MessageTime::beta},
+      {"receive", "Time for which receiving a message occupies the worker",
+       receiving, &MessageTime::alpha},
+      {"receive-per-mib", "Additional time of receiving for each MiB",
+       receiving, &MessageTime::beta},
+  };
+  return all;
+}
 
 static std::string textOf(const Decimal &time) {
   std::string text;
@@ -114,7 +123,7 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
   if (int64_t whole = result.wholeBackward();
       result.weightGradient > 0 && result.weightGradient >= whole)
     return refuse("weight-gradient below the whole backward, " +
-                      schedule::exactNumber(whole, result.perUnit),
+                      schedule::decimalNumber(whole, result.perUnit),
                   textOf(options.weightGradient));
   return result;
 }
@@ -156,10 +165,10 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
   update = ticksOf(options.update);
   for (const auto &[name, time] : options.messages)
     messages.emplace_back(
-        llvm::find_if(kMessageOptions,
-                      [&, name = name](const MessageOption &option) {
-                        return option.name == name;
-                      }),
+        &*llvm::find_if(messageOptions(),
+                        [&, name = name](const MessageOption &option) {
+                          return option.name == name;
+                        }),
         ticksOf(time));
   return success();
 }

@@ -68,12 +68,15 @@ protected:
   }
 };
 
-/// The field of a link that an option sets.
+/// An option that sets a field of a link.
 struct MessageOption {
-  llvm::StringRef name;
+  const char *name;
+  const char *summary;
   schedule::MessageTime &(*message)(schedule::Link &link);
   int64_t schedule::MessageTime::*time;
 };
+
+std::span<const MessageOption> messageOptions();
 
 /// The times with which reports and timelines show schedules.
 class Times {

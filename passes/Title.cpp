@@ -72,13 +72,13 @@ static std::string optionsClause(PipelineOp pipeline) {
   return text.empty() ? text : " {" + text + "}";
 }
 
-std::string titleOf(PipelineOp pipeline) {
+std::string titleOf(PipelineOp pipeline, const std::string &unnamed) {
   using program::printable;
   std::string title =
       printable(std::string_view(pipeline.getSymName())) + ": " +
       (pipeline.getSchedule()
            ? printable(std::string_view(*pipeline.getSchedule()))
-           : "given order") +
+           : printable(unnamed)) +
       optionsClause(pipeline);
   title += ", " + program::counted(pipeline.getStages(), "stage");
   if (pipeline.workerCount() != pipeline.getStages())

@@ -17,8 +17,10 @@ namespace chimera {
 /// The title of a pipeline, such as "look: chimera {concatenation = halving}, 4
 /// stages, 8 micro-batches, split_backward". It has the pipeline's sizes and
 /// the schedule options that differ from their defaults, spelled as in a
-/// description. It has no control characters.
-std::string titleOf(PipelineOp pipeline);
+/// description. `unnamed` stands for the schedule of a pipeline that names
+/// none. The title has no control characters.
+std::string titleOf(PipelineOp pipeline,
+                    const std::string &unnamed = "given order");
 
 } // namespace chimera
 

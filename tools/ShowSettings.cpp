@@ -52,23 +52,6 @@ static std::string costError(const std::string &text) {
              : "expected a time above 0, such as 2 or 0.5, got " + text;
 }
 
-namespace {
-
-struct TimeOption {
-  const char *name;
-  const char *help;
-};
-
-} // namespace
-
-static constexpr TimeOption kMessageTimes[] = {
-    {"p2p", "Time of a message on its way to another worker"},
-    {"p2p-per-mib", "Additional time of a message for each MiB"},
-    {"send", "Time for which sending a message occupies the worker"},
-    {"send-per-mib", "Additional time of sending for each MiB"},
-    {"receive", "Time for which receiving a message occupies the worker"},
-    {"receive-per-mib", "Additional time of receiving for each MiB"}};
-
 /// Adds the options of `picture`.
 static void addPictureOptions(CLI::App &app, schedule::Picture &picture) {
   app.add_option("--cell-width", picture.cellWidth,
@@ -209,13 +192,13 @@ std::optional<int> readShowSettings(int argc, char **argv,
           "unless given)");
   addTime("update", settings.update, "Time of a stage's optimizer step",
           timeError);
-  for (const TimeOption &option : kMessageTimes)
+  for (const MessageOption &option : messageOptions())
     app.add_option_function<std::string>(
            std::string("--") + option.name,
            [&settings, &option](const std::string &text) {
              settings.messages.emplace_back(option.name, *decimalOf(text));
            },
-           option.help)
+           option.summary)
         ->type_name("TIME")
         ->check(CLI::Validator(timeError, ""));
   app.add_option("--unit", settings.unit, "Unit of the times that options give")

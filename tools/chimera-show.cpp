@@ -16,6 +16,7 @@
 #include "passes/Passes.h"
 #include "passes/PlannerInputs.h"
 #include "passes/ShownSchedule.h"
+#include "passes/Title.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/ProvenFile.h"
@@ -45,7 +46,7 @@ static int fail(const llvm::Twine &error) {
 
 namespace {
 
-/// What the command line names.
+/// The input that the command line names.
 struct Input {
   /// The text of a module. It is the input itself, or a text that describes the
   /// input.
@@ -97,7 +98,7 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
     if (!program)
       return refuse(name + ": " + error);
     input.module = describing(name, describeProgram(*program));
-    input.schedule = program::printable(program->schedule);
+    input.schedule = program->schedule;
     input.note = "(a program has no link times: messages and all-reduces take "
                  "no time, unless options give times)\n";
     return input;
@@ -125,43 +126,28 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   return input;
 }
 
-/// True if the pipeline states the times of its actions, by a machine or by the
-/// costs of its stages. The operations of a model alone are no times. Costs in
-/// slots are no times if a pass assumed them.
-static bool statesTimes(PipelineOp pipeline) {
-  if (machineOf(pipeline))
-    return true;
-  std::optional<StringRef> unit = pipeline.getTimeUnit();
-  const bool isMadeUp = unit == "slot" && phaseOf(pipeline) != Phase::Described;
+/// True if the pipeline has stages whose costs and sizes were stated, by a
+/// description or by a model, and not assumed.
+static bool hasStatedStages(PipelineOp pipeline) {
   return !pipeline.getBody().empty() &&
          !pipeline.getBody().front().getOps<StageOp>().empty() &&
-         unit != "flop" && !isMadeUp;
+         !hasAssumedStages(pipeline);
 }
 
-/// True if a pass assumes, or has assumed, the bytes of the pipeline's stages,
-/// because it has no model and the description gives no stages.
-static bool hasNoBytes(PipelineOp pipeline) {
-  if (pipeline.getModel())
-    return false;
-  return pipeline.getBody().empty() ||
-         pipeline.getBody().front().getOps<StageOp>().empty() ||
-         (pipeline.getTimeUnit() == "slot" &&
-          phaseOf(pipeline) != Phase::Described);
+/// True if the pipeline states the times of its actions, by a machine or by the
+/// costs of its stages. The operations of a model alone are no times.
+static bool statesTimes(PipelineOp pipeline) {
+  return machineOf(pipeline) ||
+         (hasStatedStages(pipeline) && pipeline.getTimeUnit() != "flop");
 }
 
 /// Adds the times of the pipeline's link, which are in the unit of the options'
 /// times.
 static void addLink(LinkAttr attribute, TimeOptions &options) {
-  const schedule::Link link = linkOf(attribute);
-  const std::pair<StringRef, const schedule::MessageTime &> times[] = {
-      {"p2p", link}, {"send", link.send}, {"receive", link.receive}};
-  static constexpr StringRef kPerMib[] = {"p2p-per-mib", "send-per-mib",
-                                          "receive-per-mib"};
-  for (auto [index, time] : llvm::enumerate(times)) {
-    options.messages.emplace_back(time.first, time.second.alpha);
-    if (time.second.beta > 0)
-      options.messages.emplace_back(kPerMib[index], time.second.beta);
-  }
+  schedule::Link link = linkOf(attribute);
+  for (const MessageOption &option : messageOptions())
+    if (int64_t time = option.message(link).*option.time; time > 0)
+      options.messages.emplace_back(option.name, time);
 }
 
 /// The times with which to show a pipeline.
@@ -184,7 +170,8 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
   else if (options.costs != "stages" && options.forward.digits == 0)
     options.forward = 1;
   LinkAttr link = pipeline.getLinkAttr();
-  if (link && options.costs == "worker" && settings.messages.empty())
+  if (link && options.costs != "stages" && !settings.areSlots &&
+      settings.messages.empty())
     addLink(link, options);
   return options;
 }
@@ -212,7 +199,7 @@ public:
     std::vector<bool> haveTimes, lackBytes;
     for (PipelineOp pipeline : pipelines) {
       haveTimes.push_back(statesTimes(pipeline));
-      lackBytes.push_back(hasNoBytes(pipeline));
+      lackBytes.push_back(!pipeline.getModel() && !hasStatedStages(pipeline));
     }
     if (!settings.costsFrom.empty() && failed(takeCosts()))
       return failure();
@@ -276,13 +263,11 @@ public:
   }
 
 private:
-  /// If the input is a program, its order is given as text. Then puts the name
-  /// of the program's schedule into a title.
-  void nameSchedule(std::string &title) const {
-    constexpr StringRef kGiven = "given order";
-    if (size_t at = title.find(kGiven.str());
-        at != title.npos && !input.schedule.empty())
-      title.replace(at, kGiven.size(), input.schedule);
+  /// The title of a pipeline. A program has its order as text, and names the
+  /// schedule that the order is from.
+  std::string title(PipelineOp pipeline) const {
+    return input.schedule.empty() ? titleOf(pipeline)
+                                  : titleOf(pipeline, input.schedule);
   }
 
   LogicalResult takeCosts() {
@@ -307,7 +292,7 @@ private:
         schedule::Timeline &timeline =
             timelines.emplace_back(pipeline, timed, slots, width).timeline;
         timeline.picture = settings.picture;
-        nameSchedule(timeline.title);
+        timeline.title = title(pipeline);
       }
     }
     std::vector<schedule::Timeline> list;
@@ -354,9 +339,9 @@ private:
         FailureOr<schedule::Report> report = reportOf(pipeline, timed);
         if (failed(report))
           return failure();
-        nameSchedule(report->title);
+        report->title = title(pipeline);
         if (!input.schedule.empty())
-          report->schedule = input.schedule;
+          report->schedule = program::printable(input.schedule);
         reports.push_back(std::move(*report));
       }
     const schedule::ReportFormat *form =

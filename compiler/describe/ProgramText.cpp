@@ -132,11 +132,7 @@ std::string describeProgram(const ProgramT &program) {
             kUpdates[static_cast<size_t>(program.updates)] + ")";
   text += recomputeOf(program) + " time_unit(\"" + escaped(program.time_unit) +
           "\") {\n";
-  // If the time unit is a slot, the costs and sizes of stages were assumed.
-  // They are not written, because the pass that reads this text assumes them
-  // again.
-  for (size_t s = 0; s < program.stages.size() && program.time_unit != "slot";
-       ++s)
+  for (size_t s = 0; s < program.stages.size(); ++s)
     text += stageOf(s, program.stages[s]);
   for (size_t p = 0; p < program.pipelines.size(); ++p) {
     const PipelineT &pipeline = *program.pipelines[p];

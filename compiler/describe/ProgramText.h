@@ -15,8 +15,8 @@
 namespace chimera {
 
 /// The text of a module with one pipeline that has the name, stages, placement
-/// and orders of a verified program. Its model and its messages are left out.
-/// Stages have the program's costs and bytes, unless these are in slots.
+/// and orders of a verified program. Stages have the program's costs and bytes.
+/// The model and the messages are left out.
 std::string describeProgram(const program::ProgramT &program);
 
 } // namespace chimera

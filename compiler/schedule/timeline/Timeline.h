@@ -128,8 +128,8 @@ std::span<const TimelineFormat> timelineFormats();
 ///
 /// A column is one tick. If that would be more than a thousand columns, it is
 /// as long as the shortest action, rounded down to 1, 2 or 5 times a power of
-/// ten, and a line below says how long. If even these are too many, a line
-/// stands in the place of the grid.
+/// ten, and a line below says how long. If that would be 250 columns or more,
+/// the text is one line that says so, and no grid.
 ///
 /// Lines have at most `lineWidth` characters (0: no limit), but at least one
 /// column. Columns that do not fit follow in further grids below, each with a
