@@ -31,7 +31,7 @@ static bool isDecimal(int64_t parts) {
   return parts == 1;
 }
 
-std::string exactNumber(int64_t ticks, int64_t perUnit) {
+std::string decimalNumber(int64_t ticks, int64_t perUnit) {
   if (!isDecimal(perUnit / std::gcd(perUnit, ticks))) {
     char text[64];
     std::snprintf(text, sizeof text, "%.4f",
@@ -53,8 +53,8 @@ std::string withUnit(const std::string &number, const TimeScale &scale) {
   return hasName(*scale.unit) ? number + " " + scale.unit->name : number;
 }
 
-std::string exactTime(int64_t ticks, const TimeScale &scale) {
-  return withUnit(exactNumber(ticks, scale.perUnit), scale);
+std::string decimalTime(int64_t ticks, const TimeScale &scale) {
+  return withUnit(decimalNumber(ticks, scale.perUnit), scale);
 }
 
 /// Each unit is a thousand times the one before.

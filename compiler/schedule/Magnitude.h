@@ -16,13 +16,13 @@ namespace chimera::schedule {
 
 /// `ticks` in units, as text: "7.5". Exact if the number is a decimal of finite
 /// length. Otherwise it is rounded to four digits after the point: "0.3333".
-std::string exactNumber(int64_t ticks, int64_t perUnit);
+std::string decimalNumber(int64_t ticks, int64_t perUnit);
 
 /// "7.5 us": `number` and the unit, if the unit has a name.
 std::string withUnit(const std::string &number, const TimeScale &scale);
 
-/// "7.5 us", exact.
-std::string exactTime(int64_t ticks, const TimeScale &scale);
+/// "7.5 us": decimalNumber with the unit.
+std::string decimalTime(int64_t ticks, const TimeScale &scale);
 
 /// A larger unit in which large times are written. If the unit is a duration,
 /// it is "us", "ms" or "s". Otherwise it is the unit times a power of a

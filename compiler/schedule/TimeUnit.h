@@ -40,7 +40,7 @@ std::string timeUnitNames();
 struct TimeScale {
   const TimeUnit *unit = &timeUnits().front();
   /// Ticks in a unit, at least 1. Numbers of units are written exactly if its
-  /// only prime factors are 2 and 5 (exactNumber).
+  /// only prime factors are 2 and 5 (decimalNumber).
   int64_t perUnit = 1;
 
   double units(double ticks) const {

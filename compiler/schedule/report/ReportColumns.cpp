@@ -78,7 +78,7 @@ ordered_json recomputationOf(const Report &report) {
 ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
   if (of.beta == 0)
     return {};
-  return exactNumber(of.beta, report.scale.perUnit) + " for each " +
+  return decimalNumber(of.beta, report.scale.perUnit) + " for each " +
          std::to_string(of.betaBytes) + " bytes";
 }
 

@@ -67,7 +67,7 @@ private:
   }
 
   std::string exact(int64_t ticks) const {
-    return exactNumber(ticks, timeline.scale.perUnit);
+    return decimalNumber(ticks, timeline.scale.perUnit);
   }
 
   /// The line below the title. Its times are rounded; tooltips have the exact

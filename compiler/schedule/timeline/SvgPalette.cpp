@@ -25,7 +25,8 @@ struct Hue {
 };
 
 /// Indexed by `Kind`. The kinds also differ in lightness, so that readers
-/// without red or green cones can tell them apart; SvgTest.cpp measures it.
+/// without red or green cones can tell them apart; SvgPaletteTest.cpp measures
+/// it.
 constexpr std::array<Hue, 5> kHues = {{
     {"forward", {31, 99, 181}, {165, 203, 251}},         // blue
     {"backward", {187, 70, 12}, {255, 176, 131}},        // orange

@@ -22,7 +22,7 @@ double labelWidth(const Timeline &timeline, const Action &action,
 }
 
 std::string RowDrawer::exact(int64_t ticks) const {
-  return exactNumber(ticks, timeline.scale.perUnit);
+  return decimalNumber(ticks, timeline.scale.perUnit);
 }
 
 std::string RowDrawer::drawBubble(const std::string &title, double x, double y,

@@ -43,7 +43,7 @@ void appendRow(std::string &text, const std::string &head, size_t headWidth,
 
 std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
   return digits == Digits::Short ? shortTime(static_cast<double>(ticks), scale)
-                                 : exactTime(ticks, scale);
+                                 : decimalTime(ticks, scale);
 }
 
 /// A line in the place of a grid with too many columns.
@@ -179,7 +179,7 @@ headOf(const Timeline &timeline, int64_t column) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6g",
                   scale.units(static_cast<double>(t)) / magnitude.units);
-    names.push_back(column > 1 ? text : exactNumber(t, scale.perUnit));
+    names.push_back(column > 1 ? text : decimalNumber(t, scale.perUnit));
   }
   return {std::move(names), std::move(head)};
 }
@@ -302,7 +302,7 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
   std::snprintf(mean, sizeof mean, "%.10g", scale.units(steady.period));
   std::string period = mean;
   if (steady.period == std::floor(steady.period))
-    period = exactNumber(static_cast<int64_t>(steady.period), scale.perUnit);
+    period = decimalNumber(static_cast<int64_t>(steady.period), scale.perUnit);
   return std::to_string(problem.steps) +
          " steps, which overlap; in the steady state one takes " +
          (digits == Digits::Short ? shortTime(steady.period, scale)
@@ -336,7 +336,7 @@ static std::string timesPerWorker(const std::vector<int64_t> &times,
   if (magnitude.units == 1)
     return withUnit(perWorker(times,
                               [&](int64_t time) {
-                                return exactNumber(time, scale.perUnit);
+                                return decimalNumber(time, scale.perUnit);
                               }),
                     scale);
   return perWorker(times,
