@@ -180,14 +180,14 @@ TEST(Timeline, WritesLargeTimesShort) {
 }
 
 TEST(Timeline, WritesTimesExactly) {
-  EXPECT_EQ(exactNumber(0, 8), "0");
-  EXPECT_EQ(exactNumber(9, 8), "1.125");
-  EXPECT_EQ(exactNumber(16, 8), "2");
-  EXPECT_EQ(exactNumber(4611686018427387903, 1000000000000000000),
+  EXPECT_EQ(decimalNumber(0, 8), "0");
+  EXPECT_EQ(decimalNumber(9, 8), "1.125");
+  EXPECT_EQ(decimalNumber(16, 8), "2");
+  EXPECT_EQ(decimalNumber(4611686018427387903, 1000000000000000000),
             "4.611686018427387903");
-  EXPECT_EQ(exactNumber(1, 2000000000000000000), "0.0000000000000000005");
-  EXPECT_EQ(exactTime(80010, {findTimeUnit("ns"), 1}), "80010 ns");
-  EXPECT_EQ(exactTime(15, {findTimeUnit("none"), 2}), "7.5");
+  EXPECT_EQ(decimalNumber(1, 2000000000000000000), "0.0000000000000000005");
+  EXPECT_EQ(decimalTime(80010, {findTimeUnit("ns"), 1}), "80010 ns");
+  EXPECT_EQ(decimalTime(15, {findTimeUnit("none"), 2}), "7.5");
 }
 
 /// The text names the unit, with one tick per unit and with two.

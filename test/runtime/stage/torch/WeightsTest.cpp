@@ -5,95 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/WeightFiles.h"
-#include "test/runtime/stage/torch/SmallModel.h"
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
+#include "test/runtime/stage/torch/WeightsFixture.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <limits>
-#include <numeric>
 
 namespace chimera::runtime {
 namespace {
 
 using namespace test;
 namespace fs = std::filesystem;
-
-class WeightsTest : public testing::Test {
-protected:
-  WeightsTest()
-      : program(smallProgram({})),
-        weights(static_cast<size_t>(
-            program::parameterCount(*program.model, 0, 4))) {
-    std::iota(weights.begin(), weights.end(), 0.5);
-    folder = fs::temp_directory_path() /
-             ("chimera-weights-" + std::to_string(getpid()));
-    fs::create_directory(folder);
-    path = (folder / "w.safetensors").string();
-  }
-  ~WeightsTest() override { fs::remove_all(folder); }
-
-  std::string read() {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void write(const std::string &bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
-  // All of the file's tensors, in the model's order.
-  template <typename T> std::vector<T> loaded() {
-    const CheckpointWeights saved(program, path);
-    std::vector<T> values;
-    const program::ModelT &model = *program.model;
-    for (const auto &[layer, number, parameter] :
-         program::stageParameters(model, 0, program::layerCount(model))) {
-      std::vector<T> part(static_cast<size_t>(parameter.elements()));
-      saved.read(program::parameterName(model, layer, number),
-                 program.weight_type, parameter.shape, bytesOf(part));
-      values.insert(values.end(), part.begin(), part.end());
-    }
-    return values;
-  }
-  // The reason for which the file cannot be loaded, or "(loaded)".
-  std::string load() {
-    try {
-      EXPECT_EQ(loaded<double>(), weights);
-      return "(loaded)";
-    } catch (const std::runtime_error &error) {
-      return error.what();
-    }
-  }
-  // Writes a file with this header and the weights.
-  void writeWith(const std::string &header) {
-    const uint64_t length = header.size();
-    write(std::string(reinterpret_cast<const char *>(&length), 8) + header +
-          std::string(reinterpret_cast<const char *>(weights.data()),
-                      weights.size() * 8));
-  }
-  // Saves the weights, and changes the header.
-  void saveWith(const std::function<void(nlohmann::json &)> &change) {
-    ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-    std::string file = read();
-    uint64_t length;
-    std::memcpy(&length, file.data(), 8);
-    auto header = nlohmann::json::parse(file.substr(8, length));
-    change(header);
-    writeWith(header.dump());
-  }
-
-  program::ProgramT program;
-  std::vector<double> weights;
-  fs::path folder;
-  std::string path, error;
-};
 
 TEST_F(WeightsTest, roundTrip) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
@@ -370,124 +293,6 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
             std::string::npos)
       << reason;
   EXPECT_EQ(std::ranges::count(reason, '\n'), 1) << reason;
-}
-
-// Several files, and an index that lists the file of each tensor.
-class ShardsTest : public WeightsTest {
-protected:
-  // Layer n is in shard n % 3.
-  void saveShards() {
-    path = folder / "whole";
-    ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-    const std::string file = read();
-    uint64_t length;
-    std::memcpy(&length, file.data(), 8);
-    auto header = nlohmann::json::parse(file.substr(8, length));
-    header.erase("__metadata__");
-    nlohmann::json headers[3];
-    std::string data[3];
-    for (auto &[name, entry] : header.items()) {
-      const auto shard = static_cast<size_t>(name[7] - '0') % 3;
-      const auto begin = entry["data_offsets"][0].get<uint64_t>();
-      const auto end = entry["data_offsets"][1].get<uint64_t>();
-      const uint64_t at = data[shard].size();
-      data[shard] += file.substr(8 + length + begin, end - begin);
-      headers[shard][name] = entry;
-      headers[shard][name]["data_offsets"] = {at, at + end - begin};
-      index["weight_map"][name] = nameOf(shard);
-    }
-    for (size_t shard = 0; shard < 3; ++shard) {
-      const std::string text = headers[shard].dump();
-      length = text.size();
-      std::ofstream(folder / nameOf(shard), std::ios::binary)
-          << std::string(reinterpret_cast<const char *>(&length), 8) << text
-          << data[shard];
-    }
-    fs::remove(path);
-    writeIndex();
-  }
-  void writeIndex() {
-    std::ofstream(folder / "model.safetensors.index.json") << index.dump();
-  }
-  static std::string nameOf(size_t shard) {
-    return "model-0000" + std::to_string(shard + 1) + "-of-00003.safetensors";
-  }
-
-  nlohmann::json index = {{"metadata", {{"total_size", 1}}}};
-};
-
-TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
-  saveShards();
-  path = folder;
-  EXPECT_EQ(load(), "(loaded)");
-  path = folder / "model.safetensors.index.json";
-  EXPECT_EQ(load(), "(loaded)");
-  const uint64_t digest = CheckpointWeights(program, path).digest();
-  weights.back() += 1;
-  saveShards();
-  path = folder / "model.safetensors.index.json";
-  EXPECT_NE(CheckpointWeights(program, path).digest(), digest);
-}
-
-TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {
-  saveShards();
-  path = folder / "model.safetensors";
-  weights[0] += 1;
-  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-  path = folder;
-  EXPECT_EQ(load(), "(loaded)");
-}
-
-TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
-  path = folder;
-  EXPECT_NE(load().find("expected a folder with model.safetensors or "
-                        "model.safetensors.index.json, and it has neither"),
-            std::string::npos);
-}
-
-TEST_F(ShardsTest, refusesAnIndexWithMissingShards) {
-  saveShards();
-  path = folder;
-  fs::remove(folder / nameOf(1));
-  EXPECT_NE(load().find(nameOf(1) + "': No such file or directory"),
-            std::string::npos);
-  saveShards();
-  path = folder;
-  index["weight_map"]["layers.3.norm.bias"] = nameOf(1);
-  writeIndex();
-  EXPECT_NE(load().find("it says that 'layers.3.norm.bias' is in '" +
-                        nameOf(1) + "', which has no such tensor"),
-            std::string::npos);
-  for (const char *name : {"", "../x", "/etc/passwd", "."}) {
-    index["weight_map"]["layers.3.norm.bias"] = name;
-    writeIndex();
-    EXPECT_NE(load(), "(loaded)") << name;
-  }
-  index["weight_map"]["layers.3.norm.bias"] = 7;
-  writeIndex();
-  EXPECT_NE(load().find("expected the name of a file in the same folder for "
-                        "'layers.3.norm.bias', got 7"),
-            std::string::npos);
-}
-
-TEST_F(ShardsTest, refusesTensorsThatAreThereTwice) {
-  saveShards();
-  fs::copy_file(folder / nameOf(1), folder / "again.safetensors");
-  index["weight_map"]["layers.1.norm1.bias"] = "again.safetensors";
-  writeIndex();
-  path = folder;
-  EXPECT_NE(load().find("it has the tensor 'layers.1."), std::string::npos);
-}
-
-TEST_F(ShardsTest, refusesIndicesThatAreNone) {
-  for (const char *text : {"", "[]", "{}", R"({"weight_map": []})",
-                           R"({"weight_map": {}})", "{\"weight_map\": {\"a"}) {
-    std::ofstream(folder / "model.safetensors.index.json") << text;
-    path = folder;
-    EXPECT_NE(load().find("it is no index of safetensors files"),
-              std::string::npos)
-        << text;
-  }
 }
 
 // Many of Qwen2's checkpoints have the tied matrix under both names.

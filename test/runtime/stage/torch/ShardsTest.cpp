@@ -1,0 +1,137 @@
+//===- ShardsTest.cpp - A model's weights in several files ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/stage/torch/WeightsFixture.h"
+
+#include <algorithm>
+
+namespace chimera::runtime {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+// Several files, and an index that lists the file of each tensor.
+class ShardsTest : public WeightsTest {
+protected:
+  // Layer n is in shard n % 3.
+  void saveShards() {
+    path = folder / "whole";
+    ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+    const std::string file = read();
+    uint64_t length;
+    std::memcpy(&length, file.data(), 8);
+    auto header = nlohmann::json::parse(file.substr(8, length));
+    header.erase("__metadata__");
+    nlohmann::json headers[3];
+    std::string data[3];
+    for (auto &[name, entry] : header.items()) {
+      const auto shard = static_cast<size_t>(name[7] - '0') % 3;
+      const auto begin = entry["data_offsets"][0].get<uint64_t>();
+      const auto end = entry["data_offsets"][1].get<uint64_t>();
+      const uint64_t at = data[shard].size();
+      data[shard] += file.substr(8 + length + begin, end - begin);
+      headers[shard][name] = entry;
+      headers[shard][name]["data_offsets"] = {at, at + end - begin};
+      index["weight_map"][name] = nameOf(shard);
+    }
+    for (size_t shard = 0; shard < 3; ++shard) {
+      const std::string text = headers[shard].dump();
+      length = text.size();
+      std::ofstream(folder / nameOf(shard), std::ios::binary)
+          << std::string(reinterpret_cast<const char *>(&length), 8) << text
+          << data[shard];
+    }
+    fs::remove(path);
+    writeIndex();
+  }
+  void writeIndex() {
+    std::ofstream(folder / "model.safetensors.index.json") << index.dump();
+  }
+  static std::string nameOf(size_t shard) {
+    return "model-0000" + std::to_string(shard + 1) + "-of-00003.safetensors";
+  }
+
+  nlohmann::json index = {{"metadata", {{"total_size", 1}}}};
+};
+
+TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
+  saveShards();
+  path = folder;
+  EXPECT_EQ(load(), "(loaded)");
+  path = folder / "model.safetensors.index.json";
+  EXPECT_EQ(load(), "(loaded)");
+  const uint64_t digest = CheckpointWeights(program, path).digest();
+  weights.back() += 1;
+  saveShards();
+  path = folder / "model.safetensors.index.json";
+  EXPECT_NE(CheckpointWeights(program, path).digest(), digest);
+}
+
+TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {
+  saveShards();
+  path = folder / "model.safetensors";
+  weights[0] += 1;
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  path = folder;
+  EXPECT_EQ(load(), "(loaded)");
+}
+
+TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
+  path = folder;
+  EXPECT_NE(load().find("expected a folder with model.safetensors or "
+                        "model.safetensors.index.json, and it has neither"),
+            std::string::npos);
+}
+
+TEST_F(ShardsTest, refusesAnIndexWithMissingShards) {
+  saveShards();
+  path = folder;
+  fs::remove(folder / nameOf(1));
+  EXPECT_NE(load().find(nameOf(1) + "': No such file or directory"),
+            std::string::npos);
+  saveShards();
+  path = folder;
+  index["weight_map"]["layers.3.norm.bias"] = nameOf(1);
+  writeIndex();
+  EXPECT_NE(load().find("it says that 'layers.3.norm.bias' is in '" +
+                        nameOf(1) + "', which has no such tensor"),
+            std::string::npos);
+  for (const char *name : {"", "../x", "/etc/passwd", "."}) {
+    index["weight_map"]["layers.3.norm.bias"] = name;
+    writeIndex();
+    EXPECT_NE(load(), "(loaded)") << name;
+  }
+  index["weight_map"]["layers.3.norm.bias"] = 7;
+  writeIndex();
+  EXPECT_NE(load().find("expected the name of a file in the same folder for "
+                        "'layers.3.norm.bias', got 7"),
+            std::string::npos);
+}
+
+TEST_F(ShardsTest, refusesTensorsThatAreThereTwice) {
+  saveShards();
+  fs::copy_file(folder / nameOf(1), folder / "again.safetensors");
+  index["weight_map"]["layers.1.norm1.bias"] = "again.safetensors";
+  writeIndex();
+  path = folder;
+  EXPECT_NE(load().find("it has the tensor 'layers.1."), std::string::npos);
+}
+
+TEST_F(ShardsTest, refusesIndicesThatAreNone) {
+  for (const char *text : {"", "[]", "{}", R"({"weight_map": []})",
+                           R"({"weight_map": {}})", "{\"weight_map\": {\"a"}) {
+    std::ofstream(folder / "model.safetensors.index.json") << text;
+    path = folder;
+    EXPECT_NE(load().find("it is no index of safetensors files"),
+              std::string::npos)
+        << text;
+  }
+}
+
+} // namespace
+} // namespace chimera::runtime
