@@ -98,12 +98,12 @@ public:
     if (weights == op->operand_end())
       return 0;
     Version read = versions.lookup(*weights);
-    uint32_t behind = newest[read.replica] - read.number;
+    uint32_t newer = newest[read.replica] - read.number;
     if (isa<CopyOp>(op))
       versions[op->getResult(0)] = read;
     else if (isa<OptimizerStepOp>(op))
       versions[op->getResult(0)] = {read.replica, ++newest[read.replica]};
-    return behind;
+    return newer;
   }
 
 private:

@@ -137,8 +137,8 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     `send` and `receive` of `all_reduce`, which occupy both ends, count once for
     each all-reduce, as for a copy to the host and back. With
     `blocking_all_reduce`, an all-reduce progresses only while its workers wait
-    for it, as on hosts on which all cores compute. No all-reduce is then hidden
-    behind computation or updates, however early it starts.
+    for it, as on hosts on which all cores compute. An all-reduce then overlaps
+    with no computation and no update, even if it starts early.
 
     *Nodes.* With `node_devices`, the devices are on nodes of that many devices,
     in the order of their numbers. Rank r runs on device r: worker w of copy d

@@ -28,7 +28,7 @@ endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chimera
   FILES_MATCHING PATTERN "*.h"
-  # Those that include LibTorch's or MPI's are for their own folders.
+  # Headers that include LibTorch's or MPI's headers are for their own folders.
   PATTERN Gpt2.h EXCLUDE PATTERN ParameterUse.h EXCLUDE
   PATTERN mpi/AllReduce.h EXCLUDE PATTERN mpi/Calls.h EXCLUDE
   PATTERN mpi/Collective.h EXCLUDE

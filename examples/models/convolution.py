@@ -1,9 +1,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """No transformer: gated convolutions that look back, ever further, with skip
-connections (van den Oord et al., "WaveNet", 2016). What each layer adds to the
-output crosses every boundary behind it, beside the layer's own result: the
-boundaries are two tensors.
+connections (van den Oord et al., "WaveNet", 2016). Each layer adds to a sum, from which
+the output is made. Every later stage boundary has two tensors: the result of the last
+layer, and this sum.
 
     tools/export/chimera-export examples/models/convolution.py -o convolution
 """

@@ -17,7 +17,7 @@
 # Your cluster may want a partition or an account (delete one # to use a line):
 ##SBATCH --partition=PARTITION
 ##SBATCH --account=ACCOUNT
-# What the ranks print; %j is the number of the job.
+# The output of the ranks; %j is the number of the job.
 #SBATCH --output=chimera-%j.log
 set -eu
 

@@ -16,7 +16,7 @@
 namespace chimera::runtime {
 
 /// The part (0 to 1) of an all-reduce of `bytes` bytes over all ranks (`group`)
-/// that is hidden behind a longer computation. It is 1 if both together take as
+/// that overlaps with a longer computation. It is 1 if both together take as
 /// long as the computation alone, and 0 if they take as long as one after the
 /// other.
 ///

@@ -38,7 +38,8 @@ struct alignas(64) Status {
   std::atomic<uint32_t> instruction;
   /// The time at which it got there, by steadyNanoseconds.
   std::atomic<int64_t> since;
-  /// The position of its device, if that is asynchronous and behind the host.
+  /// Not 0 if the device still has to run instructions that the host has
+  /// enqueued. The next three fields are then the position of the device.
   std::atomic<uint32_t> isBehind;
   std::atomic<uint32_t> deviceInstruction;
   std::atomic<uint64_t> deviceStep;

@@ -29,9 +29,10 @@ struct RankState {
   uint32_t instruction;
   uint64_t step;
   int64_t since; ///< how long it has been there, in nanoseconds
-  /// If the rank's device is behind the host, `step`, `instruction` and `since`
-  /// describe the device. The next two fields then name the last instruction
-  /// that the host has enqueued.
+  /// If `isBehind`, the rank's device still has to run instructions that its
+  /// host has enqueued. Then `step`, `instruction` and `since` describe the
+  /// device, and these two fields name the last instruction that the host has
+  /// enqueued.
   uint64_t issuedStep;
   uint32_t issuedInstruction;
   uint32_t isBehind;

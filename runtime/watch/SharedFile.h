@@ -24,7 +24,8 @@ namespace chimera::runtime {
 
 class SharedFile {
 public:
-  /// Where the file is open, and how to recognise it. Trivially copyable.
+  /// A process that has the file open, and the file's marks, by which another
+  /// process recognises it. Trivially copyable.
   struct Location {
     int32_t pid;
     int32_t fd;

@@ -131,7 +131,7 @@ void measure(Rank &rank, const std::function<double()> &work,
 
 int main(int argc, char **argv) {
   CLI::App app(
-      "Measures how much of an exchange of messages hides behind work, "
+      "Measures how much of an exchange of messages overlaps with work, "
       "as JSON in milliseconds.",
       "overlap");
   uint64_t bytes = 16 << 20;

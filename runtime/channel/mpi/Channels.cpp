@@ -40,7 +40,7 @@ struct Operation : Request {
   explicit Operation(MpiChannels &channels);
   ~Operation() override { close(); }
 
-  /// What the rank waits for, for error messages.
+  /// The operation for which the rank waits, as error messages name it.
   virtual std::string awaited() const = 0;
 
   void close();

@@ -8,7 +8,7 @@
 // The devices of all ranks and the transfers between them, in virtual time. An
 // operation that is put on a queue or posted happens later. The seed alone
 // decides which one happens next, so a seed determines a run. With some seeds,
-// the host, the queues or the communication of a rank fall far behind the
+// the host, the queues or the communication of a rank are much slower than the
 // others.
 //
 // For every seed, the simulation knows the happens-before relation. An

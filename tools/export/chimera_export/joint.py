@@ -180,19 +180,19 @@ def differentiate(module, arguments, labels):
             input_gradients.append(Port("InputGradient", what.grad_of.idx, node))
 
     # Nodes that depend on a tangent (an output gradient) belong to the backward.
-    behind = {p.node for p in tangents}
+    backward_nodes = {p.node for p in tangents}
     for node in graph.nodes:
-        if any(n in behind for n in node.all_input_nodes):
-            behind.add(node)
+        if any(n in backward_nodes for n in node.all_input_nodes):
+            backward_nodes.add(node)
     used = []
     for node in graph.nodes:
-        if node in behind and node.op == "call_function":
+        if node in backward_nodes and node.op == "call_function":
             for source in node.all_input_nodes:
-                if source not in behind:
+                if source not in backward_nodes:
                     used.append(base(source))
     # If a gradient is a value of the forward, it must be saved too.
     for port in [*input_gradients, *weight_gradients]:
-        if port.node not in behind:
+        if port.node not in backward_nodes:
             used.append(base(port.node))
     of_outputs = {p.node: p for p in reversed(outputs)}
     named, saved = [], []

@@ -122,12 +122,12 @@ def _step(node, path):
 def _reshaped(path, before, after):
     """The path after a reshape. Tokens remain a dimension of their own, or become the
     inner part of one with samples."""
-    behind = 1
+    inner = 1
     for extent in before[path.dim + 1 :]:
-        behind *= extent
+        inner *= extent
     count = 1
     for dim in reversed(range(len(after))):
-        if count == behind and after[dim] % before[path.dim] == 0 and after[dim] > 1:
+        if count == inner and after[dim] % before[path.dim] == 0 and after[dim] > 1:
             return dataclasses.replace(path, dim=dim)
         count *= after[dim]
     return None
