@@ -185,7 +185,7 @@ static void addModel(Workload &load, const RunSettings &settings,
 /// rounded up to whole steps.
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
-  if (load.text->heldOutTokens() == 0 || settings.evaluateBatches == 0) {
+  if (settings.holdOut == 0 || settings.evaluateBatches == 0) {
     if (settings.givenOptions.contains("--evaluate-every"))
       throw std::invalid_argument(
           "--evaluate-every needs held-out text, but --hold-out or "

@@ -31,17 +31,19 @@ def execute(*command):
 
 
 def measure(options, cases):
-    """Adds to each case its run's profile, which also has the steps."""
-    for case in cases:
+    """Adds to each case its run's profile, which also has the steps. Writes the cases
+    measured so far after each run, because a time limit may end the script."""
+    for number, case in enumerate(cases, 1):
         with tempfile.TemporaryDirectory() as name:
             profile = pathlib.Path(name) / "profile"
             # fmt: off
             execute(options.run, options.programs / case["program"], "--device",
                     options.device, "--data", options.programs / "text", "--tokens",
-                    "bytes", "--steps", options.steps, "--evaluate-batches", 0, "--quiet", "--timeout",
-                    120, "--profile", profile)
+                    "bytes", "--steps", options.steps, "--evaluate-batches", 0,
+                    "--quiet", "--timeout", 120, "--profile", profile)
             # fmt: on
             case["profile"] = json.loads(profile.read_text())
+        options.to.write_text(json.dumps(cases[:number]))
         print(f"{case['program']}: {steps_of(case)['median'] / 1e6:.2f} ms", flush=True)
 
 
@@ -114,7 +116,6 @@ def main():
         every = json.loads((options.programs / "plans.json").read_text())
         cases = [case for case in every if case["model"] == options.model]
         measure(options, cases)
-        options.to.write_text(json.dumps(cases))
     if options.tools:
         cases = json.loads(options.to.read_text())
         predict(options, cases)

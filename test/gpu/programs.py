@@ -187,8 +187,13 @@ def main():
         for case in predicted()
     ]
     (options.to / "plans.json").write_text(json.dumps(plans, indent=1))
-    text = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
-    (options.to / "text").write_bytes(text.read_bytes())
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    text = (root / "dialect" / "Chimera.md").read_bytes()
+    longest = max(int(size) for model in GPT2.values()
+                  for size in re.findall(r"context\((\d+)\)", model))  # fmt: skip
+    if len(text) < 20 * longest:
+        sys.exit(f"expected a text of {20 * longest} bytes, got {len(text)}")
+    (options.to / "text").write_bytes(text)
     count = len(every) + len(trained) + len(table) + len(plans)
     print(f"{count} programs are in {options.to}")
 

@@ -7,6 +7,8 @@
 - the same stages with dropout, compared with those without;
 - AdamW: the memory bandwidth that it reaches, as a part of a copy's;
 - the time per instruction if stages compute almost nothing;
+- the time of an update that checks that its gradients are finite (as with --save),
+  compared with the time of one that does not;
 - the time of a step and the peak bytes of a rank, compared with the predictions from
   the profile of another run and from the program.
 
@@ -150,12 +152,14 @@ def adamw_rows(table, each, times):
                   rate >= ADAMW * whole)  # fmt: skip
 
 
-def train(options, program, *more):
-    """Trains. Returns the summary, and the profile if it is requested."""
+def train(options, program, *more, profiled=False, saved=False):
+    """Trains. Returns the summary, and the profile if `profiled`. If `saved`, updates
+    check that their gradients are finite, as in every run with --save."""
     with tempfile.TemporaryDirectory() as folder:
-        log, profile = pathlib.Path(folder) / "log", pathlib.Path(folder) / "profile"
-        wanted = ["--profile", profile] if "profile" in more else []
-        more = [word for word in more if word != "profile"]
+        log, profile, save = (pathlib.Path(folder) / name for name in
+                              ("log", "profile", "weights.safetensors"))  # fmt: skip
+        wanted = ["--profile", profile] if profiled else []
+        wanted += ["--save", save] if saved else []
         # fmt: off
         execute(options.bin / "chimera-run", program, "--data",
                 options.programs / "text", "--tokens", "bytes", "--device",
@@ -164,7 +168,7 @@ def train(options, program, *more):
                 "--timeout", 120, *wanted, *more)
         # fmt: on
         summary = json.loads(log.read_text().splitlines()[-1])["summary"]
-        return summary, json.loads(profile.read_text()) if wanted else None
+        return summary, json.loads(profile.read_text()) if profiled else None
 
 
 def instruction_rows(table, options, each):
@@ -189,8 +193,9 @@ def predicted_rows(table, options, each):
     name = name_of(each)
     program = options.programs / each["program"]
     try:
-        _, profile = train(options, program, "profile")
-        summary, again = train(options, program, "profile")
+        _, profile = train(options, program, profiled=True)
+        summary, again = train(options, program, profiled=True)
+        _, checked = train(options, program, profiled=True, saved=True)
     except RuntimeError as error:
         table.skip(f"{name}, a step", error)
         return
@@ -205,6 +210,11 @@ def predicted_rows(table, options, each):
     measured = again["steps"]["later"]["median"]
     table.add(f"{name}, a step, predicted", measured / 1e6, "ms", predicted / 1e6,
               f"{PREDICTED:.0%}", abs(measured / predicted - 1) <= PREDICTED)  # fmt: skip
+    checked, unchecked = (
+        of["stages"][0]["optimizer_step"]["median"] for of in (checked, again)
+    )
+    table.add(f"{name}, an update that checks its gradients", checked / 1e6, "ms",
+              unchecked / 1e6, "", None)  # fmt: skip
     (rank,) = summary["ranks"]
     stated, peak = rank["stated_peak_bytes"], rank["peak_bytes"]
     table.add(f"{name}, bytes at the peak, stated", peak / 2**20, "MiB",

@@ -191,19 +191,19 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   const auto size = static_cast<int64_t>(tokens->count());
   training = size - static_cast<int64_t>(
                         std::floor(static_cast<double>(size) * holdOut));
-  auto require = [&](const char *part, int64_t count, const char *advice) {
-    if (count < context + 1)
-      throw std::runtime_error(
-          "expected at least " + std::to_string(context + 1) +
-          (isOfBytes() ? " bytes of " : " tokens of ") + part +
-          " text (the context of " + std::to_string(context) +
-          " and one more), got " + std::to_string(count) + " of the " +
-          std::to_string(size) + " in " + tokens->fileNames() + "; " + advice);
-  };
-  require("training", training, "give a longer text");
-  if (holdOut > 0)
-    require("held-out", size - training,
-            "give a longer text, or another --hold-out");
+  expectWindow("training", training, "give a longer text");
+}
+
+void TextData::expectWindow(const char *part, int64_t count,
+                            const char *advice) const {
+  if (count < context + 1)
+    throw std::runtime_error(
+        "expected at least " + std::to_string(context + 1) +
+        (isOfBytes() ? " bytes of " : " tokens of ") + part +
+        " text (the context of " + std::to_string(context) +
+        " and one more), got " + std::to_string(count) + " of the " +
+        std::to_string(tokens->count()) + " in " + tokens->fileNames() + "; " +
+        advice);
 }
 
 uint64_t TextData::digest() const {
@@ -298,6 +298,9 @@ private:
 };
 
 std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
+  expectWindow("held-out", heldOutTokens(),
+               "give a longer text, another --hold-out, or "
+               "--evaluate-batches 0");
   return std::make_unique<HeldOut>(*this, windows);
 }
 

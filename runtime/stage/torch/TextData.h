@@ -36,9 +36,9 @@ public:
   /// The last floor(count * holdOut) tokens are held out. Throws
   /// std::runtime_error if the model has fields that a sample does not have, if
   /// its vocabulary is smaller than 256 for text as bytes, or if the training
-  /// part or the held-out part (for holdOut > 0) is shorter than one window of
-  /// context + 1 tokens. Throws std::invalid_argument if holdOut is not in [0,
-  /// 1), if the program has no model, or if TokenSamples does.
+  /// part is shorter than one window of context + 1 tokens. Throws
+  /// std::invalid_argument if holdOut is not in [0, 1), if the program has no
+  /// model, or if TokenSamples does.
   TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
            double holdOut, const TokenSampleOptions &form = {});
   /// Uses the bytes of the text at `path` as tokens.
@@ -79,6 +79,8 @@ public:
   /// `index` of step `pass` is window ((pass · N·W + index) · samples + row),
   /// where N·W is the number of micro-batches in a step of all copies.
   /// Later samples repeat the last window. This object must outlive the result.
+  /// Throws std::runtime_error if the held-out part is shorter than one window
+  /// of context + 1 tokens.
   std::unique_ptr<DataSource> heldOut(uint64_t windows) const;
 
   /// Whether tokens are the only labels. A unigram model can predict them too.
@@ -93,6 +95,9 @@ public:
 private:
   class HeldOut;
 
+  /// Throws std::runtime_error if a part of `count` tokens is shorter than one
+  /// window. The message ends with `advice`.
+  void expectWindow(const char *part, int64_t count, const char *advice) const;
   void read(uint64_t first, std::span<int64_t> into) const;
   Sample trainingSample(uint64_t step, uint64_t number) const;
   /// Fills the rows of `output`. `sampleOf` makes a sample from its number

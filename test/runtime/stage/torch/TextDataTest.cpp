@@ -216,12 +216,26 @@ TEST_F(TextDataTest, refusesTooShortTraining) {
   EXPECT_EQ(refusal(0), "(accepted)");
 }
 
-TEST_F(TextDataTest, refusesTooShortHeldOut) {
-  writeRamp(80);
-  EXPECT_NE(refusal(0.1).find("expected at least 9 bytes of held-out text"),
-            std::string::npos);
+// Only an evaluation needs a held-out window.
+TEST_F(TextDataTest, refusesToEvaluateOnTooShortHeldOut) {
+  for (size_t bytes : {10, 80}) {
+    writeRamp(bytes);
+    TextData data(path, program, 0.1);
+    try {
+      data.heldOut(1);
+      ADD_FAILURE() << "accepted " << bytes << " bytes";
+    } catch (const std::runtime_error &error) {
+      EXPECT_EQ(std::string(error.what()),
+                "expected at least 9 bytes of held-out text (the context of 8 "
+                "and one more), got " +
+                    std::to_string(bytes / 10) + " of the " +
+                    std::to_string(bytes) + " in '" + path +
+                    "'; give a longer text, another --hold-out, or "
+                    "--evaluate-batches 0");
+    }
+  }
   writeRamp(90);
-  EXPECT_EQ(refusal(0.1), "(accepted)");
+  EXPECT_NO_THROW(TextData(path, program, 0.1).heldOut(1));
 }
 
 TEST_F(TextDataTest, refusesASmallVocabulary) {
