@@ -51,6 +51,7 @@ def model_of(kind):
 
 
 def make(kind, folder, text):
+    """Writes a checkpoint to a new folder."""
     import tokenizers
     import torch
     from safetensors.torch import load_file, save_file
@@ -92,14 +93,14 @@ def consolidate(tensors, folder):
     file.rename(folder / "model.safetensors")
 
 
-def compare(kind, folder, saved):
-    """Returns where the saved weights differ from those that transformers reads."""
+def compare(folder):
+    """The saved weights must be those that transformers reads."""
     import torch
     import transformers
     from safetensors.torch import load_file
 
     read = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    theirs, ours = dict(read.named_parameters()), load_file(saved)
+    theirs, ours = dict(read.named_parameters()), load_file(folder / "saved")
     assert theirs.keys() == ours.keys(), theirs.keys() ^ ours.keys()
     for name, parameter in theirs.items():
         assert torch.equal(parameter, ours[name]), name
@@ -121,15 +122,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path)
     parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--compare", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--compare", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--check-fine-tune", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
-        kind, folder, text = options.make
-        return make(kind, pathlib.Path(folder), text)
+        top, text = options.make
+        for kind in KINDS:
+            make(kind, pathlib.Path(top) / kind, text)
+        return None
     if options.compare:
-        return compare(*options.compare)
+        for folder in options.compare:
+            compare(pathlib.Path(folder))
+        return None
     if options.check_fine_tune:
         return check_fine_tune(*options.check_fine_tune)
     if not has(options.python, "torch", "transformers", "tokenizers"):
@@ -138,9 +143,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         top = pathlib.Path(name)
         programs = {}
+        run(options.python, __file__, "--make", top, text)
+        loaded = []
         for kind, family in KINDS.items():
             folder = top / kind
-            run(options.python, __file__, "--make", kind, folder, text)
             if family not in programs:
                 package = top / f"{family}-package"
                 run(
@@ -155,10 +161,9 @@ def main():
             load = folder
             if kind == "index":
                 load = folder / "model.safetensors.index.json"
-            saved = folder / "saved"
             command = [
                 options.tools / "chimera-run", programs[family], "--data", text,
-                "--tokens", "bytes", "--load", load, "--steps", 0, "--save", saved,
+                "--tokens", "bytes", "--load", load, "--steps", 0, "--save", folder / "saved",
                 "--threads", 1,
             ]  # fmt: skip
             if kind.endswith("unequal"):
@@ -174,8 +179,9 @@ def main():
             output = run(*command)
             told = f"tensors of {TYPES[kind]}, converted to F32 exactly" if kind in TYPES else ""
             assert output.count("converted") == (1 if told else 0) and told in output, output
-            run(options.python, __file__, "--compare", kind, folder, saved)
-            print(f"{kind}: as transformers reads it")
+            loaded.append(folder)
+        run(options.python, __file__, "--compare", *loaded)
+        print(f"as transformers reads them: {', '.join(f.name for f in loaded)}")
         environment = os.environ | {
             "CHIMERA_BIN": str(options.tools.resolve()), "STEPS": "2", "CONTEXT": "32",
             "RANKS": "2",

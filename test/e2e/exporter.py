@@ -8,6 +8,8 @@ without a traceback. Needs a Python with torch: that of build/venv, unless anoth
 Python runs this script."""
 
 import argparse
+import contextlib
+import importlib
 import os
 import pathlib
 import re
@@ -50,6 +52,33 @@ def export(command, folder, *options, source=None):
     source = source or str(folder / "source.py")
     arguments = ["chimera-export", source, "--type", "float64", "-o", str(folder / "package")]
     return export_as(command, folder, [*arguments, *options])
+
+
+def load_modules(command):
+    """Loads the modules that an export loads, so that the children have them already:
+    loading them takes several times as long as an export. A child exports a model and
+    lists its modules. This process cannot export, because autograd refuses to run in a
+    child of a process in which it has run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "source.py").write_text(START + "def make(): return model(Net())")
+
+        class Listing:
+            """The command, which then writes the names of all modules."""
+
+            @staticmethod
+            def main():
+                status = command.main()
+                (folder / "modules").write_text("\n".join(sys.modules))
+                return status
+
+        status, output = export(Listing, folder, "--check")
+        if status != 0:
+            sys.exit(output)
+        for module in (folder / "modules").read_text().splitlines():
+            if module.startswith("torch.") and module not in sys.modules:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(module)
 
 
 def operators_of(package):
@@ -145,6 +174,7 @@ def main():
         sys.path.insert(0, str(HERE))
         import operators
 
+        load_modules(command)
         seen = set()
         check_each(
             lambda folder, case: check(command, seen, folder, case),
