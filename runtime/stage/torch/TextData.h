@@ -71,8 +71,8 @@ public:
 
   /// Held-out window `window` of `windows`. The windows are evenly spaced over
   /// the held-out part: the first one at its begin, the last one at its end.
-  /// They overlap if there are many. Requires a held-out part and window <
-  /// windows.
+  /// They overlap if there are many. Requires a held-out part of one window or
+  /// more (see heldOut), and window < windows.
   Sample heldOutSample(uint64_t window, uint64_t windows) const;
 
   /// A data source of `windows` held-out windows: sample `row` of micro-batch
@@ -89,7 +89,7 @@ public:
   /// The mean cross-entropy in nats of a unigram model on the labels that count
   /// in these windows. Its frequencies are counts of tokens in the training
   /// part plus one, for each byte value or each token of the model's
-  /// vocabulary.
+  /// vocabulary. Requires a held-out part of one window or more.
   double unigramLoss(uint64_t windows) const;
 
 private:

@@ -331,6 +331,7 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
   }
   if (holdOut == 0)
     return;
+  data.heldOut(7); // throws if there is no window
   for (uint64_t window : {0, 1, 6}) {
     const Sample sample = data.heldOutSample(window, 7);
     const uint64_t first =
