@@ -38,11 +38,11 @@
 
 // The trace of another pipeline.
 // RUN: sed 's/"1f1b"/"gpipe"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=ORDER
-// ORDER: {{.*}}.json: expected forward of pipeline 0, stage 1, micro-batch 1 before backward of pipeline 0, stage 1, micro-batch 0 on P1, got another order
+// ORDER: {{.*}}.json: expected forward of stage 1, micro-batch 1 before backward of stage 1, micro-batch 0 on P1, got another order
 // RUN: sed 's/@p/@q/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: warning: expected the trace of @q, got one of @p
 // RUN: sed 's/micro_batches(2)/micro_batches(3)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FEWER
-// FEWER: {{.*}}.json: expected forward of pipeline 0, stage 0, micro-batch 2 on P0, got none
+// FEWER: {{.*}}.json: expected forward of stage 0, micro-batch 2 on P0, got none
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json copy=1" 2>&1 | FileCheck %s --check-prefix=COPY
 // COPY: {{.*}}.json: expected copy 0, got 1
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") time_unit(us) {
