@@ -351,7 +351,7 @@ private:
     } else {
       FailureOr<std::string> both =
           renderSideBySide(*form, pipelines.front(), list.front(),
-                           {settings.measured, settings.copy}, kTool);
+                           {settings.measured, settings.copy, true}, kTool);
       if (failed(both))
         return failure();
       document = std::move(*both);

@@ -166,6 +166,10 @@ private:
     if (word.name == "link" && !word.value.value_or("").starts_with('<'))
       return fail("expected link=<latency = NUMBER, …>, got " +
                   std::string(word.value.value_or("none")));
+    if (word.name == "of" || word.name == "with" || word.name == "on")
+      return fail("expected no " + std::string(word.name) +
+                  ": only a pipeline in a file has a model, a training or a "
+                  "machine");
     const bool isFlag = word.name == "split_backward";
     if (word.name == "recompute" && !word.value)
       return fail(

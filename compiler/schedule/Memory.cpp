@@ -286,8 +286,8 @@ std::string describe(const CapExcess &excess, const Problem &problem,
                      " bytes on worker " + std::to_string(excess.worker);
   if (excess.peak.index >= 0)
     text +=
-        " at " + describe(problem,
-                          schedule.workers[excess.worker][excess.peak.index]);
+        " at " +
+        describe(problem, schedule.workers[excess.worker][excess.peak.index]);
   return text + othersAbove(excess.others);
 }
 

@@ -255,10 +255,10 @@ private:
     // place of the error again.
     std::vector<Violation::Note> &notes = violations.back().notes;
     if (others > 0)
-      notes.insert(notes.begin(),
-                   {std::to_string(others) +
-                    (others == 1 ? " more worker waits" : " more workers wait") +
-                    " for these workers"});
+      notes.insert(notes.begin(), {std::to_string(others) +
+                                   (others == 1 ? " more worker waits"
+                                                : " more workers wait") +
+                                   " for these workers"});
   }
 
   /// Reports that `worker` waits for another one: for the action at which that

@@ -50,9 +50,9 @@ const char *nameOf(Violation::Constraint constraint);
 /// deadlock constraint, missing actions count as done, unknown and repeated
 /// actions are skipped, and dependencies that violate the order constraint are
 /// ignored. So a reported deadlock would remain if all of those were corrected.
-/// All cycles of waiting workers are reported, the shortest first; a note on the
-/// last one counts the other waiting workers. Linear in the number of actions. Requires
-/// check(problem).empty().
+/// All cycles of waiting workers are reported, the shortest first; a note on
+/// the last one counts the other waiting workers. Linear in the number of
+/// actions. Requires check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

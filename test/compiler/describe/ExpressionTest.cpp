@@ -112,6 +112,9 @@ TEST(Expression, FaultsAreNamed) {
             "chimera{pipelines = 4}, got chimera(pipelines=4)");
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b data_parallel"}),
             "error: expected NAME=VALUE, got data_parallel without a value");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b on=@here"}),
+            "error: expected no on: only a pipeline in a file has a model, a "
+            "training or a machine");
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b recompute"}),
             "error: expected recompute=all, recompute=[0,2] (stages 0 and 2), "
             "or recompute=(all fused), got recompute without a value");

@@ -116,8 +116,7 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   refuse(c, 0, "F0 F99999999999", 3,
          "expected numbers below 2^31, got F99999999999");
   refuse(c, 0, "F0  F2", 4, "expected a micro-batch below 2, got 2");
-  refuse(c, 0, "F0 1F1", 3,
-         "expected a stage that worker 0 has (0), got 1");
+  refuse(c, 0, "F0 1F1", 3, "expected a stage that worker 0 has (0), got 1");
   refuse(c, 0, "F0 .2147483647 .2", 3, "expected less than 2^31 slots");
   refuse(c, 0, "F0-2147483647", 0, "expected F0, because each forward");
   refuse(c, 0, std::string(100, 'F'), 0, "got " + std::string(40, 'F'));

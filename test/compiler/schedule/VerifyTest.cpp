@@ -158,7 +158,8 @@ TEST(Verify, Deadlock) {
   EXPECT_EQ(all[0].notes[0].worker, 1);
   EXPECT_EQ(all[0].notes[0].index, 2);
   ASSERT_EQ(all[1].notes.size(), 1u);
-  EXPECT_EQ(all[1].notes[0].message, "forward of stage 0, micro-batch 1 is here");
+  EXPECT_EQ(all[1].notes[0].message,
+            "forward of stage 0, micro-batch 1 is here");
   EXPECT_EQ(all[1].notes[0].worker, 0);
   EXPECT_EQ(all[1].notes[0].index, 2);
 }
