@@ -98,7 +98,8 @@ LogicalResult report(const Orders &orders,
     return errorAt(line, orders.wordStarts[violation.worker][violation.index]);
   };
   return report(violations, begin, [&](int32_t worker, int32_t index) {
-    return orders.lines[worker].locationOf(orders.wordStarts[worker][index]);
+    OrderOp line = orders.lines[worker];
+    return line.locationOf(orders.wordStarts[worker][index]);
   });
 }
 
