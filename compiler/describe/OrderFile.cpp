@@ -129,19 +129,20 @@ public:
 private:
   using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
 
-  /// Writes an error with its line and a caret under the wrong column.
-  bool fail(const Line &line, size_t column, std::string message) {
+  /// Writes an error and, unless the line is empty, the line with a caret under
+  /// `column`.
+  bool fail(const Line &line, size_t column, const std::string &message) {
     error = program::printable(std::string(path) + ":" +
                                std::to_string(line.number) + ":" +
-                               std::to_string(column) + ": error: " + message) +
-            "\n";
-    // A tab may have any width. So write a blank instead of each one.
+                               std::to_string(column) + ": error: " + message);
     std::string whole(
         line.whole.substr(0, line.whole.find_last_not_of('\r') + 1));
+    if (whole.empty())
+      return false;
+    // A tab may have any width. So write a blank instead of each one.
     std::ranges::replace(whole, '\t', ' ');
-    std::string before =
-        program::printable(std::string_view(whole).substr(0, column - 1));
-    error += program::printable(whole) + "\n" +
+    std::string before = program::printable(whole.substr(0, column - 1));
+    error += "\n" + program::printable(whole) + "\n" +
              std::string(before.size(), ' ') + "^";
     return false;
   }

@@ -154,9 +154,7 @@ TEST(OrderFile, FaultsShowTheirLine) {
                                             "P0: F0 X0 B0 # end\n"
                                             "       ^");
   EXPECT_EQ(errorOf(""),
-            "o.txt:1:1: error: expected a line for each worker, got none\n"
-            "\n"
-            "^");
+            "o.txt:1:1: error: expected a line for each worker, got none");
   error = errorOf("P0: F0 \x1b B0\n");
   EXPECT_NE(error.find("\nP0: F0 \\x1b B0\n       ^"), std::string::npos)
       << error;
