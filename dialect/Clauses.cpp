@@ -266,9 +266,11 @@ template <typename Op> static bool isClauseOf(StringRef word) {
   });
 }
 
-/// An error message if `word` is a clause of chimera.training or names an
-/// unsupported feature, else empty.
+/// An error message if `word` is a clause of chimera.training, belongs before
+/// the clauses or names an unsupported feature, else empty.
 static std::string refusalInPipeline(StringRef word) {
+  if (word == "of" || word == "with" || word == "on")
+    return ("expected " + word + " before stages").str();
   if (isClauseOf<TrainingOp>(word))
     return (word + " is a clause of chimera.training, which a pipeline names "
                    "with `with @NAME`")
@@ -400,20 +402,42 @@ ParseResult MachineOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void MachineOp::print(OpAsmPrinter &printer) { printNamed(printer, *this); }
 
+/// Reads the names of the model after `of`, of the training after `with` and of
+/// the machine after `on`. Each may be left out.
+static ParseResult parseReferences(OpAsmParser &parser,
+                                   PipelineOp::Properties &properties) {
+  const std::pair<StringRef, FlatSymbolRefAttr *> references[] = {
+      {"of", &properties.model},
+      {"with", &properties.training},
+      {"on", &properties.machine}};
+  StringRef last;
+  for (auto [word, name] : references) {
+    if (failed(parser.parseOptionalKeyword(word)))
+      continue;
+    if (parser.parseAttribute(*name))
+      return failure();
+    last = word;
+  }
+  StringRef next = bareWordAt(parser);
+  for (auto [word, name] : references) {
+    if (next != word)
+      continue;
+    InFlightDiagnostic error = parser.emitError(parser.getCurrentLocation());
+    // If the word was not read, a later one was.
+    if (*name)
+      return error << "expected " << word << " once";
+    return error << "expected 'stages', got \"" << word << "\": " << word
+                 << " comes before " << last;
+  }
+  return success();
+}
+
 ParseResult PipelineOp::parse(OpAsmParser &parser, OperationState &result) {
   auto &properties = result.getOrAddProperties<Properties>();
   if (parser.parseSymbolName(properties.sym_name))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("of")) &&
-      parser.parseAttribute(properties.model))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("with")) &&
-      parser.parseAttribute(properties.training))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("on")) &&
-      parser.parseAttribute(properties.machine))
-    return failure();
-  if (parseClauses(parser, clausesOf(PipelineOp()), properties,
+  if (parseReferences(parser, properties) ||
+      parseClauses(parser, clausesOf(PipelineOp()), properties,
                    refusalInPipeline))
     return failure();
   SMLoc at = parser.getCurrentLocation();

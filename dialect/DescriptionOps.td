@@ -113,7 +113,8 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     A machine: `devices`, all alike, each with `memory` bytes. Of these,
     `reserved` bytes are not for the program (the framework and the buffers of
     libraries use them). A pipeline names its machine after `on`. All times of
-    the machine are in nanoseconds.
+    the machine are in nanoseconds. `devices` and `memory` come first, in this
+    order. The other clauses follow in any order.
 
     *Computation.* The time of a layer is its number of operations divided by
     `speed`, plus `layer_overhead` in a forward and in each half of a backward.
@@ -216,9 +217,9 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     machine after `on`. Without a model, the stages are bare: they have costs
     and sizes, and can be shown, proven, and run on synthetic or exact stages.
 
-    `stages` and `micro_batches` come first. The other clauses follow in any
-    order. Numbers may be written as 1e-3 or 40e9, bytes with a unit (16 GiB),
-    and words with or without quotes.
+    The order is `of`, `with`, `on`, `stages`, `micro_batches`, and then all
+    other clauses in any order. Numbers may be written as 1e-3 or 40e9, bytes
+    with a unit (16 GiB), and words with or without quotes.
 
     *Workers and schedule.* `workers` is the number of workers, at most the
     number of stages; by default there is one for each stage. The schedule

@@ -367,11 +367,17 @@ FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
 
 LogicalResult
 report(ArrayRef<schedule::Violation> violations,
-       function_ref<InFlightDiagnostic(const schedule::Violation &)> begin) {
+       function_ref<InFlightDiagnostic(const schedule::Violation &)> begin,
+       function_ref<Location(int32_t worker, int32_t index)> locationOf) {
   constexpr size_t kMost = 20;
   bool slots = false;
   for (const schedule::Violation &violation : violations.take_front(kMost)) {
     InFlightDiagnostic error = begin(violation) << violation.message;
+    for (const schedule::Violation::Note &note : violation.notes)
+      if (note.index < 0)
+        error.attachNote() << note.message;
+      else if (locationOf)
+        error.attachNote(locationOf(note.worker, note.index)) << note.message;
     bool ofSlots =
         violation.constraint == schedule::Violation::Constraint::Slots;
     if (ofSlots && !slots)
@@ -401,11 +407,14 @@ LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
   for (SectionOp section : sections)
     for (auto action : section.getBody().getOps<ActionOp>())
       workers[*action.getWorker()].push_back(action);
-  return report(violations, [&](const schedule::Violation &violation) {
+  auto begin = [&](const schedule::Violation &violation) {
     Operation *op = sections.front();
     if (violation.index >= 0)
       op = workers[violation.worker][violation.index];
     return op->emitOpError();
+  };
+  return report(violations, begin, [&](int32_t worker, int32_t index) {
+    return workers[worker][index]->getLoc();
   });
 }
 
@@ -418,7 +427,7 @@ LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of) {
     return success();
   return pipeline.emitOpError("expected workers of at most ")
          << problem.memoryCaps[excess->worker] << " bytes (memory_cap), got "
-         << schedule::describe(*excess, of.schedule);
+         << schedule::describe(*excess, problem, of.schedule);
 }
 
 LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {

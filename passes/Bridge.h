@@ -94,12 +94,16 @@ struct ScheduledProblem {
 mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
 
 /// Reports up to twenty violations and the number of the others. `begin`
-/// returns the diagnostic to which a violation's message is appended. Fails if
-/// there are any.
+/// returns the diagnostic to which a violation's message is appended.
+/// `locationOf` returns the location of an action, by its worker and its index
+/// in the worker's order; without it, notes about actions are left out. Fails
+/// if there are any violations.
 mlir::LogicalResult
 report(llvm::ArrayRef<schedule::Violation> violations,
        llvm::function_ref<mlir::InFlightDiagnostic(const schedule::Violation &)>
-           begin);
+           begin,
+       llvm::function_ref<mlir::Location(int32_t worker, int32_t index)>
+           locationOf = nullptr);
 
 /// Reports all of them on `op`.
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,

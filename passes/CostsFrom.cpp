@@ -28,8 +28,11 @@ struct CostsFrom : impl::CostsFromPassBase<CostsFrom> {
     if (profiles.empty() || machines.empty()) {
       module.emitError("chimera-costs-from: expected ")
           << (profiles.empty() ? "profiles=FILE,…"
-                               : "a chimera.machine, which pipelines name "
-                                 "with `on`");
+                               : "a chimera.machine, got none: declare one, "
+                                 "such as chimera.machine @here devices(4) "
+                                 "memory(16 GiB) speed(\"50 TFLOP/s\"), and "
+                                 "name it in the pipeline, after its model and "
+                                 "training: of @MODEL with @TRAINING on @here");
       return signalPassFailure();
     }
     SmallVector<Attribute> paths;

@@ -91,11 +91,15 @@ FailureOr<Orders> readOrders(PipelineOp pipeline,
 
 LogicalResult report(const Orders &orders,
                      ArrayRef<schedule::Violation> violations) {
-  return report(violations, [&](const schedule::Violation &violation) {
+  auto begin = [&](const schedule::Violation &violation) {
     OrderOp line = orders.lines[std::max(violation.worker, 0)];
     if (violation.index < 0)
       return line.emitOpError();
     return errorAt(line, orders.wordStarts[violation.worker][violation.index]);
+  };
+  return report(violations, begin, [&](int32_t worker, int32_t index) {
+    OrderOp line = orders.lines[worker];
+    return line.locationOf(orders.wordStarts[worker][index]);
   });
 }
 

@@ -208,7 +208,8 @@ misplacedRecomputes(const schedule::Problem &problem,
       violations.push_back({schedule::Violation::Constraint::Order,
                             "expected every recompute directly before its "
                             "backward if steps overlap: " +
-                                schedule::describe(expected[i]) + " here",
+                                schedule::describe(problem, expected[i]) +
+                                " here",
                             static_cast<int32_t>(w),
                             static_cast<int32_t>(std::min(i, row.size() - 1))});
   }

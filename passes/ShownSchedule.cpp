@@ -57,6 +57,21 @@ size_t outputWidth() {
   return schedule::kLineWidth;
 }
 
+/// The error about a prediction in `unit`, which is no duration. Names the
+/// options as `run` says.
+static std::string unitError(StringRef unit, const MeasuredRun &run) {
+  const std::string dashes = run.isOfTool ? "--" : "";
+  // chimera-show takes the times of a machine without an option.
+  const char *costs = run.isOfTool ? "" : " and give costs=stages";
+  return "expected a prediction in seconds for " + dashes +
+         "measured, got unit " + unit.str() +
+         ": name a machine in the pipeline (on @here)" + costs + ", or give " +
+         dashes +
+         "costs=stages if the pipeline has stages with a duration as "
+         "time_unit, or " +
+         dashes + "forward and " + dashes + "unit";
+}
+
 /// Renders one step and the measured run side by side. `begins` has the start
 /// of each worker's step, if steps overlap.
 static FailureOr<std::string>
@@ -69,12 +84,8 @@ renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
   };
   const schedule::TimeUnit &unit = *timeline.scale.unit;
   if (timeline.slots || !unit.isDuration)
-    return pipeline.emitOpError()
-           << "expected durations to compare with measured, got unit "
-           << (timeline.slots ? "slot" : unit.name)
-           << ": give costs=stages for stages whose time_unit is a duration "
-              "(those on a chimera.machine have durations), or give forward "
-              "and unit";
+    return pipeline.emitOpError(
+        unitError(timeline.slots ? "slot" : unit.name, run));
   std::optional<schedule::NanosecondStep> prediction =
       schedule::nanosecondStepOf(timeline, begins);
   if (!prediction)

@@ -44,6 +44,9 @@ struct MeasuredRun {
   llvm::StringRef path;
   /// The data-parallel copy to show; unset: the copy with the longest step.
   std::optional<int64_t> copy;
+  /// True if errors name the options of a tool, as --costs. Else they name
+  /// those of a pass, as costs.
+  bool isOfTool = false;
 };
 
 /// One document with the timeline and the measured run. Fails, with a

@@ -176,6 +176,41 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
   return options;
 }
 
+/// `message` without "'chimera.order' op " or "custom op 'chimera.pipeline' "
+/// at its beginning. Its reader has written no ops.
+static StringRef withoutOp(StringRef message) {
+  StringRef rest = message;
+  const bool isOfParser = rest.consume_front("custom op ");
+  if (!rest.consume_front("'chimera."))
+    return message;
+  rest = rest.drop_while([](char c) { return c != '\''; });
+  return rest.consume_front(isOfParser ? "' " : "' op ") ? rest : message;
+}
+
+/// Prints a diagnostic about expressions, whose module is `text`, with the word
+/// that it is about.
+static void printAboutExpression(const Diagnostic &diagnostic, StringRef text,
+                                 FileLineColLoc place) {
+  std::string word = expressionWordAt(text, place.getLine(), place.getColumn());
+  llvm::errs() << kTool << ": -e: " << program::printable(word)
+               << (word.empty() ? "" : ": ")
+               << (diagnostic.getSeverity() == DiagnosticSeverity::Warning
+                       ? "warning: "
+                       : "")
+               << withoutOp(diagnostic.str()) << "\n";
+  for (const Diagnostic &note : diagnostic.getNotes())
+    llvm::errs() << "note: " << note.str() << "\n";
+}
+
+/// Removes the op from the message of `diagnostic`. Keeps its notes.
+static void removeOp(Diagnostic &diagnostic) {
+  Diagnostic shorter(diagnostic.getLocation(), diagnostic.getSeverity());
+  shorter << withoutOp(diagnostic.str()).str();
+  for (const Diagnostic &note : diagnostic.getNotes())
+    shorter.attachNote(note.getLocation()) << note.str();
+  diagnostic = std::move(shorter);
+}
+
 namespace {
 
 /// The pipelines of a module with their times.
@@ -316,7 +351,7 @@ private:
     } else {
       FailureOr<std::string> both =
           renderSideBySide(*form, pipelines.front(), list.front(),
-                           {settings.measured, settings.copy}, kTool);
+                           {settings.measured, settings.copy, true}, kTool);
       if (failed(both))
         return failure();
       document = std::move(*both);
@@ -392,14 +427,25 @@ int main(int argc, char **argv) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   addOriginNotes(context);
-  // Errors in the options have no location in the module, so print them without
-  // one.
-  ScopedDiagnosticHandler options(&context, [](Diagnostic &diagnostic) {
-    auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
-    if (!place || place.getLine() > 0)
-      return failure();
-    llvm::errs() << diagnostic.str() << "\n";
-    return success();
+  // The user did not write the module if it describes expressions or an order
+  // file.
+  StringRef text = input->module->getBuffer();
+  const bool describesOrders = input->lines != nullptr;
+  ScopedDiagnosticHandler shown(&context, [&](Diagnostic &diagnostic) {
+    auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
+    // Errors in the options have no location in the module, so print them
+    // without one.
+    if (place && place.getLine() == 0) {
+      llvm::errs() << diagnostic.str() << "\n";
+      return success();
+    }
+    if (place && !settings.expressions.empty()) {
+      printAboutExpression(diagnostic, text, place);
+      return success();
+    }
+    if (describesOrders)
+      removeOp(diagnostic);
+    return failure();
   });
   sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());
   if (input->lines)

@@ -9,6 +9,7 @@
 
 #include "compiler/plan/Pins.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string_view>
@@ -165,7 +166,15 @@ private:
     if (word.name == "link" && !word.value.value_or("").starts_with('<'))
       return fail("expected link=<latency = NUMBER, …>, got " +
                   std::string(word.value.value_or("none")));
+    if (word.name == "of" || word.name == "with" || word.name == "on")
+      return fail("expected no " + std::string(word.name) +
+                  ": only a pipeline in a file has a model, a training or a "
+                  "machine");
     const bool isFlag = word.name == "split_backward";
+    if (word.name == "recompute" && !word.value)
+      return fail(
+          "expected recompute=all, recompute=[0,2] (stages 0 and 2), or "
+          "recompute=(all fused), got recompute without a value");
     if (!isFlag && !word.value && word.name.find('(') == word.name.npos)
       return fail("expected NAME=VALUE, got " + std::string(word.name) +
                   " without a value");
@@ -300,6 +309,51 @@ describeExpressions(std::span<const std::string> expressions,
     return std::nullopt;
   }
   return describer.text();
+}
+
+/// The word of an expression that became the clause `clause` of a module.
+static std::string wordOf(std::string_view clause) {
+  size_t open = clause.find_first_of("(<");
+  if (open == clause.npos)
+    return std::string(clause);
+  std::string_view value = clause.substr(open);
+  if (value.front() == '(' && value.find(' ') == value.npos)
+    value = value.substr(1, value.size() - 2);
+  std::string word(trimmed(clause.substr(0, open)));
+  if (word != "schedule")
+    return word + "=" + std::string(value);
+  // ("chimera", {pipelines=4}) is from chimera{pipelines=4}.
+  std::string_view name = value.substr(1, value.find('"', 1) - 1);
+  size_t brace = value.find('{');
+  return word + "=" + std::string(name) +
+         std::string(brace == value.npos ? "" : value.substr(brace));
+}
+
+std::string expressionWordAt(std::string_view module, size_t line,
+                             size_t column) {
+  for (; line > 1; --line)
+    module.remove_prefix(std::min(module.find('\n'), module.size() - 1) + 1);
+  module = module.substr(0, module.find('\n'));
+  // A link has a blank before its value.
+  std::vector<std::string_view> clauses;
+  for (std::string_view part : cut(module, kBlanks).value_or(clauses))
+    if (part.starts_with('<') && !clauses.empty())
+      clauses.back() = {clauses.back().data(), part.data() + part.size()};
+    else
+      clauses.push_back(part);
+  for (std::string_view clause : clauses) {
+    size_t end = clause.data() + clause.size() - module.data();
+    if (column > end)
+      continue;
+    if (clause != "chimera.pipeline" && !clause.starts_with('@'))
+      return wordOf(clause);
+    auto isSchedule = [](std::string_view each) {
+      return each.starts_with("schedule(");
+    };
+    auto schedule = std::ranges::find_if(clauses, isSchedule);
+    return schedule == clauses.end() ? "" : wordOf(*schedule);
+  }
+  return {};
 }
 
 } // namespace chimera

@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace chimera {
 
@@ -41,6 +42,13 @@ namespace chimera {
 std::optional<std::string>
 describeExpressions(std::span<const std::string> expressions,
                     std::string &error, std::string *impossible = nullptr);
+
+/// The word of an expression from which `module` has the text at a place, such
+/// as "recompute=all". `module` is a text that describeExpressions made; `line`
+/// and `column` count from 1. The beginning of a pipeline is from its schedule,
+/// such as "schedule=zb-v". Empty if no word is at this place.
+std::string expressionWordAt(std::string_view module, size_t line,
+                             size_t column);
 
 } // namespace chimera
 

@@ -26,9 +26,10 @@ namespace {
 constexpr int32_t kMost = 65535;
 
 struct Line {
-  size_t number;         ///< in the file, from 1
-  size_t column;         ///< of the first word, from 1
-  std::string_view text; ///< from the first word on
+  size_t number;          ///< in the file, from 1
+  size_t column;          ///< of the first word, from 1
+  std::string_view text;  ///< from the first word on
+  std::string_view whole; ///< as the file has it
 };
 
 void skipBlanks(std::string_view &text) {
@@ -100,6 +101,15 @@ std::optional<Word> wordOf(std::string_view text) {
   return at == end ? std::optional(word) : std::nullopt;
 }
 
+/// `text` with capital letters.
+std::string capitals(std::string_view text) {
+  std::string result(text);
+  for (char &c : result)
+    if (c >= 'a' && c <= 'z')
+      c = static_cast<char>(c - 'a' + 'A');
+  return result;
+}
+
 bool isIdle(std::string_view word) {
   return word.starts_with('.') &&
          word.find_first_not_of("0123456789", 1) == word.npos;
@@ -119,10 +129,21 @@ public:
 private:
   using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
 
-  bool fail(size_t line, size_t column, std::string message) {
-    error = program::printable(std::string(path) + ":" + std::to_string(line) +
-                               ":" + std::to_string(column) +
-                               ": error: " + std::move(message));
+  /// Writes an error and, unless the line is empty, the line with a caret under
+  /// `column`.
+  bool fail(const Line &line, size_t column, const std::string &message) {
+    error = program::printable(std::string(path) + ":" +
+                               std::to_string(line.number) + ":" +
+                               std::to_string(column) + ": error: " + message);
+    std::string whole(
+        line.whole.substr(0, line.whole.find_last_not_of('\r') + 1));
+    if (whole.empty())
+      return false;
+    // A tab may have any width. So write a blank instead of each one.
+    std::ranges::replace(whole, '\t', ' ');
+    std::string before = program::printable(whole.substr(0, column - 1));
+    error += "\n" + program::printable(whole) + "\n" +
+             std::string(before.size(), ' ') + "^";
     return false;
   }
 
@@ -137,19 +158,20 @@ private:
       auto column = [&] { return line.data() - whole.data() + 1; };
       std::optional<int32_t> worker = takeWorker(line);
       if (worker && static_cast<size_t>(*worker) != lines.size())
-        return fail(number, 1,
+        return fail({number, 1, whole, whole}, 1,
                     "expected the line of worker " +
                         std::to_string(lines.size()) + ", got that of " +
                         std::to_string(*worker));
       line = line.substr(0, line.find('#'));
       skipBlanks(line);
       line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
-      lines.push_back({number, static_cast<size_t>(column()), line});
+      lines.push_back({number, static_cast<size_t>(column()), line, whole});
     }
     if (lines.empty())
-      return fail(1, 1, "expected a line for each worker, got none");
+      return fail({1, 1, "", ""}, 1,
+                  "expected a line for each worker, got none");
     if (lines.size() > static_cast<size_t>(kMost))
-      return fail(lines.back().number, 1, "expected at most 65535 workers");
+      return fail(lines.back(), 1, "expected at most 65535 workers");
     return true;
   }
 
@@ -170,13 +192,46 @@ private:
     for (int32_t worker = 0; worker < workers(); ++worker)
       if (const Line &line = lines[worker];
           !eachWord(line, [&](std::string_view text, size_t column) {
-            return readWord(worker, line.number, column, text);
+            return readWord(worker, line, column, text);
           }))
         return false;
     return true;
   }
 
-  bool readWord(int32_t worker, size_t line, size_t column,
+  /// True if a word of the file names a stage.
+  bool namesStages() const {
+    return std::ranges::any_of(lines, [](const Line &line) {
+      return !eachWord(line, [](std::string_view text, size_t) {
+        std::optional<Word> word = wordOf(text);
+        return !word || !word->stage;
+      });
+    });
+  }
+
+  /// The error about a text that is no word of an action.
+  std::string expectedWord(std::string_view text) const {
+    const bool isStageNeeded = namesStages();
+    std::string message =
+        isStageNeeded
+            ? "expected a word such as 2F0 (forward of micro-batch 0 on stage "
+              "2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . (an idle slot), got "
+            : "expected a word such as F0 (forward of micro-batch 0), B0, I0, "
+              "W0, R0, F0-1, B0.1 or . (an idle slot), got ";
+    message += text.substr(0, 40);
+    std::string capital = capitals(text);
+    std::optional<Word> word = wordOf(capital);
+    if (!word)
+      return message + ": a row of a grid is not an order";
+    message += ": only a grid has small letters, for a second pipeline; write ";
+    if (word->stage)
+      return message + capital;
+    if (isStageNeeded)
+      return message + "the stage and a capital letter, such as 1" + capital;
+    return message + capital + ", or 1" + capital +
+           " (stage 1) if a worker has several stages";
+  }
+
+  bool readWord(int32_t worker, const Line &line, size_t column,
                 std::string_view text) {
     if (isIdle(text))
       return true;
@@ -186,12 +241,7 @@ private:
                   "describe a schedule without a flush as a chimera.pipeline");
     std::optional<Word> word = wordOf(text);
     if (!word)
-      return fail(line, column,
-                  "expected a word such as 2F0 (forward of micro-batch 0 on "
-                  "stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . (an idle "
-                  "slot), got " +
-                      std::string(text.substr(0, 40)) +
-                      ": a row of a grid is not an order");
+      return fail(line, column, expectedWord(text));
     if (!hasStages)
       hasStages = word->stage.has_value();
     if (*hasStages != word->stage.has_value())
@@ -222,20 +272,47 @@ private:
     return true;
   }
 
+  /// True if no stage is on one worker for micro-batch `m` and on another one
+  /// for micro-batch `other`.
+  bool mayBeOneDirection(int32_t m, int32_t other) const {
+    for (int32_t s = 0; s < stages; ++s) {
+      auto one = placement.find({m, s}), two = placement.find({other, s});
+      if (one != placement.end() && two != placement.end() &&
+          one->second != two->second)
+        return false;
+    }
+    return true;
+  }
+
+  /// The line that should have stage `s` of micro-batch `m`, which is in no
+  /// line: the line that has this stage of another micro-batch of the same
+  /// direction. The first line if there is no such micro-batch.
+  const Line &lineFor(int32_t m, int32_t s) const {
+    if (!*hasStages)
+      return lines[s];
+    for (int32_t other = 0; other < microBatches; ++other)
+      if (auto cell = placement.find({other, s});
+          cell != placement.end() && mayBeOneDirection(m, other))
+        return lines[cell->second];
+    return lines.front();
+  }
+
   bool checkPlacement() {
     if (microBatches == 0)
-      return fail(lines.front().number, lines.front().column,
+      return fail(lines.front(), lines.front().column,
                   "expected an action, got none");
     for (int32_t m = 0; m < microBatches; ++m)
       for (int32_t s = 0; s < stages; ++s)
-        if (!placement.contains({m, s}))
-          return fail(lines.front().number, lines.front().column,
+        if (!placement.contains({m, s})) {
+          const Line &line = lineFor(m, s);
+          return fail(line, line.column,
                       "expected micro-batch " + std::to_string(m) +
                           " on stage " + std::to_string(s) +
                           ", found it in no line");
+        }
     for (const auto &[m, numbers] : parts)
       if (*numbers.rbegin() >= std::ssize(numbers))
-        return fail(lines.front().number, lines.front().column,
+        return fail(lines.front(), lines.front().column,
                     "expected all parts of the backwards of micro-batch " +
                         std::to_string(m) + " up to " +
                         std::to_string(*numbers.rbegin()) + ", got only " +

@@ -38,9 +38,9 @@ bool isOrderFile(std::string_view text);
 /// The text of a module with one pipeline, @order, that has the placement and
 /// the orders of the order file `text`. Its chimera.order ops have the
 /// locations of their lines in the file `path`. Unset, with "PATH:LINE:COLUMN:
-/// error: …" in `error`, if a word is wrong, if a stage of a micro-batch is on
-/// two workers or on none, or if the file has no line. The verifier of the
-/// module checks whether the order can run.
+/// error: …", the line and a caret in `error`, if a word is wrong, if a stage
+/// of a micro-batch is on two workers or on none, or if the file has no line.
+/// The verifier of the module checks whether the order can run.
 std::optional<std::string> describeOrderFile(std::string_view path,
                                              std::string_view text,
                                              std::string &error);

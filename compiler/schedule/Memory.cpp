@@ -280,12 +280,14 @@ std::string othersAbove(int64_t others) {
          (others == 1 ? " other worker" : " other workers") + " above the cap";
 }
 
-std::string describe(const CapExcess &excess, const Schedule &schedule) {
+std::string describe(const CapExcess &excess, const Problem &problem,
+                     const Schedule &schedule) {
   std::string text = "at least " + std::to_string(excess.peak.bytes) +
                      " bytes on worker " + std::to_string(excess.worker);
   if (excess.peak.index >= 0)
     text +=
-        " at " + describe(schedule.workers[excess.worker][excess.peak.index]);
+        " at " +
+        describe(problem, schedule.workers[excess.worker][excess.peak.index]);
   return text + othersAbove(excess.others);
 }
 

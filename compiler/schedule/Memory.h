@@ -95,9 +95,10 @@ std::optional<CapExcess> capExcess(const Problem &problem,
                                    const Schedule &schedule);
 /// ", and 2 other workers above it" for `others` = 2. Empty for 0.
 std::string othersAbove(int64_t others);
-/// "at least 814 bytes on worker 0 at forward of pipeline 0, stage 0,
-/// micro-batch 7, and 1 other worker above it".
-std::string describe(const CapExcess &excess, const Schedule &schedule);
+/// "at least 814 bytes on worker 0 at forward of stage 0, micro-batch 7, and 1
+/// other worker above the cap".
+std::string describe(const CapExcess &excess, const Problem &problem,
+                     const Schedule &schedule);
 
 /// The bytes that a worker has from `time` until the time of the next sample.
 struct MemorySample {

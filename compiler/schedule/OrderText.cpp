@@ -186,20 +186,25 @@ private:
                          std::to_string(action.microBatch % microBatches);
       fail(word,
            held.empty() ? "expected no " + what + " on worker " +
-                              std::to_string(worker) +
-                              ", which has no stage of pipeline " +
-                              std::to_string(action.pipeline)
+                              std::to_string(worker) + ", which has no stage" +
+                              ofPipeline(action.pipeline)
            : stage ? "expected a stage that worker " + std::to_string(worker) +
-                         " has of pipeline " + std::to_string(action.pipeline) +
-                         " (" + stages + "), got " + std::to_string(*stage)
+                         " has" + ofPipeline(action.pipeline) + " (" + stages +
+                         "), got " + std::to_string(*stage)
                    : "expected a stage before " + what + ", one of " + stages +
                          ", because worker " + std::to_string(worker) +
-                         " has several of pipeline " +
-                         std::to_string(action.pipeline));
+                         " has several" + ofPipeline(action.pipeline));
       return false;
     }
     action.stage = stage ? *stage : held.front().second;
     return true;
+  }
+
+  /// " of pipeline 1", or nothing if there is only one pipeline.
+  std::string ofPipeline(int32_t pipeline) const {
+    return order.pipelines.size() > 1
+               ? " of pipeline " + std::to_string(pipeline)
+               : "";
   }
 
   static char nameOfKind(Kind kind) {

@@ -27,10 +27,11 @@ const char *nameOf(Kind kind) {
   return "unknown";
 }
 
-std::string labelOf(const Action &action) {
-  std::string text = "pipeline " + std::to_string(action.pipeline) +
-                     ", stage " + std::to_string(action.stage) +
-                     ", micro-batch";
+std::string labelOf(const Action &action, bool namesPipeline) {
+  std::string text;
+  if (namesPipeline)
+    text = "pipeline " + std::to_string(action.pipeline) + ", ";
+  text += "stage " + std::to_string(action.stage) + ", micro-batch";
   if (action.microBatches != 1)
     return text + "es " + std::to_string(action.microBatch) + " to " +
            std::to_string(action.microBatch + action.microBatches - 1);
@@ -41,16 +42,18 @@ std::string labelOf(const Action &action) {
   return text;
 }
 
-std::string describe(const Action &action) {
-  return std::string(nameOf(action.kind)) + " of " + labelOf(action);
+std::string describe(const Action &action, bool namesPipeline) {
+  return std::string(nameOf(action.kind)) + " of " +
+         labelOf(action, namesPipeline);
 }
 
 std::string describe(const Problem &problem, Action action) {
+  const bool hasSeveral = problem.pipelines.size() > 1;
   int32_t later = action.microBatch - problem.microBatches();
   if (later < 0 || later >= problem.microBatches() || problem.steps != 2)
-    return describe(action);
+    return describe(action, hasSeveral);
   action.microBatch = later;
-  return describe(action) + " of the second step";
+  return describe(action, hasSeveral) + " of the second step";
 }
 
 ActionIds::ActionIds(const Problem &problem)

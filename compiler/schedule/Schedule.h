@@ -62,15 +62,15 @@ inline int64_t Problem::cost(const Action &action) const {
 const char *nameOf(Kind kind);
 
 /// "pipeline 0, stage 1, micro-batch 2", with "micro-batches 2 to 3" or
-/// "micro-batch 2, part 0 of 2".
-std::string labelOf(const Action &action);
+/// "micro-batch 2, part 0 of 2". Without "pipeline 0, " if not `namesPipeline`.
+std::string labelOf(const Action &action, bool namesPipeline = true);
 
 /// "forward of " and the label.
-std::string describe(const Action &action);
+std::string describe(const Action &action, bool namesPipeline = true);
 
-/// The text of labelOf. If the problem has two steps and the action is in the
-/// second, the micro-batch is numbered within that step: "forward of … of the
-/// second step".
+/// "forward of " and the label. Names the pipeline if the problem has several.
+/// If the problem has two steps and the action is in the second, the
+/// micro-batch is numbered within that step: "forward of … of the second step".
 std::string describe(const Problem &problem, Action action);
 
 /// Dense numbers (ids) for all actions of a problem, in [0, count()). They are

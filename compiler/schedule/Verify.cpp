@@ -241,26 +241,49 @@ private:
   }
 
   /// Reports each cycle completely. Counts the workers that wait for a cycle
-  /// but are not part of one.
+  /// but are not part of one. There is a cycle, because each worker that waits
+  /// for another one waits for a worker that waits too.
   void reportDeadlock(const Stuck &stuck) {
     int64_t others = std::ssize(stuck.waitsFor) -
                      std::ranges::count(stuck.waitsFor, kNoAction);
     for (const std::vector<size_t> &cycle : findCycles(stuck))
       for (size_t w : cycle) {
         --others;
-        report(Constraint::Deadlock,
-               first[w] + static_cast<int64_t>(stuck.next[w]),
-               "deadlock: worker " + std::to_string(w) + " cannot run " +
-                   describe(schedule.workers[w][stuck.next[w]]) +
-                   ", because it waits for " + describeId(stuck.waitsFor[w]) +
-                   ", which worker " + std::to_string(awaitedBy(stuck, w)) +
-                   " cannot run");
+        reportWait(stuck, w);
       }
+    // The first note directly follows the error. So a tool need not show the
+    // place of the error again.
+    std::vector<Violation::Note> &notes = violations.back().notes;
     if (others > 0)
-      report(Constraint::Deadlock,
-             "deadlock: " + std::to_string(others) +
-                 (others == 1 ? " more worker waits" : " more workers wait") +
-                 " for these workers");
+      notes.insert(notes.begin(), {std::to_string(others) +
+                                   (others == 1 ? " more worker waits"
+                                                : " more workers wait") +
+                                   " for these workers"});
+  }
+
+  /// Reports that `worker` waits for another one: for the action at which that
+  /// one is stuck, or for a later action.
+  void reportWait(const Stuck &stuck, size_t worker) {
+    size_t other = awaitedBy(stuck, worker);
+    int64_t awaited = stuck.waitsFor[worker];
+    int64_t index = positionOf[awaited] - first[other];
+    auto next = static_cast<int64_t>(stuck.next[other]);
+    std::string before;
+    if (index > next)
+      before = " before " + describe(schedule.workers[other][next]);
+    report(Constraint::Deadlock,
+           first[worker] + static_cast<int64_t>(stuck.next[worker]),
+           "deadlock: worker " + std::to_string(worker) + " cannot run " +
+               describe(schedule.workers[worker][stuck.next[worker]]) +
+               ", because it waits for " + describeId(awaited) +
+               ", which worker " + std::to_string(other) + " cannot run" +
+               before);
+    // If the other worker is stuck at this action, its own report has the
+    // place.
+    if (index > next)
+      violations.back().notes.push_back({describeId(awaited) + " is here",
+                                         static_cast<int32_t>(other),
+                                         static_cast<int32_t>(index)});
   }
 
   /// Checks that slots increase on each worker, and that each dependency has an

@@ -33,6 +33,13 @@ struct Violation {
   /// The worker, and the index of the wrong action in the worker's order. Each
   /// is negative if the violation is not about a single worker or action.
   int32_t worker = -1, index = -1;
+  /// A text that explains the violation, and the place of the action that it is
+  /// about. The place is negative if there is none.
+  struct Note {
+    std::string message;
+    int32_t worker = -1, index = -1;
+  };
+  std::vector<Note> notes = {};
 };
 
 /// "unknown-action", "missing", …
@@ -43,9 +50,9 @@ const char *nameOf(Violation::Constraint constraint);
 /// deadlock constraint, missing actions count as done, unknown and repeated
 /// actions are skipped, and dependencies that violate the order constraint are
 /// ignored. So a reported deadlock would remain if all of those were corrected.
-/// All cycles of waiting workers are reported, the shortest first; other
-/// waiting workers are only counted. Linear in the number of actions. Requires
-/// check(problem).empty().
+/// All cycles of waiting workers are reported, the shortest first; a note on
+/// the last one counts the other waiting workers. Linear in the number of
+/// actions. Requires check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -396,3 +396,24 @@ chimera.training @t activation_type(bf16)
 
 // expected-error@below {{expected 'micro_batches', got "workers": micro_batches comes before workers}}
 chimera.pipeline @p stages(2) workers(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+chimera.training @t
+// expected-error@below {{expected 'stages', got "with": with comes before on}}
+chimera.pipeline @p on @m with @t stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected 'stages', got "of": of comes before with}}
+chimera.pipeline @p with @t of @m stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected on once}}
+chimera.pipeline @p on @m on @m stages(2) micro_batches(2) schedule("gpipe")
+
+// -----
+
+// expected-error@below {{expected on before stages}}
+chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") on @m

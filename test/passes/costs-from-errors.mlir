@@ -4,7 +4,7 @@
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: chimera-costs-from: expected profiles=FILE,…
 // RUN: not chimera-opt %t/alone.mlir --chimera-costs-from=profiles=%t/profile-1.json 2>&1 | FileCheck %s --check-prefix=MACHINE
-// MACHINE: error: chimera-costs-from: expected a chimera.machine, which pipelines name with `on`
+// MACHINE: error: chimera-costs-from: expected a chimera.machine, got none: declare one, such as chimera.machine @here devices(4) memory(16 GiB) speed("50 TFLOP/s"), and name it in the pipeline, after its model and training: of @MODEL with @TRAINING on @here
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from=profiles=%t/none.json 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: chimera-costs-from: expected a profile in {{.*}}none.json, found no such file
 // RUN: not chimera-opt %t/missing.mlir --chimera-partition 2>&1 | FileCheck %s --check-prefix=MISSING

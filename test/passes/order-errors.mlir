@@ -23,7 +23,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A stage of another worker.
-// CHECK: offset :7:26: error: 'chimera.order' op expected a stage that worker 0 has of pipeline 0 (0), got 1
+// CHECK: offset :7:26: error: 'chimera.order' op expected a stage that worker 0 has (0), got 1
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 1B0 B1"
@@ -33,7 +33,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The stage is ambiguous.
-// CHECK: offset :7:32: error: 'chimera.order' op expected a stage before F1, one of 0, 2, because worker 0 has several of pipeline 0
+// CHECK: offset :7:32: error: 'chimera.order' op expected a stage before F1, one of 0, 2, because worker 0 has several
 chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
   chimera.direction 0 down on [0, 1, 0, 1] micro_batches [0, 1]
   chimera.order 0 "0F0 0F1 2F0 F1"
@@ -83,7 +83,7 @@ chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
 // -----
 
 // An action twice.
-// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of pipeline 0, stage 0, micro-batch 1 is in the order twice
+// CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of stage 0, micro-batch 1 is in the order twice
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 F1 B1"
@@ -93,7 +93,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // An action is missing.
-// CHECK: offset :7:19: error: 'chimera.order' op backward of pipeline 0, stage 0, micro-batch 0 is missing
+// CHECK: offset :7:19: error: 'chimera.order' op backward of stage 0, micro-batch 0 is missing
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B1"
@@ -103,9 +103,9 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward before its forward.
-// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of pipeline 0, stage 0, micro-batch 1 must come after the forward that it depends on
-// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of pipeline 0, stage 0, micro-batch 1, because it waits for backward of pipeline 0, stage 1, micro-batch 1, which worker 1 cannot run
-// CHECK: offset :10:26: error: 'chimera.order' op deadlock: worker 1 cannot run forward of pipeline 0, stage 1, micro-batch 1, because it waits for forward of pipeline 0, stage 0, micro-batch 1, which worker 0 cannot run
+// CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of stage 0, micro-batch 1 must come after the forward that it depends on
+// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of stage 0, micro-batch 1, because it waits for backward of stage 1, micro-batch 1, which worker 1 cannot run before forward of stage 1, micro-batch 1
+// CHECK: offset :10:26: error: 'chimera.order' op deadlock: worker 1 cannot run forward of stage 1, micro-batch 1, because it waits for forward of stage 0, micro-batch 1, which worker 0 cannot run before backward of stage 0, micro-batch 1
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 B1 F1 B0"
@@ -115,7 +115,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // A backward that is both whole and split.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of pipeline 0, stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 I0 W0 B1"
@@ -125,7 +125,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The weight gradient before the input gradient.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 must come after the input_gradient that it depends on
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of stage 0, micro-batch 0 must come after the input_gradient that it depends on
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 W0 I0 B1"
@@ -134,19 +134,26 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Workers that wait for each other.
-// CHECK: offset :8:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of pipeline 0, stage 0, micro-batch 0, because it waits for backward of pipeline 0, stage 1, micro-batch 0, which worker 1 cannot run
-// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 1 cannot run forward of pipeline 0, stage 1, micro-batch 1, because it waits for forward of pipeline 0, stage 0, micro-batch 1, which worker 0 cannot run
-chimera.pipeline @p stages(2) micro_batches(2) {
-  chimera.direction 0 down on [0, 1] micro_batches [0, 1]
+// Workers that wait for each other. A note has the place of each awaited action.
+// The third worker waits for them.
+// CHECK: offset :14:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of stage 0, micro-batch 0, because it waits for backward of stage 1, micro-batch 0, which worker 1 cannot run before forward of stage 1, micro-batch 1
+// CHECK: offset :15:26: note: backward of stage 1, micro-batch 0 is here
+// CHECK: offset :15:23: error: 'chimera.order' op deadlock: worker 1 cannot run forward of stage 1, micro-batch 1, because it waits for forward of stage 0, micro-batch 1, which worker 0 cannot run before backward of stage 0, micro-batch 0
+// CHECK-NEXT: order 1
+// CHECK-NEXT: ^
+// CHECK-NEXT: {{.*}}offset :15:23: note: 1 more worker waits for these workers
+// CHECK-NEXT: {{.*}}offset :14:26: note: forward of stage 0, micro-batch 1 is here
+chimera.pipeline @p stages(3) micro_batches(2) {
+  chimera.direction 0 down on [0, 1, 2] micro_batches [0, 1]
   chimera.order 0 "F0 B0 F1 B1"
   chimera.order 1 "F0 F1 B0 B1"
+  chimera.order 2 "F0 B0 F1 B1"
 }
 
 // -----
 
 // A recompute of a stash that is kept.
-// CHECK: offset :7:23: error: 'chimera.order' op worker 0: unknown action recompute of pipeline 0, stage 0, micro-batch 0: this stage is not recomputed
+// CHECK: offset :7:23: error: 'chimera.order' op worker 0: unknown action recompute of stage 0, micro-batch 0: this stage is not recomputed
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 R0 F1 B0 B1"
@@ -156,7 +163,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // Slots that are too early for their inputs.
-// CHECK: offset :9:20: error: 'chimera.order' op forward of pipeline 0, stage 1, micro-batch 0 in slot 0 depends on forward of pipeline 0, stage 0, micro-batch 0, which is not in an earlier slot, but in slot 0
+// CHECK: offset :9:20: error: 'chimera.order' op forward of stage 1, micro-batch 0 in slot 0 depends on forward of stage 0, micro-batch 0, which is not in an earlier slot, but in slot 0
 // CHECK: offset :9:20: note: to run every action as early as its order allows, delete the slot of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -249,7 +256,7 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
 // -----
 
 // More forwards before the body than the stage may be ahead.
-// CHECK: 'chimera.order' op worker 0: expected exactly 0 forwards of stage 0 before the body, one for each later stage, got forward of pipeline 0, stage 0, micro-batch 0 before it
+// CHECK: 'chimera.order' op worker 0: expected exactly 0 forwards of stage 0 before the body, one for each later stage, got forward of stage 0, micro-batch 0 before it
 chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
   chimera.direction 0 down on [0] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | B0"
@@ -268,7 +275,7 @@ chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
 // -----
 
 // A missing recompute, although steps overlap.
-// CHECK: 'chimera.order' op expected every recompute directly before its backward if steps overlap: backward of pipeline 0, stage 0, micro-batch 1 here
+// CHECK: 'chimera.order' op expected every recompute directly before its backward if steps overlap: backward of stage 0, micro-batch 0 of the second step here
 chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
   chimera.direction 0 down on [0, 1] micro_batches [0]
   chimera.order 0 "F0 | B0 F1 | R0 B0"
@@ -305,7 +312,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 // -----
 
 // A backward of the epilogue, with the number that it has in its own step.
-// CHECK: 'chimera.order' op backward of pipeline 0, stage 0, micro-batch 1 of the second step is missing
+// CHECK: 'chimera.order' op backward of stage 0, micro-batch 1 of the second step is missing
 chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 | F1 B0 F2 B1 | F1 B0"

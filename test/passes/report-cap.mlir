@@ -5,7 +5,7 @@
 // RUN: grep -c error: %t.err | FileCheck %s --check-prefix=COUNT
 // RUN: FileCheck %s --check-prefix=REFUSED < %t.err
 // COUNT: {{^}}2{{$}}
-// REFUSED: report-cap.mlir:[[# @LINE + 15]]:1: error: 'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 832 bytes on worker 0 at backward of pipeline 0, stage 0, micro-batch 0, and 1 other worker above the cap
+// REFUSED: report-cap.mlir:[[# @LINE + 15]]:1: error: 'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 832 bytes on worker 0 at backward of stage 0, micro-batch 0, and 1 other worker above the cap
 // REFUSED: report-cap.mlir:[[# @LINE + 29]]:1: error: 'chimera.pipeline' op expected workers of at most 300 bytes (memory_cap), got at least
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=%t.txt -o /dev/null 2> %t.err
@@ -18,7 +18,7 @@
 
 // REPORT: flood: gpipe, 2 stages, 8 micro-batches{{$}}
 // REPORT: memory caps per worker 400 B, 400 B
-// REPORT-NEXT: REFUSED, exceeded by at least 832 bytes on worker 0 at backward of pipeline 0, stage 0, micro-batch 0, and 1 other worker above the cap
+// REPORT-NEXT: REFUSED, exceeded by at least 832 bytes on worker 0 at backward of stage 0, micro-batch 0, and 1 other worker above the cap
 // REPORT: makespan 54
 chimera.pipeline @flood stages(2) micro_batches(8) schedule("gpipe") memory_cap(400)
 // REPORT: fits: 1f1b, 2 stages, 8 micro-batches{{$}}

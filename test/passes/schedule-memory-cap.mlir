@@ -7,7 +7,7 @@
 // RUN: chimera-opt %s --chimera-to-communicated --verify-diagnostics --split-input-file -o /dev/null
 
 // GPipe holds eight micro-batches at once, which exceeds the cap.
-// expected-error@below {{'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 814 bytes on worker 0 at backward of pipeline 0, stage 0, micro-batch 0, and 1 other worker above the cap}}
+// expected-error@below {{'chimera.pipeline' op expected workers of at most 400 bytes (memory_cap), got at least 814 bytes on worker 0 at backward of stage 0, micro-batch 0, and 1 other worker above the cap}}
 chimera.pipeline @flood stages(2) micro_batches(8) schedule("gpipe") memory_cap(400) {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>
@@ -46,7 +46,7 @@ chimera.pipeline @again stages(2) micro_batches(8) schedule("gpipe") recompute(a
 // -----
 
 // The inputs that stage 1 keeps for its recomputations count, too.
-// expected-error@below {{got at least 184 bytes on worker 1 at backward of pipeline 0, stage 1, micro-batch 0}}
+// expected-error@below {{got at least 184 bytes on worker 1 at backward of stage 1, micro-batch 0}}
 chimera.pipeline @still stages(2) micro_batches(8) schedule("gpipe") recompute(all) memory_cap(150) {
   chimera.stage 0 cost <forward = 1, backward = 2>
       bytes <weights = 1, optimizer = 2, stash = 100, boundary = 10>

@@ -14,8 +14,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{expected a valid schedule: forward of pipeline 0, stage 0, micro-batch 0 is missing}}
-// expected-error@below {{expected a valid schedule: backward of pipeline 0, stage 0, micro-batch 0 is missing}}
+// expected-error@below {{expected a valid schedule: forward of stage 0, micro-batch 0 is missing}}
+// expected-error@below {{expected a valid schedule: backward of stage 0, micro-batch 0 is missing}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -26,11 +26,11 @@
 // Times that are no durations: slots, and costs without a unit.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: error: 'chimera.pipeline' op expected durations to compare with measured, got unit none: give costs=stages for stages whose time_unit is a duration (those on a chimera.machine have durations), or give forward and unit
+// NONE: error: 'chimera.pipeline' op expected a prediction in seconds for measured, got unit none: name a machine in the pipeline (on @here) and give costs=stages, or give costs=stages if the pipeline has stages with a duration as time_unit, or forward and unit
 // RUN: sed 's/"1f1b"/"chimera"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=SLOT
-// SLOT: expected durations to compare with measured, got unit slot: give
+// SLOT: expected a prediction in seconds for measured, got unit slot: name a machine
 // RUN: sed 's/time_unit(us)/time_unit(flop)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FLOP
-// FLOP: expected durations to compare with measured, got unit flop: give
+// FLOP: expected a prediction in seconds for measured, got unit flop: name a machine
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1e9 unit=s measured=%t.json" 2>&1 | FileCheck %s --check-prefix=LONG
 // LONG: error: 'chimera.pipeline' op expected a step of less than 100 days to compare with measured, got a longer one
 // RUN: sed 's/"1f1b"/"pipedream"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FLUSH
@@ -38,11 +38,11 @@
 
 // The trace of another pipeline.
 // RUN: sed 's/"1f1b"/"gpipe"/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=ORDER
-// ORDER: {{.*}}.json: expected forward of pipeline 0, stage 1, micro-batch 1 before backward of pipeline 0, stage 1, micro-batch 0 on P1, got another order
+// ORDER: {{.*}}.json: expected forward of stage 1, micro-batch 1 before backward of stage 1, micro-batch 0 on P1, got another order
 // RUN: sed 's/@p/@q/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: warning: expected the trace of @q, got one of @p
 // RUN: sed 's/micro_batches(2)/micro_batches(3)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json" 2>&1 | FileCheck %s --check-prefix=FEWER
-// FEWER: {{.*}}.json: expected forward of pipeline 0, stage 0, micro-batch 2 on P0, got none
+// FEWER: {{.*}}.json: expected forward of stage 0, micro-batch 2 on P0, got none
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.json copy=1" 2>&1 | FileCheck %s --check-prefix=COPY
 // COPY: {{.*}}.json: expected copy 0, got 1
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") time_unit(us) {

@@ -45,7 +45,7 @@
 
 // Times must be durations, as with a flush.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=UNIT
-// UNIT: error: 'chimera.pipeline' op expected durations to compare with measured, got unit none: give
+// UNIT: error: 'chimera.pipeline' op expected a prediction in seconds for measured, got unit none: name a machine
 
 // If steps overlap, other timelines also show updates and awaited all-reduces
 // among the actions, once per micro-batch or once per step.

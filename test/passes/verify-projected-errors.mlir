@@ -13,7 +13,7 @@
 // LABEL: error: 'chimera.post_send' op expected the matching receive to have the same type and label
 // LABEL: note: the matching receive on worker 1
 // RUN: sed 's/backward pipeline 0 stage 0 micro_batch 1/backward pipeline 0 stage 0 micro_batch 0/' %t | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=ORDER
-// ORDER: error: 'chimera.pipeline' op expected a valid schedule: worker 0: backward of pipeline 0, stage 0, micro-batch 0 is in the order twice
+// ORDER: error: 'chimera.pipeline' op expected a valid schedule: worker 0: backward of stage 0, micro-batch 0 is in the order twice
 // RUN: sed 's/time_unit/updates(each_step) time_unit/' %t | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=SECTIONS
 // SECTIONS: error: 'chimera.worker' op expected a prologue, a step and an epilogue, as updates(each_step) requires
 // RUN: sed '/chimera.wait .* : !chimera.sending/d' %t | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=WAIT

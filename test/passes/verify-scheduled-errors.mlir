@@ -132,8 +132,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [0] micro_batches [0]
-  // expected-error@below {{forward of pipeline 0, stage 0, micro-batch 0 is missing}}
-  // expected-error@below {{backward of pipeline 0, stage 0, micro-batch 0 is missing}}
+  // expected-error@below {{forward of stage 0, micro-batch 0 is missing}}
+  // expected-error@below {{backward of stage 0, micro-batch 0 is missing}}
   // expected-error@below {{expected an all-reduce of the losses, got none}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -152,16 +152,16 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 1 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
   chimera.direction 0 down on [1, 0] micro_batches [0]
-  // expected-error@below {{forward of pipeline 0, stage 1, micro-batch 0 is missing}}
-  // expected-error@below {{backward of pipeline 0, stage 1, micro-batch 0 is missing}}
+  // expected-error@below {{forward of stage 1, micro-batch 0 is missing}}
+  // expected-error@below {{backward of stage 1, micro-batch 0 is missing}}
   chimera.step {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     %t = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.tokens<1>
     %l = chimera.load pipeline 0 stage 0 micro_batch 0 on 0 : !chimera.labels<1>
-    // expected-error@below {{worker 0: forward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
+    // expected-error@below {{worker 0: forward of stage 0, micro-batch 0 belongs on worker 1}}
     %e, %s = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0 (%t, %w, %l) :
         (!chimera.tokens<1>, !chimera.weights<1>, !chimera.labels<1>) -> (!chimera.loss<1>, !chimera.stash<1>)
-    // expected-error@below {{worker 0: backward of pipeline 0, stage 0, micro-batch 0 belongs on worker 1}}
+    // expected-error@below {{worker 0: backward of stage 0, micro-batch 0 belongs on worker 1}}
     // expected-error@below {{expected the input gradient of pipeline 0, stage 1, micro-batch 0, got the loss of pipeline 0, stage 0, micro-batch 0}}
     %g = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0 (%s, %e, %w) :
         (!chimera.stash<1>, !chimera.loss<1>, !chimera.weights<1>) -> !chimera.weight_gradient<1>

@@ -148,7 +148,7 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.timing = simulate(problem, schedule);
   report.residentBytes = residentBytes(problem);
   if (auto excess = capExcess(problem, schedule))
-    report.overCap = describe(*excess, schedule);
+    report.overCap = describe(*excess, problem, schedule);
   // An order that exceeds the caps may be faster than the bounds that assume
   // the caps. So these bounds are left out.
   Problem bounded = problem;

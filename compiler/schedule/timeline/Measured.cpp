@@ -150,7 +150,8 @@ private:
         around.before = std::max(around.before, other.end);
       else if (other.begin < starts.back())
         return "expected no action of another step within the step of " +
-               nameOf(worker) + ", got " + describe(other.action);
+               nameOf(worker) + ", got " +
+               describe(other.action, problem.pipelines.size() > 1);
       else
         around.next = std::min(around.next, other.begin);
     if (overlaps() && !starts.empty() && around.before < 0)

@@ -74,6 +74,26 @@ TEST(Expression, ScheduleDecidesOnStagesOfAWorker) {
       "schedule(\"interleaved-1f1b\") workers(4)\n");
 }
 
+/// A place in the module is from a word of the expression.
+TEST(Expression, PlacesAreWords) {
+  const std::string module =
+      textOf({"stages=4 micro_batches=8 schedule=1f1b,chimera{pipelines = 4} "
+              "recompute=(all fused) split_backward link=<latency = 3>"});
+  auto wordAt = [&](size_t line, const std::string &text) {
+    size_t begin = line == 1 ? 0 : module.find('\n') + 1;
+    return expressionWordAt(module, line, module.find(text, begin) - begin + 1);
+  };
+  EXPECT_EQ(wordAt(1, "chimera.pipeline"), "schedule=1f1b");
+  EXPECT_EQ(wordAt(2, "chimera.pipeline"), "schedule=chimera{pipelines=4}");
+  EXPECT_EQ(wordAt(2, "schedule"), "schedule=chimera{pipelines=4}");
+  EXPECT_EQ(wordAt(1, "stages("), "stages=4");
+  EXPECT_EQ(wordAt(1, "fused"), "recompute=(all fused)");
+  EXPECT_EQ(wordAt(2, "split_backward"), "split_backward");
+  EXPECT_EQ(wordAt(1, "link"), "link=<latency=3>");
+  EXPECT_EQ(wordAt(2, "latency"), "link=<latency=3>");
+  EXPECT_EQ(expressionWordAt(module, 1, 1000), "");
+}
+
 TEST(Expression, FaultsAreNamed) {
   EXPECT_EQ(textOf({"micro_batches=8 schedule=1f1b"}),
             "error: expected stages=NUMBER or workers=NUMBER, got only "
@@ -92,6 +112,12 @@ TEST(Expression, FaultsAreNamed) {
             "chimera{pipelines = 4}, got chimera(pipelines=4)");
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b data_parallel"}),
             "error: expected NAME=VALUE, got data_parallel without a value");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b on=@here"}),
+            "error: expected no on: only a pipeline in a file has a model, a "
+            "training or a machine");
+  EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b recompute"}),
+            "error: expected recompute=all, recompute=[0,2] (stages 0 and 2), "
+            "or recompute=(all fused), got recompute without a value");
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b schedule=gpipe"}),
             "error: expected schedule once, with a comma between schedules");
   EXPECT_EQ(textOf({"stages=4 micro_batches=8 schedule=1f1b link=3"}),

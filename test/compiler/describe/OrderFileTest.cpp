@@ -13,11 +13,18 @@ using namespace chimera;
 
 namespace {
 
-/// The module of the order file "o.txt", or the error.
+/// The error about the order file "o.txt", with the line and the caret.
+std::string errorOf(std::string_view file) {
+  std::string error;
+  EXPECT_FALSE(describeOrderFile("o.txt", file, error)) << file;
+  return error;
+}
+
+/// The module of the order file "o.txt", or the first line of the error.
 std::string textOf(std::string_view file) {
   std::string error;
   std::optional<std::string> text = describeOrderFile("o.txt", file, error);
-  return text ? *text : error;
+  return text ? *text : error.substr(0, error.find('\n'));
 }
 
 TEST(OrderFile, PlacementFollowsFromTheWords) {
@@ -78,7 +85,11 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
   EXPECT_EQ(textOf("F0 B0\nP2: F0 B0"),
             "o.txt:2:1: error: expected the line of worker 1, got that of 2");
   EXPECT_EQ(textOf("P0: F0 X0 B0"),
-            "o.txt:1:8: error: expected a word such as 2F0 (forward of "
+            "o.txt:1:8: error: expected a word such as F0 (forward of "
+            "micro-batch 0), B0, I0, W0, R0, F0-1, B0.1 or . (an idle slot), "
+            "got X0: a row of a grid is not an order");
+  EXPECT_EQ(textOf("X0\n1F0 1B0"),
+            "o.txt:1:1: error: expected a word such as 2F0 (forward of "
             "micro-batch 0 on stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . "
             "(an idle slot), got X0: a row of a grid is not an order");
   EXPECT_EQ(textOf("0F0 0B0\n1F0 B0"),
@@ -91,7 +102,10 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
             "o.txt:2:5: error: expected stage 0 of micro-batch 0 on worker 0 "
             "only, because its line has it");
   EXPECT_EQ(textOf("0F0 0B0 0F1 0B1\n1F0 1B0"),
-            "o.txt:1:1: error: expected micro-batch 1 on stage 1, found it in "
+            "o.txt:2:1: error: expected micro-batch 1 on stage 1, found it in "
+            "no line");
+  EXPECT_EQ(textOf("P0: F0 F1 B0 B1\nP1: F0 B0"),
+            "o.txt:2:5: error: expected micro-batch 1 on stage 1, found it in "
             "no line");
   EXPECT_EQ(textOf("F0 B0.0 B0.2"),
             "o.txt:1:1: error: expected all parts of the backwards of "
@@ -103,6 +117,47 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
                            "99999999999F0", "F0x", "f0", "-1F0"})
     EXPECT_TRUE(textOf(word).starts_with("o.txt:1:1: error: expected a word"))
         << word << ": " << textOf(word);
+}
+
+/// Micro-batch 2 has the placement of 1, as far as it is given. So its stage 0
+/// belongs on the line of worker 1.
+TEST(OrderFile, MissingStageIsOnTheLineOfItsDirection) {
+  EXPECT_EQ(textOf("P0: 0F0 1F1 1F2 1B1 1B2 0B0\n"
+                   "P1: 0F1 1F0 1B0 0B1\n"),
+            "o.txt:2:5: error: expected micro-batch 2 on stage 0, found it in "
+            "no line");
+  EXPECT_EQ(textOf("P0: 1F0 1B0\n"),
+            "o.txt:1:5: error: expected micro-batch 0 on stage 0, found it in "
+            "no line");
+}
+
+TEST(OrderFile, SmallLettersAreOfAGrid) {
+  auto ending = [](std::string_view file) {
+    std::string error = textOf(file);
+    return error.substr(error.find("got "));
+  };
+  EXPECT_EQ(ending("P0: F0 b1\nP1: F0 B0"),
+            "got b1: only a grid has small letters, for a second pipeline; "
+            "write B1, or 1B1 (stage 1) if a worker has several stages");
+  EXPECT_EQ(ending("0F0 0b0"),
+            "got 0b0: only a grid has small letters, for a second pipeline; "
+            "write 0B0");
+  EXPECT_EQ(ending("0F0 b0"),
+            "got b0: only a grid has small letters, for a second pipeline; "
+            "write the stage and a capital letter, such as 1B0");
+}
+
+/// The line follows the error, as in errors about modules.
+TEST(OrderFile, FaultsShowTheirLine) {
+  std::string error = errorOf("# two\nP0:\tF0 X0 B0 # end\r\nP1: F0 B0\n");
+  EXPECT_EQ(error.substr(error.find('\n')), "\n"
+                                            "P0: F0 X0 B0 # end\n"
+                                            "       ^");
+  EXPECT_EQ(errorOf(""),
+            "o.txt:1:1: error: expected a line for each worker, got none");
+  error = errorOf("P0: F0 \x1b B0\n");
+  EXPECT_NE(error.find("\nP0: F0 \\x1b B0\n       ^"), std::string::npos)
+      << error;
 }
 
 TEST(OrderFile, IsToldFromAModule) {

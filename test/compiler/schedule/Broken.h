@@ -17,8 +17,9 @@ namespace chimera::schedule {
 
 /// A sound schedule, a change, and all violations that the change causes: the
 /// name of the constraint and the message. F0.1 means "forward of pipeline <the
-/// micro-batch's>, stage 0, micro-batch 1", likewise B, I, W and R. F0.0-1 is
-/// one forward over two micro-batches, B0.1a the first half of a backward.
+/// micro-batch's>, stage 0, micro-batch 1", likewise B, I, W and R. If there is
+/// one pipeline, the message does not name it. F0.0-1 is one forward over two
+/// micro-batches, B0.1a the first half of a backward.
 struct Broken {
   const char *name;
   Case (*make)();

@@ -177,9 +177,9 @@ const Broken kBroken[] = {
        return c;
      },
      {"deadlock: deadlock: worker 0 cannot run F3.0, because it waits for "
-      "F2.0, which worker 1 cannot run",
+      "F2.0, which worker 1 cannot run before F1.0",
       "deadlock: deadlock: worker 1 cannot run F1.0, because it waits for "
-      "F0.0, which worker 0 cannot run"}},
+      "F0.0, which worker 0 cannot run before F3.0"}},
     {"TwoWait",
      [] {
        Case c = line();
@@ -187,9 +187,9 @@ const Broken kBroken[] = {
        return c;
      },
      {"deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
-      "B1.0, which worker 1 cannot run",
+      "B1.0, which worker 1 cannot run before F1.1",
       "deadlock: deadlock: worker 1 cannot run F1.1, because it waits for "
-      "F0.1, which worker 0 cannot run"}},
+      "F0.1, which worker 0 cannot run before B0.0"}},
     {"AllWaitAndOneIsMissing",
      [] {
        Case c = line();
@@ -198,9 +198,9 @@ const Broken kBroken[] = {
        return c;
      },
      {"deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
-      "B1.0, which worker 1 cannot run",
+      "B1.0, which worker 1 cannot run before F1.1",
       "deadlock: deadlock: worker 1 cannot run F1.1, because it waits for "
-      "F0.1, which worker 0 cannot run",
+      "F0.1, which worker 0 cannot run before B0.0",
       "missing: B1.1 is missing"}},
     {"SlotsOutOfOrder",
      [] {

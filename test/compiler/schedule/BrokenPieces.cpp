@@ -85,9 +85,9 @@ const Broken kBroken[] = {
      {"order: worker 0: B0.0 must come after the forward that it depends on",
       "order: worker 0: B0.1 must come after the forward that it depends on",
       "deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
-      "B1.0, which worker 1 cannot run",
+      "B1.0, which worker 1 cannot run before F1.0-1",
       "deadlock: deadlock: worker 1 cannot run F1.0-1, because it waits for "
-      "F0.0-1, which worker 0 cannot run"}},
+      "F0.0-1, which worker 0 cannot run before B0.0"}},
     {"HalvesMixedUp",
      [] {
        Case c = halves();
@@ -182,9 +182,9 @@ const Broken kBroken[] = {
        return c;
      },
      {"deadlock: deadlock: worker 0 cannot run R0.0, because it waits for "
-      "B1.0, which worker 1 cannot run",
+      "B1.0, which worker 1 cannot run before F1.1",
       "deadlock: deadlock: worker 1 cannot run F1.1, because it waits for "
-      "F0.1, which worker 0 cannot run"}},
+      "F0.1, which worker 0 cannot run before R0.0"}},
     {"NoBodies",
      [] {
        Case c = endless();

@@ -8,28 +8,27 @@
 #include "test/compiler/schedule/Broken.h"
 
 #include <gtest/gtest.h>
+#include <regex>
 
 namespace chimera::schedule {
 namespace {
 
-/// Shortens "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1".
+/// Shortens "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1", and the
+/// same without the pipeline.
 std::string shorten(std::string text) {
-  const std::pair<const char *, const char *> kinds[] = {
-      {"weight_gradient of pipeline ", "W"},
-      {"input_gradient of pipeline ", "I"},
-      {"recompute of pipeline ", "R"},
-      {"forward of pipeline ", "F"},
-      {"backward of pipeline ", "B"}};
-  for (auto [longName, letter] : kinds)
-    for (size_t at; (at = text.find(longName)) != std::string::npos;) {
-      size_t stage = text.find(", stage ", at);
-      size_t batch = text.find(", micro-batch", at);
-      bool several = text.compare(batch, 15, ", micro-batches") == 0;
-      if (several)
-        text.replace(text.find(" to ", batch), 4, "-");
-      text.replace(batch, several ? 16 : 14, ".");
-      text.replace(at, stage + 8 - at, letter);
-    }
+  const std::pair<std::string, std::string> kinds[] = {{"weight_gradient", "W"},
+                                                       {"input_gradient", "I"},
+                                                       {"recompute", "R"},
+                                                       {"forward", "F"},
+                                                       {"backward", "B"}};
+  for (const auto &[name, letter] : kinds) {
+    const std::string stage =
+        name + R"( of (?:pipeline \d+, )?stage (\d+), micro-batch)";
+    text = std::regex_replace(text, std::regex(stage + R"(es (\d+) to (\d+))"),
+                              letter + "$1.$2-$3");
+    text = std::regex_replace(text, std::regex(stage + R"( (\d+))"),
+                              letter + "$1.$2");
+  }
   for (auto [part, letter] :
        {std::pair{", part 0 of 2", "a"}, {", part 1 of 2", "b"}})
     for (size_t at; (at = text.find(part)) != std::string::npos;)

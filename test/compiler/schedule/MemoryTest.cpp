@@ -112,14 +112,14 @@ TEST(Memory, NamesWorkersAboveTheirCap) {
   EXPECT_FALSE(capExcess(c.problem, c.schedule));
   c.problem.memoryCaps = {1225, 1239};
   CapExcess excess = *capExcess(c.problem, c.schedule);
-  EXPECT_EQ(describe(excess, c.schedule),
-            "at least 1240 bytes on worker 1 at backward of pipeline 0, stage "
-            "1, micro-batch 0");
+  EXPECT_EQ(describe(excess, c.problem, c.schedule),
+            "at least 1240 bytes on worker 1 at backward of stage 1, "
+            "micro-batch 0");
   c.problem.memoryCaps = {1000, 1239};
   excess = *capExcess(c.problem, c.schedule);
-  EXPECT_EQ(describe(excess, c.schedule),
-            "at least 1225 bytes on worker 0 at backward of pipeline 0, stage "
-            "0, micro-batch 0, and 1 other worker above the cap");
+  EXPECT_EQ(describe(excess, c.problem, c.schedule),
+            "at least 1225 bytes on worker 0 at backward of stage 0, "
+            "micro-batch 0, and 1 other worker above the cap");
 }
 
 TEST(Memory, IsNothingWithoutSizes) {

@@ -116,8 +116,7 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   refuse(c, 0, "F0 F99999999999", 3,
          "expected numbers below 2^31, got F99999999999");
   refuse(c, 0, "F0  F2", 4, "expected a micro-batch below 2, got 2");
-  refuse(c, 0, "F0 1F1", 3,
-         "expected a stage that worker 0 has of pipeline 0 (0), got 1");
+  refuse(c, 0, "F0 1F1", 3, "expected a stage that worker 0 has (0), got 1");
   refuse(c, 0, "F0 .2147483647 .2", 3, "expected less than 2^31 slots");
   refuse(c, 0, "F0-2147483647", 0, "expected F0, because each forward");
   refuse(c, 0, std::string(100, 'F'), 0, "got " + std::string(40, 'F'));
@@ -129,7 +128,12 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   c = makeCase("interleaved-1f1b", 2, 2, {}, false, {{}, 2});
   refuse(c, 1, "1F0 F1", 4,
          "expected a stage before F1, one of 1, 3, because worker 1 has "
-         "several of pipeline 0");
+         "several");
+
+  // If there are two pipelines, the error names one.
+  c = makeCase("chimera", 2, 2);
+  refuse(c, 0, "2F0", 0,
+         "expected a stage that worker 0 has of pipeline 0 (0), got 2");
 
   c = makeCase("pipedream", 2, 2);
   refuse(c, 0, "F0 F1 B0 B1", 11,

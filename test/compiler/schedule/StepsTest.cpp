@@ -292,15 +292,15 @@ TEST(VerifySteps, Period) {
   c.schedule.bodies[0].begin += 1;
   EXPECT_EQ(
       violations(c, Period),
-      "expected the body to run forward of pipeline 0, stage 0, micro-batch 1, "
-      "either of the first or of the second step, got neither\n");
+      "expected the body to run forward of stage 0, micro-batch 1, either of "
+      "the first or of the second step, got neither\n");
   // One too many.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[1].end += 1;
   EXPECT_EQ(
       violations(c, Period),
-      "expected the body to run forward of pipeline 0, stage 1, micro-batch 0, "
-      "either of the first or of the second step, got both\n");
+      "expected the body to run forward of stage 1, micro-batch 0, either of "
+      "the first or of the second step, got both\n");
   // A forward of the second step is before the body.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
@@ -309,9 +309,9 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 1}};
   c.schedule.bodies = {{1, 3}};
   EXPECT_EQ(violations(c, Period),
-            "expected forward of pipeline 0, stage 0, micro-batch 0 of the "
-            "first step in an earlier section than that of the second step, "
-            "got it in a later one\n");
+            "expected forward of stage 0, micro-batch 0 of the first step in "
+            "an earlier section than that of the second step, got it in a "
+            "later one\n");
   // All of the first step is after the body.
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Backward, 0, 0, 1},
@@ -319,12 +319,12 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 0}};
   c.schedule.bodies = {{0, 2}};
   EXPECT_EQ(violations(c, Period),
-            "expected forward of pipeline 0, stage 0, micro-batch 0 of the "
-            "first step in an earlier section than that of the second step, "
-            "got it in a later one\n"
-            "expected backward of pipeline 0, stage 0, micro-batch 0 of the "
-            "first step in an earlier section than that of the second step, "
-            "got it in a later one\n");
+            "expected forward of stage 0, micro-batch 0 of the first step in "
+            "an earlier section than that of the second step, got it in a "
+            "later one\n"
+            "expected backward of stage 0, micro-batch 0 of the first step "
+            "in an earlier section than that of the second step, got it in a "
+            "later one\n");
   // The stage runs one more forward ahead than it may.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
@@ -333,8 +333,8 @@ TEST(VerifySteps, Period) {
                            {Kind::Backward, 0, 0, 1}};
   c.schedule.bodies = {{1, 3}};
   EXPECT_EQ(violations(c, Period),
-            "worker 0: expected exactly 0 forwards of stage 0 before the body, "
-            "one for each later stage, got forward of pipeline 0, stage 0, "
+            "worker 0: expected exactly 0 forwards of stage 0 before the "
+            "body, one for each later stage, got forward of stage 0, "
             "micro-batch 0 before it\n");
   c = makeCase("pipedream", 2, 2);
   c.problem.steps = 3;
@@ -350,12 +350,11 @@ TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
   // whose body now begins at F2.
   c.schedule.bodies[1] = {4, 8};
   EXPECT_EQ(violations(c, Violation::Constraint::Period),
-            "worker 1: forward of pipeline 0, stage 1, micro-batch 1 depends "
-            "on forward of pipeline 0, stage 0, micro-batch 1, which is in a "
-            "later section\n"
-            "worker 1: forward of pipeline 0, stage 1, micro-batch 1 of the "
-            "second step depends on forward of pipeline 0, stage 0, "
-            "micro-batch 1 of the second step, which is in a later section\n");
+            "worker 1: forward of stage 1, micro-batch 1 depends on forward "
+            "of stage 0, micro-batch 1, which is in a later section\n"
+            "worker 1: forward of stage 1, micro-batch 1 of the second step "
+            "depends on forward of stage 0, micro-batch 1 of the second "
+            "step, which is in a later section\n");
 }
 
 TEST(VerifySteps, VersionsOfForwards) {
@@ -363,8 +362,8 @@ TEST(VerifySteps, VersionsOfForwards) {
   Case c = makeCase("pipedream", 2, 3);
   std::swap(c.schedule.workers[0][2], c.schedule.workers[0][3]);
   EXPECT_EQ(violations(c, Violation::Constraint::Versions),
-            "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
-            "weights after 1 updates, but only 0 come before it\n");
+            "worker 0: forward of stage 0, micro-batch 2 reads the weights "
+            "after 1 updates, but only 0 come before it\n");
   // A step's forward is before the last gradient of the step before the
   // previous one.
   c = makeCase("pipedream-2bw", 1, 1);
@@ -377,8 +376,8 @@ TEST(VerifySteps, VersionsOfForwards) {
                          {Kind::Backward, 0, 0, 1},
                          {Kind::Backward, 0, 0, 2}}};
   EXPECT_EQ(violations(c, Violation::Constraint::Versions),
-            "worker 0: forward of pipeline 0, stage 0, micro-batch 2 reads the "
-            "weights after 1 updates, but only 0 come before it\n");
+            "worker 0: forward of stage 0, micro-batch 2 reads the weights "
+            "after 1 updates, but only 0 come before it\n");
 }
 
 TEST(VerifySteps, VersionsInTheOrderOfUpdates) {
@@ -399,8 +398,8 @@ TEST(VerifySteps, VersionsNoMoreThanKept) {
   for (int32_t m : {1, 2, 0, 3, 4, 5})
     row.push_back({Kind::Backward, 0, 0, m});
   EXPECT_NE(violations(c, Violation::Constraint::Versions)
-                .find("worker 0: expected at most 2 versions of stage 0, got 3 "
-                      "after backward of pipeline 0, stage 0, micro-batch 2"),
+                .find("worker 0: expected at most 2 versions of stage 0, got "
+                      "3 after backward of stage 0, micro-batch 2"),
             std::string::npos)
       << violations(c, Violation::Constraint::Versions);
 }

@@ -53,7 +53,7 @@ TEST(Verify, Missing) {
   Case c = makeCase("gpipe", 2, 2);
   c.schedule.workers[1].pop_back();
   EXPECT_TRUE(has(c, Constraint::Missing,
-                  "backward of pipeline 0, stage 1, micro-batch 1 is missing"));
+                  "backward of stage 1, micro-batch 1 is missing"));
   EXPECT_EQ(verify(c.problem, c.schedule).size(), 1u);
 }
 
@@ -61,8 +61,8 @@ TEST(Verify, Duplicate) {
   Case c = makeCase("gpipe", 2, 2);
   c.schedule.workers[1].push_back(c.schedule.workers[1].back());
   EXPECT_TRUE(has(c, Constraint::Duplicate,
-                  "worker 1: backward of pipeline 0, stage 1, micro-batch 1 is "
-                  "in the order twice"));
+                  "worker 1: backward of stage 1, micro-batch 1 is in the "
+                  "order twice"));
   EXPECT_EQ(verify(c.problem, c.schedule).size(), 1u);
 }
 
@@ -71,8 +71,7 @@ TEST(Verify, Placement) {
   std::swap(c.schedule.workers[0], c.schedule.workers[1]);
   EXPECT_TRUE(
       has(c, Constraint::Placement,
-          "worker 1: forward of pipeline 0, stage 0, micro-batch 0 belongs on "
-          "worker 0"));
+          "worker 1: forward of stage 0, micro-batch 0 belongs on worker 0"));
 }
 
 TEST(Verify, PlacementNeedsAnOrderForEveryWorker) {
@@ -86,8 +85,8 @@ TEST(Verify, OrderOfABackward) {
   Case c = makeCase("gpipe", 1, 1);
   std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
   EXPECT_TRUE(has(c, Constraint::Order,
-                  "worker 0: backward of pipeline 0, stage 0, micro-batch 0 "
-                  "must come after the forward that it depends on"));
+                  "worker 0: backward of stage 0, micro-batch 0 must come "
+                  "after the forward that it depends on"));
 }
 
 TEST(Verify, OrderOfAWeightGradient) {
@@ -95,8 +94,8 @@ TEST(Verify, OrderOfAWeightGradient) {
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   EXPECT_TRUE(
       has(c, Constraint::Order,
-          "worker 0: weight_gradient of pipeline 0, stage 0, micro-batch 0 "
-          "must come after the input_gradient that it depends on"));
+          "worker 0: weight_gradient of stage 0, micro-batch 0 must come "
+          "after the input_gradient that it depends on"));
 }
 
 /// Stages 0 and 1 are on one worker. The forward of stage 1 needs the forward
@@ -110,10 +109,10 @@ TEST(Verify, OrderOfStagesOnOneWorker) {
                          {Kind::Backward, 0, 0, 0},
                          {Kind::Backward, 0, 1, 0}}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0: forward of pipeline 0, stage 1, micro-batch 0 must come "
-            "after the forward of stage 0 that it depends on\n"
-            "worker 0: backward of pipeline 0, stage 0, micro-batch 0 must "
-            "come after the backward of stage 1 that it depends on\n");
+            "worker 0: forward of stage 1, micro-batch 0 must come after the "
+            "forward of stage 0 that it depends on\n"
+            "worker 0: backward of stage 0, micro-batch 0 must come after "
+            "the backward of stage 1 that it depends on\n");
 }
 
 TEST(Verify, Memory) {
@@ -123,10 +122,10 @@ TEST(Verify, Memory) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   c.problem.memoryCaps = {21, 1};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0 needs 22 bytes at backward of pipeline 0, stage 0, "
-            "micro-batch 0, more than its cap of 21\n"
-            "worker 1 needs 12 bytes at backward of pipeline 0, stage 1, "
-            "micro-batch 0, more than its cap of 1\n");
+            "worker 0 needs 22 bytes at backward of stage 0, micro-batch 0, "
+            "more than its cap of 21\n"
+            "worker 1 needs 12 bytes at backward of stage 1, micro-batch 0, "
+            "more than its cap of 1\n");
   c.problem.bytes[1].weights = 2;
   c.schedule.workers[1].clear();
   EXPECT_TRUE(has(c, Constraint::Memory,
@@ -141,18 +140,33 @@ TEST(Verify, Deadlock) {
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   EXPECT_TRUE(has(c, Constraint::Deadlock,
-                  "deadlock: worker 0 cannot run backward of pipeline 0, stage "
-                  "0, micro-batch 0, because it waits for backward of pipeline "
-                  "0, stage 1, micro-batch 0, which worker 1 cannot run"));
+                  "deadlock: worker 0 cannot run backward of stage 0, "
+                  "micro-batch 0, because it waits for backward of stage 1, "
+                  "micro-batch 0, which worker 1 cannot run before forward of "
+                  "stage 1, micro-batch 1"));
   EXPECT_TRUE(has(c, Constraint::Deadlock,
-                  "deadlock: worker 1 cannot run forward of pipeline 0, stage "
-                  "1, micro-batch 1, because it waits for forward of pipeline "
-                  "0, stage 0, micro-batch 1, which worker 0 cannot run"));
+                  "deadlock: worker 1 cannot run forward of stage 1, "
+                  "micro-batch 1, because it waits for forward of stage 0, "
+                  "micro-batch 1, which worker 0 cannot run before backward of "
+                  "stage 0, micro-batch 0"));
+  // Notes say where the awaited actions are: B0 of worker 1, F1 of worker 0.
+  const std::vector<Violation> all = verify(c.problem, c.schedule);
+  ASSERT_EQ(all.size(), 2u) << messages(all);
+  ASSERT_EQ(all[0].notes.size(), 1u);
+  EXPECT_EQ(all[0].notes[0].message,
+            "backward of stage 1, micro-batch 0 is here");
+  EXPECT_EQ(all[0].notes[0].worker, 1);
+  EXPECT_EQ(all[0].notes[0].index, 2);
+  ASSERT_EQ(all[1].notes.size(), 1u);
+  EXPECT_EQ(all[1].notes[0].message,
+            "forward of stage 0, micro-batch 1 is here");
+  EXPECT_EQ(all[1].notes[0].worker, 0);
+  EXPECT_EQ(all[1].notes[0].index, 2);
 }
 
 /// In a pipeline of 64 workers two neighbours wait for each other, and all
 /// other workers wait for these two. The report names the two first, even if
-/// there are other errors.
+/// there are other errors. A note counts the others.
 TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   Case c = makeCase("1f1b", 64, 64);
   std::vector<Action> &order = c.schedule.workers[40];
@@ -162,7 +176,7 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   std::rotate(order.begin() + 1, first, first + 1);
   c.schedule.workers[63].pop_back(); // and one action is missing
   const std::vector<Violation> all = verify(c.problem, c.schedule);
-  ASSERT_EQ(all.size(), 4u) << messages(all);
+  ASSERT_EQ(all.size(), 3u) << messages(all);
   for (int32_t k : {0, 1}) {
     EXPECT_EQ(all[k].constraint, Constraint::Deadlock);
     EXPECT_EQ(all[k].worker, 40 + k);
@@ -171,8 +185,11 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
               std::string::npos)
         << all[k].message;
   }
-  EXPECT_EQ(all[2].message, "deadlock: 62 more workers wait for these workers");
-  EXPECT_EQ(all[3].constraint, Constraint::Missing);
+  EXPECT_EQ(all[0].notes.size(), 1u);
+  ASSERT_EQ(all[1].notes.size(), 2u);
+  EXPECT_EQ(all[1].notes[0].message, "62 more workers wait for these workers");
+  EXPECT_EQ(all[1].notes[0].index, -1);
+  EXPECT_EQ(all[2].constraint, Constraint::Missing);
 }
 
 /// There are two cycles, of two and of three workers, on a hand-made placement.
@@ -202,12 +219,17 @@ TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
   add(4, Kind::Backward, {5, 3, 1});
   ASSERT_EQ(check(c.problem), "");
   std::vector<int32_t> workers;
+  std::vector<size_t> notes;
   for (const Violation &violation : verify(c.problem, c.schedule)) {
     EXPECT_EQ(violation.constraint, Constraint::Deadlock);
     workers.push_back(violation.worker);
+    notes.push_back(violation.notes.size());
   }
   // Worker 0 waits for 2, which waits for 1, which waits for 0.
   EXPECT_EQ(workers, (std::vector<int32_t>{3, 4, 0, 2, 1}));
+  // A note gives the place of an awaited action, unless its worker is stuck at
+  // this very action: the report of that worker has the place.
+  EXPECT_EQ(notes, (std::vector<size_t>{0, 1, 0, 0, 1}));
 }
 
 TEST(Verify, SlotsAscendOnAWorker) {
@@ -223,8 +245,8 @@ TEST(Verify, SlotsBeginAtZero) {
   Case c = makeCase("gpipe", 1, 1);
   c.schedule.slots = {{-1, 0}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "worker 0: expected a slot after that of the previous action, got "
-            "slot -1 for forward of pipeline 0, stage 0, micro-batch 0\n");
+            "worker 0: expected a slot after that of the previous action, "
+            "got slot -1 for forward of stage 0, micro-batch 0\n");
 }
 
 /// The inputs of an action are in earlier slots.
@@ -234,9 +256,9 @@ TEST(Verify, AnActionIsInALaterSlotThanItsOperands) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
   c.schedule.slots = {{0, 3}, {0, 2}};
   EXPECT_EQ(messages(verify(c.problem, c.schedule)),
-            "forward of pipeline 0, stage 1, micro-batch 0 in slot 0 depends "
-            "on forward of pipeline 0, stage 0, micro-batch 0, which is not in "
-            "an earlier slot, but in slot 0\n");
+            "forward of stage 1, micro-batch 0 in slot 0 depends on forward "
+            "of stage 0, micro-batch 0, which is not in an earlier slot, but "
+            "in slot 0\n");
 }
 
 TEST(Verify, SlotsRespectDependencies) {

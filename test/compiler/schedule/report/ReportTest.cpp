@@ -336,8 +336,7 @@ TEST(Report, MarksWorkersAboveTheirCap) {
   EXPECT_EQ(object["title"], "a title");
   EXPECT_EQ(
       object["over_memory_cap"],
-      "at least 411 bytes on worker 1 at backward of pipeline 0, stage 1, "
-      "micro-batch 0");
+      "at least 411 bytes on worker 1 at backward of stage 1, micro-batch 0");
   EXPECT_EQ(object["makespan"], 15);
   EXPECT_FALSE(object["bounds"].contains("LB4"));
   std::string table = render("table", refused);

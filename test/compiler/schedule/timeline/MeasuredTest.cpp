@@ -214,8 +214,8 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
   // An error in one copy names the copy.
   find(all, "forward 0")["args"]["stage"] = 1;
   EXPECT_EQ(drawn.errorOf(all),
-            "copy 0: expected forward of pipeline 0, stage 1, micro-batch 0 "
-            "on P1, got it on P0");
+            "copy 0: expected forward of stage 1, micro-batch 0 on P1, got "
+            "it on P0");
 }
 
 TEST(MeasuredError, NotJson) {
@@ -343,8 +343,7 @@ TEST(MeasuredError, OtherMicroBatches) {
   EXPECT_EQ(errorOfOther(makeCase("1f1b", 2, 3)),
             "expected micro_batch 0 to 1, got 2 for \"forward 2\"");
   EXPECT_EQ(errorOfOther(makeCase("1f1b", 2, 1)),
-            "expected forward of pipeline 0, stage 0, micro-batch 1 on P0, got "
-            "none");
+            "expected forward of stage 0, micro-batch 1 on P0, got none");
 }
 
 TEST(MeasuredError, OtherActions) {
@@ -356,22 +355,20 @@ TEST(MeasuredError, OtherActions) {
   Drawn without(c);
   c.schedule = insertRecompute(c.problem, c.schedule);
   EXPECT_EQ(without.errorOf(json::parse(Drawn(c).trace())),
-            "expected no recompute of pipeline 0, stage 0, micro-batch 0, got "
-            "it on P0");
+            "expected no recompute of stage 0, micro-batch 0, got it on P0");
 }
 
 TEST(MeasuredError, OtherOrder) {
   EXPECT_EQ(errorOfOther(makeCase("gpipe", 2, 2)),
-            "expected backward of pipeline 0, stage 1, micro-batch 0 before "
-            "forward of pipeline 0, stage 1, micro-batch 1 on P1, got another "
-            "order");
+            "expected backward of stage 1, micro-batch 0 before forward of "
+            "stage 1, micro-batch 1 on P1, got another order");
 }
 
 TEST(MeasuredError, ActionIsThereTwice) {
   Drawn drawn(small());
   json document = json::parse(drawn.trace());
   document["traceEvents"].push_back(find(document, "forward 1"));
-  EXPECT_EQ(drawn.errorOf(document), "expected forward of pipeline 0, stage 0, "
+  EXPECT_EQ(drawn.errorOf(document), "expected forward of stage 0, "
                                      "micro-batch 1 once, got it twice");
 }
 
@@ -379,8 +376,8 @@ TEST(MeasuredError, ActionIsMissing) {
   Drawn drawn(small());
   json document = json::parse(drawn.trace());
   find(document, "backward 1")["cat"] = "other";
-  EXPECT_EQ(drawn.errorOf(document), "expected backward of pipeline 0, stage "
-                                     "0, micro-batch 1 on P0, got none");
+  EXPECT_EQ(drawn.errorOf(document), "expected backward of stage 0, "
+                                     "micro-batch 1 on P0, got none");
 }
 
 TEST(MeasuredError, MoreCopies) {

@@ -287,27 +287,27 @@ TEST(MeasuredBodyError, NothingBefore) {
 TEST(MeasuredBodyError, ActionIsMissing) {
   Endless endless(small(), 3);
   endless.find("backward 4", 0)["cat"] = "other";
-  EXPECT_EQ(endless.error(), "expected backward of pipeline 0, stage 0, "
-                             "micro-batch 1 on P0, got none");
+  EXPECT_EQ(endless.error(), "expected backward of stage 0, micro-batch 1 on "
+                             "P0, got none");
   Endless second(small(), 3);
   second.find("forward 6", 0)["cat"] = "other";
-  EXPECT_EQ(second.error(), "expected forward of pipeline 0, stage 0, "
-                            "micro-batch 0 of the second step on P0, got none");
+  EXPECT_EQ(second.error(), "expected forward of stage 0, micro-batch 0 of "
+                            "the second step on P0, got none");
 }
 
 TEST(MeasuredBodyError, ActionIsThereTwice) {
   Endless endless(small(), 3);
   json twice = endless.find("forward 5", 0);
   endless.trace["traceEvents"].push_back(twice);
-  EXPECT_EQ(endless.error(), "expected forward of pipeline 0, stage 0, "
-                             "micro-batch 2 once, got it twice");
+  EXPECT_EQ(endless.error(), "expected forward of stage 0, micro-batch 2 "
+                             "once, got it twice");
 }
 
 TEST(MeasuredBodyError, ActionIsOnAnotherWorker) {
   Endless endless(small(), 3);
   endless.find("forward 5", 0)["tid"] = 1;
-  EXPECT_EQ(endless.error(), "expected forward of pipeline 0, stage 0, "
-                             "micro-batch 2 on P0, got it on P1");
+  EXPECT_EQ(endless.error(), "expected forward of stage 0, micro-batch 2 on "
+                             "P0, got it on P1");
 }
 
 TEST(MeasuredBodyError, OtherOrder) {
@@ -325,7 +325,7 @@ TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
   endless.find("backward 8", 0)["ts"] = inside + 1;
   EXPECT_EQ(endless.error(),
             "expected no action of another step within the step of P0, got "
-            "backward of pipeline 0, stage 0, micro-batch 2");
+            "backward of stage 0, micro-batch 2");
 }
 
 } // namespace
