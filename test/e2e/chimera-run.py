@@ -333,6 +333,19 @@ class Test(Runs):
                 ("--checkpoint-every", "checkpoints are not supported yet: "
                                        "--save"),
                 ("--lr", "set learning_rate(…) of chimera.training"),
+                ("--seed", "set seed(…) of chimera.training"),
+                ("--optimizer", "set optimizer(…) of chimera.training to adamw "
+                                "or sgd"),
+                ("--tp", "tensor parallelism is not supported yet: a stage is "
+                         "on one worker"),
+                ("--tensor-model-parallel-size", "tensor parallelism is not "
+                                                 "supported yet"),
+                ("--sequence-parallel", "sequence parallelism is not supported "
+                                        "yet"),
+                ("--expert-parallel", "expert parallelism is not supported "
+                                      "yet"),
+                ("--zero-stage", "ZeRO is not supported yet: a stage is on one "
+                                 "worker, with all of its state"),
                 ("--epochs", "set the length of a run with --steps")):
             self.expect_error(f"unknown option '{option.split('=')[0]}': ",
                               self.sample(), option, "7")
