@@ -208,8 +208,8 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     });
   if (!settings.trace.empty())
     attempt([&] {
-      saveDocument(settings.trace,
-                   formatTrace(program, result.traces, result.clockError));
+      saveDocument(settings.trace, formatTrace(program, result.traces,
+                                               result.clockError, computed));
     });
 }
 

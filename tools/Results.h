@@ -35,7 +35,8 @@ void printRunSummary(const RunSettings &settings,
 class Results {
 public:
   /// The references must outlive this object. `computed` describes the hardware
-  /// for the profile. Throws std::exception if the log cannot be opened.
+  /// for the profile and the trace. Throws std::exception if the log cannot be
+  /// opened.
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::Computed computed);
 
