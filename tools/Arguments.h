@@ -8,10 +8,28 @@
 #ifndef CHIMERA_TOOLS_ARGUMENTS_H
 #define CHIMERA_TOOLS_ARGUMENTS_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+
 namespace chimera {
+
+/// Sets `input` to the only one of `files`, or to standard input if there is
+/// none. Returns an error message if there are several, else an empty string.
+/// The message says what the file has (`content`) and how one file is made of
+/// several (`command`). LLVM's own message says neither.
+inline std::string readInput(llvm::ArrayRef<std::string> files,
+                             std::string &input, llvm::StringRef content,
+                             llvm::StringRef command) {
+  if (files.size() > 1)
+    return "expected one file with " + content.str() + ", got " +
+           std::to_string(files.size()) + ": put them into one file (" +
+           command.str() + ")";
+  input = files.empty() ? "-" : files.front();
+  return {};
+}
 
 /// The arguments, plus the one that stops MLIR from printing the op of each
 /// error, unless they already set it: that op is mostly a whole pipeline.

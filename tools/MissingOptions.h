@@ -22,9 +22,16 @@ namespace chimera {
 /// The answer to the unknown option `name`. Empty if it is not a known option
 /// of other trainers.
 inline std::string answerTo(std::string_view name) {
+  constexpr const char *kNoTensorParallelism =
+      "tensor parallelism is not supported yet: a stage is on one worker";
+  constexpr const char *kNoExpertParallelism =
+      "expert parallelism is not supported yet: a stage is on one worker";
+  constexpr const char *kNoZero = "ZeRO is not supported yet: a stage is on "
+                                  "one worker, with all of its state";
   constexpr struct {
     std::string_view part; ///< a substring of the option's name
     const char *answer;
+    bool isWhole = false; ///< whether `part` is the whole name
   } kAnswers[] = {
       // The first match is used: --lr-warmup matches "warmup".
       {"warmup", "warming up the learning rate is not supported yet: every "
@@ -44,7 +51,9 @@ inline std::string answerTo(std::string_view name) {
                      "after its step, with its results"},
       {"epoch", "set the length of a run with --steps"},
       {"learning-rate", "set learning_rate(…) of chimera.training"},
-      {"lr", "set learning_rate(…) of chimera.training"},
+      {"lr", "set learning_rate(…) of chimera.training", true},
+      {"seed", "set seed(…) of chimera.training", true},
+      {"random-seed", "set seed(…) of chimera.training"},
       {"weight-decay", "set weight_decay(…) of chimera.training"},
       {"batch-size", "set micro_batch_size(…), micro_batches(…) and "
                      "data_parallel(…) of chimera.pipeline, whose product is "
@@ -55,10 +64,24 @@ inline std::string answerTo(std::string_view name) {
                "chimera.pipeline"},
       {"fp16", "float16 is not supported yet: set weight_type(…) and "
                "activation_type(…) of chimera.pipeline to another type"},
+      {"tp", kNoTensorParallelism, true},
+      {"tensor-parallel", kNoTensorParallelism},
+      {"tensor-model-parallel", kNoTensorParallelism},
+      {"sequence-parallel",
+       "sequence parallelism is not supported yet: a stage "
+       "is on one worker"},
+      {"context-parallel", "context parallelism is not supported yet: a stage "
+                           "is on one worker"},
+      {"expert-parallel", kNoExpertParallelism},
+      {"expert-model-parallel", kNoExpertParallelism},
+      {"zero", kNoZero},
+      {"fsdp", kNoZero},
+      {"distributed-optimizer", kNoZero},
+      {"optimizer", "set optimizer(…) of chimera.training to adamw or sgd"},
   };
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
-  for (const auto &[part, answer] : kAnswers)
-    if (part == "lr" ? name == part : name.find(part) != name.npos)
+  for (const auto &[part, answer, isWhole] : kAnswers)
+    if (isWhole ? name == part : name.find(part) != name.npos)
       return answer;
   return {};
 }

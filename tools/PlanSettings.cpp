@@ -8,6 +8,7 @@
 #include "tools/PlanSettings.h"
 
 #include "runtime/program/Program.h"
+#include "tools/Arguments.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -22,13 +23,12 @@ namespace cl = llvm::cl;
 namespace chimera {
 
 static cl::OptionCategory category("chimera-plan options");
-static cl::opt<std::string>
-    input(cl::Positional, cl::desc("<module with a model and a machine>"),
-          cl::init("-"), cl::cat(category));
+static cl::list<std::string>
+    inputs(cl::Positional, cl::desc("<module with a model and a machine>"),
+           cl::cat(category));
 static cl::opt<int64_t> batch("batch",
                               cl::desc("Samples in a step, over all copies"),
-                              cl::value_desc("samples"), cl::Required,
-                              cl::cat(category));
+                              cl::value_desc("samples"), cl::cat(category));
 static cl::opt<std::string> output(
     "o",
     cl::desc("Write a plan as a described pipeline for chimera-compile, - for "
@@ -244,7 +244,6 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
       argc, argv,
       "Finds the fastest way to train a model on a machine: how many stages "
       "and copies, how large micro-batches, which schedule\n");
-  settings.input = input;
   settings.batch = batch;
   settings.output = output;
   settings.json = json;
@@ -265,8 +264,15 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   settings.threads =
       threads > 0 ? threads.getValue()
                   : std::clamp(std::thread::hardware_concurrency(), 1u, 256u);
+  if (std::string error =
+          readInput(inputs, settings.input, "the model and the machine",
+                    "cat here.mlir model.mlir > question.mlir");
+      !error.empty())
+    return error;
   if (std::string error = errorOfCounts(); !error.empty())
     return error;
+  if (batch.getNumOccurrences() == 0)
+    return "expected --batch, the number of samples in a step";
   if (batch < 1 || batch > INT32_MAX)
     return "expected --batch of 1 to 2147483647 samples, got " +
            std::to_string(batch);

@@ -41,6 +41,38 @@ bool hasTimes(const program::ProgramT &program) {
   return std::ranges::find(times, program.time_unit) != times.end();
 }
 
+/// "train (1f1b)", "mine (given order)", or "1f1b" if the pipeline has the name
+/// of its schedule.
+std::string titleOf(const program::ProgramT &program) {
+  if (program.name == program.schedule)
+    return program.name;
+  return program.name + " (" +
+         (program.schedule == "given" ? "given order" : program.schedule) + ")";
+}
+
+/// If ranks share cores, a sentence about how this changes the time of a step;
+/// else empty.
+std::string noteOfSharedCores(const RunSettings &settings,
+                              const program::ProgramT &program,
+                              const Workload &load,
+                              const HostResources &share) {
+  const uint32_t cores = findCores().host;
+  // Synthetic stages only sleep. Stages on GPUs hardly need a core, and
+  // simulated devices share a thread.
+  if (share.ranks <= cores || load.kind == kSynthetic ||
+      settings.device != kHost)
+    return {};
+  const std::string text = program::counted(share.ranks, "rank") + " share " +
+                           program::counted(cores, "core");
+  if (!hasTimes(program))
+    return text + ", so a step takes longer than with a core for each rank";
+  return text +
+         ": steps take longer than predicted, unless chimera.machine "
+         "has node_devices(" +
+         std::to_string(share.ranks) + ") node_cores(" +
+         std::to_string(std::max(cores / share.threads.computing, 1u)) + ")";
+}
+
 /// "stage 2", "stages 0 and 1" or "stages 0, 1 and 2".
 std::string namesOf(const std::vector<uint32_t> &stages) {
   std::string names = stages.size() == 1 ? "stage " : "stages ";
@@ -84,7 +116,7 @@ void chimera::printRunSummary(const RunSettings &settings,
                               const HostResources &share) {
   if (settings.quiet)
     return;
-  std::printf("%s: %s x %s, %s, %s stages", program.schedule.c_str(),
+  std::printf("%s: %s x %s, %s, %s stages", titleOf(program).c_str(),
               program::counted(program.workers.size(), "worker").c_str(),
               program::counted(program.data_parallel, "copy").c_str(),
               where.c_str(), load.kind.c_str());
@@ -95,12 +127,10 @@ void chimera::printRunSummary(const RunSettings &settings,
   std::printf("\n");
   if (!load.noGraphsReason.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
-  // Synthetic stages only sleep, so they need no core.
-  uint32_t cores = findCores().host;
-  if (share.ranks > cores && load.kind != kSynthetic && hasTimes(program))
-    std::printf("%u ranks share %s: steps take longer than predicted, unless "
-                "the machine has node_cores\n",
-                share.ranks, program::counted(cores, "core").c_str());
+  if (const std::string note =
+          noteOfSharedCores(settings, program, load, share);
+      !note.empty())
+    std::printf("%s\n", note.c_str());
   std::fflush(stdout);
 }
 
@@ -178,8 +208,8 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     });
   if (!settings.trace.empty())
     attempt([&] {
-      saveDocument(settings.trace,
-                   formatTrace(program, result.traces, result.clockError));
+      saveDocument(settings.trace, formatTrace(program, result.traces,
+                                               result.clockError, computed));
     });
 }
 

@@ -23,10 +23,9 @@
 
 namespace chimera {
 
-/// Prints one line about the run, unless --quiet is given: schedule, workers
-/// and copies, `where` the ranks are, and the ranks' threads. Warns if ranks
-/// share cores and the program's costs are times, which the compiler has
-/// predicted.
+/// Prints one line about the run, unless --quiet is given: pipeline, schedule,
+/// workers and copies, `where` the ranks are, and the ranks' threads. A second
+/// line says so if ranks share cores.
 void printRunSummary(const RunSettings &settings,
                      const program::ProgramT &program, const Workload &load,
                      const std::string &where,
@@ -36,7 +35,8 @@ void printRunSummary(const RunSettings &settings,
 class Results {
 public:
   /// The references must outlive this object. `computed` describes the hardware
-  /// for the profile. Throws std::exception if the log cannot be opened.
+  /// for the profile and the trace. Throws std::exception if the log cannot be
+  /// opened.
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::Computed computed);
 

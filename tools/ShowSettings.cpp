@@ -52,6 +52,26 @@ static std::string costError(const std::string &text) {
              : "expected a time above 0, such as 2 or 0.5, got " + text;
 }
 
+/// The clauses of an expression that are used most. dialect/Chimera.md has all.
+static constexpr char kClauseHelp[] =
+    "Clauses of -e:\n"
+    "stages=4, workers=4: numbers of stages and workers; one of the two may be "
+    "left out\n"
+    "micro_batches=8: micro-batches in a step\n"
+    "schedule=1f1b,chimera{pipelines=4}: schedules, with their options in "
+    "braces; each is a pipeline\n"
+    "split_backward: the two gradients of each backward are two actions, I and "
+    "W\n"
+    "recompute=all: stages that keep no activations and compute them again: "
+    "all, [0,1] or, as a part of their backwards, (all fused)\n"
+    "data_parallel=2: copies of all workers\n"
+    "all_reduce=eager: when all-reduces start: lazy (after all actions, the "
+    "default), eager (after the stage's actions) or eager_opt (eager if the "
+    "worker is idle then)\n"
+    "link=<latency=1>: time of a message\n"
+    "micro_batch_size, memory_cap, bucket_bytes and others: see "
+    "chimera.pipeline in dialect/Chimera.md\n";
+
 /// Adds the options of `picture`.
 static void addPictureOptions(CLI::App &app, schedule::Picture &picture) {
   app.add_option("--cell-width", picture.cellWidth,
@@ -171,9 +191,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
       ->check(CLI::Validator(fileError, ""));
   app.add_option(
          "--costs", settings.costs,
-         "To what the times below apply. uniform: to each stage. worker: to "
-         "all stages of a worker in one pipeline together. stages: use the "
-         "costs that the pipeline states, and no times below. Unless given: "
+         "uniform: a forward of each stage takes --forward. worker: a forward "
+         "through all stages that a worker has in one direction takes "
+         "--forward. stages: the times that the pipeline states. Unless given: "
          "stages if the pipeline states durations, else worker")
       ->check(oneOf(namesOf(timeSources())));
   auto addTime = [&](const char *name, Decimal &time, const char *help,
@@ -210,7 +230,8 @@ std::optional<int> readShowSettings(int argc, char **argv,
                  "given)")
       ->check(wholeWithin(1, INT32_MAX));
   addPictureOptions(app, settings.picture);
-  app.footer("Schedules:\n" + schedule::schemeHelp());
+  app.footer(std::string(kClauseHelp) + "\nSchedules:\n" +
+             schedule::schemeHelp());
   app.allow_extras();
   auto fail = [](const std::string &fault) {
     std::cerr << "chimera-show: " << fault << "\n";

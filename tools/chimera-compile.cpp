@@ -10,11 +10,14 @@
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
+#include "compiler/schedule/Magnitude.h"
 #include "dialect/Chimera.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "runtime/program/Output.h"
+#include "runtime/program/Program.h"
 #include "runtime/proof/ProvenFile.h"
+#include "tools/Arguments.h"
 #include "tools/Start.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -31,13 +34,13 @@ using namespace mlir;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("chimera-compile options");
-static cl::opt<std::string> input(cl::Positional, cl::desc("<module>"),
-                                  cl::init("-"), cl::cat(category));
+static cl::list<std::string> inputs(cl::Positional, cl::desc("<module>"),
+                                    cl::cat(category));
 static cl::opt<std::string>
     output("o",
            cl::desc("Program file to write, - for standard "
                     "output"),
-           cl::value_desc("file"), cl::Required, cl::cat(category));
+           cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool> timeline("timeline",
                               cl::desc("Print the schedule's timeline"),
                               cl::cat(category));
@@ -57,6 +60,18 @@ static cl::list<std::string> costsFrom(
 static cl::opt<bool> timing("timing",
                             cl::desc("Print how long each phase took"),
                             cl::cat(category));
+static cl::opt<bool> quiet("quiet", cl::desc("Print errors only"),
+                           cl::cat(category));
+static cl::alias q("q", cl::desc("Alias for --quiet"), cl::aliasopt(quiet),
+                   cl::cat(category));
+
+/// The module to compile, "-" for standard input.
+static std::string input;
+
+static int fail(const llvm::Twine &error) {
+  llvm::errs() << "chimera-compile: " << error << "\n";
+  return 1;
+}
 
 static bool printTimeline(ModuleOp module) {
   PassManager manager(module.getContext());
@@ -145,6 +160,22 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
              add(std::max(from, Phase::Scheduled), Phase::Allocated));
 }
 
+/// Prints one line about the program that was written, unless --quiet is given
+/// or the program went to standard output.
+static void printResult(const chimera::program::ProgramT &program) {
+  if (quiet || output == "-")
+    return;
+  uint64_t peak = 0;
+  for (const auto &worker : program.workers)
+    peak = std::max(peak, worker->peak_bytes);
+  llvm::errs() << "wrote " << output << ": "
+               << chimera::program::counted(
+                      chimera::program::rankCount(program), "rank")
+               << ", at most "
+               << chimera::schedule::shortBytes(static_cast<int64_t>(peak))
+               << " each\n";
+}
+
 /// Compiles the module and writes the program. Does not free the module: for
 /// large schedules that takes as long as compiling them.
 static int compile(TimingScope &timing) {
@@ -159,10 +190,8 @@ static int compile(TimingScope &timing) {
   chimera::addOriginNotes(context);
   std::string error;
   auto file = openInputFile(input, &error);
-  if (!file) {
-    llvm::errs() << "chimera-compile: " << error << "\n";
-    return 1;
-  }
+  if (!file)
+    return fail(error);
   if (std::string fault = chimera::sourceError(file->getBuffer());
       input == "-" && !fault.empty()) {
     llvm::errs() << "<stdin>:" << fault << "\n";
@@ -180,11 +209,8 @@ static int compile(TimingScope &timing) {
     return 1;
   if (!costsFrom.empty() && !takeCosts(*pipeline, timing))
     return 1;
-  if (StringRef read = chimera::inputAt(module, output); !read.empty()) {
-    llvm::errs() << "chimera-compile: " << output
-                 << ": expected another file than " << read << "\n";
-    return 1;
-  }
+  if (StringRef read = chimera::inputAt(module, output); !read.empty())
+    return fail(output + ": expected another file than " + read.str());
   chimera::Phase from = chimera::phaseOf(*pipeline);
   if (!lower(module, from, timing))
     return 1;
@@ -200,11 +226,30 @@ static int compile(TimingScope &timing) {
   if (from != chimera::Phase::Described &&
       failed(chimera::verifyProgram(module, *program)))
     return 1;
-  if (!chimera::program::writeProgramFile(*program, output, error)) {
-    llvm::errs() << "chimera-compile: " << error << "\n";
-    return 1;
-  }
+  if (!chimera::program::writeProgramFile(*program, output, error))
+    return fail(error);
+  printResult(*program);
   return 0;
+}
+
+/// An error message if the arguments contradict each other, else empty. Sets
+/// `input`.
+static std::string errorOfArguments() {
+  if (std::string fault = chimera::readInput(
+          inputs, input, "the pipeline, its model and its machine",
+          "cat here.mlir pipeline.mlir > described.mlir");
+      !fault.empty())
+    return fault;
+  if (output.getNumOccurrences() == 0)
+    return "expected -o FILE, the program file to write";
+  if (chimera::program::areSameFile(input == "-" ? "/dev/stdin" : input.c_str(),
+                                    output == "-" ? "/dev/stdout"
+                                                  : output.c_str()))
+    return output + ": expected another file than the module";
+  if (timeline && output == "-")
+    return "expected a file for the program (-o) with --timeline, which writes "
+           "to standard output itself";
+  return {};
 }
 
 int main(int argc, char **argv) {
@@ -218,19 +263,8 @@ int main(int argc, char **argv) {
       argc, argv,
       "Compiles a pipeline into a program file: a description, or a module of "
       "any later phase, from there on\n");
-  if (chimera::program::areSameFile(input == "-" ? "/dev/stdin" : input.c_str(),
-                                    output == "-" ? "/dev/stdout"
-                                                  : output.c_str())) {
-    llvm::errs() << "chimera-compile: " << output
-                 << ": expected another file than the module\n";
-    return 1;
-  }
-  if (timeline && output == "-") {
-    llvm::errs()
-        << "chimera-compile: expected a file for the program (-o) with "
-           "--timeline, which writes to standard output itself\n";
-    return 1;
-  }
+  if (std::string fault = errorOfArguments(); !fault.empty())
+    return fail(fault);
   if (chimera::reportBadSources(llvm::ArrayRef(argv, argc)))
     return 1;
   DefaultTimingManager times;

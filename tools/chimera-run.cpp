@@ -219,8 +219,9 @@ static int run(int argc, char **argv) {
       ->check(within(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--evaluate-batches", settings.evaluateBatches,
-                 "Micro-batches of held-out text to evaluate on, rounded up to "
-                 "whole steps; 0: none")
+                 "Number of micro-batches of held-out text to evaluate on, "
+                 "rounded up to whole steps; 0: none. They are evenly spaced "
+                 "over the text and need not be all of it")
       ->transform(wholeWithin(0, 1000000))
       ->capture_default_str();
   app.add_option("--evaluate-every", settings.evaluateEvery,

@@ -18,12 +18,16 @@
 #   tools/setup.sh --venv DIR     the virtual environment (default: build/venv)
 #   CHIMERA_TORCH_DIR=DIR tools/setup.sh    use the LibTorch in DIR (a folder with
 #                                 include/ and lib/) and download no wheel
+#
+# A terminal shows the progress of apt and pip. If the output is no terminal, it has a
+# line about it at most every ten seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 torch_version=2.11.0
 transformers_version=5.24.0
 xdsl_version=0.74.0
+pip_version=25.3
 venv=build/venv
 common=(g++ cmake ninja-build ccache git python3 python3-venv
         libflatbuffers-dev flatbuffers-compiler libcli11-dev
@@ -72,6 +76,51 @@ packages=("${common[@]}")
 [ $full = no ] || [ $part = runtime ] || packages+=("${pictures[@]}")
 [ $full = no ] || [ $part = compiler ] || packages+=("${jobs[@]}")
 
+# Prints how far an installation is. In a terminal, the next text replaces this one.
+# Elsewhere, a text within ten seconds of the start or of the last one is left out.
+next_text=0
+progress() { # TEXT
+  if [ -t 1 ]; then
+    printf '\r\033[K%.79s' "$1"
+  elif ((SECONDS >= next_text)); then
+    echo "$1"
+    next_text=$((SECONDS + 10))
+  fi
+}
+
+# Reads what apt-get prints with APT::Status-Fd, such as
+# "dlstatus:2:18.3713:Retrieving file 2 of 9". Appends all other lines to the file.
+show_apt() { # FILE
+  local line percent text
+  next_text=$((SECONDS + 10))
+  while IFS= read -r line; do
+    case "$line" in
+    dlstatus:* | pmstatus:*)
+      IFS=: read -r _ _ percent text <<<"$line"
+      progress "setup: ${percent%.*} %: $text"
+      ;;
+    *) echo "$line" >>"$1" ;;
+    esac
+  done
+  [ ! -t 1 ] || printf '\r\033[K'
+}
+
+# Reads what pip prints with --progress-bar raw.
+show_pip() {
+  local line file='' got all
+  next_text=$((SECONDS + 10))
+  while IFS= read -r line; do
+    case "$line" in
+    *Downloading\ *) file=${line#*Downloading } ;;
+    "Progress "*" of "*)
+      read -r _ got _ all <<<"$line"
+      progress "setup: $((got / 1000000)) of $((all / 1000000)) MB of ${file%% *}"
+      ;;
+    "Installing collected packages"*) echo "setup: unpacking what was downloaded" ;;
+    esac
+  done
+}
+
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
@@ -92,9 +141,12 @@ else
   fi
   echo "setup: installing ${missing[*]}"
   log=$(mktemp)
-  if ! { "${as_root[@]}" apt-get update -qq &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
-      --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  apt_get() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get -o APT::Status-Fd=1 "$@" 2>&1 | show_apt "$log"
+  }
+  if ! { apt_get update -qq &&
+    apt_get install -y --no-install-recommends "${missing[@]}"; }; then
     tail -n 20 "$log" >&2
     echo "setup: apt-get failed; its log is $log" >&2
     exit 1
@@ -117,12 +169,22 @@ if [ -n "${CHIMERA_TORCH_DIR:-}" ]; then
   [ $export = yes ] || exit 0
 fi
 
+pip_install() { # ARGUMENTS of pip install
+  local install=("$venv/bin/pip" install --disable-pip-version-check)
+  # The pip of Debian's venv has no --progress-bar raw.
+  [[ "$("$venv/bin/pip" --version)" == "pip $pip_version "* ]] ||
+    "${install[@]}" -q "pip==$pip_version"
+  if [ -t 1 ]; then
+    "${install[@]}" "$@"
+  else
+    "${install[@]}" --progress-bar raw "$@" | show_pip
+  fi
+}
 # xDSL, another reader of MLIR, is needed by a test.
 install_xdsl() {
   if [ $full = yes ] && [ ! -x "$venv/bin/xdsl-opt" ]; then
     echo "setup: installing xDSL $xdsl_version in $venv"
-    "$venv/bin/pip" install -q --disable-pip-version-check \
-      "xdsl==$xdsl_version"
+    pip_install "xdsl==$xdsl_version"
   fi
 }
 # The stamp file is written last, so an interrupted installation is repeated.
@@ -137,19 +199,17 @@ fi
 if [ $export = yes ]; then
   echo "setup: installing torch $torch_version for Python in $venv (some minutes," \
     "5 GB)"
-  "$venv/bin/pip" install -q --disable-pip-version-check \
-    "torch==$torch_version" numpy "transformers==$transformers_version" \
+  pip_install "torch==$torch_version" numpy "transformers==$transformers_version" \
     safetensors
   echo "torch==$torch_version export" >"$venv/.installed"
 elif [ $cuda = yes ]; then
   echo "setup: installing LibTorch $torch_version with CUDA in $venv (some" \
     "minutes, 5 GB)"
-  "$venv/bin/pip" install -q --disable-pip-version-check "torch==$torch_version"
+  pip_install "torch==$torch_version"
   echo "torch==$torch_version cuda" >"$venv/.installed"
 else
   echo "setup: installing LibTorch $torch_version in $venv (downloads 0.6 GB)"
-  "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \
-    "torch==$torch_version"
+  pip_install --no-deps "torch==$torch_version"
   # LibTorch itself is linked with only two libraries of CUDA. The wheel requires
   # certain versions of them, through the package cuda-toolkit.
   required() { # PACKAGE REGEX: those of its requirements that match, without markers
@@ -161,12 +221,12 @@ for line in importlib.metadata.requires(sys.argv[1]):
   libraries='nvidia-cuda-(runtime|cupti)\b'
   toolkit=$(required torch 'cuda-toolkit\b')
   if [ -n "$toolkit" ]; then
-    "$venv/bin/pip" install -q --disable-pip-version-check --no-deps "$toolkit"
+    pip_install --no-deps "$toolkit"
     mapfile -t wheels < <(required cuda-toolkit "$libraries")
   else
     mapfile -t wheels < <(required torch "$libraries")
   fi
-  "$venv/bin/pip" install -q --disable-pip-version-check --no-deps "${wheels[@]}"
+  pip_install --no-deps "${wheels[@]}"
   echo "torch==$torch_version light" >"$venv/.installed"
 fi
 install_xdsl

@@ -63,7 +63,8 @@ public:
     steps = stepOf(newest) - firstStep + 1;
   }
 
-  std::string format(std::optional<int64_t> clockError) {
+  std::string format(std::optional<int64_t> clockError,
+                     const Computed &computed) {
     const auto workers = static_cast<uint32_t>(program.workers.size());
     for (uint32_t copy = 0; copy < program.data_parallel; ++copy) {
       addNames(copy);
@@ -78,7 +79,10 @@ public:
     addArrows();
     ordered_json other = {{"unit", {{program.name, "measured, in us"}}},
                           {"first_step", firstStep + 1},
-                          {"steps", steps}};
+                          {"steps", steps},
+                          {"threads", computed.threads}};
+    if (computed.coresPerRank > 0)
+      other["cores_per_rank"] = computed.coresPerRank;
     if (clockError)
       other["largest_half_round_trip_ns"] = *clockError;
     return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
@@ -374,6 +378,7 @@ private:
 
 std::string chimera::runtime::formatTrace(const program::ProgramT &program,
                                           const std::vector<Trace> &ranks,
-                                          std::optional<int64_t> clockError) {
-  return Formatter(program, ranks).format(clockError);
+                                          std::optional<int64_t> clockError,
+                                          const Computed &computed) {
+  return Formatter(program, ranks).format(clockError, computed);
 }

@@ -14,6 +14,7 @@
 #ifndef CHIMERA_RUNTIME_INTERPRETER_TRACEFORMAT_H
 #define CHIMERA_RUNTIME_INTERPRETER_TRACEFORMAT_H
 
+#include "runtime/interpreter/Profile.h"
 #include "runtime/interpreter/Trace.h"
 
 #include <optional>
@@ -38,14 +39,16 @@ namespace chimera::runtime {
 /// - A message is an arrow: a flow event "s" in the action that computed its
 ///   value, and a flow event "f" in the action that used it.
 ///
-/// `otherData` has the number of the first step, from 1, and the number of
-/// steps. If ranks had several clocks, `clockError` is the maximum error of
+/// `otherData` has the number of the first step, from 1, the number of steps,
+/// and, as in a profile, `threads` and `cores_per_rank`. If ranks had several
+/// clocks, `clockError` is the maximum error of
 /// their times in nanoseconds. Requires that the times of all `ranks` have been
 /// converted to one clock. Sections that are older than the newest ones of all
 /// ranks are left out.
 std::string formatTrace(const program::ProgramT &program,
                         const std::vector<Trace> &ranks,
-                        std::optional<int64_t> clockError);
+                        std::optional<int64_t> clockError,
+                        const Computed &computed);
 
 } // namespace chimera::runtime
 

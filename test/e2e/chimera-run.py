@@ -242,15 +242,18 @@ class Test(Runs):
         ranks = os.cpu_count() + 1
         program = self.sample("--workers", str(ranks), "--time-unit", "us")
         result = self.run_it(program, "--steps", "2")
-        self.assertIn(f", {ranks} threads of this process, ", result.stdout)
+        self.assertRegex(result.stdout, rf"^\S+ \(\S+\): {ranks} workers x 1 "
+                         rf"copy, {ranks} threads of this process, ")
         self.assertRegex(result.stdout, rf"\n{ranks} ranks share \d+ cores?: "
-                         "steps take longer than predicted, unless the machine "
-                         "has node_cores")
+                         "steps take longer than predicted, unless "
+                         rf"chimera.machine has node_devices\({ranks}\) "
+                         r"node_cores\(\d+\)\n")
         self.assertRegex(result.stdout, r"step 2/2  .* steps/s  ETA 0:00")
         self.assertIn("digest of the weights ", result.stdout)
         untimed = self.sample("--workers", str(ranks))
-        self.assertNotIn("longer than predicted",
-                         self.run_it(untimed, "--steps", "2").stdout)
+        self.assertRegex(self.run_it(untimed, "--steps", "2").stdout,
+                         rf"\n{ranks} ranks share \d+ cores?, so a step takes "
+                         "longer than with a core for each rank\n")
         quiet = self.run_it(program, "--steps", "2", "--quiet")
         self.assertNotIn("step", quiet.stdout.replace("2 steps in", ""))
         self.assertIn("digest of the weights ", quiet.stdout)
@@ -333,6 +336,19 @@ class Test(Runs):
                 ("--checkpoint-every", "checkpoints are not supported yet: "
                                        "--save"),
                 ("--lr", "set learning_rate(…) of chimera.training"),
+                ("--seed", "set seed(…) of chimera.training"),
+                ("--optimizer", "set optimizer(…) of chimera.training to adamw "
+                                "or sgd"),
+                ("--tp", "tensor parallelism is not supported yet: a stage is "
+                         "on one worker"),
+                ("--tensor-model-parallel-size", "tensor parallelism is not "
+                                                 "supported yet"),
+                ("--sequence-parallel", "sequence parallelism is not supported "
+                                        "yet"),
+                ("--expert-parallel", "expert parallelism is not supported "
+                                      "yet"),
+                ("--zero-stage", "ZeRO is not supported yet: a stage is on one "
+                                 "worker, with all of its state"),
                 ("--epochs", "set the length of a run with --steps")):
             self.expect_error(f"unknown option '{option.split('=')[0]}': ",
                               self.sample(), option, "7")

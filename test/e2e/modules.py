@@ -57,6 +57,18 @@ def model(module, loss=cross_entropy, **more):
 CASES = [
     ("a plain net", "def make(): return model(Net())", GOOD),
     (
+        "the children of the whole module",
+        """
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.block, self.head = nn.Embedding(16, C), Block(), nn.Linear(C, 16)
+    def forward(self, tokens): return self.head(self.block(self.embedding(tokens)))
+def make(): return model(Plain(), split_at="")
+""",
+        GOOD,
+    ),
+    (
         "tensors that are not in a tuple",
         """
 def make():

@@ -215,6 +215,46 @@ def make(): return model(Again())
 """,
         "'blocks.0' runs again after 'blocks.2'",
     ),
+    *[
+        (
+            f"{what} by a tensor's value",
+            f"""
+def steps(x):
+    n = 0
+    for _ in range(int(x)): n += 1
+    return n
+class ByValue(Block):
+    def forward(self, x):
+        if {condition}: x = x * 2
+        return super().forward(x) * {factor}
+def make(): return model(Net(ByValue), lambda o, l: cross_entropy(o, l){term})
+""",
+            "chimera-export: expected no 'if', loop or Python number that depends on a "
+            f"tensor's value, got one in {where}: a trace cannot follow it, so write it with "
+            "torch.where or a mask",
+        )
+        for what, condition, factor, term, where in (
+            ("an if", "x.sum() > 0", "2", "", "source.py:42: if x.sum() > 0: x = x * 2"),
+            ("a loop", "T > 0", "steps(x.argmax())", "",
+             "source.py:38: for _ in range(int(x)): n += 1"),
+            ("a choice in a loss", "T > 0", "2", " if l.max() > 3 else o.sum()",
+             "the loss, source.py:44: def make(): return model(Net(ByValue), lambda o, l: "
+             "cross_entropy(o, l) if l.max() > 3 else o.sum())"),
+        )
+    ],
+    (
+        "no ModuleList and no Sequential",
+        """
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.block, self.head = nn.Embedding(16, C), Block(), nn.Linear(C, 16)
+    def forward(self, tokens): return self.head(self.block(self.embedding(tokens)))
+def make(): return model(Plain())
+""",
+        'name the module whose children are the layers with --split-at; --split-at "" is the '
+        "whole module",
+    ),
     (
         "modules to cut at that there are not",
         "def make(): return model(Net(), split_at='layers')",
@@ -506,5 +546,6 @@ def make(): return model(Configured())
         "configuration says tie_word_embeddings",
     ),
     ("no function", "nothing = 0", "expected a function 'make', found none"),
-    ("something else", "def make(): return Net()", "expected it to return a chimera_export.Model"),
+    ("something else", "def make(): return Net()", "chimera_export.Model, got a value of type Net"),
+    ("a number", "def make(): return 3", "chimera_export.Model, got a value of type int"),
 ]

@@ -298,7 +298,10 @@ std::variant<Measured, std::string> readMeasured(std::string_view text,
     if (isWanted)
       slowest = std::move(run);
   }
-  slowest->pipeline = trace.header.pipeline;
+  const TraceHeader &header = trace.header;
+  slowest->pipeline = header.pipeline;
+  slowest->sharedCores = header.threads && header.coresPerRank &&
+                         *header.coresPerRank < *header.threads;
   return std::move(*slowest);
 }
 

@@ -40,6 +40,8 @@ struct Measured : NanosecondStep {
   /// True if the copy was not chosen by number, and this is the slowest of
   /// several copies.
   bool isSlowest = false;
+  /// True if the trace says that ranks had more threads than cores.
+  bool sharedCores = false;
 };
 
 /// Reads a step from a trace that `chimera-run --trace` or renderChromeTrace

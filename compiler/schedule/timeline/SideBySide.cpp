@@ -36,6 +36,12 @@ std::string SideBySide::nameOfRun() const {
   return name;
 }
 
+std::string SideBySide::noteOfRun() const {
+  return run.sharedCores ? "ranks shared cores in this run, so actions and "
+                           "waits took longer"
+                         : "";
+}
+
 std::string SideBySide::describeStep() const {
   return "step: " +
          describeTimes(measured.scale, prediction.length(), run.length()) +
@@ -67,8 +73,9 @@ static std::string workersOf(const SideBySide &both) {
 
 std::string renderTextSideBySide(const SideBySide &both) {
   constexpr size_t kMost = 5; // of each kind
+  const std::string note = both.noteOfRun();
   std::string text = both.timeline.title + "\nmeasured: " + both.nameOfRun() +
-                     "\n" + workersOf(both);
+                     "\n" + note + (note.empty() ? "" : "\n") + workersOf(both);
   for (const DifferenceKind &kind : differenceKinds()) {
     std::vector<Difference> found =
         largestDifferences(kind, both.prediction, both.run, kMost);

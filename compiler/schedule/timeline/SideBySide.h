@@ -29,16 +29,18 @@ struct SideBySide {
   int64_t end() const { return std::max(prediction.end(), run.end()); }
   /// "step 3 of copy 1, the slowest of 2".
   std::string nameOfRun() const;
+  /// A sentence that says so if ranks shared cores in the run; else empty.
+  std::string noteOfRun() const;
   /// "step: 51 ms measured, 45.2 ms predicted, +12.8 %".
   std::string describeStep() const;
 };
 
-/// Renders both as text: a table of workers, the largest differences of each
-/// kind, and the time of the step.
+/// Renders both as text: the note of the run, a table of workers, the largest
+/// differences of each kind, and the time of the step.
 std::string renderTextSideBySide(const SideBySide &both);
 
 /// Renders both as an SVG picture: two rows for each worker, predicted and
-/// measured, on one time axis. The largest differences are below.
+/// measured, on one time axis. The note and the largest differences are below.
 std::string renderSvgSideBySide(const SideBySide &both);
 
 /// The reason why renderSvgSideBySide cannot draw the picture with the options

@@ -56,13 +56,11 @@ public:
         heading(both.predicted.picture.hasTitle, both.timeline.title,
                 both.describeStep() + " · measured: " + both.nameOfRun(),
                 Legend(legendOf(both, palette, axis), width()), width()) {
+    addNote(both.noteOfRun());
     for (const DifferenceKind &kind : differenceKinds())
       for (const Difference &difference : largestDifferences(
                kind, both.prediction, both.run, kMostDifferences))
-        for (std::string &line :
-             wrap(describe(both.measured, kind, difference),
-                  static_cast<size_t>(width() / kNoteCharacter)))
-          differences.push_back(std::move(line));
+        addNote(describe(both.measured, kind, difference));
   }
 
   double width() const {
@@ -70,7 +68,7 @@ public:
   }
   double height() const {
     return heading.height() + rowsHeight() + kAxis +
-           kNoteLine * static_cast<double>(differences.size());
+           kNoteLine * static_cast<double>(notes.size());
   }
 
   std::string rules() const { return palette.rules(); }
@@ -100,7 +98,7 @@ public:
     });
     svg += "</g>\n";
     double y = heading.height() + rowsHeight() + kAxis + 10;
-    for (const std::string &line : differences) {
+    for (const std::string &line : notes) {
       svg += text("note", 0, y, line);
       y += kNoteLine;
     }
@@ -108,6 +106,14 @@ public:
   }
 
 private:
+  void addNote(const std::string &note) {
+    if (note.empty())
+      return;
+    for (std::string &line :
+         wrap(note, static_cast<size_t>(width() / kNoteCharacter)))
+      notes.push_back(std::move(line));
+  }
+
   static Axis axisOf(const SideBySide &both) {
     Panel panel = panelOf(both);
     return axesOf({&panel, 1}).front();
@@ -142,7 +148,7 @@ private:
   Axis axis; ///< in nanoseconds
   Palette palette;
   Heading heading;
-  std::vector<std::string> differences; ///< lines of text
+  std::vector<std::string> notes; ///< lines of text below the rows
 };
 
 } // namespace

@@ -125,6 +125,10 @@ private:
       event.begin = value;
     else if (isInEvent() && name == "dur")
       event.duration = value;
+    else if (depth == 2 && isInOther && name == "threads")
+      header.threads = value;
+    else if (depth == 2 && isInOther && name == "cores_per_rank")
+      header.coresPerRank = value;
     return true;
   }
 

@@ -32,6 +32,8 @@ struct TraceHeader {
   /// The number that the trace's first step has in the run.
   std::optional<int64_t> firstStep;
   std::string pipeline; ///< the name of the first pipeline
+  /// The threads of a rank, and the cores that the host had for each rank.
+  std::optional<double> threads, coresPerRank;
 };
 
 /// Calls `visit` with each complete event of a document in the Trace Event

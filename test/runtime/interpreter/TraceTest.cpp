@@ -83,7 +83,11 @@ json traceOf(const program::ProgramT &program, uint64_t steps,
   run.onResult = [&](const RunResult &result) {
     // All ranks have the same clock.
     EXPECT_FALSE(result.clockError);
-    document = formatTrace(program, result.traces, result.clockError);
+    document = formatTrace(program, result.traces, result.clockError,
+                           {.stages = "exact",
+                            .device = "host",
+                            .threads = 2,
+                            .coresPerRank = 1.5});
   };
   runInProcess(run);
   return json::parse(document);
@@ -113,6 +117,8 @@ TEST(Trace, HasAnEventForEachActionOfTheLastStep) {
   json trace = traceOf(program, 1, makeSyntheticStages(kUnit));
   EXPECT_EQ(trace["otherData"]["first_step"], 3);
   EXPECT_EQ(trace["otherData"]["steps"], 1);
+  EXPECT_EQ(trace["otherData"]["threads"], 2);
+  EXPECT_EQ(trace["otherData"]["cores_per_rank"], 1.5);
   EXPECT_EQ(countOf(trace, "forward"), 16u);
   EXPECT_EQ(countOf(trace, "input_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "weight_gradient"), 16u);

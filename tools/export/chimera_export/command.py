@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import importlib.util
 import inspect
+import logging
 import pathlib
 import sys
 import time
@@ -45,8 +46,9 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--split-at", metavar="PATH",
-        help="the modules whose children are layers, like transformer.h "
-        "(default: the largest ModuleList or Sequential)",
+        help="the module whose children become layers, like transformer.h; \"\" for the "
+        "whole module. Default: of the ModuleLists and Sequentials with at least half as "
+        "many parameters as the largest one, the one with most children",
     )  # fmt: skip
     parser.add_argument(
         "--parts", metavar="P", type=int, action="append", default=[],
@@ -71,6 +73,10 @@ def parse_arguments():
         help="also compile the graphs with PyTorch's AOTInductor and g++, into the "
         "package's folder native/. chimera-run uses it only with --allow-native-code. "
         "Takes about 5 s per graph; a kind of layer has up to 6 graphs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--verbose", action="store_true",
+        help="if the model is refused, print Python's traceback too",
     )  # fmt: skip
     return parser.parse_intermixed_args()
 
@@ -106,8 +112,8 @@ def make_model(options):
         model = function(**values)
     if not isinstance(model, Model):
         raise Refused(
-            f"{options.source}: expected it to return a chimera_export.Model, got a "
-            f"{type(model).__name__}"
+            f"{options.source}: expected it to return a chimera_export.Model, got a value "
+            f"of type {type(model).__name__}"
         )
     ties.tie_shared_memory(model)  # before a cast, which would make two of them
     if dtype and not options.no_values:
@@ -126,6 +132,8 @@ def export(options):
 
     # With torch.compile, running a module once would take minutes.
     torch.compiler.set_stance("force_eager")
+    # Its warnings are about conditions on values, which are refused in one line.
+    logging.getLogger("torch.fx.experimental.symbolic_shapes").setLevel(logging.ERROR)
     compiler = None
     if options.native:
         from . import native  # PyTorch's compiler takes seconds to import
@@ -183,6 +191,8 @@ def main():
         export(options)
         return 0
     except Refused as refused:
+        if options.verbose:
+            traceback.print_exc()
         print(f"chimera-export: {refused}", file=sys.stderr)
     except OSError as error:
         print(f"chimera-export: {error}", file=sys.stderr)

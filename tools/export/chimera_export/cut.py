@@ -57,6 +57,14 @@ class Layer:
     narrowed: tuple = ()  # lines of the model that compute in a smaller type
 
 
+class Traced(WithLossAndLogits):
+    """The same, as the function that is traced."""
+
+    def forward(self, *arguments):
+        with refusals.nothing_by_value():
+            return super().forward(*arguments)
+
+
 def find_split(module):
     """The path of the ModuleList or Sequential to cut at. Of those with at least half as
     many parameters as the largest, this is the one with most children."""
@@ -68,9 +76,9 @@ def find_split(module):
     ]
     if not candidates:
         raise Refused(
-            "expected a ModuleList or a Sequential to "
-            "cut at, found none: name modules whose children are the layers "
-            "with --split-at"
+            "expected a ModuleList or a Sequential to cut at, found none: name the module "
+            "whose children are the layers with --split-at; --split-at \"\" is the whole "
+            "module"
         )
     largest = max(size for _, _, size in candidates)
     large = [c for c in candidates if 2 * c[2] >= largest]
@@ -82,7 +90,7 @@ def trace(model):
     result with a growth.Shape for each tensor."""
     # Clones, because a tensor that is given twice would become one argument.
     arguments = tuple(t.clone() for t in model.given())
-    whole, returned = WithLossAndLogits(model), []
+    whole, returned = Traced(model), []
     whole.seen = lambda tensors: returned.append(growth.shapes_of(tensors))
     refusals.check_module(whole)
     with (

@@ -47,8 +47,9 @@ class Model:
     (--generate). By default, the logits are the module's result, or its attribute
     `logits`, if this has such a shape and the loss has no parameters.
 
-    `split_at` names the ModuleList or Sequential whose children become layers. The
-    default is the largest one.
+    `split_at` names the module whose children become layers, and "" is the whole module.
+    The default is the ModuleList or Sequential with most children, of those with at least
+    half as many parameters as the largest one.
 
     `untied` says that parameters with equal initial values, such as an embedding and a
     head that is a copy of it, are not tied.

@@ -7,10 +7,11 @@ import contextlib
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from . import checkpointing, operators
 from .model import Refused, WithLoss
-from .traced import attribute, here, own_name, where
+from .traced import attribute, here, line_of, own_name, where
 
 # By the operator that represents a region in a trace: the name of the region, and advice.
 REGIONS = {
@@ -84,6 +85,20 @@ def nothing_custom():
         yield
     finally:
         torch.autograd.Function.apply = apply
+
+
+@contextlib.contextmanager
+def nothing_by_value():
+    """A context, inside the traced function, in which Python may not use a tensor's value.
+    Outside of torch.export it would be too late: that prints pages about the error."""
+    try:
+        yield
+    except GuardOnDataDependentSymNode as error:
+        raise Refused(
+            "expected no 'if', loop or Python number that depends on a tensor's value, got one"
+            f"{line_of(error)}: a trace cannot follow it, so write it with torch.where or a "
+            "mask"
+        ) from error
 
 
 @contextlib.contextmanager

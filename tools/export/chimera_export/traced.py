@@ -106,6 +106,13 @@ def here():
     return _line("".join(traceback.format_list(_of_users(traceback.extract_stack()))), "")
 
 
+def line_of(error):
+    """The user's line that raised an error while the model was traced, as text for a
+    message."""
+    frames = _of_users(traceback.extract_tb(error.__traceback__))
+    return _line("".join(traceback.format_list(frames)), "")
+
+
 def own_name(path):
     """The path in the user's module. Skips the wrapper module that torch.distributed
     inserts for activation checkpointing."""

@@ -158,6 +158,22 @@ TEST(Measured, BeginsWithTheFirstAction) {
   EXPECT_FALSE(run.step);
 }
 
+/// A trace of a run says how many threads and cores a rank had.
+TEST(Measured, KnowsWhetherRanksSharedCores) {
+  Drawn drawn(small());
+  json document = json::parse(drawn.trace());
+  auto sharedCores = [&] {
+    return std::get<Measured>(drawn.read(document)).sharedCores;
+  };
+  EXPECT_FALSE(sharedCores());
+  document["otherData"]["threads"] = 1;
+  EXPECT_FALSE(sharedCores());
+  document["otherData"]["cores_per_rank"] = 0.5;
+  EXPECT_TRUE(sharedCores());
+  document["otherData"]["cores_per_rank"] = 1;
+  EXPECT_FALSE(sharedCores());
+}
+
 /// The previous step has other times. Its updates and posts are ignored.
 TEST(Measured, TakesTheLastStep) {
   Drawn drawn(small());

@@ -155,6 +155,20 @@ TEST_F(SideBySideTest, IsATable) {
             "step 3 of copy 1 of 2");
 }
 
+TEST_F(SideBySideTest, SaysThatRanksSharedCores) {
+  constexpr char kNote[] =
+      "ranks shared cores in this run, so actions and waits took longer";
+  for (bool sharedCores : {false, true}) {
+    run.sharedCores = sharedCores;
+    SideBySide both(timeline, *nanosecondStepOf(timeline), run);
+    const size_t times = sharedCores ? 1 : 0;
+    EXPECT_EQ(
+        count(renderTextSideBySide(both), std::string("\n") + kNote + "\n"),
+        times);
+    EXPECT_EQ(count(renderSvgSideBySide(both), kNote), times);
+  }
+}
+
 /// The left edges of the boxes of each row, in order.
 std::vector<std::vector<double>> rowsOf(const std::string &svg) {
   std::vector<std::vector<double>> rows;
