@@ -23,10 +23,12 @@ namespace chimera::schedule {
 /// action's pipeline on its worker.
 int32_t chunkOf(const Problem &problem, const Action &action);
 
+/// The mark of a chunk after a micro-batch: nothing, ', '2, '3, …
+std::string chunkMark(int32_t chunk);
+
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
-/// Ends with ' for the worker's second stage of the pipeline, with '2 for its
-/// third.
+/// Ends with the mark of its chunk.
 std::string microBatchText(const Problem &problem, const Action &action);
 
 /// The text of `action` in a cell of the grid: "F0", "b3", "F01".
