@@ -55,9 +55,8 @@ static std::string costError(const std::string &text) {
 /// Adds the options of `picture`.
 static void addPictureOptions(CLI::App &app, schedule::Picture &picture) {
   app.add_option("--cell-width", picture.cellWidth,
-                 "Width of the shortest action, in pixels. All pipelines of "
-                 "the picture then have the same scale of time. Unless given, "
-                 "each pipeline is as wide as its labels need")
+                 "Width of the shortest action of all pipelines, in pixels "
+                 "(unless given, as wide as the labels need)")
       ->type_name("PIXELS")
       ->check(within(1, 1000))
       ->group("Pictures");

@@ -47,9 +47,8 @@ inline constexpr size_t kLineWidth = 160;
 
 /// The options of the picture of some timelines.
 struct Picture {
-  /// The width of the shortest action of all timelines in pixels; their time
-  /// axes then have one scale. 0: each axis is as wide as makes its boxes
-  /// readable.
+  /// The width of the shortest action of all timelines in pixels. 0: axes are
+  /// as wide as makes the boxes readable. Axes with one unit have one scale.
   double cellWidth = 0;
   /// The range of time that is shown, in the unit of the longest time axis. If
   /// one is given, all time axes have this range and the same width. None: from

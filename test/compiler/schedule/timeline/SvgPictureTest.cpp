@@ -218,8 +218,8 @@ TEST(SvgPicture, ShowsARangeOfTime) {
 }
 
 struct Pair {
-  explicit Pair(Picture picture)
-      : left(makeCase("1f1b", 4, 8, {2, 4, 2, 2})),
+  explicit Pair(Picture picture, int64_t forward = 2)
+      : left(makeCase("1f1b", 4, 8, {forward, 2 * forward, 1, 1})),
         right(makeCase("zb-v", 4, 8, {1, 2, 1, 1}, true, {{}, 2})),
         leftTiming(simulate(left.problem, left.schedule)),
         rightTiming(simulate(right.problem, right.schedule)),
@@ -234,11 +234,10 @@ struct Pair {
   std::vector<Timeline> timelines;
 };
 
-/// If a cell width or a range is given, a unit of time has the same width in
-/// all timelines.
+/// A unit of time has the same width in all timelines.
 TEST(SvgPicture, GivesAllPipelinesOneScale) {
   for (const Picture &picture :
-       {Picture{.cellWidth = 10}, Picture{.from = 3, .to = 20}}) {
+       {Picture{}, Picture{.cellWidth = 10}, Picture{.from = 3, .to = 20}}) {
     Pair pair(picture);
     EXPECT_EQ(pictureError(pair.timelines), "");
     std::string svg = renderSvg(pair.timelines);
@@ -254,6 +253,16 @@ TEST(SvgPicture, GivesAllPipelinesOneScale) {
       EXPECT_NEAR(chunk, 10, 0.02);
     }
   }
+}
+
+/// A long timeline below a short one does not make a picture that viewers
+/// refuse. Timelines in other units have scales of their own.
+TEST(SvgPicture, IsNoWiderThanViewersShow) {
+  Pair pair({}, 20000);
+  EXPECT_NEAR(pictureWidth(renderSvg(pair.timelines)), 12000 + 40 + 46 + 122,
+              0.1);
+  pair.timelines[0].scale.unit = findTimeUnit("ms");
+  EXPECT_LT(pictureWidth(renderSvg(pair.timelines)), 4000);
 }
 
 TEST(SvgPicture, CanLeaveOutTheTitle) {
