@@ -123,7 +123,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "phase, a\n"
       "program (chimera-compile), or a file with the order of each "
       "worker. -e\n"
-      "describes pipelines in one line.\n",
+      "describes pipelines in one line.\n\n"
+      "The schedule is printed even if --svg, --pdf, --trace, --json or --csv "
+      "write\n"
+      "files. If one of them is -, only its document is printed.\n",
       "chimera-show");
   app.set_version_flag("--version", "chimera-show " CHIMERA_VERSION);
   app.add_option("FILE", settings.input, "What to show, - for standard input");
