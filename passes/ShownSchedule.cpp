@@ -10,6 +10,7 @@
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SteadyStep.h"
 #include "passes/DescriptionReader.h"
+#include "passes/PlannerInputs.h"
 #include "passes/Title.h"
 #include "passes/Workers.h"
 #include "runtime/program/Printable.h"
@@ -23,6 +24,63 @@
 using namespace mlir;
 
 namespace chimera {
+
+/// True if the pipeline has stages whose costs and sizes were stated, by a
+/// description or by a model, and not assumed.
+static bool hasStatedStages(PipelineOp pipeline) {
+  return !pipeline.getBody().empty() &&
+         !pipeline.getBody().front().getOps<StageOp>().empty() &&
+         !hasAssumedStages(pipeline);
+}
+
+StatedCosts::StatedCosts(PipelineOp pipeline)
+    : hasTimes(machineOf(pipeline) ||
+               (hasStatedStages(pipeline) && pipeline.getTimeUnit() != "flop")),
+      hasSizes(pipeline.getModel() || hasStatedStages(pipeline)) {}
+
+/// Adds the times of the pipeline's link, which are in the unit of the options'
+/// times.
+static void addLink(LinkAttr attribute, TimeOptions &options) {
+  schedule::Link link = linkOf(attribute);
+  for (const MessageOption &option : messageOptions())
+    if (int64_t time = option.message(link).*option.time; time > 0)
+      options.messages.emplace_back(option.name, time);
+}
+
+TimeOptions completeTimes(PipelineOp pipeline, const StatedCosts &stated,
+                          TimeOptions given) {
+  if (given.areEmpty() && stated.hasTimes)
+    given.costs = "stages";
+  else if (given.costs.empty())
+    given.costs = "worker";
+  if (given.unit.empty())
+    given.unit = "none";
+  if (given.costs == "stages")
+    return given;
+  if (given.forward.digits == 0)
+    given.forward = 1;
+  if (LinkAttr link = pipeline.getLinkAttr(); link && given.messages.empty())
+    addLink(link, given);
+  return given;
+}
+
+FailureOr<TimedSchedule> scheduleToShow(PipelineOp pipeline,
+                                        const StatedCosts &stated,
+                                        const TimeOptions &options,
+                                        ScheduleAnalysis &analysis,
+                                        StringRef tool) {
+  FailureOr<Times> times =
+      Times::read(pipeline->getParentOfType<ModuleOp>(), tool, options);
+  if (failed(times))
+    return failure();
+  FailureOr<std::vector<TimedSchedule>> timed = timedSchedules(
+      pipeline, *times, [&](PipelineOp) -> auto & { return analysis; });
+  if (failed(timed))
+    return failure();
+  if (!stated.hasSizes && !pipeline.getMemoryCap())
+    timed->front().problem.bytes.clear();
+  return std::move(timed->front());
+}
 
 ShownTimeline::ShownTimeline(PipelineOp pipeline, const TimedSchedule &of,
                              bool slots, size_t lineWidth)

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The timeline and the report of a pipeline with its times. The passes that
-// print them and chimera-show share these.
+// print them, chimera-show and chimera-compile share these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,35 @@
 #include <string>
 
 namespace chimera {
+
+/// The costs that a pipeline states itself. Lowering may add others, so this is
+/// made first.
+struct StatedCosts {
+  explicit StatedCosts(PipelineOp pipeline);
+
+  /// True if times of actions are stated, by a machine or by stages. The
+  /// operations of a model alone are no times.
+  bool hasTimes;
+  /// True if the sizes of stages are stated, by a model or by stages.
+  bool hasSizes;
+};
+
+/// The times with which a pipeline is shown if the user gives the times
+/// `given`, or none. Unless the user gives times, these are the stated ones. If
+/// none are stated, a forward through all stages that a worker has in one
+/// direction takes 1. An empty `costs` or `unit` counts as not given.
+TimeOptions completeTimes(PipelineOp pipeline, const StatedCosts &stated,
+                          TimeOptions given = {});
+
+/// The schedule of a partitioned or later pipeline with these times, and
+/// without sizes if none are stated. `analysis` is the pipeline's. Fails, with
+/// a diagnostic, if Times::read or timedSchedules does. `tool` begins
+/// diagnostics about the options.
+mlir::FailureOr<TimedSchedule> scheduleToShow(PipelineOp pipeline,
+                                              const StatedCosts &stated,
+                                              const TimeOptions &options,
+                                              ScheduleAnalysis &analysis,
+                                              llvm::StringRef tool);
 
 /// A timeline together with everything that it refers to.
 struct ShownTimeline {

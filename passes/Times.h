@@ -43,6 +43,13 @@ struct TimeOptions {
   Decimal forward, backward, weightGradient, update; ///< 0 if not given
   /// The times of messages that are given, each with the name of its option.
   std::vector<std::pair<llvm::StringRef, Decimal>> messages;
+
+  /// True if no option is given.
+  bool areEmpty() const {
+    return costs.empty() && unit.empty() && messages.empty() &&
+           forward.digits == 0 && backward.digits == 0 &&
+           weightGradient.digits == 0 && update.digits == 0;
+  }
 };
 
 /// The base of a pass that has the options `timeOptions` of Passes.td.

@@ -74,12 +74,11 @@ static std::string optionsClause(PipelineOp pipeline) {
 
 std::string titleOf(PipelineOp pipeline, const std::string &unnamed) {
   using program::printable;
+  const StringRef name = pipeline.getSymName();
+  const StringRef schedule = pipeline.getSchedule().value_or(unnamed);
   std::string title =
-      printable(std::string_view(pipeline.getSymName())) + ": " +
-      (pipeline.getSchedule()
-           ? printable(std::string_view(*pipeline.getSchedule()))
-           : printable(unnamed)) +
-      optionsClause(pipeline);
+      name == schedule ? "" : printable(std::string_view(name)) + ": ";
+  title += printable(std::string_view(schedule)) + optionsClause(pipeline);
   title += ", " + program::counted(pipeline.getStages(), "stage");
   if (pipeline.workerCount() != pipeline.getStages())
     title += " on " + program::counted(pipeline.workerCount(), "worker");

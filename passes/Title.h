@@ -17,8 +17,9 @@ namespace chimera {
 /// The title of a pipeline, such as "look: chimera {concatenation = halving}, 4
 /// stages, 8 micro-batches, split_backward". It has the pipeline's sizes and
 /// the schedule options that differ from their defaults, spelled as in a
-/// description. `unnamed` stands for the schedule of a pipeline that names
-/// none. The title has no control characters.
+/// description. It begins with the schedule if the pipeline has the same name.
+/// `unnamed` stands for the schedule of a pipeline that names none. The title
+/// has no control characters.
 std::string titleOf(PipelineOp pipeline,
                     const std::string &unnamed = "given order");
 

@@ -75,9 +75,8 @@ static constexpr char kClauseHelp[] =
 /// Adds the options of `picture`.
 static void addPictureOptions(CLI::App &app, schedule::Picture &picture) {
   app.add_option("--cell-width", picture.cellWidth,
-                 "Width of the shortest action, in pixels. All pipelines of "
-                 "the picture then have the same scale of time. Unless given, "
-                 "each pipeline is as wide as its labels need")
+                 "Width of the shortest action of all pipelines, in pixels "
+                 "(unless given, as wide as the labels need)")
       ->type_name("PIXELS")
       ->check(within(1, 1000))
       ->group("Pictures");
@@ -144,7 +143,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "phase, a\n"
       "program (chimera-compile), or a file with the order of each "
       "worker. -e\n"
-      "describes pipelines in one line.\n",
+      "describes pipelines in one line.\n\n"
+      "The schedule is printed even if --svg, --pdf, --trace, --json or --csv "
+      "write\n"
+      "files. If one of them is -, only its document is printed.\n",
       "chimera-show");
   app.set_version_flag("--version", "chimera-show " CHIMERA_VERSION);
   app.add_option("FILE", settings.input, "What to show, - for standard input");

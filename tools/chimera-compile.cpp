@@ -14,6 +14,7 @@
 #include "dialect/Chimera.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
+#include "passes/ShownSchedule.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Program.h"
 #include "runtime/proof/ProvenFile.h"
@@ -33,6 +34,8 @@
 using namespace mlir;
 namespace cl = llvm::cl;
 
+static constexpr StringRef kTool = "chimera-compile";
+
 static cl::OptionCategory category("chimera-compile options");
 static cl::list<std::string> inputs(cl::Positional, cl::desc("<module>"),
                                     cl::cat(category));
@@ -42,7 +45,8 @@ static cl::opt<std::string>
                     "output"),
            cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool> timeline("timeline",
-                              cl::desc("Print the schedule's timeline"),
+                              cl::desc("Print the schedule as chimera-show "
+                                       "does"),
                               cl::cat(category));
 static cl::opt<bool> check("check",
                            cl::desc("Verify the IR at every phase, not only "
@@ -73,11 +77,23 @@ static int fail(const llvm::Twine &error) {
   return 1;
 }
 
-static bool printTimeline(ModuleOp module) {
-  PassManager manager(module.getContext());
-  manager.enableVerifier(false);
-  manager.addPass(chimera::createPrintTimelinePass());
-  return succeeded(manager.run(module));
+/// Prints a scheduled pipeline as chimera-show does. Fails, with a diagnostic,
+/// if that is not possible or if a worker exceeds its memory cap.
+static LogicalResult printTimeline(chimera::PipelineOp pipeline,
+                                   const chimera::StatedCosts &stated) {
+  chimera::ScheduleAnalysis analysis(pipeline);
+  FailureOr<chimera::TimedSchedule> timed = chimera::scheduleToShow(
+      pipeline, stated, chimera::completeTimes(pipeline, stated), analysis,
+      kTool);
+  if (failed(timed))
+    return failure();
+  chimera::ShownTimeline shown(pipeline, *timed, /*slots=*/false,
+                               chimera::outputWidth());
+  if (failed(chimera::writeDocument(
+          pipeline->getParentOfType<ModuleOp>(), kTool, "-",
+          chimera::schedule::renderText({&shown.timeline, 1}))))
+    return failure();
+  return chimera::checkCaps(pipeline, *timed);
 }
 
 using AddPasses = llvm::function_ref<void(OpPassManager &)>;
@@ -122,11 +138,14 @@ static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
   });
 }
 
-/// Lowers the module from its phase `from` to `Allocated`. A module that is not
-/// a description may have been edited by hand, so it is verified at once and
-/// after every phase.
-static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
+/// Lowers the module of `pipeline` from its phase `from` to `Allocated`. A
+/// module that is not a description may have been edited by hand, so it is
+/// verified at once and after every phase.
+static bool lower(chimera::PipelineOp pipeline, chimera::Phase from,
+                  TimingScope &timing) {
   using chimera::Phase;
+  auto module = pipeline->getParentOfType<ModuleOp>();
+  const chimera::StatedCosts stated(pipeline);
   // In these phases the module already has posts and starts of all-reduces,
   // which may be in an order that only other message models allow.
   if (messages == chimera::program::MessageModel::StreamPerDevice &&
@@ -151,7 +170,7 @@ static bool lower(ModuleOp module, chimera::Phase from, TimingScope &timing) {
   if (from < Phase::Scheduled &&
       !run(module, timing, "schedule", add(from, Phase::Scheduled)))
     return false;
-  if (timeline && !printTimeline(module))
+  if (timeline && failed(printTimeline(pipeline, stated)))
     return false;
   // Use threads from here on, because the later phases run on many workers
   // concurrently.
@@ -212,7 +231,7 @@ static int compile(TimingScope &timing) {
   if (StringRef read = chimera::inputAt(module, output); !read.empty())
     return fail(output + ": expected another file than " + read.str());
   chimera::Phase from = chimera::phaseOf(*pipeline);
-  if (!lower(module, from, timing))
+  if (!lower(*pipeline, from, timing))
     return 1;
   phase = timing.nest("emit");
   std::unique_ptr<chimera::program::ProgramT> program =

@@ -200,10 +200,15 @@ static int show(const PlanRequest &request, const PlannerResult &result,
     writeJson();
     return fail(result.noPlanReason());
   }
-  os << "\n" << plan::tableOf(question, ranked) << "\n";
+  os << "\n" << plan::tableOf(question, ranked) << plan::tableLegend() << "\n";
   os << "The best of each schedule:\n"
      << plan::tableOf(question, ofSchemes, /*isNumbered=*/false) << "\n";
   os << plan::outcomeTable(question, space, answer);
+  // A bound rules out a choice if the plans that all threads have found by then
+  // are faster.
+  if (settings.threads > 1)
+    os << "(with several threads, the numbers of plans that are simulated and "
+          "ruled out vary from run to run)\n";
   os.flush();
   if (std::string fault = faultOfNumbers(settings, ranked.size());
       !fault.empty())

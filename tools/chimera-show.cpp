@@ -14,7 +14,6 @@
 #include "compiler/schedule/timeline/Svg.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
-#include "passes/PlannerInputs.h"
 #include "passes/ShownSchedule.h"
 #include "passes/Title.h"
 #include "runtime/program/File.h"
@@ -126,36 +125,14 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   return input;
 }
 
-/// True if the pipeline has stages whose costs and sizes were stated, by a
-/// description or by a model, and not assumed.
-static bool hasStatedStages(PipelineOp pipeline) {
-  return !pipeline.getBody().empty() &&
-         !pipeline.getBody().front().getOps<StageOp>().empty() &&
-         !hasAssumedStages(pipeline);
-}
-
-/// True if the pipeline states the times of its actions, by a machine or by the
-/// costs of its stages. The operations of a model alone are no times.
-static bool statesTimes(PipelineOp pipeline) {
-  return machineOf(pipeline) ||
-         (hasStatedStages(pipeline) && pipeline.getTimeUnit() != "flop");
-}
-
-/// Adds the times of the pipeline's link, which are in the unit of the options'
-/// times.
-static void addLink(LinkAttr attribute, TimeOptions &options) {
-  schedule::Link link = linkOf(attribute);
-  for (const MessageOption &option : messageOptions())
-    if (int64_t time = option.message(link).*option.time; time > 0)
-      options.messages.emplace_back(option.name, time);
-}
-
 /// The times with which to show a pipeline.
 static TimeOptions timeOptionsOf(const ShowSettings &settings,
-                                 PipelineOp pipeline, bool hasOwnTimes) {
-  TimeOptions options{settings.costs.empty() ? StringRef("worker")
-                                             : settings.costs,
-                      settings.unit.empty() ? StringRef("none") : settings.unit,
+                                 PipelineOp pipeline,
+                                 const StatedCosts &stated) {
+  if (settings.areSlots)
+    return {"uniform", "none", {}, {}, {}, {}, {}};
+  TimeOptions options{settings.costs,
+                      settings.unit,
                       settings.forward,
                       settings.backward,
                       settings.weightGradient,
@@ -163,17 +140,7 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
                       {}};
   for (const auto &[name, time] : settings.messages)
     options.messages.emplace_back(name, time);
-  if (settings.areSlots)
-    options.costs = "uniform";
-  else if (hasOwnTimes && !settings.hasTimes())
-    options.costs = "stages";
-  else if (options.costs != "stages" && options.forward.digits == 0)
-    options.forward = 1;
-  LinkAttr link = pipeline.getLinkAttr();
-  if (link && options.costs != "stages" && !settings.areSlots &&
-      settings.messages.empty())
-    addLink(link, options);
-  return options;
+  return completeTimes(pipeline, stated, std::move(options));
 }
 
 /// `message` without "'chimera.order' op " or "custom op 'chimera.pipeline' "
@@ -231,11 +198,7 @@ public:
              << (module.getOps<MachineOp>().empty()
                      ? ""
                      : ": chimera-plan finds one for a model and a machine");
-    std::vector<bool> haveTimes, lackBytes;
-    for (PipelineOp pipeline : pipelines) {
-      haveTimes.push_back(statesTimes(pipeline));
-      lackBytes.push_back(!pipeline.getModel() && !hasStatedStages(pipeline));
-    }
+    std::vector<StatedCosts> stated(pipelines.begin(), pipelines.end());
     if (!settings.costsFrom.empty() && failed(takeCosts()))
       return failure();
     if (llvm::any_of(pipelines,
@@ -244,20 +207,13 @@ public:
                      }) &&
         failed(partition()))
       return failure();
-    for (auto [pipeline, hasTimes, lacksBytes] :
-         llvm::zip(pipelines, haveTimes, lackBytes)) {
-      FailureOr<Times> times = Times::read(
-          module, kTool, timeOptionsOf(settings, pipeline, hasTimes));
-      if (failed(times))
-        return failure();
-      ScheduleAnalysis &analysis = analyses.emplace_back(pipeline);
-      FailureOr<std::vector<TimedSchedule>> timed = timedSchedules(
-          pipeline, *times, [&](PipelineOp) -> auto & { return analysis; });
+    for (auto [pipeline, costs] : llvm::zip_equal(pipelines, stated)) {
+      FailureOr<TimedSchedule> timed = scheduleToShow(
+          pipeline, costs, timeOptionsOf(settings, pipeline, costs),
+          analyses.emplace_back(pipeline), kTool);
       if (failed(timed))
         return failure();
-      if (lacksBytes && !pipeline.getMemoryCap())
-        timed->front().problem.bytes.clear();
-      all.push_back(std::move(timed->front()));
+      all.push_back(std::move(*timed));
     }
     return success();
   }

@@ -48,6 +48,33 @@ const char *nameOf(schedule::AllReducePolicy policy) {
   return "";
 }
 
+/// A cell without a value: nothing is recomputed or summed, or a part of the
+/// step takes no time.
+static constexpr const char *kNothing = "-";
+
+/// The time of a part of a step. Parts of less than half a nanosecond are
+/// rounding errors.
+static std::string partOf(const StepBreakdown &breakdown, Part part) {
+  const double time = breakdown.timeOf(part);
+  return std::abs(time) < 0.5 ? kNothing : timeOf(time);
+}
+
+static std::string limitOf(const StepBreakdown &breakdown) {
+  const Share *limit = breakdown.largestAvoidableShare();
+  return limit ? limit->name +
+                     (" " + percent(limit->time / breakdown.proposal.step))
+               : "";
+}
+
+/// Removes the columns in which no plan has a value.
+static void removeEmptyColumns(Rows &rows) {
+  for (size_t column = rows.front().size(); column-- > 0;)
+    if (std::all_of(rows.begin() + 1, rows.end(),
+                    [&](const auto &row) { return row[column] == kNothing; }))
+      for (std::vector<std::string> &row : rows)
+        row.erase(row.begin() + static_cast<ptrdiff_t>(column));
+}
+
 std::string tableOf(const Question &question,
                     std::span<const StepBreakdown> breakdowns,
                     bool isNumbered) {
@@ -56,27 +83,30 @@ std::string tableOf(const Question &question,
                 "all-reduce", "update", "peak bytes"}};
   for (size_t i = 0; i < breakdowns.size(); ++i) {
     const StepBreakdown &breakdown = breakdowns[i];
-    const Choice &choice = breakdown.proposal.choice;
-    const Share *limit = breakdown.largestAvoidableShare();
+    const Proposal &proposal = breakdown.proposal;
+    const Choice &choice = proposal.choice;
     rows.push_back(
         {isNumbered ? std::to_string(i + 1) : "",
-         scheduleOf(choice) + (choice.split ? " split" : ""),
-         limit ? limit->name +
-                     (" " + percent(limit->time / breakdown.proposal.step))
-               : "",
-         std::to_string(choice.workers), std::to_string(choice.width),
-         std::to_string(choice.microBatches),
+         scheduleOf(choice) + (choice.split ? " split" : "") +
+             (choice.workers > 1 ? "" : " (no pipeline)"),
+         limitOf(breakdown), std::to_string(choice.workers),
+         std::to_string(choice.width), std::to_string(choice.microBatches),
          std::to_string(choice.microBatchSize), std::to_string(choice.stages),
-         breakdown.recomputed == 0 ? "-" : std::to_string(breakdown.recomputed),
-         breakdown.hasSums ? nameOf(breakdown.proposal.policy) : "-",
-         timeOf(breakdown.proposal.step),
-         rounded(rateOf(question, breakdown.proposal.step)),
-         percent(breakdown.idleShare()),
-         timeOf(breakdown.timeOf(Part::AllReduce)),
-         timeOf(breakdown.timeOf(Part::Update)),
-         shortBytes(breakdown.proposal.peakBytes)});
+         breakdown.recomputed == 0 ? kNothing
+                                   : std::to_string(breakdown.recomputed),
+         breakdown.hasSums ? nameOf(proposal.policy) : kNothing,
+         timeOf(proposal.step), rounded(rateOf(question, proposal.step)),
+         percent(breakdown.idleShare()), partOf(breakdown, Part::AllReduce),
+         partOf(breakdown, Part::Update), shortBytes(proposal.peakBytes)});
   }
+  removeEmptyColumns(rows);
   return textTable(rows, 3);
+}
+
+std::string tableLegend() {
+  return "D workers, W copies, N micro-batches of B samples; if D is 1, each "
+         "worker has the whole model\n"
+         "limit: the largest part of the step that another plan might avoid\n";
 }
 
 /// One line for each reason, with all plans that it applies to.

@@ -27,12 +27,15 @@ const char *nameOf(schedule::AllReducePolicy policy);
 
 /// A table with one line for each plan, fastest first: name, limiting share,
 /// sizes, step time, tokens (or samples) per second, idle share, un-overlapped
-/// all-reduces, updates and the bytes of the largest worker. The lines are
-/// numbered from 1 unless `isNumbered` is false: options --pick and --explain
-/// use these numbers.
+/// all-reduces, updates and the bytes of the largest worker. Columns in which
+/// no plan has a value are left out. The lines are numbered from 1 unless
+/// `isNumbered` is false: options --pick and --explain use these numbers.
 std::string tableOf(const Question &question,
                     std::span<const StepBreakdown> breakdowns,
                     bool isNumbered = true);
+
+/// The meaning of the table's columns, as lines below the table.
+std::string tableLegend();
 
 /// A table with one line for each scheme. It has the number of the scheme's
 /// plans, and how many of them were simulated, were ruled out by a bound, are

@@ -90,11 +90,15 @@ std::vector<size_t> promisingFirst(const Space &space,
   return order;
 }
 
+/// True if the ranking lists only the first of two plans. If there is one
+/// worker, there is no pipeline. Schedules then differ only in memory, and the
+/// one that needs the least is first.
 bool areAlike(const Proposal &a, const Proposal &b) {
   return a.choice.workers == b.choice.workers &&
          a.choice.stages == b.choice.stages &&
          a.choice.microBatchSize == b.choice.microBatchSize &&
-         a.step == b.step && a.peakBytes == b.peakBytes;
+         a.step == b.step &&
+         (a.peakBytes == b.peakBytes || a.choice.workers == 1);
 }
 
 void count(OutcomeCounts &counts, const Choice &choice,

@@ -34,7 +34,8 @@ struct Answer {
   /// The fastest plans, fastest first. If two plans have the same step time and
   /// memory, the one that is earlier in the space comes first. Different
   /// settings and schemes may make the same schedule: of plans with equal
-  /// sizes, step time and memory, only the first is listed.
+  /// sizes, step time and memory, only the first is listed. With one worker, a
+  /// plan that differs only in memory is not listed either.
   std::vector<Proposal> ranked;
   /// The fastest plan of each scheme that has a plan, fastest first.
   std::vector<Proposal> ofSchemes;

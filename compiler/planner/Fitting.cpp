@@ -11,12 +11,42 @@
 #include "compiler/planner/CompileCheck.h"
 
 #include <algorithm>
+#include <array>
 
 namespace chimera {
+
+/// The shares of the machine's memory for which a plan that does not fit is
+/// made again, in this order.
+static constexpr std::array kShares = {0.99, 0.96, 0.9, 0.8};
 
 std::string Fitting::describe(const plan::Proposal &proposal) {
   std::lock_guard lock(mutex);
   return describePlan(ops, proposal, question.pins.bucketBytes);
+}
+
+std::optional<plan::Proposal>
+Fitting::firstChanged(const plan::Choice &choice,
+                      const plan::CanRuleOut &canRuleOut,
+                      const IsAccepted &isAccepted) const {
+  auto changed =
+      [&](double share,
+          plan::Recomputation recomputation) -> std::optional<plan::Proposal> {
+    auto memory = static_cast<int64_t>(
+        share * static_cast<double>(question.machine.memory));
+    plan::Outcome outcome =
+        evaluator.evaluate(choice, canRuleOut, memory, recomputation);
+    auto *proposal = std::get_if<plan::Proposal>(&outcome);
+    if (proposal && isAccepted(*proposal))
+      return std::move(*proposal);
+    return std::nullopt;
+  };
+  const plan::Recomputation allowed = question.pins.recomputation;
+  for (double share : kShares)
+    if (std::optional<plan::Proposal> proposal = changed(share, allowed))
+      return proposal;
+  if (allowed == plan::Recomputation::Least)
+    return changed(1, plan::Recomputation::All);
+  return std::nullopt;
 }
 
 Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
@@ -24,26 +54,29 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
   std::string error = compileError(text);
   if (error.empty())
     return {proposal, {}};
-  const plan::Recomputation allowed = question.pins.recomputation;
-  auto fitting =
-      [&](double share,
-          plan::Recomputation recomputation) -> std::optional<plan::Proposal> {
-    auto memory = static_cast<int64_t>(
-        share * static_cast<double>(question.machine.memory));
-    plan::Outcome outcome = evaluator.evaluate(
-        proposal.choice, [](double, int64_t) { return false; }, memory,
-        recomputation);
-    auto *smaller = std::get_if<plan::Proposal>(&outcome);
-    if (smaller && compileError(describe(*smaller)).empty())
-      return std::move(*smaller);
-    return std::nullopt;
-  };
-  for (double share : {0.99, 0.96, 0.9, 0.8})
-    if (std::optional<plan::Proposal> smaller = fitting(share, allowed))
-      return {std::move(smaller), error};
-  if (allowed == plan::Recomputation::Least)
-    return {fitting(1, plan::Recomputation::All), error};
-  return {std::nullopt, error};
+  return {firstChanged(
+              proposal.choice, [](double, int64_t) { return false; },
+              [&](const plan::Proposal &changed) {
+                return compileError(describe(changed)).empty();
+              }),
+          error};
+}
+
+bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
+                              const plan::Proposal &limit) const {
+  // Without recomputes, a plan that needs less than the smallest share stays
+  // the same for every share.
+  if (proposal.recompute.empty() &&
+      static_cast<double>(proposal.peakBytes) <=
+          kShares.back() * static_cast<double>(question.machine.memory))
+    return false;
+  return firstChanged(
+             proposal.choice,
+             [&](double bound, int64_t) { return bound > limit.step; },
+             [&](const plan::Proposal &changed) {
+               return plan::isFaster(changed, limit);
+             })
+      .has_value();
 }
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
@@ -95,11 +128,13 @@ void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
   std::vector<plan::Proposal> fitting;
   for (const plan::Proposal &proposal : ranked) {
     // A plan that was changed to fit is usually slower than before, so a later
-    // plan may be faster. The loop ends when the next plan is not faster than
-    // the last one to keep.
+    // plan may be faster. It may also be faster than before, because its model
+    // is cut in another way. Compiling takes much longer than making a plan
+    // again, so a plan is compiled only if it may be one of those to keep.
     if (fitting.size() >= number &&
-        !plan::isFaster(proposal, fitting[number - 1]))
-      break;
+        !plan::isFaster(proposal, fitting[number - 1]) &&
+        !mayBecomeFaster(proposal, fitting[number - 1]))
+      continue;
     if (std::optional<plan::Proposal> fit = this->fit(proposal))
       fitting.insert(std::ranges::upper_bound(fitting, *fit, plan::isFaster),
                      *fit);

@@ -65,6 +65,19 @@ private:
   std::string describe(const plan::Proposal &proposal);
   Fit tryToFit(const plan::Proposal &proposal, const std::string &text);
 
+  using IsAccepted = std::function<bool(const plan::Proposal &proposal)>;
+
+  /// The first accepted plan of those that `fit` tries if a plan of `choice`
+  /// does not compile. Plans that can be ruled out are not accepted.
+  std::optional<plan::Proposal>
+  firstChanged(const plan::Choice &choice, const plan::CanRuleOut &canRuleOut,
+               const IsAccepted &isAccepted) const;
+
+  /// True if one of the plans that `fit` tries if `proposal` does not compile
+  /// is faster than `limit`. Compiles nothing.
+  bool mayBecomeFaster(const plan::Proposal &proposal,
+                       const plan::Proposal &limit) const;
+
   PlannerOps ops;
   const plan::Question &question;
   const plan::Evaluator &evaluator;

@@ -222,7 +222,7 @@ struct Workload : Network {
   std::vector<StageCost> stages;
   /// One value for each stage. Empty: no stage is recomputed.
   std::vector<Recompute> recompute;
-  /// The sizes of each stage. Empty: all sizes are 0.
+  /// The sizes of each stage. Empty: the sizes are unknown, and count as 0.
   std::vector<StageBytes> bytes;
   /// Bytes of the parameters that the first and the last stage share (tied
   /// embedding). They are part of the `weights` of both stages. Their gradients

@@ -9,7 +9,7 @@
 // RUN: FileCheck %s --check-prefix=FILE < %t
 
 // Without slots or times: as soon as possible, in unit times.
-// CHECK: gpipe: gpipe, 3 stages, 3 micro-batches
+// CHECK: {{^}}gpipe, 3 stages, 3 micro-batches
 // CHECK-NEXT: t  0  1  2  3  4  5  6  7  8  9{{$}}
 // CHECK-NEXT: P0 F0 F1 F2 .  .  .  .  B0 B1 B2{{$}}
 // CHECK-NEXT: P1 .  F0 F1 F2 .  .  B0 B1 B2 .{{$}}

@@ -10,3 +10,6 @@ chimera.pipeline @bare stages(2) micro_batches(4) schedule(chimera, {concatenati
 // CHECK: direct: chimera, 2 stages, 4 micro-batches, data_parallel(2), split_backward, recompute(all fused), all_reduce(eager_opt), bucket_bytes(64), receive_window(2){{$}}
 chimera.pipeline @direct stages(2) micro_batches(4) schedule(chimera, {concatenation = direct})
     receive_window(2) bucket_bytes(64) all_reduce(eager_opt) recompute(all fused) split_backward data_parallel(2)
+// The name of a schedule is not written twice.
+// CHECK: {{^}}gpipe, 2 stages, 4 micro-batches{{$}}
+chimera.pipeline @gpipe stages(2) micro_batches(4) schedule("gpipe")

@@ -146,7 +146,7 @@ constexpr PeakFormula kPeaks[] = {
 const Scheme kInterleaved1F1B = {
     "interleaved-1f1b",
     "1f1b over several stages a worker: a shorter ramp, more messages",
-    "any D >= 1, S = vD, N in max(1, floor(N/D)) equal groups",
+    "any D >= 1, S = vD, N <= D or a multiple of floor(N/D)",
     {},
     checkInterleaved,
     placeInterleaved,

@@ -142,8 +142,8 @@ constexpr PeakFormula kPeaks[] = {
 
 const Scheme kZBV = {
     "zb-v",
-    "split backwards on a V: no idle time within a step if all times are "
-    "equal",
+    "split backwards on a V: with equal times and N >= 2D-1, workers are idle "
+    "only at the start and the end of a step",
     "any D >= 1, S = 2D, any N >= 1",
     {},
     checkZBV,

@@ -99,9 +99,12 @@ std::string renderComparison(std::span<const Report> reports) {
     begin = end;
   }
   return text +
-         "D workers, W copies, N micro-batches of B samples; sample: step over "
-         "samples of all copies;\nidle: share of the step in which a worker "
-         "runs no action, mean over workers\n";
+         "D workers, W copies, N micro-batches of B samples\n"
+         "sample: the step divided by the samples of all copies\n"
+         "actions: the step without gradient sums and updates, but with the "
+         "waits of workers for each other\n"
+         "idle: share of the step in which a worker runs no action, mean over "
+         "workers\n";
 }
 
 } // namespace chimera::schedule

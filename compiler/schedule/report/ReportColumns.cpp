@@ -123,6 +123,11 @@ template <double StepTime::*part> ordered_json partOf(const Report &report) {
              : ordered_json();
 }
 
+/// The bytes of each worker. Null if the sizes of stages are unknown.
+ordered_json bytesOf(const Report &report, const std::vector<int64_t> &bytes) {
+  return report.problem.bytes.empty() ? ordered_json() : ordered_json(bytes);
+}
+
 ordered_json versionsOf(const Report &report) {
   if (!report.steady)
     return {};
@@ -239,7 +244,7 @@ constexpr ReportColumn kColumns[] = {
     {"receive_window", "receive window",
      [](const Report &r) -> ordered_json { return r.receiveWindow; }},
     {"receive_window_bytes", "  its bytes per worker",
-     [](const Report &r) -> ordered_json { return r.receiveBytes; },
+     [](const Report &r) { return bytesOf(r, r.receiveBytes); },
      ReportForm::Bytes},
     {"receive_window_makespans", "  makespan with it and smaller ones",
      [](const Report &r) {
@@ -401,14 +406,14 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"weight_versions", "versions of weights, by stage", versionsOf},
     {"resident_bytes", "resident bytes per worker",
-     [](const Report &r) -> ordered_json { return r.residentBytes; },
+     [](const Report &r) { return bytesOf(r, r.residentBytes); },
      ReportForm::Bytes},
     {"peak_bytes", "peak bytes per worker",
-     [](const Report &r) -> ordered_json { return r.timing.peakBytes; },
+     [](const Report &r) { return bytesOf(r, r.timing.peakBytes); },
      ReportForm::Bytes},
     {"peak_bytes_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.withoutRecompute ? ordered_json(r.withoutRecompute->peakBytes)
+       return r.withoutRecompute ? bytesOf(r, r.withoutRecompute->peakBytes)
                                  : ordered_json();
      },
      ReportForm::Bytes},

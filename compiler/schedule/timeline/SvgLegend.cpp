@@ -85,6 +85,30 @@ static std::string nameOf(const std::set<int32_t> &chunks) {
          std::to_string(*chunks.rbegin());
 }
 
+/// Adds an entry that explains the marks of chunks: 0' and, if there are more
+/// than two chunks, 0'2. Adds none if no action has a mark.
+static void addMarks(const Content &content, const Palette &palette,
+                     std::vector<LegendEntry> &entries) {
+  constexpr int32_t kMostMarks = 2;
+  for (const auto &[of, chunks] : content.actions) {
+    auto [kind, up] = of;
+    LegendEntry entry;
+    std::set<int32_t> marked;
+    for (int32_t chunk : chunks)
+      if (chunk > 0 && std::ssize(marked) < kMostMarks) {
+        marked.insert(chunk);
+        entry.boxes.push_back({palette.classOf(kind, up, chunk),
+                               "0" + chunkMark(chunk),
+                               palette.hasBlackText(kind, up, chunk)});
+      }
+    if (marked.empty())
+      continue;
+    entry.name = "micro-batch 0 of " + nameOf(marked);
+    entries.push_back(std::move(entry));
+    return;
+  }
+}
+
 std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
                                   const Palette &palette, const Axis &axis) {
   Content content;
@@ -105,6 +129,7 @@ std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
                              hasChunks ? std::to_string(chunk) : "",
                              palette.hasBlackText(kind, up, chunk)});
   }
+  addMarks(content, palette, entries);
   auto add = [&](bool isShown, const char *style, const char *name,
                  bool isLine = false) {
     if (isShown)

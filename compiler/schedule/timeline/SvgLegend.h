@@ -28,8 +28,9 @@ struct LegendEntry {
 };
 
 /// An entry for each thing that a picture of the timelines shows in the time of
-/// `axis`. The entry of a kind of actions has a box for each chunk. Requires
-/// timelines of one problem, and its palette.
+/// `axis`. The entry of a kind of actions has a box for each chunk. If labels
+/// have marks of chunks, an entry explains the marks. Requires timelines of one
+/// problem, and its palette.
 std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
                                   const Palette &palette, const Axis &axis);
 

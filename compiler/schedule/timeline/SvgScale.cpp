@@ -12,10 +12,12 @@
 
 #include <charconv>
 #include <cmath>
+#include <map>
 
 namespace chimera::schedule::svg {
 
 // Lengths in pixels.
+/// The least width of the longest plot.
 static constexpr double kLeastPlot = 460;
 /// The desired width of the shortest action. If the plot would then be wider
 /// than kMost, it is narrower: as wide as the labels of all actions need, but
@@ -56,8 +58,7 @@ static double readableWidth(const Timeline &timeline, const Axis &axis) {
   double length = axis.end - axis.begin;
   double part = length / std::max(static_cast<double>(timeline.end()), length);
   double ideal = kCell * length / static_cast<double>(shortest);
-  double least =
-      std::max(kLeastPlot, kLeastBox * static_cast<double>(most) * part);
+  double least = kLeastBox * static_cast<double>(most) * part;
   // Adds a little, so that rounding does not hide a label.
   double enough = std::min(legible * length * 1.0001, kWidest);
   return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
@@ -88,6 +89,43 @@ static double shortestOf(std::span<const Panel> panels) {
   return shortest;
 }
 
+/// The name of the unit of a timeline's axis.
+static std::string unitOf(const Timeline &timeline) {
+  return timeline.slots ? "slot" : timeline.scale.unit->name;
+}
+
+/// Makes each plot as wide as its boxes need to be readable. Timelines with the
+/// same unit then get the scale of the widest of them. Requires an axis with a
+/// range for each panel.
+static void chooseWidths(std::span<const Panel> panels,
+                         std::vector<Axis> &axes) {
+  struct Scale {
+    double longest = 0;       ///< length of the longest axis, in units
+    double plot = kLeastPlot; ///< width of its plot
+    double most = kWidest;
+  };
+  std::map<std::string, Scale> scales; // by unit
+  auto lengthOf = [&](size_t i) {
+    return (axes[i].end - axes[i].begin) /
+           static_cast<double>(panels[i].timeline->scale.perUnit);
+  };
+  for (size_t i = 0; i < panels.size(); ++i) {
+    Scale &scale = scales[unitOf(*panels[i].timeline)];
+    scale.longest = std::max(scale.longest, lengthOf(i));
+  }
+  for (size_t i = 0; i < panels.size(); ++i) {
+    Scale &scale = scales[unitOf(*panels[i].timeline)];
+    const double width = readableWidth(*panels[i].timeline, axes[i]);
+    scale.most = std::max(scale.most, width);
+    scale.plot = std::max(scale.plot, width * (scale.longest / lengthOf(i)));
+  }
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const Scale &scale = scales[unitOf(*panels[i].timeline)];
+    axes[i].plot =
+        std::min(scale.plot, scale.most) * (lengthOf(i) / scale.longest);
+  }
+}
+
 static Magnitude magnitudeOf(const Timeline &timeline, double units) {
   return timeline.slots ? Magnitude{1, ""}
                         : schedule::magnitudeOf(units, *timeline.scale.unit);
@@ -112,10 +150,10 @@ std::vector<Axis> axesOf(std::span<const Panel> panels) {
       axis.end = picture.to ? *picture.to * each : longest * perUnit;
     }
     axis.plot =
-        picture.cellWidth > 0
-            ? picture.cellWidth * (axis.end - axis.begin) / (shortest * perUnit)
-            : readableWidth(timeline, axis);
+        picture.cellWidth * (axis.end - axis.begin) / (shortest * perUnit);
   }
+  if (picture.cellWidth <= 0)
+    chooseWidths(panels, axes);
   return axes;
 }
 
@@ -134,9 +172,6 @@ std::string errorOf(std::span<const Panel> panels) {
   const bool hasRange = picture.from || picture.to;
   if (!hasRange && picture.cellWidth <= 0)
     return {};
-  auto unitOf = [](const Timeline &timeline) {
-    return std::string(timeline.slots ? "slot" : timeline.scale.unit->name);
-  };
   for (const Panel &panel : panels)
     if (unitOf(*panel.timeline) != unitOf(first))
       return "expected pipelines with one unit of time in a picture with a "

@@ -65,8 +65,7 @@ int32_t chunkOf(const Problem &problem, const Action &action) {
   return static_cast<int32_t>(std::count(placement.begin(), own, *own));
 }
 
-/// The mark of a chunk: nothing, ', '2, '3, …
-static std::string chunkMark(int32_t chunk) {
+std::string chunkMark(int32_t chunk) {
   return chunk == 0 ? "" : chunk == 1 ? "'" : "'" + std::to_string(chunk);
 }
 

@@ -23,10 +23,12 @@ namespace chimera::schedule {
 /// action's pipeline on its worker.
 int32_t chunkOf(const Problem &problem, const Action &action);
 
+/// The mark of a chunk after a micro-batch: nothing, ', '2, '3, …
+std::string chunkMark(int32_t chunk);
+
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
-/// Ends with ' for the worker's second stage of the pipeline, with '2 for its
-/// third.
+/// Ends with the mark of its chunk.
 std::string microBatchText(const Problem &problem, const Action &action);
 
 /// The text of `action` in a cell of the grid: "F0", "b3", "F01".
@@ -45,9 +47,8 @@ inline constexpr size_t kLineWidth = 160;
 
 /// The options of the picture of some timelines.
 struct Picture {
-  /// The width of the shortest action of all timelines in pixels; their time
-  /// axes then have one scale. 0: each axis is as wide as makes its boxes
-  /// readable.
+  /// The width of the shortest action of all timelines in pixels. 0: axes are
+  /// as wide as makes the boxes readable. Axes with one unit have one scale.
   double cellWidth = 0;
   /// The range of time that is shown, in the unit of the longest time axis. If
   /// one is given, all time axes have this range and the same width. None: from

@@ -264,6 +264,28 @@ TEST(Search, FindsWhatTryingEverythingFinds) {
   EXPECT_GE(fewer, 6);
 }
 
+/// With one worker, schedules differ only in memory, and the one that needs the
+/// least is listed.
+TEST(Search, ListsPlansWithoutAPipelineOnce) {
+  Question question = someQuestion(2, 1 << 24, 8);
+  question.pins.workers = {1};
+  ASSERT_EQ(readSchemes("1f1b, gpipe", question.pins.schemes), "");
+  question.pins.microBatchSizes = {1};
+  SearchCase searchCase(std::move(question));
+  Answer answer = search(searchCase.space, searchCase.evaluator, {});
+  std::map<double, int64_t> least; // peak bytes by step
+  std::set<int64_t> peaks;
+  for (const Proposal &proposal : answer.simulated) {
+    auto [entry, isNew] = least.try_emplace(proposal.step, proposal.peakBytes);
+    entry->second = std::min(entry->second, proposal.peakBytes);
+    peaks.insert(proposal.peakBytes);
+  }
+  EXPECT_GT(peaks.size(), 1u);
+  ASSERT_EQ(answer.ranked.size(), least.size());
+  for (const Proposal &proposal : answer.ranked)
+    EXPECT_EQ(proposal.peakBytes, least[proposal.step]);
+}
+
 /// The plans that no other plan beats in both time and memory.
 std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
   std::set<std::pair<double, int64_t>> front;

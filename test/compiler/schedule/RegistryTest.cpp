@@ -54,6 +54,32 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
     }
 }
 
+/// The sizes that the help text states are the sizes that are accepted.
+TEST(Registry, InterleavedStatesItsNumbersOfMicroBatches) {
+  const Scheme &scheme = *findScheme("interleaved-1f1b");
+  EXPECT_STREQ(scheme.needs,
+               "any D >= 1, S = vD, N <= D or a multiple of floor(N/D)");
+  for (int32_t d = 1; d <= 8; ++d)
+    for (int32_t n = 1; n <= 40; ++n)
+      EXPECT_EQ(canDo(scheme, d, n, Choice({}, 2)),
+                n <= d || n % (n / d) == 0)
+          << d << " workers, " << n << " micro-batches";
+}
+
+/// The idle times that the help text states are those of the schedule.
+TEST(Registry, ZBVStatesWhenItsWorkersAreIdle) {
+  EXPECT_STREQ(findScheme("zb-v")->summary,
+               "split backwards on a V: with equal times and N >= 2D-1, "
+               "workers are idle only at the start and the end of a step");
+  for (int32_t d = 2; d <= 8; ++d)
+    for (int32_t n : {2 * d - 1, 2 * d, 3 * d + 1}) {
+      Case c = makeCase("zb-v", d, n, {1, 2, 1, 1}, true, Choice({}, 2));
+      Timing timing = simulate(c.problem, c.schedule);
+      EXPECT_EQ(timing.internalBubble(), 0) << d << " workers";
+      EXPECT_GT(timing.flushBubble(), 0) << d << " workers";
+    }
+}
+
 /// For all sizes that a scheme accepts, its schedules with whole and with split
 /// backwards are valid and run to their end. Their slots agree with their
 /// order.

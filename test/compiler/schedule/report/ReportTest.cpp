@@ -214,6 +214,20 @@ TEST(Report, ComparesRecomputesWithNone) {
       (std::vector<std::string>{"early", "none", "none", "none"}));
 }
 
+/// If the sizes of stages are unknown, the report has no bytes.
+TEST(Report, HasNoBytesWithoutSizes) {
+  Case c = makeCase("1f1b", 2, 4, {1, 2, 1, 1, 1});
+  c.problem.recompute.assign(2, Recompute::Early);
+  c.schedule = insertRecompute(c.problem, c.schedule);
+  ASSERT_TRUE(c.problem.bytes.empty());
+  const Report r = report(c);
+  EXPECT_EQ(render("table", r).find("bytes per worker"), std::string::npos);
+  nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
+  for (const char *name : {"receive_window_bytes", "resident_bytes",
+                           "peak_bytes", "peak_bytes_without_recomputes"})
+    EXPECT_TRUE(object[name].is_null()) << name;
+}
+
 /// The report has the window that the simulator chooses. If the description
 /// gives a window, the report has its cost.
 TEST(Report, HasTheReceiveWindow) {

@@ -137,12 +137,12 @@ TEST(SvgPicture, NamesDirectionsOnlyIfThereAreTwo) {
 TEST(SvgPicture, ShadesChunks) {
   TimelineDrawing d =
       draw(makeCase("interleaved-1f1b", 4, 8, {1, 2, 1, 1, 1}, false, {{}, 4}));
-  EXPECT_EQ(words(d.svg, "note")
-                    .find("forward, chunks 0 to 3 backward, chunks "
-                          "0 to 3 bubble") == std::string::npos,
-            false);
-  EXPECT_EQ(words(legendPart(d.svg), "s") + words(legendPart(d.svg), "s p"),
-            "0 01 2 3 1 2 3");
+  EXPECT_NE(words(d.svg, "note")
+                .find("forward, chunks 0 to 3 backward, chunks 0 to 3 "
+                      "micro-batch 0 of chunks 1 and 2 bubble"),
+            std::string::npos);
+  EXPECT_EQ(words(legendPart(d.svg), "s"), "0 0");
+  EXPECT_EQ(words(legendPart(d.svg), "s p"), "1 2 3 1 2 3 0' 0'2");
   EXPECT_EQ(count(d.svg, "forward of micro-batch 0, stage 9, chunk 2, pipeline "
                          "0, P1,"),
             1u);
@@ -156,6 +156,21 @@ TEST(SvgPicture, ShadesChunks) {
     rule[rule.find(' ')] = '.';
     EXPECT_EQ(count(d.svg, rule), 1u) << rule;
   }
+}
+
+/// The legend explains the marks of labels if there are any.
+TEST(SvgPicture, ExplainsTheMarksOfChunks) {
+  auto legend = [](int32_t chunks, const Picture &picture = {}) {
+    return legendPart(draw(makeCase("interleaved-1f1b", 2, 2, {1, 2, 1, 1},
+                                    false, {{}, chunks}),
+                           "title", picture)
+                          .svg);
+  };
+  EXPECT_EQ(count(legend(1), "micro-batch"), 0u);
+  EXPECT_EQ(count(legend(2), ">0'</text>"), 1u);
+  EXPECT_EQ(count(legend(2), ">micro-batch 0 of chunk 1</text>"), 1u);
+  // Only forwards of chunk 0 run before the time 2.
+  EXPECT_EQ(count(legend(2, {.to = 2}), "micro-batch"), 0u);
 }
 
 /// The labels have the colours that SvgPaletteTest.cpp assumes.
@@ -203,8 +218,8 @@ TEST(SvgPicture, ShowsARangeOfTime) {
 }
 
 struct Pair {
-  explicit Pair(Picture picture)
-      : left(makeCase("1f1b", 4, 8, {2, 4, 2, 2})),
+  explicit Pair(Picture picture, int64_t forward = 2)
+      : left(makeCase("1f1b", 4, 8, {forward, 2 * forward, 1, 1})),
         right(makeCase("zb-v", 4, 8, {1, 2, 1, 1}, true, {{}, 2})),
         leftTiming(simulate(left.problem, left.schedule)),
         rightTiming(simulate(right.problem, right.schedule)),
@@ -219,11 +234,10 @@ struct Pair {
   std::vector<Timeline> timelines;
 };
 
-/// If a cell width or a range is given, a unit of time has the same width in
-/// all timelines.
+/// A unit of time has the same width in all timelines.
 TEST(SvgPicture, GivesAllPipelinesOneScale) {
   for (const Picture &picture :
-       {Picture{.cellWidth = 10}, Picture{.from = 3, .to = 20}}) {
+       {Picture{}, Picture{.cellWidth = 10}, Picture{.from = 3, .to = 20}}) {
     Pair pair(picture);
     EXPECT_EQ(pictureError(pair.timelines), "");
     std::string svg = renderSvg(pair.timelines);
@@ -239,6 +253,16 @@ TEST(SvgPicture, GivesAllPipelinesOneScale) {
       EXPECT_NEAR(chunk, 10, 0.02);
     }
   }
+}
+
+/// A long timeline below a short one does not make a picture that viewers
+/// refuse. Timelines in other units have scales of their own.
+TEST(SvgPicture, IsNoWiderThanViewersShow) {
+  Pair pair({}, 20000);
+  EXPECT_NEAR(pictureWidth(renderSvg(pair.timelines)), 12000 + 40 + 46 + 122,
+              0.1);
+  pair.timelines[0].scale.unit = findTimeUnit("ms");
+  EXPECT_LT(pictureWidth(renderSvg(pair.timelines)), 4000);
 }
 
 TEST(SvgPicture, CanLeaveOutTheTitle) {
