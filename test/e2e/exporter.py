@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from exporting import PYTHON, ROOT, check_each, has
-from loss_modules import LOSSES
+from loss_modules import LOSSES, REMEDIES
 from modules import (
     ALSO_READS, CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READS, START, WARNED,
 )  # fmt: skip
@@ -167,6 +167,7 @@ def check(command, seen, folder, case):
         and (status == 0) == is_exported
         and (not is_exported or (WARNED in output) == wanted.startswith(WARNED))
         and (not is_noted or (READS in output) == (wanted == READS or name in ALSO_READS))
+        and all(remedy in output for fault, remedy in REMEDIES.items() if fault in output)
         and package.exists() == is_exported
     )
     name = f"{name} {text}" if name == OPERATORS else name
