@@ -98,7 +98,8 @@ private:
 
   std::string controlError(size_t begin, size_t end) const {
     for (char c : text.slice(begin, end))
-      if ((static_cast<unsigned char>(c) < 0x20 && !isSpace(c)) || c == 0x7f)
+      if ((static_cast<unsigned char>(c) < 0x20 && !llvm::isSpace(c)) ||
+          c == 0x7f)
         return "expected no control characters, got \\x" +
                llvm::toHex(StringRef(&c, 1), /*LowerCase=*/true);
     return "";
