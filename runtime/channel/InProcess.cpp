@@ -16,15 +16,15 @@
 using namespace chimera::runtime;
 
 namespace {
-struct Message final : local::Message {
-  Message(local::MessageQueue &queue, Bytes bytes, Block *memory, bool isSend,
-          uint32_t peer)
+struct InProcessMessage final : local::Message {
+  InProcessMessage(local::MessageQueue &queue, Bytes bytes, Block *memory,
+                   bool isSend, uint32_t peer)
       : local::Message(queue, bytes, isSend, peer), memory(memory) {}
-  ~Message() override { withdraw(); }
+  ~InProcessMessage() override { withdraw(); }
 
   /// Moves the bytes between this end and `other`, by copying or by exchanging
   /// the blocks.
-  void moveWith(Message &other) {
+  void moveWith(InProcessMessage &other) {
     if (memory && other.memory)
       memory->swap(*other.memory);
     else if (size() && isSend())
@@ -134,9 +134,10 @@ public:
 private:
   std::unique_ptr<Request> post(uint32_t peer, Bytes bytes, Block *memory,
                                 bool isSend) {
-    auto message = std::make_unique<Message>(hub->queue(self, peer, isSend),
-                                             bytes, memory, isSend, peer);
-    hub->post(*message, [&](Message &other) { message->moveWith(other); });
+    auto message = std::make_unique<InProcessMessage>(
+        hub->queue(self, peer, isSend), bytes, memory, isSend, peer);
+    hub->post(*message,
+              [&](InProcessMessage &other) { message->moveWith(other); });
     return message;
   }
 
@@ -172,7 +173,7 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
 void InProcess::wait(Queue &, std::unique_ptr<Request> request,
                      std::chrono::milliseconds timeout) {
   hub->throwIfAborted();
-  if (auto *message = dynamic_cast<Message *>(request.get())) {
+  if (auto *message = dynamic_cast<InProcessMessage *>(request.get())) {
     hub->waitUntil(
         self, [&] { return message->hasEnded(); }, timeout,
         [&] { return message->awaited(); });

@@ -142,11 +142,11 @@ void TcpControl::send(uint32_t to, ConstBytes bytes,
 
 void TcpControl::receive(uint32_t from, Bytes bytes,
                          std::chrono::milliseconds timeout) {
-  SharedOperation operation =
+  SharedMeshOperation operation =
       state->mesh.receive(from, Streams::kControl, bytes);
   struct Abandon {
     Mesh &mesh;
-    const SharedOperation &operation;
+    const SharedMeshOperation &operation;
     ~Abandon() { mesh.abandon(operation); }
   } abandon{state->mesh, operation};
   auto answer = [&] {

@@ -100,8 +100,8 @@ rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
 
 // Whether the ranges, in any order, cover all bytes from `begin` to `end`
 // exactly once.
-bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
-          uint64_t end) {
+bool covers(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
+            uint64_t end) {
   std::sort(ranges.begin(), ranges.end());
   for (const auto &[first, last] : ranges) {
     if (first != begin)
@@ -229,7 +229,7 @@ std::string Checkpoint::fileWithGaps() const {
     if (tensor.range)
       ranges[tensor.file].push_back(*tensor.range);
   for (size_t i = 0; i < files.size(); ++i)
-    if (!fill(std::move(ranges[i]), files[i].dataBegin, files[i].size))
+    if (!covers(std::move(ranges[i]), files[i].dataBegin, files[i].size))
       return files[i].path;
   return "";
 }

@@ -87,7 +87,7 @@ struct Header {
   int32_t magic, version;
   uint32_t tokens;
 };
-constexpr uint64_t kHeaderBytes = 256 * sizeof(int32_t);
+constexpr uint64_t kLlmcHeaderBytes = 256 * sizeof(int32_t);
 
 /// The bytes per token according to the header; 0 if it is not a header of
 /// llm.c. Throws std::runtime_error if the version is not supported.
@@ -292,10 +292,10 @@ private:
                (options.format == TokenFormat::Auto ? ": give files of one type"
                                                     : ": leave out --tokens"));
     if (said != 0) {
-      if (size < kHeaderBytes)
-        fail(path, "expected a header of " + std::to_string(kHeaderBytes) +
+      if (size < kLlmcHeaderBytes)
+        fail(path, "expected a header of " + std::to_string(kLlmcHeaderBytes) +
                        " bytes, got a file of " + std::to_string(size));
-      part.offset = kHeaderBytes;
+      part.offset = kLlmcHeaderBytes;
     }
     if (!index && said == 0) {
       if (options.format == TokenFormat::Auto)

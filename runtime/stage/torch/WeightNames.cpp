@@ -66,7 +66,7 @@ std::optional<Match> match(std::string_view pattern, std::string_view name) {
 
 /// Replaces {n}, {n+1} and so on by numbers. Returns an empty string, or an
 /// error.
-std::string fill(std::string &name, const std::optional<int64_t> &n) {
+std::string fillNumbers(std::string &name, const std::optional<int64_t> &n) {
   std::string filled;
   for (size_t at = 0; at < name.size();) {
     if (name[at] != '{') {
@@ -212,7 +212,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
         continue;
       isUsed = true;
       NamedTensor tensor = *pattern;
-      problem = fill(tensor.name, found->number);
+      problem = fillNumbers(tensor.name, found->number);
       if (problem.empty() && tensor.isTransposed && !parameter.isMatrix)
         problem = parameter.name + " is not a matrix, which can be transposed";
       if (problem.empty() && !tensors.emplace(parameter.name, tensor).second)
