@@ -41,7 +41,7 @@ private:
 /// this chunk of every contribution, and then writes it to every member's sum.
 /// So no chunk is read after it was written, even if a sum is also a
 /// contribution.
-struct Reduction final : local::Reduction {
+struct InProcessReduction final : local::Reduction {
   static constexpr uint64_t kChunk = 64 * 1024;
 
   uint64_t chunks = 0;
@@ -84,7 +84,7 @@ struct Reduction final : local::Reduction {
 };
 
 struct ReductionRequest final : Request {
-  std::shared_ptr<Reduction> reduction;
+  std::shared_ptr<InProcessReduction> reduction;
   uint32_t group = 0;
   ~ReductionRequest() override {
     if (reduction->done())
@@ -152,16 +152,17 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
                           std::vector<ConstBytes> given, Bytes sum, Event) {
   checkAllReduce(group, self, type, given, sum);
   bool isComplete = false;
-  std::shared_ptr<Reduction> reduction = hub->start<Reduction>(
-      group, startedOfGroup[group.id]++, self, type, given, sum,
-      [&](Reduction &joined, size_t, bool isLast) {
-        isComplete = isLast;
-        if (!isLast)
-          return;
-        joined.chunks =
-            (joined.bytes + Reduction::kChunk - 1) / Reduction::kChunk;
-        joined.ready.store(true, std::memory_order_release);
-      });
+  std::shared_ptr<InProcessReduction> reduction =
+      hub->start<InProcessReduction>(
+          group, startedOfGroup[group.id]++, self, type, given, sum,
+          [&](InProcessReduction &joined, size_t, bool isLast) {
+            isComplete = isLast;
+            if (!isLast)
+              return;
+            joined.chunks = (joined.bytes + InProcessReduction::kChunk - 1) /
+                            InProcessReduction::kChunk;
+            joined.ready.store(true, std::memory_order_release);
+          });
   if (isComplete)
     hub->notifyOthers(reduction->members, self);
   auto request = std::make_unique<ReductionRequest>();

@@ -27,21 +27,21 @@ namespace {
 constexpr uint64_t kIndexHeaderBytes = 34;
 constexpr std::string_view kMagic = "MMIDIDX\0\0"sv, kOldMagic = "TNTIDX\0\0"sv;
 
-struct Type {
-  const char *name;
-  uint32_t width; ///< 0 if tokens cannot have this type
-  bool isSigned;
-};
-
-/// Indexed by the type code in the file.
-constexpr Type kTypes[] = {
-    {"", 0, false},       {"uint8", 1, false},  {"int8", 0, true},
-    {"int16", 2, true},   {"int32", 4, true},   {"int64", 0, true},
-    {"float64", 0, true}, {"float32", 0, true}, {"uint16", 2, false}};
-
 } // namespace
 
 struct MegatronIndex::File {
+  struct Type {
+    const char *name;
+    uint32_t width; ///< 0 if tokens cannot have this type
+    bool isSigned;
+  };
+
+  /// Indexed by the type code in the file.
+  static constexpr Type kTypes[] = {
+      {"", 0, false},       {"uint8", 1, false},  {"int8", 0, true},
+      {"int16", 2, true},   {"int32", 4, true},   {"int64", 0, true},
+      {"float64", 0, true}, {"float32", 0, true}, {"uint16", 2, false}};
+
   explicit File(std::string given)
       : path(std::move(given)),
         file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -129,10 +129,10 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
     file->fail("expected version 1 of Megatron's format, got " +
                std::to_string(version));
   const auto code = file->number<uint8_t>(17);
-  if (code == 0 || code >= std::size(kTypes))
+  if (code == 0 || code >= std::size(File::kTypes))
     file->fail("expected a type of numbers from 1 to 8, got " +
                std::to_string(code));
-  file->type = &kTypes[code];
+  file->type = &File::kTypes[code];
   if (file->type->width == 0)
     file->fail(std::string("expected tokens of uint8, int16, uint16 or int32, "
                            "got ") +

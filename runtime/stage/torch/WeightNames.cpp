@@ -29,7 +29,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostBytes = size_t{1} << 20;
-constexpr char kIgnored[] = "ignored";
+constexpr char kIgnoredEntry[] = "ignored";
 constexpr char kExpected[] =
     "expected a name or {\"name\": NAME, \"transposed\": true}, got ";
 
@@ -192,7 +192,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
                           parameter.shape.size() == 2});
 
   for (const auto &[entry, value] : entries.items()) {
-    if (entry == kIgnored) {
+    if (entry == kIgnoredEntry) {
       if (isListOfNames(value))
         ignored = value.get<std::vector<std::string>>();
       else
