@@ -14,7 +14,8 @@
 
 #include <sys/stat.h>
 
-using namespace llvm;
+using llvm::errs;
+using llvm::StringRef;
 
 namespace chimera {
 
@@ -56,7 +57,7 @@ private:
       return comment();
     if (c == '"')
       return string();
-    if (isDigit(c))
+    if (llvm::isDigit(c))
       return number();
     if (next == "->") { // its '>' closes no bracket
       at += 2;
@@ -87,7 +88,7 @@ private:
 
   std::string number() {
     const size_t begin = at;
-    while (at < text.size() && isAlnum(text[at]))
+    while (at < text.size() && llvm::isAlnum(text[at]))
       ++at;
     if (at - begin <= kMostDigits)
       return "";
@@ -97,9 +98,10 @@ private:
 
   std::string controlError(size_t begin, size_t end) const {
     for (char c : text.slice(begin, end))
-      if ((static_cast<unsigned char>(c) < 0x20 && !isSpace(c)) || c == 0x7f)
+      if ((static_cast<unsigned char>(c) < 0x20 && !llvm::isSpace(c)) ||
+          c == 0x7f)
         return "expected no control characters, got \\x" +
-               toHex(StringRef(&c, 1), /*LowerCase=*/true);
+               llvm::toHex(StringRef(&c, 1), /*LowerCase=*/true);
     return "";
   }
 
@@ -136,7 +138,7 @@ bool isDevice(StringRef path) {
 }
 
 bool reportBadSources(ArrayRef<char *> arguments) {
-  StringRef tool = sys::path::filename(arguments.front());
+  StringRef tool = llvm::sys::path::filename(arguments.front());
   auto refuses = [&](StringRef name, StringRef text) {
     std::string error = sourceError(text);
     if (!error.empty())
@@ -152,7 +154,7 @@ bool reportBadSources(ArrayRef<char *> arguments) {
         stat(argument.str().c_str(), &file) != 0)
       continue;
     if (S_ISREG(file.st_mode)) {
-      if (auto text = MemoryBuffer::getFile(argument);
+      if (auto text = llvm::MemoryBuffer::getFile(argument);
           text && refuses(argument, (*text)->getBuffer()))
         return true;
     } else if (isDevice(argument)) {

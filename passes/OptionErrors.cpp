@@ -11,7 +11,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
-using namespace llvm;
+using llvm::SmallVector;
+using llvm::StringRef;
 
 namespace chimera {
 
@@ -40,7 +41,7 @@ std::string optionError(StringRef name, StringRef known, StringRef given,
   if (names.empty())
     text += "no options";
   else
-    text += "one of the options " + join(names, ", ");
+    text += "one of the options " + llvm::join(names, ", ");
   text += (", got \"" + option + "\"").str();
   if (StringRef nearest = mostSimilarWord(names, option); !nearest.empty())
     text += (": did you mean " + nearest + "?").str();

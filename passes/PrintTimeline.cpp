@@ -24,7 +24,7 @@ static Help timelineFormatHelp() {
 
 namespace {
 
-constexpr StringRef kPass = "chimera-print-timeline";
+constexpr StringRef kPrintTimeline = "chimera-print-timeline";
 
 struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
   using WithTimes::WithTimes;
@@ -32,14 +32,15 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const schedule::TimelineFormat *chosen =
-        choose(module, kPass, "format", schedule::timelineFormats(),
+        choose(module, kPrintTimeline, "format", schedule::timelineFormats(),
                StringRef(format));
-    FailureOr<Times> times = Times::read(module, kPass, timeOptions());
+    FailureOr<Times> times = Times::read(module, kPrintTimeline, timeOptions());
     if (width < 0)
       emitError() << "expected width of at least 1, or 0 for the terminal's, "
                      "got "
                   << width.getValue();
-    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
+    FailureOr<SmallVector<PipelineOp>> pipelines =
+        pipelinesOf(module, kPrintTimeline);
     if (!chosen || failed(times) || width < 0 || failed(pipelines) ||
         failed(checkMeasured(*pipelines)))
       return signalPassFailure();
@@ -62,7 +63,8 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
     // Check memory caps last, so that the timeline also shows pipelines that
     // exceed them.
     if (failed(document) ||
-        failed(writeDocument(module, kPass, output.getValue(), *document)) ||
+        failed(writeDocument(module, kPrintTimeline, output.getValue(),
+                             *document)) ||
         failed(checkCaps(*pipelines, *timed)))
       return signalPassFailure();
     markAllAnalysesPreserved();
@@ -70,7 +72,7 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
 
 private:
   InFlightDiagnostic emitError() {
-    return getOperation().emitError() << kPass << ": ";
+    return getOperation().emitError() << kPrintTimeline << ": ";
   }
 
   /// Checks the options `measured` and `copy`: they need a single pipeline, and
@@ -98,7 +100,8 @@ private:
                                 const std::deque<ShownTimeline> &shown) {
     if (!measured.empty())
       return renderSideBySide(form, pipelines.front(), shown.front().timeline,
-                              {measured.getValue(), copyToShow()}, kPass);
+                              {measured.getValue(), copyToShow()},
+                              kPrintTimeline);
     std::vector<schedule::Timeline> timelines;
     timelines.reserve(shown.size());
     for (const ShownTimeline &one : shown)

@@ -21,17 +21,18 @@ static Help reportFormatHelp() {
 
 namespace {
 
-constexpr StringRef kPass = "chimera-report";
+constexpr StringRef kReport = "chimera-report";
 
 struct Report : WithTimes<impl::ReportPassBase<Report>> {
   using WithTimes::WithTimes;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    const schedule::ReportFormat *chosen = choose(
-        module, kPass, "format", schedule::reportFormats(), StringRef(format));
-    FailureOr<Times> times = Times::read(module, kPass, timeOptions());
-    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kPass);
+    const schedule::ReportFormat *chosen =
+        choose(module, kReport, "format", schedule::reportFormats(),
+               StringRef(format));
+    FailureOr<Times> times = Times::read(module, kReport, timeOptions());
+    FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kReport);
     if (!chosen || failed(times) || failed(pipelines))
       return signalPassFailure();
     FailureOr<std::vector<TimedSchedule>> timed = timedSchedules(
@@ -49,7 +50,7 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
     }
     // Check memory caps last, so that the report also has pipelines that exceed
     // them.
-    if (failed(writeDocument(module, kPass, output.getValue(),
+    if (failed(writeDocument(module, kReport, output.getValue(),
                              chosen->render(reports))) ||
         failed(checkCaps(*pipelines, *timed)))
       return signalPassFailure();

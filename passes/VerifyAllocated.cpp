@@ -229,7 +229,7 @@ private:
   bool failed = false;
 };
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifyAllocated(PipelineOp pipeline) {
   SmallVector<WorkerOp> workers = workersOf(pipeline);
   if (workers.empty())
     return pipeline.emitOpError("expected workers: run chimera-project first");
@@ -243,7 +243,8 @@ LogicalResult verify(PipelineOp pipeline) {
 }
 
 struct VerifyAllocated
-    : Verifier<impl::VerifyAllocatedPassBase<VerifyAllocated>, verify> {};
+    : Verifier<impl::VerifyAllocatedPassBase<VerifyAllocated>,
+               verifyAllocated> {};
 
 } // namespace
 } // namespace chimera

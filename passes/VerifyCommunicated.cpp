@@ -18,12 +18,13 @@ namespace chimera {
 
 namespace {
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifyCommunicated(PipelineOp pipeline) {
   return verifySharing(pipeline, /*isSplit=*/false);
 }
 
 struct VerifyCommunicated
-    : Verifier<impl::VerifyCommunicatedPassBase<VerifyCommunicated>, verify> {};
+    : Verifier<impl::VerifyCommunicatedPassBase<VerifyCommunicated>,
+               verifyCommunicated> {};
 
 } // namespace
 } // namespace chimera

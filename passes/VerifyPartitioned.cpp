@@ -19,14 +19,15 @@ namespace chimera {
 
 namespace {
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifyPartitioned(PipelineOp pipeline) {
   if (failed(layoutOf(pipeline)) || failed(requirePartitioned(pipeline)))
     return failure();
   return LogicalResult(scheduledProblemOf(pipeline));
 }
 
 struct VerifyPartitioned
-    : Verifier<impl::VerifyPartitionedPassBase<VerifyPartitioned>, verify> {};
+    : Verifier<impl::VerifyPartitionedPassBase<VerifyPartitioned>,
+               verifyPartitioned> {};
 
 } // namespace
 } // namespace chimera

@@ -49,7 +49,7 @@ LogicalResult verifyWorkers(PipelineOp pipeline, const Layout &layout,
   return result;
 }
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifyProjected(PipelineOp pipeline) {
   FailureOr<Layout> layout = layoutOf(pipeline);
   if (failed(layout))
     return failure();
@@ -83,7 +83,8 @@ LogicalResult verify(PipelineOp pipeline) {
 }
 
 struct VerifyProjected
-    : Verifier<impl::VerifyProjectedPassBase<VerifyProjected>, verify> {};
+    : Verifier<impl::VerifyProjectedPassBase<VerifyProjected>,
+               verifyProjected> {};
 
 } // namespace
 } // namespace chimera

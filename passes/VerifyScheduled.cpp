@@ -33,7 +33,7 @@ LogicalResult verifyFlush(Block &step) {
   return success();
 }
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifyScheduled(PipelineOp pipeline) {
   FailureOr<ScheduledProblem> of = scheduledProblemOf(pipeline);
   if (failed(of))
     return failure();
@@ -50,7 +50,8 @@ LogicalResult verify(PipelineOp pipeline) {
 }
 
 struct VerifyScheduled
-    : Verifier<impl::VerifyScheduledPassBase<VerifyScheduled>, verify> {};
+    : Verifier<impl::VerifyScheduledPassBase<VerifyScheduled>,
+               verifyScheduled> {};
 
 } // namespace
 } // namespace chimera

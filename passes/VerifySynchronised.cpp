@@ -18,12 +18,13 @@ namespace chimera {
 
 namespace {
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifySynchronised(PipelineOp pipeline) {
   return verifySharing(pipeline, /*isSplit=*/true);
 }
 
 struct VerifySynchronised
-    : Verifier<impl::VerifySynchronisedPassBase<VerifySynchronised>, verify> {};
+    : Verifier<impl::VerifySynchronisedPassBase<VerifySynchronised>,
+               verifySynchronised> {};
 
 } // namespace
 } // namespace chimera

@@ -47,7 +47,7 @@ LogicalResult verifyActions(const schedule::Problem &problem,
   return result;
 }
 
-LogicalResult verify(PipelineOp pipeline) {
+LogicalResult verifyUnrolled(PipelineOp pipeline) {
   if (failed(requireOrders(pipeline)))
     return failure();
   FailureOr<SmallVector<SectionOp, 3>> sections = sectionsOf(pipeline);
@@ -68,7 +68,7 @@ LogicalResult verify(PipelineOp pipeline) {
 }
 
 struct VerifyUnrolled
-    : Verifier<impl::VerifyUnrolledPassBase<VerifyUnrolled>, verify> {};
+    : Verifier<impl::VerifyUnrolledPassBase<VerifyUnrolled>, verifyUnrolled> {};
 
 } // namespace
 } // namespace chimera

@@ -20,7 +20,7 @@ namespace chimera {
 namespace {
 
 /// A clause of an expression.
-struct Word {
+struct ExpressionWord {
   std::string_view name;
   std::optional<std::string_view> value;
 };
@@ -108,7 +108,7 @@ private:
                   std::string(expression) + "\"");
     for (std::string_view part : *parts) {
       size_t equals = part.find('=');
-      Word word{part.substr(0, equals), std::nullopt};
+      ExpressionWord word{part.substr(0, equals), std::nullopt};
       if (equals != part.npos)
         word.value = part.substr(equals + 1);
       allNames.push_back(word.name);
@@ -150,7 +150,7 @@ private:
     return joined;
   }
 
-  bool readWord(const Word &word) {
+  bool readWord(const ExpressionWord &word) {
     if (word.name == "schedule") {
       if (!schedules.empty())
         return fail("expected schedule once, with a comma between schedules");
@@ -191,7 +191,7 @@ private:
     return true;
   }
 
-  bool readNumber(const Word &word, int32_t &number) {
+  bool readNumber(const ExpressionWord &word, int32_t &number) {
     if (number > 0)
       return fail("expected " + std::string(word.name) + " once");
     std::string_view text = word.value.value_or("");
@@ -271,7 +271,7 @@ private:
         ")";
     if (workerCount != stageCount)
       module += " workers(" + std::to_string(workerCount) + ")";
-    for (const Word &word : words) {
+    for (const ExpressionWord &word : words) {
       module += " " + std::string(word.name);
       if (!word.value)
         continue;
@@ -290,7 +290,7 @@ private:
   std::string *impossible;
   std::string module, joined;
   std::map<std::string, int32_t> names;
-  std::vector<Word> words;
+  std::vector<ExpressionWord> words;
   std::vector<std::string_view> schedules, allNames;
   int32_t stages = 0, workers = 0, microBatches = 0; ///< 0 if not given
 };
@@ -312,7 +312,7 @@ describeExpressions(std::span<const std::string> expressions,
 }
 
 /// The word of an expression that became the clause `clause` of a module.
-static std::string wordOf(std::string_view clause) {
+static std::string expressionWord(std::string_view clause) {
   size_t open = clause.find_first_of("(<");
   if (open == clause.npos)
     return std::string(clause);
@@ -346,12 +346,12 @@ std::string expressionWordAt(std::string_view module, size_t line,
     if (column > end)
       continue;
     if (clause != "chimera.pipeline" && !clause.starts_with('@'))
-      return wordOf(clause);
+      return expressionWord(clause);
     auto isSchedule = [](std::string_view each) {
       return each.starts_with("schedule(");
     };
     auto schedule = std::ranges::find_if(clauses, isSchedule);
-    return schedule == clauses.end() ? "" : wordOf(*schedule);
+    return schedule == clauses.end() ? "" : expressionWord(*schedule);
   }
   return {};
 }

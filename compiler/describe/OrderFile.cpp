@@ -58,7 +58,7 @@ bool isComment(std::string_view line) {
 }
 
 /// One action of a line, such as 1F0. `letter` is one of F, B, I, W and R.
-struct Word {
+struct ActionWord {
   std::optional<int32_t> stage;
   char letter = 0;
   int32_t first = 0, last = 0; ///< micro-batches
@@ -66,7 +66,7 @@ struct Word {
 };
 
 /// The word in `text`, or nothing if `text` is not a word of an action.
-std::optional<Word> wordOf(std::string_view text) {
+std::optional<ActionWord> actionWordOf(std::string_view text) {
   const char *at = text.data(), *const end = at + text.size();
   auto number = [&](int32_t &value) {
     auto [stop, code] = std::from_chars(at, end, value);
@@ -75,7 +75,7 @@ std::optional<Word> wordOf(std::string_view text) {
     at = stop;
     return true;
   };
-  Word word;
+  ActionWord word;
   if (at != end && *at >= '0' && *at <= '9') {
     word.stage = 0;
     if (!number(*word.stage))
@@ -202,7 +202,7 @@ private:
   bool namesStages() const {
     return std::ranges::any_of(lines, [](const Line &line) {
       return !eachWord(line, [](std::string_view text, size_t) {
-        std::optional<Word> word = wordOf(text);
+        std::optional<ActionWord> word = actionWordOf(text);
         return !word || !word->stage;
       });
     });
@@ -219,7 +219,7 @@ private:
               "W0, R0, F0-1, B0.1 or . (an idle slot), got ";
     message += text.substr(0, 40);
     std::string capital = capitals(text);
-    std::optional<Word> word = wordOf(capital);
+    std::optional<ActionWord> word = actionWordOf(capital);
     if (!word)
       return message + ": a row of a grid is not an order";
     message += ": only a grid has small letters, for a second pipeline; write ";
@@ -239,7 +239,7 @@ private:
       return fail(line, column,
                   "expected a schedule with a flush in an order file, got |: "
                   "describe a schedule without a flush as a chimera.pipeline");
-    std::optional<Word> word = wordOf(text);
+    std::optional<ActionWord> word = actionWordOf(text);
     if (!word)
       return fail(line, column, expectedWord(text));
     if (!hasStages)
@@ -408,7 +408,7 @@ bool isOrderFile(std::string_view text) {
     if (takeWorker(line))
       return true;
     std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
-    return isIdle(word) || wordOf(word).has_value();
+    return isIdle(word) || actionWordOf(word).has_value();
   }
   return false;
 }

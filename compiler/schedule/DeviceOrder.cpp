@@ -22,7 +22,7 @@ namespace {
 
 /// A graph of events. An edge is the least time from one event to another. Each
 /// event happens as soon as all its edges allow.
-class Events {
+class EventGraph {
 public:
   /// Adds an event that happens at time `least` or later.
   int32_t add(int64_t least = 0) {
@@ -254,7 +254,7 @@ private:
   ActionIds ids;
   /// The updates after each action; empty if there are none.
   std::vector<std::vector<UpdateAfter>> updates;
-  Events events;
+  EventGraph events;
   std::vector<int32_t> transferOf; ///< by the id of the action
   std::vector<Transfer> transfers;
   std::vector<Operation> operations;

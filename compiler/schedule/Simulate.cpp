@@ -33,6 +33,8 @@ void summarize(const Problem &problem, const Schedule &schedule,
   }
 }
 
+} // namespace
+
 /// Runs an order. The stack `ready` has the workers that may be able to
 /// continue.
 class Simulation {
@@ -251,8 +253,6 @@ private:
   std::vector<std::vector<UpdateAfter>> updates;
   std::vector<int32_t> ready;
 };
-
-} // namespace
 
 int64_t Timing::load() const {
   return busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());

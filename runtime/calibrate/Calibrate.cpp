@@ -23,8 +23,6 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
                                       256 * kKiB, kMiB,     4 * kMiB};
 constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,

@@ -21,6 +21,8 @@
 
 namespace chimera::runtime {
 
+inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB; // in bytes
+
 /// A size and its measured duration.
 struct TimedSize {
   uint64_t bytes;

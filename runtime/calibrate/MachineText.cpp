@@ -16,8 +16,6 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-constexpr double kMiB = 1 << 20;
-
 std::string number(const char *format, double value) {
   char text[64];
   std::snprintf(text, sizeof(text), format, value);

@@ -18,7 +18,6 @@
 using namespace chimera::runtime;
 
 namespace {
-constexpr int64_t kMillisecond = 1'000'000;
 // The times within a round, in this order: the time at which its sender sends,
 // the time by which its receiver comes earlier or later, the variation between
 // pairs, the time at which the sender waits for its message, and the length of

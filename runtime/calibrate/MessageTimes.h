@@ -35,6 +35,8 @@
 
 namespace chimera::runtime {
 
+inline constexpr int64_t kMillisecond = 1'000'000; // in nanoseconds
+
 /// The times in nanoseconds of some messages of one size.
 struct MessageTimes {
   std::vector<int64_t> send; ///< time of the sender's thread or queue

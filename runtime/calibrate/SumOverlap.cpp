@@ -18,7 +18,7 @@
 using namespace chimera::runtime;
 
 namespace {
-constexpr int kFewestRounds = 3, kMaxRounds = 15;
+constexpr int kFewestOverlapRounds = 3, kMostOverlapRounds = 15;
 
 /// Arithmetic that the compiler cannot remove and that needs no memory.
 void compute(int64_t turns) {
@@ -86,7 +86,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   // Scale the computation so that it takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;
   int64_t sum = INT64_MAX, some = INT64_MAX;
-  for (int round = 0; round < kFewestRounds; ++round) {
+  for (int round = 0; round < kFewestOverlapRounds; ++round) {
     sum = std::min(sum, all.run(true, 0));
     some = std::min(some, all.run(false, kTurns));
   }
@@ -96,7 +96,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   // long as the sum.
   const int64_t rounds =
       std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
-                 int64_t{kFewestRounds}, int64_t{kMaxRounds});
+                 int64_t{kFewestOverlapRounds}, int64_t{kMostOverlapRounds});
   int64_t computed = INT64_MAX, both = INT64_MAX;
   for (int64_t round = 0; round < rounds; ++round) {
     sum = std::min(sum, all.run(true, 0));

@@ -16,15 +16,15 @@
 using namespace chimera::runtime;
 
 namespace {
-struct Message final : local::Message {
-  Message(local::MessageQueue &queue, Bytes bytes, Block *memory, bool isSend,
-          uint32_t peer)
+struct InProcessMessage final : local::Message {
+  InProcessMessage(local::MessageQueue &queue, Bytes bytes, Block *memory,
+                   bool isSend, uint32_t peer)
       : local::Message(queue, bytes, isSend, peer), memory(memory) {}
-  ~Message() override { withdraw(); }
+  ~InProcessMessage() override { withdraw(); }
 
   /// Moves the bytes between this end and `other`, by copying or by exchanging
   /// the blocks.
-  void moveWith(Message &other) {
+  void moveWith(InProcessMessage &other) {
     if (memory && other.memory)
       memory->swap(*other.memory);
     else if (size() && isSend())
@@ -41,7 +41,7 @@ private:
 /// this chunk of every contribution, and then writes it to every member's sum.
 /// So no chunk is read after it was written, even if a sum is also a
 /// contribution.
-struct Reduction final : local::Reduction {
+struct InProcessReduction final : local::Reduction {
   static constexpr uint64_t kChunk = 64 * 1024;
 
   uint64_t chunks = 0;
@@ -84,7 +84,7 @@ struct Reduction final : local::Reduction {
 };
 
 struct ReductionRequest final : Request {
-  std::shared_ptr<Reduction> reduction;
+  std::shared_ptr<InProcessReduction> reduction;
   uint32_t group = 0;
   ~ReductionRequest() override {
     if (reduction->done())
@@ -134,9 +134,10 @@ public:
 private:
   std::unique_ptr<Request> post(uint32_t peer, Bytes bytes, Block *memory,
                                 bool isSend) {
-    auto message = std::make_unique<Message>(hub->queue(self, peer, isSend),
-                                             bytes, memory, isSend, peer);
-    hub->post(*message, [&](Message &other) { message->moveWith(other); });
+    auto message = std::make_unique<InProcessMessage>(
+        hub->queue(self, peer, isSend), bytes, memory, isSend, peer);
+    hub->post(*message,
+              [&](InProcessMessage &other) { message->moveWith(other); });
     return message;
   }
 
@@ -151,16 +152,17 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
                           std::vector<ConstBytes> given, Bytes sum, Event) {
   checkAllReduce(group, self, type, given, sum);
   bool isComplete = false;
-  std::shared_ptr<Reduction> reduction = hub->start<Reduction>(
-      group, startedOfGroup[group.id]++, self, type, given, sum,
-      [&](Reduction &joined, size_t, bool isLast) {
-        isComplete = isLast;
-        if (!isLast)
-          return;
-        joined.chunks =
-            (joined.bytes + Reduction::kChunk - 1) / Reduction::kChunk;
-        joined.ready.store(true, std::memory_order_release);
-      });
+  std::shared_ptr<InProcessReduction> reduction =
+      hub->start<InProcessReduction>(
+          group, startedOfGroup[group.id]++, self, type, given, sum,
+          [&](InProcessReduction &joined, size_t, bool isLast) {
+            isComplete = isLast;
+            if (!isLast)
+              return;
+            joined.chunks = (joined.bytes + InProcessReduction::kChunk - 1) /
+                            InProcessReduction::kChunk;
+            joined.ready.store(true, std::memory_order_release);
+          });
   if (isComplete)
     hub->notifyOthers(reduction->members, self);
   auto request = std::make_unique<ReductionRequest>();
@@ -172,7 +174,7 @@ InProcess::startAllReduce(const ReduceGroup &group, ElementType type,
 void InProcess::wait(Queue &, std::unique_ptr<Request> request,
                      std::chrono::milliseconds timeout) {
   hub->throwIfAborted();
-  if (auto *message = dynamic_cast<Message *>(request.get())) {
+  if (auto *message = dynamic_cast<InProcessMessage *>(request.get())) {
     hub->waitUntil(
         self, [&] { return message->hasEnded(); }, timeout,
         [&] { return message->awaited(); });

@@ -21,12 +21,14 @@ namespace chimera::program::verify {
 namespace {
 
 /// The contents of a buffer of weights or of optimizer state.
-struct Value {
+struct WeightsValue {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
   int64_t version = -1;     ///< the number of updates that made it
 
-  Value later(int64_t updates) const { return {replica, version + updates}; }
-  bool operator==(const Value &) const = default;
+  WeightsValue later(int64_t updates) const {
+    return {replica, version + updates};
+  }
+  bool operator==(const WeightsValue &) const = default;
 };
 
 class WeightsVerifier {
@@ -54,7 +56,7 @@ public:
   }
 
   void run(const std::vector<Run> &runs) {
-    values.assign(worker.buffers.size(), Value());
+    values.assign(worker.buffers.size(), WeightsValue());
     sums.clear();
     taken.assign(held.size(), 0);
     std::ranges::fill(forwards, Forward());
@@ -136,7 +138,7 @@ private:
     case Opcode::OptimizerStep:
       return verifyUpdate(instruction, in, out);
     case Opcode::PostRecv:
-      values[out[0]] = Value();
+      values[out[0]] = WeightsValue();
       return sums.follow(instruction, i, step);
     case Opcode::Copy:
       values[out[0]] = values[in[0]];
@@ -151,7 +153,8 @@ private:
 
   /// Checks that `weights` belong to the replica and are as old as the label
   /// says.
-  bool verifyLabel(const Instruction &instruction, const Value &weights) {
+  bool verifyLabel(const Instruction &instruction,
+                   const WeightsValue &weights) {
     uint32_t replica = replicaOf(instruction);
     if (weights.replica != replica) {
       fail("expected the weights of " + name(replica) + ", got those of " +
@@ -169,7 +172,8 @@ private:
     return false;
   }
 
-  void verifyForward(const Instruction &instruction, const Value &weights) {
+  void verifyForward(const Instruction &instruction,
+                     const WeightsValue &weights) {
     if (!verifyLabel(instruction, weights))
       return;
     // The first micro-batch decides the step: all micro-batches of an
@@ -190,7 +194,7 @@ private:
 
   /// Checks that the instruction's micro-batch has had its forward, and that
   /// the forward read the same version of the weights.
-  bool verifyRead(const Instruction &instruction, const Value &weights) {
+  bool verifyRead(const Instruction &instruction, const WeightsValue &weights) {
     if (!verifyLabel(instruction, weights))
       return false;
     const Forward &forward = forwardOf(instruction);
@@ -211,13 +215,13 @@ private:
                     std::span<const uint32_t> in,
                     std::span<const uint32_t> out) {
     uint32_t replica = replicaOf(instruction);
-    const Value weights = values[in[0]];
+    const WeightsValue weights = values[in[0]];
     int64_t &newest = taken[local(replica)];
     if (weights.replica != replica || weights.version != newest)
       return fail("expected the newest weights of " + name(replica) +
                   ", after " + text(newest) + " updates, got those of " +
                   name(weights.replica) + " after " + text(weights.version));
-    const Value &state = values[in[1]];
+    const WeightsValue &state = values[in[1]];
     if (state.replica != replica || state.version != newest)
       return fail("expected the newest optimizer state of " + name(replica) +
                   ", after " + text(newest) + " updates, got that of " +
@@ -229,7 +233,7 @@ private:
     if (std::string fault = sums.faultOf(instruction, in[2], update, step);
         !fault.empty())
       return fail(fault);
-    Value result = weights;
+    WeightsValue result = weights;
     result.version = ++newest;
     values[out[0]] = values[out[1]] = result;
   }
@@ -255,7 +259,7 @@ private:
     if (section != kBody || program.updates == Updates::Flush)
       return;
     for (size_t b = 0; step == 1 && b < values.size(); ++b) {
-      const Value &value = found[b];
+      const WeightsValue &value = found[b];
       const GradientSum &sum = foundSums[b];
       if (values[b] ==
               (value.replica == kNone ? value : value.later(perStep)) &&
@@ -273,7 +277,7 @@ private:
   void verifyEnd(const State &state, uint32_t buffer) {
     uint32_t replica = state.pipeline() * stages + state.stage();
     int64_t newest = taken[local(replica)];
-    const Value &left = values[buffer];
+    const WeightsValue &left = values[buffer];
     if (left.replica != replica || left.version != newest)
       failAtEnd("worker " + text(w) + " state of " + name(replica) +
                 ": expected the newest " +
@@ -294,10 +298,10 @@ private:
   int64_t perStep;            ///< updates of each stage
   std::vector<uint32_t> held; ///< replicas on this worker, ascending
 
-  std::vector<Value> values; ///< by buffer
+  std::vector<WeightsValue> values; ///< by buffer
   GradientSums sums;
   // The contents of each buffer at the end of the previous body.
-  std::vector<Value> found;
+  std::vector<WeightsValue> found;
   std::vector<GradientSum> foundSums;
   std::vector<int64_t> taken;       ///< number of updates, by held replica
   std::vector<size_t> firstForward; ///< index in `forwards`, by held replica

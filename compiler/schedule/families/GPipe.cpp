@@ -33,10 +33,10 @@ PlanOrError makeGPipe(const Request &request) {
   return plan;
 }
 
-constexpr BubbleFormula kBubbles[] = {
+constexpr BubbleFormula kGPipeBubbles[] = {
     {"(D-1)/(N+D-1)", "all N", kTable2, always, linearBubble}};
 
-constexpr PeakFormula kPeaks[] = {
+constexpr PeakFormula kGPipePeaks[] = {
     {"N", "all N", kTable2, always,
      [](const Sizes &s) { return std::pair(s.microBatches, s.microBatches); }}};
 
@@ -49,7 +49,7 @@ const Scheme kGPipe = {"gpipe",
                        checkOneStageEach,
                        placeLinear,
                        makeGPipe,
-                       kBubbles,
-                       kPeaks};
+                       kGPipeBubbles,
+                       kGPipePeaks};
 
 } // namespace chimera::schedule

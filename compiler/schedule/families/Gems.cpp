@@ -60,7 +60,7 @@ PlanOrError makeGems(const Request &request) {
   return plan;
 }
 
-constexpr BubbleFormula kBubbles[] = {
+constexpr BubbleFormula kGemsBubbles[] = {
     {"1 - N(f+b)/T, T = D(f+b) + (N-1)(D max(f,b) + min(f,b))", "all N",
      kMeasured, always, [](const Sizes &s) {
        auto [less, more] = std::minmax(s.forward, s.backward);
@@ -69,7 +69,7 @@ constexpr BubbleFormula kBubbles[] = {
                             (s.microBatches - 1) * (s.workers * more + less));
      }}};
 
-constexpr PeakFormula kPeaks[] = {
+constexpr PeakFormula kGemsPeaks[] = {
     {"1", "all N", kTable2, always,
      [](const Sizes &) { return std::pair<int64_t, int64_t>(1, 1); }}};
 
@@ -83,7 +83,7 @@ const Scheme kGems = {
     checkGems,
     placeGems,
     makeGems,
-    kBubbles,
-    kPeaks};
+    kGemsBubbles,
+    kGemsPeaks};
 
 } // namespace chimera::schedule

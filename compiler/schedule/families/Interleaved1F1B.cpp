@@ -114,10 +114,11 @@ PlanOrError makeInterleaved(const Request &request) {
   return plan;
 }
 
-constexpr const char *kSource = "Narayanan et al., SC'21, section 2.2";
+constexpr const char *kInterleavedSource =
+    "Narayanan et al., SC'21, section 2.2";
 
-constexpr BubbleFormula kBubbles[] = {
-    {"(D-1)/(vN+D-1)", "N >= D or v = 1", kSource,
+constexpr BubbleFormula kInterleavedBubbles[] = {
+    {"(D-1)/(vN+D-1)", "N >= D or v = 1", kInterleavedSource,
      [](const Sizes &s) {
        return s.microBatches >= s.workers || s.chunks() == 1;
      },
@@ -130,11 +131,11 @@ int64_t groupOf(const Sizes &s) {
   return s.microBatches / std::max<int64_t>(1, s.microBatches / s.workers);
 }
 
-constexpr PeakFormula kPeaks[] = {
+constexpr PeakFormula kInterleavedPeaks[] = {
     {"1 to min(N, D)", "v = 1", kTable2,
      [](const Sizes &s) { return s.chunks() == 1; }, upToWorkers},
     {"(v-1)G+1 to min(vN, (v-1)G+2D-1), G = N/max(1, floor(N/D))", "v > 1",
-     kSource, [](const Sizes &s) { return s.chunks() > 1; },
+     kInterleavedSource, [](const Sizes &s) { return s.chunks() > 1; },
      [](const Sizes &s) {
        int64_t ahead = (s.chunks() - 1) * groupOf(s);
        return std::pair(ahead + 1, std::min(s.chunks() * s.microBatches,
@@ -151,8 +152,8 @@ const Scheme kInterleaved1F1B = {
     checkInterleaved,
     placeInterleaved,
     makeInterleaved,
-    kBubbles,
-    kPeaks,
+    kInterleavedBubbles,
+    kInterleavedPeaks,
     /*note=*/nullptr,
     /*stagesPerWorker=*/2};
 

@@ -44,10 +44,10 @@ PlanOrError make1F1B(const Request &request) {
   return plan;
 }
 
-constexpr BubbleFormula kBubbles[] = {
+constexpr BubbleFormula k1F1BBubbles[] = {
     {"(D-1)/(N+D-1)", "all N", kTable2, always, linearBubble}};
 
-constexpr PeakFormula kPeaks[] = {
+constexpr PeakFormula k1F1BPeaks[] = {
     {"1 to min(N, D)", "all N", kTable2, always, upToWorkers}};
 
 } // namespace
@@ -60,7 +60,7 @@ const Scheme kOneForwardOneBackward = {
     checkOneStageEach,
     placeLinear,
     make1F1B,
-    kBubbles,
-    kPeaks};
+    k1F1BBubbles,
+    k1F1BPeaks};
 
 } // namespace chimera::schedule

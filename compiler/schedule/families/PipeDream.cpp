@@ -82,11 +82,11 @@ std::string note2BW(const Problem &) {
          "that they were computed from, on all stages";
 }
 
-constexpr BubbleFormula kBubbles[] = {{"0", "steady state, all N", kTable2,
-                                       always,
-                                       [](const Sizes &) { return 0.0; }}};
+constexpr BubbleFormula kPipeDreamBubbles[] = {
+    {"0", "steady state, all N", kTable2, always,
+     [](const Sizes &) { return 0.0; }}};
 
-constexpr PeakFormula kPeaks[] = {
+constexpr PeakFormula kPipeDreamPeaks[] = {
     {"1 to D", "all N", kTable2, always, upToWorkers}};
 
 } // namespace
@@ -100,8 +100,8 @@ const Scheme kPipeDream = {
     checkPipeDream,
     placeWithoutFlush<Updates::EachMicroBatch>,
     makeWithoutFlush<Updates::EachMicroBatch>,
-    kBubbles,
-    kPeaks,
+    kPipeDreamBubbles,
+    kPipeDreamPeaks,
     notePipeDream};
 
 const Scheme kPipeDream2BW = {
@@ -113,8 +113,8 @@ const Scheme kPipeDream2BW = {
     checkPipeDream,
     placeWithoutFlush<Updates::EachStep>,
     makeWithoutFlush<Updates::EachStep>,
-    kBubbles,
-    kPeaks,
+    kPipeDreamBubbles,
+    kPipeDreamPeaks,
     note2BW};
 
 } // namespace chimera::schedule

@@ -120,12 +120,12 @@ PlanOrError makeZBV(const Request &request) {
   return plan;
 }
 
-constexpr const char *kSource = "Qi et al., ICLR'24, section 6";
+constexpr const char *kZBVSource = "Qi et al., ICLR'24, section 6";
 
 bool isFull(const Sizes &s) { return s.microBatches >= 2 * s.workers - 1; }
 
-constexpr BubbleFormula kBubbles[] = {
-    {"(D-1)/(6N+D-1)", "N >= 2D-1, f = i = w", kSource,
+constexpr BubbleFormula kZBVBubbles[] = {
+    {"(D-1)/(6N+D-1)", "N >= 2D-1, f = i = w", kZBVSource,
      [](const Sizes &s) {
        return isFull(s) && s.forward == s.inputGradient &&
               s.forward == s.weightGradient;
@@ -133,8 +133,8 @@ constexpr BubbleFormula kBubbles[] = {
      [](const Sizes &s) { return ratio(s.workers - 1, 6 * s.microBatches); },
      /*isSplit=*/true}};
 
-constexpr PeakFormula kPeaks[] = {
-    {"2D", "N >= 2D-1", kSource, isFull,
+constexpr PeakFormula kZBVPeaks[] = {
+    {"2D", "N >= 2D-1", kZBVSource, isFull,
      [](const Sizes &s) { return std::pair(2 * s.workers, 2 * s.workers); },
      /*isSplit=*/true}};
 
@@ -149,8 +149,8 @@ const Scheme kZBV = {
     checkZBV,
     placeZBV,
     makeZBV,
-    kBubbles,
-    kPeaks,
+    kZBVBubbles,
+    kZBVPeaks,
     /*note=*/nullptr,
     /*stagesPerWorker=*/2};
 

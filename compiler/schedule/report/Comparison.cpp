@@ -17,7 +17,7 @@ namespace chimera::schedule {
 
 namespace {
 
-std::string timeOf(const Report &report, double ticks) {
+std::string roundedTimeOf(const Report &report, double ticks) {
   return roundedTime(ticks, report.scale);
 }
 
@@ -36,7 +36,7 @@ std::pair<const TimeUnit *, double> rankOf(const Report &report) {
   return {unit, time};
 }
 
-std::string bytesOf(const Report &report) {
+std::string peakBytesOf(const Report &report) {
   if (report.problem.bytes.empty())
     return "";
   const std::vector<int64_t> &bytes = report.allocatedBytes.empty()
@@ -46,12 +46,12 @@ std::string bytesOf(const Report &report) {
          (report.overCap.empty() ? "" : " (over its cap)");
 }
 
-struct Column {
+struct ComparisonColumn {
   const char *head;
   std::string (*cell)(const Report &report);
 };
 
-constexpr Column kColumns[] = {
+constexpr ComparisonColumn kComparisonColumns[] = {
     {"pipeline", [](const Report &r) { return r.name; }},
     {"schedule", [](const Report &r) { return r.schedule; }},
     {"D", [](const Report &r) { return std::to_string(r.problem.workers); }},
@@ -59,22 +59,26 @@ constexpr Column kColumns[] = {
     {"N",
      [](const Report &r) { return std::to_string(r.problem.microBatches()); }},
     {"B", [](const Report &r) { return std::to_string(r.microBatchSize); }},
-    {"sample", [](const Report &r) { return timeOf(r, timeOfSample(r)); }},
-    {"step", [](const Report &r) { return timeOf(r, r.step.total); }},
-    {"actions", [](const Report &r) { return timeOf(r, r.step.actions); }},
-    {"all-reduce", [](const Report &r) { return timeOf(r, r.step.allReduce); }},
-    {"updates", [](const Report &r) { return timeOf(r, r.step.update); }},
+    {"sample",
+     [](const Report &r) { return roundedTimeOf(r, timeOfSample(r)); }},
+    {"step", [](const Report &r) { return roundedTimeOf(r, r.step.total); }},
+    {"actions",
+     [](const Report &r) { return roundedTimeOf(r, r.step.actions); }},
+    {"all-reduce",
+     [](const Report &r) { return roundedTimeOf(r, r.step.allReduce); }},
+    {"updates",
+     [](const Report &r) { return roundedTimeOf(r, r.step.update); }},
     {"idle", [](const Report &r) { return percent(1 - r.busyShare()); }},
     {"activations",
      [](const Report &r) {
        return std::to_string(std::ranges::max(r.timing.peakActivations));
      }},
-    {"peak bytes", bytesOf},
+    {"peak bytes", peakBytesOf},
 };
 
 std::string table(std::span<const Report *const> reports) {
   std::vector<std::vector<std::string>> rows(reports.size() + 1);
-  for (const Column &column : kColumns) {
+  for (const ComparisonColumn &column : kComparisonColumns) {
     rows.front().push_back(column.head);
     for (size_t i = 0; i < reports.size(); ++i)
       rows[i + 1].push_back(column.cell(*reports[i]));

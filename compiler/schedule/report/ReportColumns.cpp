@@ -26,7 +26,7 @@ ordered_json number(double value) {
 }
 
 /// A time in units: an integer if it is whole, else the nearest double.
-ordered_json timeOf(const Report &report, int64_t ticks) {
+ordered_json timeInUnits(const Report &report, int64_t ticks) {
   int64_t perUnit = report.scale.perUnit;
   if (ticks % perUnit == 0)
     return ticks / perUnit;
@@ -34,10 +34,11 @@ ordered_json timeOf(const Report &report, int64_t ticks) {
 }
 
 /// The same for a list of times.
-ordered_json timesOf(const Report &report, const std::vector<int64_t> &ticks) {
+ordered_json timesInUnits(const Report &report,
+                          const std::vector<int64_t> &ticks) {
   ordered_json times = ordered_json::array();
   for (int64_t each : ticks)
-    times.push_back(timeOf(report, each));
+    times.push_back(timeInUnits(report, each));
   return times;
 }
 
@@ -46,8 +47,8 @@ template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
   for (const StageCost &stage : report.problem.stages)
     times.push_back(stage.*member);
   if (std::ranges::count(times, times.front()) == std::ssize(times))
-    return timeOf(report, times.front());
-  return timesOf(report, times);
+    return timeInUnits(report, times.front());
+  return timesInUnits(report, times);
 }
 
 /// A cost of whole backwards, or of split ones. Null if the problem has none of
@@ -93,7 +94,7 @@ template <size_t linkClass> const Link *linkOf(const Report &report) {
 
 template <size_t linkClass> ordered_json flightOf(const Report &report) {
   const Link *link = linkOf<linkClass>(report);
-  return link ? timeOf(report, link->alpha) : ordered_json();
+  return link ? timeInUnits(report, link->alpha) : ordered_json();
 }
 
 template <size_t linkClass> ordered_json flightBytesOf(const Report &report) {
@@ -106,7 +107,7 @@ template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationOf(const Report &report) {
   const Link *link = linkOf<linkClass>(report);
   return link && ((link->*end).alpha > 0 || (link->*end).beta > 0)
-             ? timeOf(report, (link->*end).alpha)
+             ? timeInUnits(report, (link->*end).alpha)
              : ordered_json();
 }
 
@@ -124,7 +125,8 @@ template <double StepTime::*part> ordered_json partOf(const Report &report) {
 }
 
 /// The bytes of each worker. Null if the sizes of stages are unknown.
-ordered_json bytesOf(const Report &report, const std::vector<int64_t> &bytes) {
+ordered_json bytesOfWorkers(const Report &report,
+                            const std::vector<int64_t> &bytes) {
   return report.problem.bytes.empty() ? ordered_json() : ordered_json(bytes);
 }
 
@@ -149,7 +151,7 @@ ordered_json boundsOf(const Report &report) {
   ordered_json bounds = ordered_json::object();
   for (const Bound &bound : report.bounds)
     if (bound.time > 0)
-      bounds[bound.name] = timeOf(report, bound.time);
+      bounds[bound.name] = timeInUnits(report, bound.time);
   return bounds;
 }
 
@@ -166,7 +168,7 @@ ordered_json interval(const std::vector<int32_t> &values) {
   return {least, most};
 }
 
-constexpr ReportColumn kColumns[] = {
+constexpr ReportColumn kReportColumns[] = {
     {"name", "pipeline",
      [](const Report &r) -> ordered_json { return r.name; }},
     {"title", nullptr, [](const Report &r) -> ordered_json { return r.title; }},
@@ -244,19 +246,19 @@ constexpr ReportColumn kColumns[] = {
     {"receive_window", "receive window",
      [](const Report &r) -> ordered_json { return r.receiveWindow; }},
     {"receive_window_bytes", "  its bytes per worker",
-     [](const Report &r) { return bytesOf(r, r.receiveBytes); },
+     [](const Report &r) { return bytesOfWorkers(r, r.receiveBytes); },
      ReportForm::Bytes},
     {"receive_window_makespans", "  makespan with it and smaller ones",
      [](const Report &r) {
        ordered_json all = ordered_json::object();
        for (auto [window, makespan] : r.windowMakespans)
-         all[std::to_string(window)] = timeOf(r, makespan);
+         all[std::to_string(window)] = timeInUnits(r, makespan);
        return all;
      },
      ReportForm::Time},
     {"device_order_makespan", "makespan with stream-per-device",
      [](const Report &r) -> ordered_json {
-       return timeOf(r, r.deviceOrderMakespan);
+       return timeInUnits(r, r.deviceOrderMakespan);
      },
      ReportForm::Time},
     {"steps", "overlapping steps, shown",
@@ -280,32 +282,36 @@ constexpr ReportColumn kColumns[] = {
      ReportForm::Time},
     {"makespan", "makespan",
      [](const Report &r) -> ordered_json {
-       return timeOf(r, r.timing.makespan);
+       return timeInUnits(r, r.timing.makespan);
      },
      ReportForm::Time},
     {"makespan_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.withoutRecompute ? timeOf(r, r.withoutRecompute->makespan)
+       return r.withoutRecompute ? timeInUnits(r, r.withoutRecompute->makespan)
                                  : ordered_json();
      },
      ReportForm::Time},
     {"load", "load of the busiest worker",
-     [](const Report &r) -> ordered_json { return timeOf(r, r.timing.load()); },
+     [](const Report &r) -> ordered_json {
+       return timeInUnits(r, r.timing.load());
+     },
      ReportForm::Time},
     {"idle", "idle per worker",
-     [](const Report &r) -> ordered_json { return timesOf(r, r.timing.idle); },
+     [](const Report &r) -> ordered_json {
+       return timesInUnits(r, r.timing.idle);
+     },
      ReportForm::Time},
     {"occupied", "  part used by messages",
      [](const Report &r) {
        return std::ranges::count(r.timing.occupied, 0) ==
                       std::ssize(r.timing.occupied)
                   ? ordered_json()
-                  : timesOf(r, r.timing.occupied);
+                  : timesInUnits(r, r.timing.occupied);
      },
      ReportForm::Time},
     {"flush_bubble", "bubble (makespan less load)",
      [](const Report &r) -> ordered_json {
-       return timeOf(r, r.timing.flushBubble());
+       return timeInUnits(r, r.timing.flushBubble());
      },
      ReportForm::Time},
     {"bubble_ratio", "  ratio over all workers",
@@ -319,7 +325,9 @@ constexpr ReportColumn kColumns[] = {
      },
      ReportForm::Share},
     {"all_reduces", "all-reduce of the gradient, by stage",
-     [](const Report &r) -> ordered_json { return timesOf(r, r.allReduces); },
+     [](const Report &r) -> ordered_json {
+       return timesInUnits(r, r.allReduces);
+     },
      ReportForm::Time},
     {"all_reduce_buckets", "  in buckets",
      [](const Report &r) {
@@ -328,7 +336,8 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"all_reduce_tied", "  of tied weights",
      [](const Report &r) {
-       return r.tiedAllReduce ? timeOf(r, *r.tiedAllReduce) : ordered_json();
+       return r.tiedAllReduce ? timeInUnits(r, *r.tiedAllReduce)
+                              : ordered_json();
      },
      ReportForm::Time},
     {"all_reduce_tied_buckets", "  in buckets",
@@ -375,7 +384,7 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"internal_bubble", "bubble inside a worker's span",
      [](const Report &r) -> ordered_json {
-       return timeOf(r, r.timing.internalBubble());
+       return timeInUnits(r, r.timing.internalBubble());
      },
      ReportForm::Time},
     {"internal_bubble_ratio", "  ratio, simulated",
@@ -406,15 +415,16 @@ constexpr ReportColumn kColumns[] = {
      }},
     {"weight_versions", "versions of weights, by stage", versionsOf},
     {"resident_bytes", "resident bytes per worker",
-     [](const Report &r) { return bytesOf(r, r.residentBytes); },
+     [](const Report &r) { return bytesOfWorkers(r, r.residentBytes); },
      ReportForm::Bytes},
     {"peak_bytes", "peak bytes per worker",
-     [](const Report &r) { return bytesOf(r, r.timing.peakBytes); },
+     [](const Report &r) { return bytesOfWorkers(r, r.timing.peakBytes); },
      ReportForm::Bytes},
     {"peak_bytes_without_recomputes", "  without recomputes",
      [](const Report &r) {
-       return r.withoutRecompute ? bytesOf(r, r.withoutRecompute->peakBytes)
-                                 : ordered_json();
+       return r.withoutRecompute
+                  ? bytesOfWorkers(r, r.withoutRecompute->peakBytes)
+                  : ordered_json();
      },
      ReportForm::Bytes},
     {"allocated_bytes", "allocated bytes per worker",
@@ -440,6 +450,6 @@ constexpr ReportColumn kColumns[] = {
 
 } // namespace
 
-std::span<const ReportColumn> reportColumns() { return kColumns; }
+std::span<const ReportColumn> reportColumns() { return kReportColumns; }
 
 } // namespace chimera::schedule

@@ -91,9 +91,9 @@ std::string renderTable(std::span<const Report> reports) {
   return text;
 }
 
-/// A CSV field (RFC 4180). It is quoted if it contains a quote, a comma or a
+/// A CSV field (RFC 4180). It is csvField if it contains a quote, a comma or a
 /// line break.
-std::string quoted(const std::string &field) {
+std::string csvField(const std::string &field) {
   if (field.find_first_of("\",\r\n") == std::string::npos)
     return field;
   std::string text = "\"";
@@ -112,7 +112,7 @@ std::string renderCsv(std::span<const Report> reports) {
     for (const ReportColumn &column : reportColumns()) {
       ordered_json value = column.value(report);
       row += (&column == &reportColumns().front() ? "" : ",") +
-             (isEmpty(value) ? "" : quoted(oneLine(value)));
+             (isEmpty(value) ? "" : csvField(oneLine(value)));
     }
     text += row + "\n";
   }

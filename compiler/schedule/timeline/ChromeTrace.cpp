@@ -27,7 +27,7 @@ std::string lineOf(const ordered_json &value) {
 
 /// The events of a document, as text with one line each. The document as one
 /// JSON value would need many times the memory.
-class Events {
+class TraceEvents {
 public:
   void add(const ordered_json &event) {
     text += (text.empty() ? "" : ",\n") + lineOf(event);
@@ -49,7 +49,7 @@ class Process {
 public:
   /// `firstMessage` is the first message id that no other timeline uses.
   Process(const Timeline &timeline, size_t process, int64_t firstMessage,
-          Events &events)
+          TraceEvents &events)
       : timeline(timeline), process(process), firstMessage(firstMessage),
         events(events), ids(timeline.problem),
         resident(residentBytes(timeline.problem)), ends(ids.count()) {
@@ -235,20 +235,20 @@ private:
   const Timeline &timeline;
   size_t process;
   int64_t firstMessage;
-  Events &events;
+  TraceEvents &events;
   ActionIds ids;
   /// Bytes that each worker always needs, independent of its order.
   std::vector<int64_t> resident;
   std::vector<uint8_t> ends; ///< known ends of messages, by their producer's id
 };
 
-std::string documentOf(const ordered_json &other, const Events &events) {
+std::string documentOf(const ordered_json &other, const TraceEvents &events) {
   return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
          ",\n\"traceEvents\":[\n" + events.text + "\n]}\n";
 }
 
 /// Converts nanoseconds to microseconds.
-ordered_json timesOf(int64_t predicted, int64_t measured) {
+ordered_json timesInMicroseconds(int64_t predicted, int64_t measured) {
   return {{"predicted_us", static_cast<double>(predicted) / 1000},
           {"measured_us", static_cast<double>(measured) / 1000}};
 }
@@ -256,7 +256,7 @@ ordered_json timesOf(int64_t predicted, int64_t measured) {
 } // namespace
 
 std::string renderChromeTrace(std::span<const Timeline> timelines) {
-  Events events;
+  TraceEvents events;
   ordered_json units = ordered_json::object();
   int64_t message = 0;
   for (size_t p = 0; p < timelines.size(); ++p) {
@@ -279,7 +279,7 @@ std::string renderChromeTraceSideBySide(const SideBySide &both) {
   Timeline predicted = both.timeline, measured = both.measured;
   predicted.title = "predicted: " + predicted.title;
   measured.title = "measured: " + both.nameOfRun();
-  Events events;
+  TraceEvents events;
   Process first(predicted, 0, 0, events);
   first.add();
   Process second(measured, 1, first.nextMessage(), events);
@@ -292,14 +292,15 @@ std::string renderChromeTraceSideBySide(const SideBySide &both) {
          largestDifferences(kind, both.prediction, both.run, kMost)) {
       ordered_json entry = {{"what", describe(both.measured, kind, difference)},
                             {"worker", difference.ref.worker}};
-      entry.update(timesOf(difference.predicted, difference.measured));
+      entry.update(
+          timesInMicroseconds(difference.predicted, difference.measured));
       list.push_back(std::move(entry));
     }
   }
-  ordered_json other = {
-      {"measured", both.nameOfRun()},
-      {"step", timesOf(both.prediction.length(), both.run.length())},
-      {"differences", differences}};
+  ordered_json other = {{"measured", both.nameOfRun()},
+                        {"step", timesInMicroseconds(both.prediction.length(),
+                                                     both.run.length())},
+                        {"differences", differences}};
   return documentOf(other, events);
 }
 

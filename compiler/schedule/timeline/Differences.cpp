@@ -15,7 +15,7 @@
 
 namespace chimera::schedule {
 
-static std::string timeOf(const TimeScale &scale, int64_t time) {
+static std::string roundedTimeOf(const TimeScale &scale, int64_t time) {
   return roundedTime(static_cast<double>(time), scale);
 }
 
@@ -33,7 +33,7 @@ static std::string actionOf(const Timeline &timeline, const Difference &of) {
 
 /// "8 ms".
 static std::string changeOf(const Timeline &timeline, const Difference &of) {
-  return timeOf(timeline.scale, std::abs(of.change()));
+  return roundedTimeOf(timeline.scale, std::abs(of.change()));
 }
 
 static int64_t durationOf(const NanosecondStep &step, ActionRef ref) {
@@ -129,8 +129,8 @@ std::string describe(const Timeline &timeline, const DifferenceKind &kind,
 
 std::string describeTimes(const TimeScale &scale, int64_t predicted,
                           int64_t measured) {
-  return timeOf(scale, measured) + " measured, " + timeOf(scale, predicted) +
-         " predicted";
+  return roundedTimeOf(scale, measured) + " measured, " +
+         roundedTimeOf(scale, predicted) + " predicted";
 }
 
 std::string describeRatio(int64_t predicted, int64_t measured) {

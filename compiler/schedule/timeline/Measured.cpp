@@ -17,7 +17,7 @@ namespace chimera::schedule {
 
 namespace {
 
-std::string nameOf(size_t worker) { return "P" + std::to_string(worker); }
+std::string workerName(size_t worker) { return "P" + std::to_string(worker); }
 
 /// The times around a worker's compared step.
 struct TimesAroundStep {
@@ -99,10 +99,10 @@ private:
     auto [owner, index] = refs[ids.idOf(action)];
     if (owner < 0)
       return "expected no " + describe(problem, action) + ", got it on " +
-             nameOf(worker);
+             workerName(worker);
     if (owner != static_cast<int32_t>(worker))
-      return "expected " + describe(problem, action) + " on " + nameOf(owner) +
-             ", got it on " + nameOf(worker);
+      return "expected " + describe(problem, action) + " on " +
+             workerName(owner) + ", got it on " + workerName(worker);
     int64_t &start = run.timing.starts[worker][index];
     if (start >= 0)
       return "expected " + describe(problem, action) + " once, got it twice";
@@ -123,12 +123,12 @@ private:
       std::vector<int64_t> &ends = run.timing.ends[w];
       for (size_t i = 0; i < row.size(); ++i)
         if (starts[i] < 0)
-          return "expected " + describe(problem, row[i]) + " on " + nameOf(w) +
-                 ", got none";
+          return "expected " + describe(problem, row[i]) + " on " +
+                 workerName(w) + ", got none";
       for (size_t i = 1; i < row.size(); ++i) {
         if (starts[i] + kRounding < ends[i - 1])
           return "expected " + describe(problem, row[i - 1]) + " before " +
-                 describe(problem, row[i]) + " on " + nameOf(w) +
+                 describe(problem, row[i]) + " on " + workerName(w) +
                  ", got another order";
         starts[i] = std::max(starts[i], ends[i - 1]);
         ends[i] = std::max(ends[i], starts[i]);
@@ -150,12 +150,12 @@ private:
         around.before = std::max(around.before, other.end);
       else if (other.begin < starts.back())
         return "expected no action of another step within the step of " +
-               nameOf(worker) + ", got " +
+               workerName(worker) + ", got " +
                describe(other.action, problem.pipelines.size() > 1);
       else
         around.next = std::min(around.next, other.begin);
     if (overlaps() && !starts.empty() && around.before < 0)
-      return "expected actions of " + nameOf(worker) +
+      return "expected actions of " + workerName(worker) +
              " before those that are compared, got none";
     return around;
   }
@@ -174,7 +174,7 @@ private:
       auto known = names.find(event.name);
       if (known == names.end()) {
         if (event.category == "update")
-          return "expected an update of a stage that " + nameOf(worker) +
+          return "expected an update of a stage that " + workerName(worker) +
                  " has, got " + quoted(event.name);
         continue;
       }

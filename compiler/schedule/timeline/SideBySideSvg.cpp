@@ -23,10 +23,10 @@ namespace {
 using namespace svg;
 
 // Lengths in pixels.
-constexpr double kLabels = 110;      ///< labels, left of the rows
-constexpr double kLabel = 66;        ///< the part for "predicted" or "measured"
-constexpr double kNumbersWidth = 58; ///< idle share, right of the rows
-constexpr double kGap = 10;          ///< between the rows of two workers
+constexpr double kPairLabels = 110; ///< labels, left of the rows
+constexpr double kLabel = 66;       ///< the part for "predicted" or "measured"
+constexpr double kPairNumbersWidth = 58; ///< idle share, right of the rows
+constexpr double kGap = 10;              ///< between the rows of two workers
 constexpr double kPair = 2 * kRow + kGap;
 
 /// The number of differences of each kind that are listed below the rows.
@@ -64,7 +64,7 @@ public:
   }
 
   double width() const {
-    return std::max(kLabels + axis.plot + kNumbersWidth, kLeastWidth);
+    return std::max(kPairLabels + axis.plot + kPairNumbersWidth, kLeastWidth);
   }
   double height() const {
     return heading.height() + rowsHeight() + kAxis +
@@ -74,8 +74,8 @@ public:
   std::string rules() const { return palette.rules(); }
   std::string draw() const {
     std::string svg = heading.draw() + "<g transform=\"translate(" +
-                      svgNumber(kLabels) + " " + svgNumber(heading.height()) +
-                      ")\">\n";
+                      svgNumber(kPairLabels) + " " +
+                      svgNumber(heading.height()) + ")\">\n";
     auto eachRow = [&](auto draw) {
       for (size_t w = 0; w < both.prediction.timing.starts.size(); ++w) {
         double y = kPair * static_cast<double>(w);

@@ -24,8 +24,8 @@ namespace {
 using namespace svg;
 
 // Lengths in pixels.
-constexpr double kLabels = 46;        ///< worker names, left of the rows
-constexpr double kNumbersWidth = 122; ///< name, idle, peak: right of the rows
+constexpr double kNamesWidth = 46;    ///< worker names, left of the rows
+constexpr double kFiguresWidth = 122; ///< name, idle, peak: right of the rows
 
 /// The drawing of one timeline. Its upper left corner is (0, 0).
 class TimelineDrawing {
@@ -39,7 +39,7 @@ public:
   TimelineDrawing(const TimelineDrawing &) = delete;
 
   double width() const {
-    return std::max(kLabels + axis.plot + kNumbersWidth, kLeastWidth);
+    return std::max(kNamesWidth + axis.plot + kFiguresWidth, kLeastWidth);
   }
   double height() const {
     return heading.height() + kRow * static_cast<double>(workers) + kAxis;
@@ -48,8 +48,8 @@ public:
   std::string rules() const { return palette.rules(); }
   std::string draw() const {
     std::string svg = heading.draw() + "<g transform=\"translate(" +
-                      svgNumber(kLabels) + " " + svgNumber(heading.height()) +
-                      ")\">\n";
+                      svgNumber(kNamesWidth) + " " +
+                      svgNumber(heading.height()) + ")\">\n";
     for (size_t w = 0; w < workers; ++w)
       svg += frame(w);
     svg += drawAxis(timeline, axis, kRow * static_cast<double>(workers)) +

@@ -20,11 +20,11 @@ namespace chimera::schedule::svg {
 /// The least width of the longest plot.
 static constexpr double kLeastPlot = 460;
 /// The desired width of the shortest action. If the plot would then be wider
-/// than kMost, it is narrower: as wide as the labels of all actions need, but
-/// at least kMost and at most kWidest.
+/// than kWide, it is narrower: as wide as the labels of all actions need, but
+/// at least kWide and at most kWidest.
 static constexpr double kCell = 26;
-static constexpr double kMost = 3600, kWidest = 12000;
-/// The least average width of actions. Neither kMost nor kWidest can reduce it.
+static constexpr double kWide = 3600, kWidest = 12000;
+/// The least average width of actions. Neither kWide nor kWidest can reduce it.
 static constexpr double kLeastBox = 3;
 /// The limit of a plot whose Picture has a cell width. Image formats and
 /// viewers have limits near 32767.
@@ -61,7 +61,7 @@ static double readableWidth(const Timeline &timeline, const Axis &axis) {
   double least = kLeastBox * static_cast<double>(most) * part;
   // Adds a little, so that rounding does not hide a label.
   double enough = std::min(legible * length * 1.0001, kWidest);
-  return std::max({least, std::min(ideal, kMost), std::min(ideal, enough)});
+  return std::max({least, std::min(ideal, kWide), std::min(ideal, enough)});
 }
 
 /// A time of a panel in its unit.
@@ -157,7 +157,7 @@ std::vector<Axis> axesOf(std::span<const Panel> panels) {
   return axes;
 }
 
-static std::string written(double value) {
+static std::string writtenNumber(double value) {
   char digits[32];
   auto [textEnd, error] = std::to_chars(digits, digits + sizeof digits, value,
                                         std::chars_format::general, 6);
@@ -183,22 +183,23 @@ std::string errorOf(std::span<const Panel> panels) {
   const double to = picture.to.value_or(end);
   auto isWhole = [](double time) { return time == std::floor(time); };
   if (first.slots && !(isWhole(from) && isWhole(to)))
-    return "expected a range of whole slots, got " + written(from) + " to " +
-           written(to);
+    return "expected a range of whole slots, got " + writtenNumber(from) +
+           " to " + writtenNumber(to);
   if (from >= to || from >= end)
     return "expected a range of time that begins before " +
-           written(std::min(to, end)) +
+           writtenNumber(std::min(to, end)) +
            (magnitude.name.empty() ? "" : " " + magnitude.name) + ", " +
            (to < end ? "where it ends" : "where the schedule ends") +
-           ", got one from " + written(from);
+           ", got one from " + writtenNumber(from);
   if (picture.cellWidth <= 0)
     return {};
   double widest = 0;
   for (const Axis &axis : axesOf(panels))
     widest = std::max(widest, axis.plot);
   if (widest < 1 || widest > kWidestChosen)
-    return "expected rows of 1 to " + written(kWidestChosen) + " pixels, got " +
-           written(widest) + ": choose another cell width or range of time";
+    return "expected rows of 1 to " + writtenNumber(kWidestChosen) +
+           " pixels, got " + writtenNumber(widest) +
+           ": choose another cell width or range of time";
   return {};
 }
 

@@ -223,7 +223,7 @@ std::function<void()> AllReduce::countDown() {
   };
 }
 
-void AllReduce::keep(SharedOperation operation) {
+void AllReduce::keep(SharedMeshOperation operation) {
   std::lock_guard lock(mutex);
   posted.push_back(std::move(operation));
   if (isAbandoned)
@@ -231,13 +231,13 @@ void AllReduce::keep(SharedOperation operation) {
 }
 
 void AllReduce::abandon() {
-  std::vector<SharedOperation> all;
+  std::vector<SharedMeshOperation> all;
   {
     std::unique_lock lock(mutex);
     isAbandoned = true;
     foldEnded.wait(lock, [this] { return !isFolding; });
     all = std::move(posted);
   }
-  for (const SharedOperation &operation : all)
+  for (const SharedMeshOperation &operation : all)
     mesh.abandon(operation);
 }

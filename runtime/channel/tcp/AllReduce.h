@@ -82,7 +82,7 @@ private:
   void foldArrivedSlices();
   void foldSlice(uint64_t slice);
   void sendSum(uint64_t slice);
-  void keep(SharedOperation operation);
+  void keep(SharedMeshOperation operation);
   std::function<void()> countDown();
   void freeStaging();
   class FoldRight;
@@ -106,7 +106,7 @@ private:
   bool isFolding = false;        ///< some thread uses the memory
   bool isAbandoned = false;
   std::condition_variable foldEnded;
-  std::vector<SharedOperation> posted;
+  std::vector<SharedMeshOperation> posted;
 };
 
 } // namespace chimera::runtime::tcp

@@ -17,13 +17,13 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 
 namespace {
-struct Message final : Request {
-  Message(Mesh &mesh, SharedOperation operation)
+struct TcpMessage final : Request {
+  TcpMessage(Mesh &mesh, SharedMeshOperation operation)
       : mesh(mesh), operation(std::move(operation)) {}
-  ~Message() override { mesh.abandon(operation); }
+  ~TcpMessage() override { mesh.abandon(operation); }
 
   Mesh &mesh;
-  const SharedOperation operation;
+  const SharedMeshOperation operation;
 };
 
 struct Summing final : Request {
@@ -47,12 +47,12 @@ public:
 
   std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
                                     Event) override {
-    return std::make_unique<Message>(mesh,
-                                     mesh.send(to, Streams::kMessages, bytes));
+    return std::make_unique<TcpMessage>(
+        mesh, mesh.send(to, Streams::kMessages, bytes));
   }
   std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
                                        Event) override {
-    return std::make_unique<Message>(
+    return std::make_unique<TcpMessage>(
         mesh, mesh.receive(from, Streams::kMessages, bytes));
   }
 
@@ -74,7 +74,7 @@ public:
 
   void wait(Queue &, std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) override {
-    if (auto *message = dynamic_cast<Message *>(request.get()))
+    if (auto *message = dynamic_cast<TcpMessage *>(request.get()))
       return mesh.wait(message->operation, timeout);
     auto &summing = dynamic_cast<Summing &>(*request);
     mesh.waitUntil([&] { return summing.reduction->isDone(); }, timeout,

@@ -41,9 +41,9 @@ Mesh::~Mesh() {
   thread.join();
 }
 
-SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
-                           std::function<void()> onDone) {
-  auto operation = std::make_shared<Operation>();
+SharedMeshOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
+                               std::function<void()> onDone) {
+  auto operation = std::make_shared<MeshOperation>();
   operation->peer = checked(to);
   operation->isSend = true;
   operation->bytes = {const_cast<std::byte *>(bytes.data()), bytes.size()};
@@ -56,7 +56,7 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
       inbox->second.offered.push_back(operation);
       return operation;
     }
-    SharedOperation posted = std::move(inbox->second.posted.front());
+    SharedMeshOperation posted = std::move(inbox->second.posted.front());
     inbox->second.posted.pop_front();
     eraseIfIdle(inbox);
     fill(*posted, bytes, done);
@@ -85,19 +85,20 @@ SharedOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
   return operation;
 }
 
-SharedOperation Mesh::receive(uint32_t from, Stream stream, Bytes bytes,
-                              std::function<void()> onDone) {
+SharedMeshOperation Mesh::receive(uint32_t from, Stream stream, Bytes bytes,
+                                  std::function<void()> onDone) {
   return post(from, stream, bytes, std::move(onDone), /*isAnnounced=*/true);
 }
 
-SharedOperation Mesh::receiveLater(uint32_t from, Stream stream, Bytes bytes,
-                                   std::function<void()> onDone) {
+SharedMeshOperation Mesh::receiveLater(uint32_t from, Stream stream,
+                                       Bytes bytes,
+                                       std::function<void()> onDone) {
   return post(from, stream, bytes, std::move(onDone), /*isAnnounced=*/false);
 }
 
-SharedOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
-                           std::function<void()> onDone, bool isAnnounced) {
-  auto operation = std::make_shared<Operation>();
+SharedMeshOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
+                               std::function<void()> onDone, bool isAnnounced) {
+  auto operation = std::make_shared<MeshOperation>();
   operation->peer = checked(from);
   operation->bytes = bytes;
   operation->onDone = std::move(onDone);
@@ -111,7 +112,7 @@ SharedOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
       inbox.buffered.pop_front();
       fill(*operation, message, done);
     } else if (!inbox.offered.empty()) {
-      SharedOperation offered = std::move(inbox.offered.front());
+      SharedMeshOperation offered = std::move(inbox.offered.front());
       inbox.offered.pop_front();
       fill(*operation, offered->bytes, done);
       finish(*offered, done);
@@ -197,7 +198,7 @@ void Mesh::eraseIfIdle(Outgoing &connection, Stream stream) {
     connection.streams.erase(found);
 }
 
-void Mesh::fill(Operation &receive, ConstBytes message, Done &done) {
+void Mesh::fill(MeshOperation &receive, ConstBytes message, Done &done) {
   receive.other = message.size();
   receive.isWrongSize = receive.bytes.size() != message.size();
   if (!receive.isWrongSize && !receive.isGivenUp)
@@ -205,7 +206,7 @@ void Mesh::fill(Operation &receive, ConstBytes message, Done &done) {
   finish(receive, done);
 }
 
-void Mesh::finish(Operation &operation, Done &done) {
+void Mesh::finish(MeshOperation &operation, Done &done) {
   if (operation.onDone)
     done.push_back(std::exchange(operation.onDone, nullptr));
   operation.done.store(true, std::memory_order_release);
@@ -219,7 +220,7 @@ void Mesh::eraseIfIdle(Inboxes::iterator inbox) {
     inboxes.erase(inbox);
 }
 
-void Mesh::abandon(const SharedOperation &operation) {
+void Mesh::abandon(const SharedMeshOperation &operation) {
   std::lock_guard lock(mutex);
   if (operation->isDone())
     return;

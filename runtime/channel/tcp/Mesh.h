@@ -75,7 +75,7 @@ struct PeerTable {
 };
 
 /// A message in flight.
-class Operation {
+class MeshOperation {
 public:
   bool isDone() const { return done.load(std::memory_order_acquire); }
 
@@ -93,7 +93,7 @@ private:
   bool isGivenUp = false;  ///< of a receive: its message is discarded
   std::function<void()> onDone;
 };
-using SharedOperation = std::shared_ptr<Operation>;
+using SharedMeshOperation = std::shared_ptr<MeshOperation>;
 
 class Mesh {
 public:
@@ -128,21 +128,21 @@ public:
   /// bytes, which may be the caller before this returns. Throws
   /// std::runtime_error if the rank cannot be reached, and
   /// std::invalid_argument if there is no such rank.
-  SharedOperation send(uint32_t to, Stream stream, ConstBytes bytes,
-                       std::function<void()> onDone = {});
-  SharedOperation receive(uint32_t from, Stream stream, Bytes bytes,
-                          std::function<void()> onDone = {});
+  SharedMeshOperation send(uint32_t to, Stream stream, ConstBytes bytes,
+                           std::function<void()> onDone = {});
+  SharedMeshOperation receive(uint32_t from, Stream stream, Bytes bytes,
+                              std::function<void()> onDone = {});
   /// Like receive, but the credit is sent later: with the credit of the next
   /// receive or by announceReceives.
-  SharedOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
-                               std::function<void()> onDone = {});
+  SharedMeshOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
+                                   std::function<void()> onDone = {});
   /// Sends the credits of all receives that receiveLater has posted.
   void announceReceives();
 
   /// Waits until the operation is done. Throws WaitError if `timeout` passes
   /// first, the mesh is aborted, or the other rank is lost. Throws
   /// std::invalid_argument if the two ends have different sizes.
-  void wait(const SharedOperation &operation,
+  void wait(const SharedMeshOperation &operation,
             std::chrono::milliseconds timeout);
   /// Waits for `condition`. It is evaluated after every completed operation,
   /// with the lock held. Throws WaitError as `wait` does, except for a lost
@@ -153,7 +153,7 @@ public:
   /// Gives up an operation: its memory is not used after this. The message of a
   /// receive is discarded. A send that has not begun is never sent, and neither
   /// is any later send of its stream.
-  void abandon(const SharedOperation &operation);
+  void abandon(const SharedMeshOperation &operation);
 
   /// Connects to a rank if it is not connected yet. Throws std::runtime_error
   /// if every address refuses the connection, or if an attempt takes longer
@@ -177,7 +177,9 @@ public:
   size_t countStreams() const;
 
   /// The size in bytes of the message that a receive got.
-  static uint64_t sizeOf(const Operation &operation) { return operation.other; }
+  static uint64_t sizeOf(const MeshOperation &operation) {
+    return operation.other;
+  }
 
 private:
   /// The first bytes of a connection, sent by the rank that connects. The other
@@ -197,11 +199,11 @@ private:
   };
   struct Frame {
     Header header;
-    SharedOperation operation; ///< null for a heartbeat
+    SharedMeshOperation operation; ///< null for a heartbeat
   };
   /// A stream to another rank. Erased when it is idle.
   struct Sending {
-    std::deque<SharedOperation> waiting; ///< for a credit
+    std::deque<SharedMeshOperation> waiting; ///< for a credit
     std::deque<uint64_t>
         sentAhead;         ///< bytes counted for each message sent ahead
     uint64_t credits = 0;  ///< not used by a message yet
@@ -228,7 +230,7 @@ private:
     std::vector<std::byte> head;
     Header header{};
     bool inPayload = false;
-    SharedOperation operation;       ///< the receive that gets this message
+    SharedMeshOperation operation;   ///< the receive that gets this message
     std::vector<std::byte> buffered; ///< payload without a receive yet
     bool isDiscarded = false;        ///< the payload is discarded
     uint64_t got = 0;            ///< bytes of the greeting, header or payload
@@ -242,8 +244,8 @@ private:
   /// A stream from another rank. Erased when it is idle.
   struct Inbox {
     std::deque<std::vector<std::byte>> buffered;
-    std::deque<SharedOperation> posted;
-    std::deque<SharedOperation> offered; ///< sends of this rank to itself
+    std::deque<SharedMeshOperation> posted;
+    std::deque<SharedMeshOperation> offered; ///< sends of this rank to itself
     bool isIdle() const {
       return buffered.empty() && posted.empty() && offered.empty();
     }
@@ -279,13 +281,13 @@ private:
   uint32_t checked(uint32_t peer) const;
 
   // Streams.
-  SharedOperation post(uint32_t from, Stream stream, Bytes bytes,
-                       std::function<void()> onDone, bool isAnnounced);
+  SharedMeshOperation post(uint32_t from, Stream stream, Bytes bytes,
+                           std::function<void()> onDone, bool isAnnounced);
   void release(Outgoing &connection, Stream stream, Sending &sending);
   void credit(Outgoing &connection, const Credit &credit);
   void announce(uint32_t from, Stream stream, uint64_t count);
-  void fill(Operation &receive, ConstBytes message, Done &done);
-  void finish(Operation &operation, Done &done);
+  void fill(MeshOperation &receive, ConstBytes message, Done &done);
+  void finish(MeshOperation &operation, Done &done);
   void eraseIfIdle(Inboxes::iterator inbox);
   void eraseIfIdle(Outgoing &connection, Stream stream);
 

@@ -123,7 +123,7 @@ bool Mesh::beginPayload(Incoming &connection) {
     connection.buffered.resize(bytes);
     return true;
   }
-  Operation &posted = *inbox->second.posted.front();
+  MeshOperation &posted = *inbox->second.posted.front();
   posted.other = bytes;
   posted.isWrongSize = posted.bytes.size() != bytes;
   connection.isDiscarded = posted.isWrongSize || posted.isGivenUp;
@@ -146,7 +146,7 @@ void Mesh::endPayload(Incoming &connection, Done &done) {
     inbox->second.buffered.push_back(std::move(message));
     return;
   }
-  SharedOperation posted = std::move(inbox->second.posted.front());
+  SharedMeshOperation posted = std::move(inbox->second.posted.front());
   inbox->second.posted.pop_front();
   eraseIfIdle(inbox);
   fill(*posted, message, done);

@@ -87,7 +87,7 @@ void Mesh::callBack(const Done &done) {
     wake();
 }
 
-void Mesh::wait(const SharedOperation &operation, milliseconds timeout) {
+void Mesh::wait(const SharedMeshOperation &operation, milliseconds timeout) {
   waitUntil(
       [&] {
         if (operation->isDone())

@@ -23,15 +23,15 @@ using namespace chimera::runtime::tcp;
 namespace {
 /// The size in bytes of an abort message, including the terminating 0.
 constexpr size_t kAbortMessageBytes = 512;
-
-/// The bytes sent to another rank that it has not yet acknowledged.
-struct Unread {
-  std::atomic<uint64_t> bytes{0};
-  uint64_t received = 0; ///< buffer for the next acknowledgement
-};
 } // namespace
 
 struct TcpControl::State {
+  /// The bytes sent to another rank that it has not yet acknowledged.
+  struct Unread {
+    std::atomic<uint64_t> bytes{0};
+    uint64_t received = 0; ///< buffer for the next acknowledgement
+  };
+
   State(const PeerTable &peerTable, Listener listener,
         std::chrono::milliseconds silence)
       : leaders(peerTable.leaders), unread(peerTable.addresses.size()),
@@ -132,7 +132,7 @@ void TcpControl::send(uint32_t to, ConstBytes bytes,
     throw std::invalid_argument("expected a rank below " +
                                 std::to_string(ranks()) + ", got " +
                                 std::to_string(to));
-  Unread &own = state->unread[to];
+  State::Unread &own = state->unread[to];
   own.bytes.fetch_add(bytes.size());
   state->sendCopy(to, Streams::kControl, {bytes.begin(), bytes.end()});
   state->mesh.waitUntil(
@@ -142,11 +142,11 @@ void TcpControl::send(uint32_t to, ConstBytes bytes,
 
 void TcpControl::receive(uint32_t from, Bytes bytes,
                          std::chrono::milliseconds timeout) {
-  SharedOperation operation =
+  SharedMeshOperation operation =
       state->mesh.receive(from, Streams::kControl, bytes);
   struct Abandon {
     Mesh &mesh;
-    const SharedOperation &operation;
+    const SharedMeshOperation &operation;
     ~Abandon() { mesh.abandon(operation); }
   } abandon{state->mesh, operation};
   auto answer = [&] {

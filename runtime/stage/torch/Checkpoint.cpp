@@ -34,7 +34,8 @@ namespace fs = std::filesystem;
 // some other file are read as a length.
 constexpr uint64_t kLargestHeader = 100'000'000;
 
-[[noreturn]] void fail(const std::string &path, const std::string &reason) {
+[[noreturn]] void failToLoad(const std::string &path,
+                             const std::string &reason) {
   throw std::runtime_error("cannot load weights from '" + path +
                            "': " + reason);
 }
@@ -52,10 +53,10 @@ public:
       : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status;
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
-      fail(path, std::strerror(errno));
+      failToLoad(path, std::strerror(errno));
     if (!S_ISREG(status.st_mode)) {
       ::close(descriptor);
-      fail(path, "expected a file");
+      failToLoad(path, "expected a file");
     }
     size = static_cast<uint64_t>(status.st_size);
   }
@@ -79,9 +80,9 @@ std::string readText(const Opened &file, const std::string &path,
   const ssize_t read =
       readAt(file.get(), begin, std::as_writable_bytes(std::span(text)));
   if (read < 0)
-    fail(path, std::strerror(errno));
+    failToLoad(path, std::strerror(errno));
   if (static_cast<uint64_t>(read) < length)
-    fail(path, "it was truncated while it was read");
+    failToLoad(path, "it was truncated while it was read");
   return text;
 }
 
@@ -100,8 +101,8 @@ rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
 
 // Whether the ranges, in any order, cover all bytes from `begin` to `end`
 // exactly once.
-bool fill(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
-          uint64_t end) {
+bool covers(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
+            uint64_t end) {
   std::sort(ranges.begin(), ranges.end());
   for (const auto &[first, last] : ranges) {
     if (first != begin)
@@ -123,8 +124,8 @@ Checkpoint::Checkpoint(const std::string &path) try {
     if (!fs::exists(file, ignored))
       file = (fs::path(path) / kIndex).string();
     if (!fs::exists(file, ignored))
-      fail(path, std::string("expected a folder with ") + kFile + " or " +
-                     kIndex + ", and it has neither");
+      failToLoad(path, std::string("expected a folder with ") + kFile + " or " +
+                           kIndex + ", and it has neither");
   }
   if (file.ends_with(".json"))
     openShards(file);
@@ -147,26 +148,27 @@ void Checkpoint::openShards(const std::string &index) {
   {
     const Opened file(index);
     if (file.size > kLargestHeader)
-      fail(index, "expected an index of at most 100 MB");
+      failToLoad(index, "expected an index of at most 100 MB");
     const std::string text = readText(file, index, 0, file.size);
     if (!isShallow(text, 3))
-      fail(index, "it is no index: it nests more than three levels");
+      failToLoad(index, "it is no index: it nests more than three levels");
     root = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
   }
   const nlohmann::json map = root.is_object()
                                  ? root.value("weight_map", nlohmann::json())
                                  : nlohmann::json();
   if (!map.is_object() || map.empty())
-    fail(index, "it is no index of safetensors files: expected a JSON object "
-                "with a \"weight_map\" of tensors to files");
+    failToLoad(index,
+               "it is no index of safetensors files: expected a JSON object "
+               "with a \"weight_map\" of tensors to files");
   std::set<std::string> names;
   for (const auto &[tensor, name] : map.items()) {
     const std::string text = name.is_string() ? name.get<std::string>() : "";
     if (text.empty() || text.find('/') != std::string::npos ||
         text.find('\0') != std::string::npos)
-      fail(index, "expected the name of a file in the same folder for '" +
-                      program::printable(tensor) + "', got " +
-                      program::printable(dumped(name)));
+      failToLoad(index, "expected the name of a file in the same folder for '" +
+                            program::printable(tensor) + "', got " +
+                            program::printable(dumped(name)));
     names.insert(text);
   }
   std::map<std::string, size_t> numbers;
@@ -178,8 +180,9 @@ void Checkpoint::openShards(const std::string &index) {
     const auto found = byName.find(tensor);
     const auto file = name.get<std::string>();
     if (found == byName.end() || found->second.file != numbers[file])
-      fail(index, "it says that '" + program::printable(tensor) + "' is in '" +
-                      program::printable(file) + "', which has no such tensor");
+      failToLoad(index, "it says that '" + program::printable(tensor) +
+                            "' is in '" + program::printable(file) +
+                            "', which has no such tensor");
   }
 }
 
@@ -189,15 +192,16 @@ void Checkpoint::open(const std::string &path) {
   if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
           sizeof length ||
       length > kLargestHeader || length > file.size - sizeof length)
-    fail(path, "it is no safetensors file, or a truncated one");
+    failToLoad(path, "it is no safetensors file, or a truncated one");
   const std::string text = readText(file, path, sizeof length, length);
   if (!isShallow(text, 3))
-    fail(path,
-         "it is no safetensors file: its header nests more than three levels");
+    failToLoad(
+        path,
+        "it is no safetensors file: its header nests more than three levels");
   const auto header =
       nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
   if (!header.is_object())
-    fail(path, "it is no safetensors file: its header is no JSON object");
+    failToLoad(path, "it is no safetensors file: its header is no JSON object");
   const uint64_t digest = program::checksum(std::as_bytes(std::span(text)));
   headersDigest = files.empty() ? digest : mix({headersDigest, digest});
 
@@ -217,9 +221,9 @@ void Checkpoint::open(const std::string &path) {
                      dumped(field("shape")), dumped(offsets),
                      rangeOf(offsets, begin, file.size)});
     if (!isNew)
-      fail(path, "it has the tensor '" + program::printable(name) +
-                     "', which '" + files[other->second.file].path +
-                     "' has too");
+      failToLoad(path, "it has the tensor '" + program::printable(name) +
+                           "', which '" + files[other->second.file].path +
+                           "' has too");
   }
 }
 
@@ -229,7 +233,7 @@ std::string Checkpoint::fileWithGaps() const {
     if (tensor.range)
       ranges[tensor.file].push_back(*tensor.range);
   for (size_t i = 0; i < files.size(); ++i)
-    if (!fill(std::move(ranges[i]), files[i].dataBegin, files[i].size))
+    if (!covers(std::move(ranges[i]), files[i].dataBegin, files[i].size))
       return files[i].path;
   return "";
 }

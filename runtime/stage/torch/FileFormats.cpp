@@ -15,7 +15,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-struct File {
+struct FileStart {
   std::string_view head;
   char last;
   uint64_t size;
@@ -37,13 +37,13 @@ struct File {
 
 /// Checks the first three bytes, for valid flags and a valid operating system
 /// (RFC 1952).
-bool isGzip(const File &file) {
+bool isGzip(const FileStart &file) {
   return file.has("\x1f\x8b\x08"sv) && file.byte(3) < 32 &&
          (file.byte(9) < 14 || file.byte(9) == 255);
 }
 
 /// Checks for the header's length, followed by the header, a JSON object.
-bool isSafetensors(const File &file) {
+bool isSafetensors(const FileStart &file) {
   const auto header = file.number<uint64_t>(0);
   return header >= 2 && file.size >= 8 && header <= file.size - 8 &&
          file.has("{\""sv, 8);
@@ -51,14 +51,14 @@ bool isSafetensors(const File &file) {
 
 /// Checks for a stream of messages, each preceded by a marker and its length.
 /// The first one is a schema, which starts with the offset of its root.
-bool isArrowStream(const File &file) {
+bool isArrowStream(const FileStart &file) {
   const auto length = file.number<uint32_t>(4);
   return file.has("\xff\xff\xff\xff"sv) && length > 0 && length % 8 == 0 &&
          length < file.size && file.number<uint32_t>(8) == 16;
 }
 
 /// Checks for protocols 2 to 5, and for STOP as the last instruction.
-bool isPickle(const File &file) {
+bool isPickle(const FileStart &file) {
   return file.byte(0) == 0x80 && file.byte(1) >= 2 && file.byte(1) <= 5 &&
          file.last == '.';
 }
@@ -73,7 +73,7 @@ constexpr char kWriteText[] =
 
 struct Format {
   const char *name;
-  bool (*is)(const File &);
+  bool (*is)(const FileStart &);
   const char *advice;
   /// Whether the probability that tokens match by chance is below 2^-31.
   bool isReliable = true;
@@ -81,68 +81,70 @@ struct Format {
 
 constexpr Format kFormats[] = {
     {"a NumPy array (.npy)",
-     [](const File &file) { return file.has("\x93NUMPY"sv); }, kWriteNumbers},
+     [](const FileStart &file) { return file.has("\x93NUMPY"sv); },
+     kWriteNumbers},
     {"a zip archive (like .npz and PyTorch's .pt)",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("PK\x03\x04"sv) || file.has("PK\x05\x06"sv);
      },
      kExtract},
     {"a file of weights (safetensors)", isSafetensors,
      "give it to --load, and a text or tokens here"},
     {"the index of a Megatron data set (.idx)",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("MMIDIDX\0\0"sv) || file.has("TNTIDX\0\0"sv);
      },
      "give the .bin file beside it, whose index is then read too"},
     {"compressed by gzip", isGzip, kDecompress},
     {"compressed by xz",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("\xfd"
                        "7zXZ\0"sv);
      },
      kDecompress},
     {"compressed by zstd",
-     [](const File &file) { return file.has("\x28\xb5\x2f\xfd"sv); },
+     [](const FileStart &file) { return file.has("\x28\xb5\x2f\xfd"sv); },
      kDecompress},
     {"compressed by bzip2",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("BZh"sv) && file.has("1AY&SY"sv, 4);
      },
      kDecompress},
     {"compressed by lz4",
-     [](const File &file) { return file.has("\x04\x22\x4d\x18"sv); },
+     [](const FileStart &file) { return file.has("\x04\x22\x4d\x18"sv); },
      kDecompress},
-    {"a tar archive", [](const File &file) { return file.has("ustar"sv, 257); },
-     kExtract},
-    {"HDF5", [](const File &file) { return file.has("\x89HDF\r\n\x1a\n"sv); },
+    {"a tar archive",
+     [](const FileStart &file) { return file.has("ustar"sv, 257); }, kExtract},
+    {"HDF5",
+     [](const FileStart &file) { return file.has("\x89HDF\r\n\x1a\n"sv); },
      kWriteNumbers},
-    {"Parquet", [](const File &file) { return file.has("PAR1"sv); },
+    {"Parquet", [](const FileStart &file) { return file.has("PAR1"sv); },
      kWriteText},
     {"Arrow",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("ARROW1\0\0"sv) || isArrowStream(file);
      },
      kWriteText},
     {"an SQLite database",
-     [](const File &file) { return file.has("SQLite format 3\0"sv); },
+     [](const FileStart &file) { return file.has("SQLite format 3\0"sv); },
      kWriteText},
     {"a file of weights (GGUF)",
-     [](const File &file) { return file.has("GGUF"sv); },
+     [](const FileStart &file) { return file.has("GGUF"sv); },
      "give a text or tokens"},
     {"a program for processors (ELF)",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("\x7f"
                        "ELF"sv);
      },
      "give a text or tokens"},
     {"a compiled program (chimera-compile)",
-     [](const File &file) { return file.has("CHIMERA\n"sv); },
+     [](const FileStart &file) { return file.has("CHIMERA\n"sv); },
      "give a text or tokens"},
-    {"a PDF document", [](const File &file) { return file.has("%PDF-"sv); },
-     kExtract},
+    {"a PDF document",
+     [](const FileStart &file) { return file.has("%PDF-"sv); }, kExtract},
     {"a pickle of Python (like old .pt files)", isPickle, kWriteNumbers, false},
     {"text in UTF-16",
-     [](const File &file) {
+     [](const FileStart &file) {
        return file.has("\xff\xfe"sv) || file.has("\xfe\xff"sv);
      },
      "convert it (iconv -f UTF-16 -t UTF-8)", false},
@@ -153,9 +155,10 @@ constexpr Format kFormats[] = {
 std::string chimera::runtime::knownFormat(std::span<const std::byte> head,
                                           std::byte last, uint64_t size,
                                           AssumedFormat assumedFormat) {
-  const File file{{reinterpret_cast<const char *>(head.data()), head.size()},
-                  static_cast<char>(last),
-                  size};
+  const FileStart file{
+      {reinterpret_cast<const char *>(head.data()), head.size()},
+      static_cast<char>(last),
+      size};
   for (const Format &format : kFormats)
     if ((format.isReliable || assumedFormat == AssumedFormat::Text) &&
         format.is(file))

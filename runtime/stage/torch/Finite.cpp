@@ -17,7 +17,7 @@ namespace chimera::runtime {
 namespace {
 
 /// The minimum number of elements per thread.
-constexpr int64_t kGrain = 1 << 16;
+constexpr int64_t kFiniteGrain = 1 << 16;
 
 // An element is finite if and only if its exponent has a zero bit. The test
 // uses integers, because compilers do not vectorise a loop that reduces
@@ -44,7 +44,7 @@ CHIMERA_FOR_EACH_SIMD_WIDTH bool areFiniteIn(const uint64_t *elements,
 template <typename Bits> bool areFiniteAs(ConstBytes bytes) {
   const auto *elements = reinterpret_cast<const Bits *>(bytes.data());
   std::atomic<bool> areAll = true;
-  parallelFor(static_cast<int64_t>(bytes.size() / sizeof(Bits)), kGrain,
+  parallelFor(static_cast<int64_t>(bytes.size() / sizeof(Bits)), kFiniteGrain,
               [&](int64_t begin, int64_t end) {
                 if (!areFiniteIn(elements, begin, end))
                   areAll.store(false);

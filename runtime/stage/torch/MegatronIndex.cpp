@@ -24,24 +24,24 @@ using namespace std::string_view_literals;
 
 namespace {
 
-constexpr uint64_t kHeaderBytes = 34;
+constexpr uint64_t kIndexHeaderBytes = 34;
 constexpr std::string_view kMagic = "MMIDIDX\0\0"sv, kOldMagic = "TNTIDX\0\0"sv;
-
-struct Type {
-  const char *name;
-  uint32_t width; ///< 0 if tokens cannot have this type
-  bool isSigned;
-};
-
-/// Indexed by the type code in the file.
-constexpr Type kTypes[] = {
-    {"", 0, false},       {"uint8", 1, false},  {"int8", 0, true},
-    {"int16", 2, true},   {"int32", 4, true},   {"int64", 0, true},
-    {"float64", 0, true}, {"float32", 0, true}, {"uint16", 2, false}};
 
 } // namespace
 
 struct MegatronIndex::File {
+  struct Type {
+    const char *name;
+    uint32_t width; ///< 0 if tokens cannot have this type
+    bool isSigned;
+  };
+
+  /// Indexed by the type code in the file.
+  static constexpr Type kTypes[] = {
+      {"", 0, false},       {"uint8", 1, false},  {"int8", 0, true},
+      {"int16", 2, true},   {"int32", 4, true},   {"int64", 0, true},
+      {"float64", 0, true}, {"float32", 0, true}, {"uint16", 2, false}};
+
   explicit File(std::string given)
       : path(std::move(given)),
         file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -92,8 +92,8 @@ uint64_t MegatronIndex::tokens() const { return file->tokens; }
 uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
   if (sequence == file->sequences)
     return file->tokens;
-  const auto begin =
-      file->number<int64_t>(kHeaderBytes + 4 * file->sequences + 8 * sequence);
+  const auto begin = file->number<int64_t>(kIndexHeaderBytes +
+                                           4 * file->sequences + 8 * sequence);
   if (begin < 0 || begin % width() != 0)
     file->fail("expected a sequence that begins at a multiple of " +
                std::to_string(width()) + " bytes, got " +
@@ -129,10 +129,10 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
     file->fail("expected version 1 of Megatron's format, got " +
                std::to_string(version));
   const auto code = file->number<uint8_t>(17);
-  if (code == 0 || code >= std::size(kTypes))
+  if (code == 0 || code >= std::size(File::kTypes))
     file->fail("expected a type of numbers from 1 to 8, got " +
                std::to_string(code));
-  file->type = &kTypes[code];
+  file->type = &File::kTypes[code];
   if (file->type->width == 0)
     file->fail(std::string("expected tokens of uint8, int16, uint16 or int32, "
                            "got ") +
@@ -143,8 +143,9 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
   const auto documents = file->documents = file->number<uint64_t>(26);
   const uint64_t size = std::filesystem::file_size(name);
   // Each term is at most `size`, so the sum cannot overflow.
-  if (size < kHeaderBytes || sequences > size / 12 || documents > size / 8 ||
-      kHeaderBytes + 12 * sequences + 8 * documents > size)
+  if (size < kIndexHeaderBytes || sequences > size / 12 ||
+      documents > size / 8 ||
+      kIndexHeaderBytes + 12 * sequences + 8 * documents > size)
     file->fail("expected " + std::to_string(sequences) + " sequences and " +
                std::to_string(documents) +
                " numbers of documents, got a file of " + std::to_string(size) +
@@ -152,7 +153,7 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
   MegatronIndex index(std::move(file));
   if (sequences > 0) {
     const auto length =
-        index.file->number<int32_t>(kHeaderBytes + 4 * (sequences - 1));
+        index.file->number<int32_t>(kIndexHeaderBytes + 4 * (sequences - 1));
     if (length < 0)
       index.file->fail("expected a last sequence with tokens, got " +
                        std::to_string(length));
@@ -166,7 +167,7 @@ uint64_t MegatronIndex::documentEnd(uint64_t token) const {
   // The number of tokens before a document.
   const auto beginOfDocument = [&](uint64_t document) {
     const auto sequence = file->number<int64_t>(
-        kHeaderBytes + 12 * file->sequences + 8 * document);
+        kIndexHeaderBytes + 12 * file->sequences + 8 * document);
     if (sequence < 0 || static_cast<uint64_t>(sequence) > file->sequences)
       file->fail("expected documents that begin with one of " +
                  std::to_string(file->sequences) + " sequences, got " +

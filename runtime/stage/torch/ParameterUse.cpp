@@ -19,7 +19,7 @@ using at::Tensor;
 
 /// The maximum number of elements of a block of rows of a weight. The gradient
 /// of a block needs temporary memory.
-constexpr int64_t kBlockElements = 1 << 20;
+constexpr int64_t kGradientBlockElements = 1 << 20;
 
 /// The GPU's version of addEmbedding. It also sums the gradients of each token
 /// in the order of the text: index_put_ finds this order by sorting. The host's
@@ -84,7 +84,7 @@ void addNormedLinear(const ParameterUse &use,
                             .to(gradient.scalar_type());
   Tensor sum = gradient.sum(0, /*keepdim=*/false, type);
   const int64_t rows = weight.size(0), width = weight.size(1);
-  const int64_t block = std::max<int64_t>(1, kBlockElements / width);
+  const int64_t block = std::max<int64_t>(1, kGradientBlockElements / width);
   for (int64_t first = 0; first < rows; first += block) {
     const int64_t count = std::min(block, rows - first);
     Tensor product =

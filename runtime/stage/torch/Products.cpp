@@ -25,7 +25,7 @@ constexpr int64_t kFewest = 1 << 20;
 
 /// The maximum number of elements in a block of rows of the sum, and of `a`:
 /// both need temporary memory.
-constexpr int64_t kBlockElements = 1 << 20;
+constexpr int64_t kProductBlockElements = 1 << 20;
 
 /// An operator that torch.compile uses: x times the transpose of weight, on
 /// ordinary tensors.
@@ -125,8 +125,8 @@ void addProduct(Tensor &sum, bool adds, const Tensor &a, const Tensor &b) {
     sum.addmm_(own, other, beta);
     return;
   }
-  const int64_t block =
-      std::max<int64_t>(1, kBlockElements / std::max(sum.size(1), own.size(1)));
+  const int64_t block = std::max<int64_t>(
+      1, kProductBlockElements / std::max(sum.size(1), own.size(1)));
   for (int64_t first = 0; first < sum.size(0); first += block) {
     const int64_t rows = std::min(block, sum.size(0) - first);
     const Tensor part =

@@ -45,11 +45,11 @@ thread_local uint64_t mostBytesOfTensor = UINT64_MAX;
 // Stored before a tensor's bytes: the counter that they were added to. It is as
 // large as the alignment that LibTorch's kernels expect, so the bytes keep that
 // alignment.
-struct alignas(64) Header {
+struct alignas(64) TensorHeader {
   Counter *counter;
   size_t bytes;
 };
-static_assert(sizeof(Header) == c10::gAlignment);
+static_assert(sizeof(TensorHeader) == c10::gAlignment);
 
 class CountingAllocator final : public c10::Allocator {
 public:
@@ -63,7 +63,8 @@ public:
                                " bytes, the limit from the sizes that the "
                                "program states, got one of " +
                                std::to_string(bytes));
-    Header *header = new (take(sizeof(Header) + bytes)) Header{nullptr, bytes};
+    TensorHeader *header =
+        new (take(sizeof(TensorHeader) + bytes)) TensorHeader{nullptr, bytes};
     header->counter = &counterOfThisThread();
     header->counter->fetch_add(static_cast<int64_t>(bytes),
                                std::memory_order_relaxed);
@@ -81,10 +82,10 @@ private:
   static void release(void *data) {
     if (!data)
       return;
-    Header *header = static_cast<Header *>(data) - 1;
+    TensorHeader *header = static_cast<TensorHeader *>(data) - 1;
     header->counter->fetch_sub(static_cast<int64_t>(header->bytes),
                                std::memory_order_relaxed);
-    const size_t taken = sizeof(Header) + header->bytes;
+    const size_t taken = sizeof(TensorHeader) + header->bytes;
     if (taken < BlockCache::kSmallest)
       c10::free_cpu(header);
     else

@@ -49,7 +49,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "numbers are read as files hold them");
 
-[[noreturn]] void fail(const std::string &path, const std::string &why) {
+[[noreturn]] void failToReadTokens(const std::string &path,
+                                   const std::string &why) {
   failToRead("token file", path, why);
 }
 
@@ -72,7 +73,7 @@ public:
   size_t read(uint64_t offset, std::span<std::byte> bytes) const {
     const ssize_t count = readAt(file, offset, bytes);
     if (count < 0)
-      fail(path, std::strerror(errno));
+      failToReadTokens(path, std::strerror(errno));
     return static_cast<size_t>(count);
   }
 
@@ -83,28 +84,29 @@ private:
 
 /// The start of llm.c's header: a magic number, the version of the format, and
 /// the number of tokens.
-struct Header {
+struct LlmcHeader {
   int32_t magic, version;
   uint32_t tokens;
 };
-constexpr uint64_t kHeaderBytes = 256 * sizeof(int32_t);
+constexpr uint64_t kLlmcHeaderBytes = 256 * sizeof(int32_t);
 
 /// The bytes per token according to the header; 0 if it is not a header of
 /// llm.c. Throws std::runtime_error if the version is not supported.
-uint32_t widthOf(const Header &header, const std::string &path) {
+uint32_t widthOf(const LlmcHeader &header, const std::string &path) {
   if (header.magic == 20240520 && header.version == 1)
     return 2;
   if (header.magic == 20240801 && header.version == 7)
     return 4;
   if (header.magic == 20240520 || header.magic == 20240801)
-    fail(path, "expected llm.c's version 1 (16 bits) or 7 (32 bits), got "
-               "version " +
-                   std::to_string(header.version));
+    failToReadTokens(path,
+                     "expected llm.c's version 1 (16 bits) or 7 (32 bits), got "
+                     "version " +
+                         std::to_string(header.version));
   return 0;
 }
 
-Header headerOf(const OpenFile &file) {
-  Header header{};
+LlmcHeader llmcHeaderOf(const OpenFile &file) {
+  LlmcHeader header{};
   file.read(0, std::as_writable_bytes(std::span(&header, 1)));
   return header;
 }
@@ -274,52 +276,55 @@ private:
   void add(const std::string &path) {
     const struct stat status = statusOfData(path);
     if (!S_ISREG(status.st_mode))
-      fail(path, "expected a file, got a pipe");
+      failToReadTokens(path, "expected a file, got a pipe");
     Part part{.path = path, .file = OpenFile(path), .first = total};
     const auto size = static_cast<uint64_t>(status.st_size);
     part.index = MegatronIndex::beside(path);
     const std::optional<MegatronIndex> &index = part.index;
-    const Header header = headerOf(part.file);
+    const LlmcHeader header = llmcHeaderOf(part.file);
     const uint32_t said = index ? 0 : widthOf(header, path);
     if (said != 0 && said != sizeof(T))
-      fail(path, "expected numbers of " + std::to_string(8 * sizeof(T)) +
-                     " bits, its header says others");
+      failToReadTokens(path, "expected numbers of " +
+                                 std::to_string(8 * sizeof(T)) +
+                                 " bits, its header says others");
     if (index && index->width() != sizeof(T))
-      fail(path,
-           "expected numbers of " + std::to_string(8 * sizeof(T)) +
-               " bits, its index '" + index->path() + "' says " +
-               index->type() +
-               (options.format == TokenFormat::Auto ? ": give files of one type"
-                                                    : ": leave out --tokens"));
+      failToReadTokens(
+          path,
+          "expected numbers of " + std::to_string(8 * sizeof(T)) +
+              " bits, its index '" + index->path() + "' says " + index->type() +
+              (options.format == TokenFormat::Auto ? ": give files of one type"
+                                                   : ": leave out --tokens"));
     if (said != 0) {
-      if (size < kHeaderBytes)
-        fail(path, "expected a header of " + std::to_string(kHeaderBytes) +
-                       " bytes, got a file of " + std::to_string(size));
-      part.offset = kHeaderBytes;
+      if (size < kLlmcHeaderBytes)
+        failToReadTokens(
+            path, "expected a header of " + std::to_string(kLlmcHeaderBytes) +
+                      " bytes, got a file of " + std::to_string(size));
+      part.offset = kLlmcHeaderBytes;
     }
     if (!index && said == 0) {
       if (options.format == TokenFormat::Auto)
-        fail(path, "expected a file with a header or an index, like the file "
-                   "before it, got plain numbers: give --tokens uint16 or "
-                   "uint32 if all files hold plain numbers of that type");
+        failToReadTokens(
+            path, "expected a file with a header or an index, like the file "
+                  "before it, got plain numbers: give --tokens uint16 or "
+                  "uint32 if all files hold plain numbers of that type");
       rejectKnownFormat(path, AssumedFormat::Tokens);
     }
     const uint64_t bytes = size - part.offset;
     if (bytes % sizeof(T) != 0)
-      fail(path, "expected a whole number of tokens of " +
-                     std::to_string(sizeof(T)) + " bytes, got " +
-                     std::to_string(bytes) + " bytes");
+      failToReadTokens(path, "expected a whole number of tokens of " +
+                                 std::to_string(sizeof(T)) + " bytes, got " +
+                                 std::to_string(bytes) + " bytes");
     part.count = bytes / sizeof(T);
     if (said != 0 && header.tokens != part.count)
-      fail(path, "expected the " + std::to_string(header.tokens) +
-                     " tokens that its header says, got " +
-                     std::to_string(part.count));
+      failToReadTokens(path, "expected the " + std::to_string(header.tokens) +
+                                 " tokens that its header says, got " +
+                                 std::to_string(part.count));
     if (index && index->tokens() != part.count)
-      fail(path, "expected the " + std::to_string(index->tokens()) +
-                     " tokens that its index '" + index->path() +
-                     "' says, got " + std::to_string(part.count));
+      failToReadTokens(path, "expected the " + std::to_string(index->tokens()) +
+                                 " tokens that its index '" + index->path() +
+                                 "' says, got " + std::to_string(part.count));
     if (part.count == 0)
-      fail(path, "expected at least one token, got none");
+      failToReadTokens(path, "expected at least one token, got none");
     if (index && index->isSigned())
       largestBound = uint64_t{1} << (8 * sizeof(T) - 1);
     if (!options.trustPlainNumbers) {
@@ -349,12 +354,13 @@ private:
       if (!std::ranges::all_of(numbers, [&](T each) { return each == last; }))
         return;
     }
-    fail(part.path,
-         "expected tokens of a text, but the last " + std::to_string(tail) +
-             " of " + std::to_string(part.count) + " are all " +
-             std::to_string(last) +
-             ", as if the program that wrote it was interrupted: write it "
-             "again, or give --trust-data if that is right");
+    failToReadTokens(
+        part.path,
+        "expected tokens of a text, but the last " + std::to_string(tail) +
+            " of " + std::to_string(part.count) + " are all " +
+            std::to_string(last) +
+            ", as if the program that wrote it was interrupted: write it "
+            "again, or give --trust-data if that is right");
   }
 
   void rejectAnotherType(const Part &part) const {
@@ -367,14 +373,16 @@ private:
         (areText(std::span(reinterpret_cast<const uint8_t *>(bytes.data()),
                            bytes.size())) ||
          (options.vocabulary != 256 && areText(std::span<const T>(numbers)))))
-      fail(part.path, "expected plain numbers, got text: turn it into tokens "
-                      "with tools/export/chimera-tokens, or give --trust-data "
-                      "if these are numbers");
+      failToReadTokens(part.path,
+                       "expected plain numbers, got text: turn it into tokens "
+                       "with tools/export/chimera-tokens, or give --trust-data "
+                       "if these are numbers");
     if constexpr (sizeof(T) == sizeof(uint32_t))
       if (arePairs(numbers, options.vocabulary))
-        fail(part.path, "expected tokens of 32 bits, but each of its numbers "
-                        "looks like two tokens of 16 bits: give --tokens "
-                        "uint16, or --trust-data if 32 bits are right");
+        failToReadTokens(part.path,
+                         "expected tokens of 32 bits, but each of its numbers "
+                         "looks like two tokens of 16 bits: give --tokens "
+                         "uint16, or --trust-data if 32 bits are right");
     if (!areHalves(std::span<const T>(numbers), options.vocabulary))
       return;
     std::vector<uint32_t> pairs(bytes.size() / sizeof(uint32_t));
@@ -382,21 +390,22 @@ private:
     const bool areOf64 =
         areHalves(std::span<const uint32_t>(pairs), options.vocabulary);
     const std::string wider = areOf64 ? "64" : "32";
-    fail(part.path,
-         "expected tokens of " + std::to_string(8 * sizeof(T)) +
-             " bits, but every second number is as small as the upper half of "
-             "one of " +
-             wider + " bits: " +
-             (areOf64 ? "write it as uint32 (in Python "
-                        "numpy.fromfile(…, 'int64').astype('uint32'))"
-                      : "give --tokens uint" + wider) +
-             ", or --trust-data if that is right");
+    failToReadTokens(
+        part.path,
+        "expected tokens of " + std::to_string(8 * sizeof(T)) +
+            " bits, but every second number is as small as the upper half of "
+            "one of " +
+            wider + " bits: " +
+            (areOf64 ? "write it as uint32 (in Python "
+                       "numpy.fromfile(…, 'int64').astype('uint32'))"
+                     : "give --tokens uint" + wider) +
+            ", or --trust-data if that is right");
   }
 
   void readPart(const Part &part, uint64_t first, std::span<T> tokens) const {
     if (part.file.read(part.offset + first * sizeof(T),
                        std::as_writable_bytes(tokens)) < tokens.size_bytes())
-      fail(part.path, "it was truncated while it was read");
+      failToReadTokens(part.path, "it was truncated while it was read");
   }
 
   const TokenOptions options;
@@ -432,7 +441,7 @@ uint32_t chimera::runtime::declaredTokenWidth(const std::string &path) {
     return 0;
   if (const std::optional<MegatronIndex> index = MegatronIndex::beside(path))
     return index->width();
-  return widthOf(headerOf(OpenFile(path, "text file")), path);
+  return widthOf(llmcHeaderOf(OpenFile(path, "text file")), path);
 }
 
 std::unique_ptr<Tokens>

@@ -71,8 +71,8 @@ std::string typeOf(const program::ProgramT &program) {
 
 // The header of a file with these tensors. Keys are ordered, so that equal
 // weights give equal files.
-std::string headerOf(const program::ProgramT &program,
-                     const std::vector<FileTensor> &tensors) {
+std::string weightHeaderOf(const program::ProgramT &program,
+                           const std::vector<FileTensor> &tensors) {
   nlohmann::ordered_json header;
   header["__metadata__"]["format"] = "pt";
   for (const FileTensor &tensor : tensors) {
@@ -143,7 +143,7 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
   if (!fits(program, weights.size(), error))
     return false;
   const std::vector<FileTensor> tensors = tensorsOf(program, names);
-  const std::string header = headerOf(program, tensors);
+  const std::string header = weightHeaderOf(program, tensors);
   const uint64_t length = header.size();
 
   auto write = [&](int file) {
@@ -172,7 +172,7 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names) {
   return sizeof(uint64_t) +
-         headerOf(program, tensorsOf(program, names)).size() +
+         weightHeaderOf(program, tensorsOf(program, names)).size() +
          dataBytesOf(program);
 }
 

@@ -29,7 +29,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostBytes = size_t{1} << 20;
-constexpr char kIgnored[] = "ignored";
+constexpr char kIgnoredEntry[] = "ignored";
 constexpr char kExpected[] =
     "expected a name or {\"name\": NAME, \"transposed\": true}, got ";
 
@@ -66,7 +66,7 @@ std::optional<Match> match(std::string_view pattern, std::string_view name) {
 
 /// Replaces {n}, {n+1} and so on by numbers. Returns an empty string, or an
 /// error.
-std::string fill(std::string &name, const std::optional<int64_t> &n) {
+std::string fillNumbers(std::string &name, const std::optional<int64_t> &n) {
   std::string filled;
   for (size_t at = 0; at < name.size();) {
     if (name[at] != '{') {
@@ -192,7 +192,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
                           parameter.shape.size() == 2});
 
   for (const auto &[entry, value] : entries.items()) {
-    if (entry == kIgnored) {
+    if (entry == kIgnoredEntry) {
       if (isListOfNames(value))
         ignored = value.get<std::vector<std::string>>();
       else
@@ -212,7 +212,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
         continue;
       isUsed = true;
       NamedTensor tensor = *pattern;
-      problem = fill(tensor.name, found->number);
+      problem = fillNumbers(tensor.name, found->number);
       if (problem.empty() && tensor.isTransposed && !parameter.isMatrix)
         problem = parameter.name + " is not a matrix, which can be transposed";
       if (problem.empty() && !tensors.emplace(parameter.name, tensor).second)

@@ -22,7 +22,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-using namespace chimera::runtime;
+// Not `using namespace`: LibTorch has a Device too.
+namespace chimera::runtime {
 
 namespace {
 class CudaTensorMeter final : public MemoryMeter {
@@ -55,3 +56,5 @@ chimeraMakeAccelerator4(const AcceleratorOptions &options) {
     at::globalContext().lazyInitDevice(at::kCUDA);
   return accelerator.release();
 }
+
+} // namespace chimera::runtime

@@ -17,7 +17,8 @@
 #include <mutex>
 #include <vector>
 
-using namespace chimera::runtime;
+// Not `using namespace`: LibTorch has a Device too.
+namespace chimera::runtime {
 
 namespace {
 /// Must be held while a graph is captured or destroyed, since both modify the
@@ -113,6 +114,8 @@ private:
 };
 } // namespace
 
-std::shared_ptr<GraphFactory> chimera::runtime::makeTensorGraphs() {
+std::shared_ptr<GraphFactory> makeTensorGraphs() {
   return std::make_shared<TensorGraphs>();
 }
+
+} // namespace chimera::runtime

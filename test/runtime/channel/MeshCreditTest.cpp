@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 using tcp::Mesh;
-using tcp::SharedOperation;
+using tcp::SharedMeshOperation;
 
 namespace {
 constexpr Mesh::Stream kData = Mesh::kFirstOfData, kOther = kData + 1,
@@ -40,9 +40,9 @@ protected:
 
   /// Sends `count` messages of `bytes` bytes from rank 0. Each contains its
   /// number.
-  std::vector<SharedOperation> send(Mesh::Stream stream, size_t count,
-                                    uint64_t bytes) {
-    std::vector<SharedOperation> all;
+  std::vector<SharedMeshOperation> send(Mesh::Stream stream, size_t count,
+                                        uint64_t bytes) {
+    std::vector<SharedMeshOperation> all;
     for (size_t i = 0; i < count; ++i) {
       sent.emplace_back(bytes, static_cast<std::byte>(i));
       all.push_back(meshes[0]->send(1, stream, sent.back()));
@@ -59,7 +59,7 @@ protected:
   }
   /// Checks that the first `count` operations complete, and that the others do
   /// not for a while.
-  void expectDone(const std::vector<SharedOperation> &all, size_t count) {
+  void expectDone(const std::vector<SharedMeshOperation> &all, size_t count) {
     for (size_t i = 0; i < count; ++i)
       meshes[0]->wait(all[i], 30s);
     if (count < all.size())
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(, MeshCredit,
 
 TEST_P(MeshCredit, ALongMessageWaitsForItsReceive) {
   constexpr uint64_t kBytes = 1 << 20;
-  std::vector<SharedOperation> sends = send(kData, 3, kBytes);
+  std::vector<SharedMeshOperation> sends = send(kData, 3, kBytes);
   expectDone(sends, 0);
   expectToReceive(kData, 3, kBytes);
   expectDone(sends, 3);
@@ -100,9 +100,9 @@ TEST_P(MeshCredit, ALongMessageWaitsForItsReceive) {
 TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
   constexpr uint64_t kBytes = 1000;
   constexpr size_t kMost = Mesh::kSendAhead / (kBytes + Mesh::kOverhead);
-  std::vector<SharedOperation> sends = send(kData, 2 * kMost, kBytes);
+  std::vector<SharedMeshOperation> sends = send(kData, 2 * kMost, kBytes);
   // The limit holds for all streams together.
-  std::vector<SharedOperation> others = send(kOther, 2, kBytes);
+  std::vector<SharedMeshOperation> others = send(kOther, 2, kBytes);
   expectDone(sends, kMost);
   expectDone(others, 0);
   expectToReceive(kOther, 2, kBytes);
@@ -112,7 +112,7 @@ TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
 
 TEST_P(MeshCredit, EmptyMessagesCountToo) {
   constexpr size_t kMost = Mesh::kSendAhead / Mesh::kOverhead;
-  std::vector<SharedOperation> sends = send(kData, kMost + 10, 0);
+  std::vector<SharedMeshOperation> sends = send(kData, kMost + 10, 0);
   expectDone(sends, kMost);
   expectToReceive(kData, kMost + 10, 0);
 }
@@ -152,7 +152,7 @@ TEST_P(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
 
 // If half of it were sent, the receiver would have to wait for the rest.
 TEST_P(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
-  std::vector<SharedOperation> sends = send(kData, 2, 1 << 20);
+  std::vector<SharedMeshOperation> sends = send(kData, 2, 1 << 20);
   meshes[0]->abandon(sends[0]);
   std::vector<std::byte> got(1 << 20);
   EXPECT_THROW(meshes[1]->wait(meshes[1]->receive(0, kData, got), 300ms),
