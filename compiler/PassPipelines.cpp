@@ -44,8 +44,8 @@ static OpPassManager &onWorkers(OpPassManager &manager) {
 
 /// projected → projected. Chooses where receives are posted and which posts are
 /// grouped.
-static void placeMessages(OpPassManager &manager,
-                          program::MessageModel messages) {
+static void addMessagePlacement(OpPassManager &manager,
+                                program::MessageModel messages) {
   // Chooses how far ahead receives are posted. If workers have memory caps, it
   // tries the two passes after it on copies of the workers.
   manager.addPass(createChooseWindowPass({messages}));
@@ -53,7 +53,7 @@ static void placeMessages(OpPassManager &manager,
 }
 
 /// projected → allocated. Gives every value a buffer and checks memory caps.
-static void allocate(OpPassManager &manager) {
+static void addAllocation(OpPassManager &manager) {
   onWorkers(manager).addPass(createAllocatePass());
   manager.addPass(createCheckMemoryPass());
 }
@@ -125,10 +125,10 @@ void buildPipeline(OpPassManager &manager, Phase from, Phase to, bool checked,
   // because a receive window belongs to one worker, and before allocate because
   // a receive has its buffer from its post on.
   if (leadsTo(Phase::Allocated)) {
-    placeMessages(manager, messages);
+    addMessagePlacement(manager, messages);
     // → allocated. Last, because the buffers depend on the final order of each
     // worker.
-    allocate(manager);
+    addAllocation(manager);
     reached(Phase::Allocated);
   }
 }
@@ -208,10 +208,11 @@ void registerPipelines() {
       "Choose receive windows and post receives in them, or group crossing "
       "messages",
       [](OpPassManager &manager, const MessagesOption &option) {
-        placeMessages(manager, option.messages);
+        addMessagePlacement(manager, option.messages);
       });
   registerPipeline("chimera-allocate",
-                   "Assign memory to every value of each worker", allocate);
+                   "Assign memory to every value of each worker",
+                   addAllocation);
 
   registerPipeline(
       "chimera-timeline",
