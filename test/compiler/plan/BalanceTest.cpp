@@ -85,7 +85,7 @@ std::vector<int32_t> formerCuts(const PrefixSums &prefix, int32_t ranges) {
 
 /// The shortest possible time of the longest range, by a dynamic program that
 /// does not use candidates.
-int64_t leastOf(const Costs &costs) {
+int64_t leastOfBalances(const Costs &costs) {
   std::vector<int64_t> best = *costs[0];
   best[0] = INT64_MAX;
   for (size_t k = 1; k < costs.size(); ++k) {
@@ -144,7 +144,8 @@ TEST(BalancedCuts, EqualThePlainDynamicProgram) {
     mixed += often > 0;
     std::vector<int32_t> ends = balancedCuts(costs);
     ASSERT_EQ(ends, plainCuts(costs)) << "seed " << seed;
-    ASSERT_EQ(longestOf(costs, ends), leastOf(costs)) << "seed " << seed;
+    ASSERT_EQ(longestOf(costs, ends), leastOfBalances(costs))
+        << "seed " << seed;
     ASSERT_TRUE(std::ranges::is_sorted(ends, std::ranges::less_equal()));
   }
   EXPECT_GT(mixed, 2000);

@@ -24,9 +24,9 @@ int64_t timeOf(const CutStage &stage, bool again) {
 
 /// The shortest possible time of the longest of the stages from `stage` on,
 /// over the layers from `layer` on, by trying every cut.
-int64_t leastOf(const LayerTable &table,
-                const std::vector<Recompute> &recompute, int32_t stages,
-                int32_t stage = 0, int32_t layer = 0) {
+int64_t leastOfCuts(const LayerTable &table,
+                    const std::vector<Recompute> &recompute, int32_t stages,
+                    int32_t stage = 0, int32_t layer = 0) {
   if (stage == stages)
     return layer == table.size() ? 0 : INT64_MAX;
   int64_t least = INT64_MAX, time = 0;
@@ -34,7 +34,7 @@ int64_t leastOf(const LayerTable &table,
   for (int32_t end = layer; end < table.size(); ++end) {
     time += table.layers[end].forward * (again ? 2 : 1) +
             table.layers[end].backward;
-    int64_t rest = leastOf(table, recompute, stages, stage + 1, end + 1);
+    int64_t rest = leastOfCuts(table, recompute, stages, stage + 1, end + 1);
     least = std::min(least, std::max(time, rest));
   }
   return least;
@@ -59,7 +59,7 @@ TEST(CutModel, CutsAsWellAsAnyOther) {
           most = std::max(most, timeOf(cut[s], mask >> s & 1));
         }
         EXPECT_EQ(next, table.size());
-        EXPECT_EQ(most, leastOf(table, recompute, stages))
+        EXPECT_EQ(most, leastOfCuts(table, recompute, stages))
             << "seed " << seed << ", " << stages << " stages, mask " << mask;
       }
   }

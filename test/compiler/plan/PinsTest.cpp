@@ -34,7 +34,7 @@ std::vector<std::string> read(const std::string &text) {
   return texts;
 }
 
-std::string errorOf(const std::string &text) {
+std::string errorOfSchemes(const std::string &text) {
   std::vector<PinnedScheme> schemes;
   return readSchemes(text, schemes);
 }
@@ -57,29 +57,30 @@ TEST(ReadSchemes, TakesWhatPipelinesDescribe) {
 }
 
 TEST(ReadSchemes, SaysWhatItExpects) {
-  EXPECT_EQ(errorOf(""), "expected a schedule, such as 1f1b or chimera "
-                         "{pipelines = 4}, got nothing more");
-  EXPECT_EQ(errorOf("1f1b,"), errorOf(""));
-  EXPECT_EQ(errorOf("1f1b gpipe"),
+  EXPECT_EQ(errorOfSchemes(""), "expected a schedule, such as 1f1b or chimera "
+                                "{pipelines = 4}, got nothing more");
+  EXPECT_EQ(errorOfSchemes("1f1b,"), errorOfSchemes(""));
+  EXPECT_EQ(errorOfSchemes("1f1b gpipe"),
             "expected a comma between schedules, got \"gpipe\"");
-  EXPECT_EQ(errorOf("1f1b, dapple"),
+  EXPECT_EQ(errorOfSchemes("1f1b, dapple"),
             "expected one of the schedules " + schedule::schemeNames() +
                 ", got \"dapple\": did you mean 1f1b?");
-  EXPECT_NE(errorOf("zb-h1").find("got \"zb-h1\", which is not supported yet"),
-            std::string::npos);
-  EXPECT_EQ(errorOf("chimera {width = 3}"),
+  EXPECT_NE(
+      errorOfSchemes("zb-h1").find("got \"zb-h1\", which is not supported yet"),
+      std::string::npos);
+  EXPECT_EQ(errorOfSchemes("chimera {width = 3}"),
             "schedule chimera: expected one of the options pipelines, "
             "concatenation, got \"width\"");
-  EXPECT_EQ(errorOf("1f1b {width = 3}"),
+  EXPECT_EQ(errorOfSchemes("1f1b {width = 3}"),
             "schedule 1f1b: expected no options, got \"width\"");
-  EXPECT_EQ(errorOf("chimera {concatenation = late}"),
+  EXPECT_EQ(errorOfSchemes("chimera {concatenation = late}"),
             "schedule chimera: expected concatenation to be direct, eager, "
             "doubling, fine-tuned-doubling or halving, or best, got \"late\"");
-  EXPECT_EQ(errorOf("chimera {pipelines = 2, pipelines = 4}"),
+  EXPECT_EQ(errorOfSchemes("chimera {pipelines = 2, pipelines = 4}"),
             "schedule chimera: expected pipelines once");
-  EXPECT_EQ(errorOf("chimera {pipelines}"),
+  EXPECT_EQ(errorOfSchemes("chimera {pipelines}"),
             "schedule chimera: expected {OPTION = VALUE, …}, got \"}\"");
-  EXPECT_EQ(errorOf("chimera {pipelines = 2"),
+  EXPECT_EQ(errorOfSchemes("chimera {pipelines = 2"),
             "schedule chimera: expected , or } after an option, got nothing "
             "more");
 }

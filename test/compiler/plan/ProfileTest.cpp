@@ -52,7 +52,7 @@ json smallProfile() {
              {"backward", mean(900)}}}}};
 }
 
-std::string errorOf(const json &document) {
+std::string errorOfProfile(const json &document) {
   Profile profile;
   return readProfile("p.json", document.dump(), profile);
 }
@@ -171,7 +171,7 @@ TEST(Profile, SaysWhatIsWrong) {
   for (const auto &[change, error] : cases) {
     json document = smallProfile();
     change(document);
-    EXPECT_EQ(errorOf(document), std::string("p.json: ") + error);
+    EXPECT_EQ(errorOfProfile(document), std::string("p.json: ") + error);
   }
 }
 

@@ -16,7 +16,7 @@
 namespace chimera::schedule {
 namespace {
 
-int64_t timeOf(const Problem &problem, const std::string &name) {
+int64_t timeOfBound(const Problem &problem, const std::string &name) {
   for (const Bound &bound : bounds(problem))
     if (bound.name == name)
       return bound.time;
@@ -39,7 +39,7 @@ TEST(Bounds, HaveTexts) {
 TEST(Bounds, LB1IsTheWorkOfTheBusiestWorker) {
   Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
   c.problem.stages[1] = {20, 30, 1, 1};
-  EXPECT_EQ(timeOf(c.problem, "LB1"), 5 * 50);
+  EXPECT_EQ(timeOfBound(c.problem, "LB1"), 5 * 50);
 }
 
 /// LB2 of a single pipeline is (N+D-1) (f+b). GPipe and 1F1B reach it.
@@ -49,7 +49,7 @@ TEST(Bounds, OneMachineOnALine) {
       for (int32_t n : {1, 3, 8, 20}) {
         Case c = makeCase(scheme, d, n, {3, 5, 1, 1});
         std::vector<Bound> all = bounds(c.problem);
-        EXPECT_EQ(timeOf(c.problem, "LB2"), (n + d - 1) * 8);
+        EXPECT_EQ(timeOfBound(c.problem, "LB2"), (n + d - 1) * 8);
         EXPECT_EQ(gapTo(simulate(c.problem, c.schedule), bestBound(all)), 0);
       }
 }
@@ -70,9 +70,9 @@ TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
         int64_t closed =
             (d - 1) * f + n * (f + i) + std::max(n * w, (d - 1) * i + w);
         if (w <= i && n * f >= f + (d - 1) * i)
-          EXPECT_EQ(timeOf(c.problem, "LB2"), closed);
+          EXPECT_EQ(timeOfBound(c.problem, "LB2"), closed);
         else
-          EXPECT_GE(timeOf(c.problem, "LB2"), closed);
+          EXPECT_GE(timeOfBound(c.problem, "LB2"), closed);
       }
 }
 
@@ -88,7 +88,7 @@ TEST(Bounds, OneMachineInTwoDirections) {
         continue;
       Case c = makeCase("chimera", d, 4 * d, {3, 7, 1, 1}, false, choice);
       int64_t ends = d % 2 ? (d - 1) / 2 : d / pipelinesOf(choice) - 1;
-      EXPECT_EQ(timeOf(c.problem, "LB2"), (4 * d + ends) * 10)
+      EXPECT_EQ(timeOfBound(c.problem, "LB2"), (4 * d + ends) * 10)
           << nameOf(chimera, d, 4 * d, choice);
     }
 }
@@ -116,7 +116,7 @@ TEST(Bounds, OneMachineWithVirtualStages) {
         int64_t expected = 6 * n + 3 * (d - 1);
         if (split)
           expected = 6 * n + d - 1;
-        EXPECT_EQ(timeOf(problem, "LB2"), expected)
+        EXPECT_EQ(timeOfBound(problem, "LB2"), expected)
             << d << " " << folded << " " << split;
       }
 }
@@ -126,33 +126,33 @@ TEST(Bounds, OneMachineWithVirtualStages) {
 TEST(Bounds, CriticalPath) {
   Case c = makeCase("1f1b", 4, 1, {2, 5, 3, 4});
   c.problem.link.alpha = 10;
-  EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 7 + 6 * 10);
+  EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 7 + 6 * 10);
   c.problem.splits = true;
-  EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 4 * 3 + 4 + 6 * 10);
+  EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 2 + 4 * 3 + 4 + 6 * 10);
   // A weight gradient of the last stage can take longer than the remaining
   // backward.
   c.problem.stages[3].weightGradient = 1000;
-  EXPECT_EQ(timeOf(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
+  EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
 }
 
 /// LB4: worker 0 holds each stash for D (f+b), so a cap of D-1 stashes costs
 /// time.
 TEST(Bounds, Memory) {
   Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
-  EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), 0);
   c.problem.bytes.assign(4, {5, 1, 10, 10, 0});
   c.problem.memoryCaps.assign(4, 11 + 30);
-  EXPECT_EQ(timeOf(c.problem, "LB4"), 32 * 4 * 3 / 3);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), 32 * 4 * 3 / 3);
   EXPECT_STREQ(bestBound(bounds(c.problem)).name, "LB4");
   // If nothing fits at all, there is no bound.
   c.problem.memoryCaps.assign(4, 6);
-  EXPECT_EQ(timeOf(c.problem, "LB4"), 0);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), 0);
   // The product of bytes and time exceeds 64 bits here.
   c.problem.bytes.assign(4, {0, 0, int64_t{1} << 50, int64_t{1} << 50, 0});
   c.problem.memoryCaps.assign(4, 1);
   c.problem.stages.assign(4, {int64_t{1} << 40, int64_t{1} << 40, 1, 1});
   ASSERT_EQ(check(c.problem), "");
-  EXPECT_EQ(timeOf(c.problem, "LB4"), INT64_MAX);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), INT64_MAX);
 }
 
 /// An input gradient may release a part of a stash before there is a gradient
@@ -162,12 +162,12 @@ TEST(Bounds, MemoryOfBothStashes) {
   Case c = makeCase("1f1b", 1, 4, {1, 2, 1, 1}, true);
   c.problem.bytes = {{5, 1, 10, 4, 0}};
   c.problem.memoryCaps = {6 + 15};
-  EXPECT_EQ(timeOf(c.problem, "LB4"), (4 * (10 * 2 + 4) + 14) / 15);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), (4 * (10 * 2 + 4) + 14) / 15);
   c.problem.memoryCaps = {6 + 6};
-  EXPECT_EQ(timeOf(c.problem, "LB4"), 4 * 4 * 3 / 1);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), 4 * 4 * 3 / 1);
   c.problem.bytes[0].weightStash = 30;
   c.problem.memoryCaps = {6 + 30};
-  EXPECT_EQ(timeOf(c.problem, "LB4"), (4 * (10 * 2 + 30) + 29) / 30);
+  EXPECT_EQ(timeOfBound(c.problem, "LB4"), (4 * (10 * 2 + 30) + 29) / 30);
 }
 
 /// With a V placement each worker holds the two stashes of a micro-batch for
@@ -180,7 +180,7 @@ TEST(Bounds, MemoryOnAV) {
   problem.pipelines = {{false, {0, 1, 2, 3, 3, 2, 1, 0}, {0, 1, 2, 3}}};
   problem.bytes.assign(8, {0, 0, 1, 1, 0});
   problem.memoryCaps.assign(4, 1);
-  EXPECT_EQ(timeOf(problem, "LB4"), 4 * (9 * 2 + 2));
+  EXPECT_EQ(timeOfBound(problem, "LB4"), 4 * (9 * 2 + 2));
 }
 
 /// LB5 is the time for which the busiest channel is busy. The simulator lets
@@ -189,13 +189,13 @@ TEST(Bounds, Messages) {
   Case c = makeCase("gpipe", 3, 10);
   c.problem.bytes = {{0, 0, 0, 0, 100}, {0, 0, 0, 0, 300}, {0, 0, 0, 0, 999}};
   c.problem.link = {1000, 1, 2};
-  EXPECT_EQ(timeOf(c.problem, "LB5"), 10 * 150);
+  EXPECT_EQ(timeOfBound(c.problem, "LB5"), 10 * 150);
   // Both directions share a channel: 0 to 1 carries activations of one pipeline
   // and gradients of the other.
   Case both = makeCase("chimera", 2, 10);
   both.problem.bytes = {{0, 0, 0, 0, 7}, {}};
   both.problem.link = {0, 1, 1};
-  EXPECT_EQ(timeOf(both.problem, "LB5"), 70);
+  EXPECT_EQ(timeOfBound(both.problem, "LB5"), 70);
   EXPECT_FALSE(bounds(c.problem)[4].holdsForSimulator);
   EXPECT_STRNE(bestBound(bounds(c.problem)).name, "LB5");
 }

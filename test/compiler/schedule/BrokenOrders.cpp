@@ -12,11 +12,11 @@
 namespace chimera::schedule {
 namespace {
 
-Case chimera() { return makeCase("chimera", 4, 4); }
+Case chimeraCase() { return makeCase("chimera", 4, 4); }
 
 /// A case in which stages 0 and 3 are on worker 0, and stages 1 and 2 on worker
 /// 1. It has one micro-batch.
-Case folded() {
+Case foldedCase() {
   Case c = makeCase("gpipe", 4, 1);
   c.problem.workers = 2;
   c.problem.pipelines[0].workers = {0, 1, 1, 0};
@@ -31,7 +31,7 @@ Case folded() {
   return c;
 }
 
-const Broken kBroken[] = {
+const Broken kBrokenOrders[] = {
     {"NothingAtAll",
      [] {
        Case c = line();
@@ -164,7 +164,7 @@ const Broken kBroken[] = {
       "order: worker 0: I0.0 must come after the forward that it depends on"}},
     {"StagesOfOneWorkerSwapped",
      [] {
-       Case c = folded();
+       Case c = foldedCase();
        std::swap(c.schedule.workers[1][0], c.schedule.workers[1][1]);
        return c;
      },
@@ -172,7 +172,7 @@ const Broken kBroken[] = {
       "depends on"}},
     {"AWayRoundTheOtherWorker",
      [] {
-       Case c = folded();
+       Case c = foldedCase();
        std::swap(c.schedule.workers[0][0], c.schedule.workers[0][1]);
        return c;
      },
@@ -245,8 +245,10 @@ const Broken kBroken[] = {
 
 } // namespace
 
-std::span<const Broken> brokenOrders() { return kBroken; }
+std::span<const Broken> brokenOrders() { return kBrokenOrders; }
 
-std::vector<Case> soundOrders() { return {line(), chimera(), folded()}; }
+std::vector<Case> soundOrders() {
+  return {line(), chimeraCase(), foldedCase()};
+}
 
 } // namespace chimera::schedule

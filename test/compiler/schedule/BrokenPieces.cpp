@@ -29,7 +29,7 @@ Case again(Recompute how) {
 }
 Case endless() { return makeCase("pipedream", 2, 2); }
 
-const Broken kBroken[] = {
+const Broken kBrokenPieces[] = {
     {"TwoHalvesOfOneBackwardForAnother",
      [] {
        Case c = halves();
@@ -222,7 +222,7 @@ const Broken kBroken[] = {
 
 } // namespace
 
-std::span<const Broken> brokenPieces() { return kBroken; }
+std::span<const Broken> brokenPieces() { return kBrokenPieces; }
 
 std::vector<Case> soundPieces() {
   return {pairs(), halves(), again(Recompute::Early), again(Recompute::Fused),

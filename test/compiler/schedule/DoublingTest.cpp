@@ -22,8 +22,8 @@ namespace chimera::schedule {
 namespace {
 
 /// b/f is 1, 3/2, 2, 5/2 and 3, in integers that can be halved.
-constexpr int64_t kForward = 4;
-constexpr int64_t kBackwards[] = {4, 6, 8, 10, 12};
+constexpr int64_t kDoublingForward = 4;
+constexpr int64_t kDoublingBackwards[] = {4, 6, 8, 10, 12};
 
 /// Fine-tuned doubling: two forwards take the place of one forward over two
 /// micro-batches.
@@ -43,10 +43,10 @@ protected:
       for (int32_t u = 1; u <= 3; ++u) {
         int32_t n = concatenation == Concatenation::Halving ? d * u : 2 * d * u;
         Case c = makeCase("chimera", d, n, {}, false, choice);
-        for (int64_t b : kBackwards) {
+        for (int64_t b : kDoublingBackwards) {
           SCOPED_TRACE(nameOf(*c.scheme, d, n, choice) +
                        " b=" + std::to_string(b));
-          c.problem.stages.assign(d, {kForward, b, 1, 1});
+          c.problem.stages.assign(d, {kDoublingForward, b, 1, 1});
           Timing timing = simulate(c.problem, c.schedule);
           ASSERT_TRUE(timing.complete);
           check(timing, 2 * d / pipelinesOf(choice), u, b);
@@ -62,7 +62,7 @@ protected:
 /// one only if backwards take longer. Then it is (h-2) [max((2f+b)/2, b) +
 /// (U-1) max(0, b-2f)].
 int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
-  int64_t f = kForward;
+  int64_t f = kDoublingForward;
   if (h == d)
     return 2 * (d - 2) * (std::max(2 * f, b) + (u - 1) * std::abs(b - 2 * f));
   return (h - 2) * (std::max(2 * f + b, 2 * b) +
@@ -85,7 +85,7 @@ TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
                                           int64_t b) {
     for (int64_t idle : t.idle)
       EXPECT_EQ(4 * idle, twiceIdle(d, h, u, b));
-    if (b == 2 * kForward && h == d) {
+    if (b == 2 * kDoublingForward && h == d) {
       EXPECT_NEAR(t.bubbleRatio(), (d - 2.0) / (3.0 * d * u + d - 2.0), 1e-12);
     }
   });
@@ -95,7 +95,7 @@ TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
 /// b-2f)]. At b = 2f that is a bubble of (D-2) / (2N + D-2).
 TEST_P(Pairs, FineTunedIdleLess) {
   forEachCase(kTuned, [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
-    int64_t f = kForward;
+    int64_t f = kDoublingForward;
     int64_t twice = (h - 2) * (std::max(f + b, 2 * (b - f)) +
                                2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
     for (int64_t idle : t.idle)

@@ -32,7 +32,7 @@
 namespace chimera::schedule {
 namespace {
 
-std::vector<std::string> words(const std::string &line) {
+std::vector<std::string> wordsOf(const std::string &line) {
   std::istringstream stream(line);
   std::vector<std::string> result;
   for (std::string word; stream >> word;)
@@ -61,7 +61,7 @@ Drawing readDrawing(const std::string &file) {
     if (size_t at = line.find("D="); at != std::string::npos)
       std::sscanf(line.c_str() + at, "D=%d, N=%d", &drawing.workers,
                   &drawing.microBatches);
-    std::vector<std::string> row = words(line);
+    std::vector<std::string> row = wordsOf(line);
     bool head = !row.empty() && (row[0] == "t" || row[0] == "slot");
     bool worker = !drawing.cells.empty() && !row.empty() && row[0][0] == 'P';
     if (head || worker)

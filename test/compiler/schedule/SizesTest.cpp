@@ -18,7 +18,8 @@ namespace {
 
 /// Processor time, in seconds, of the calls to the library that a compiler
 /// makes.
-double timeOf(const Scheme &scheme, int32_t workers, int32_t microBatches) {
+double timeOfCalls(const Scheme &scheme, int32_t workers,
+                   int32_t microBatches) {
   std::clock_t begin = std::clock();
   Case c = makeCase(scheme.name, workers, microBatches, {}, false,
                     choices(scheme, 4).back());
@@ -45,15 +46,16 @@ TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
     bool fills = !canDo(scheme, 4, 1); // needs N >= D
     int32_t few = fills ? 64 : 1500;
-    EXPECT_TRUE(
-        growsWithActions([&] { return timeOf(scheme, few, fills ? few : 4); },
-                         [&] {
-                           return fills ? timeOf(scheme, 4 * few, 4 * few)
-                                        : timeOf(scheme, 16 * few, 4);
-                         }))
+    EXPECT_TRUE(growsWithActions(
+        [&] { return timeOfCalls(scheme, few, fills ? few : 4); },
+        [&] {
+          return fills ? timeOfCalls(scheme, 4 * few, 4 * few)
+                       : timeOfCalls(scheme, 16 * few, 4);
+        }))
         << scheme.name << ", stages";
-    EXPECT_TRUE(growsWithActions([&] { return timeOf(scheme, 4, 1500); },
-                                 [&] { return timeOf(scheme, 4, 16 * 1500); }))
+    EXPECT_TRUE(
+        growsWithActions([&] { return timeOfCalls(scheme, 4, 1500); },
+                         [&] { return timeOfCalls(scheme, 4, 16 * 1500); }))
         << scheme.name << ", micro-batches";
   }
 }

@@ -18,8 +18,6 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-constexpr auto kTimeout = 30s;
-
 class ControlConformance : public testing::TestWithParam<World> {};
 
 /// The `k`-th message from rank `from` to rank `to`.

@@ -18,8 +18,6 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-constexpr auto kTimeout = 30s;
-
 class Messages : public testing::TestWithParam<World> {};
 
 TEST_P(Messages, ValuesOfAllRanksAreGatheredAtOne) {

@@ -10,11 +10,15 @@
 
 #include "runtime/control/Control.h"
 
+#include <chrono>
 #include <functional>
 #include <ostream>
 #include <vector>
 
 namespace chimera::runtime::test {
+
+/// A timeout for waits that end.
+inline constexpr std::chrono::seconds kTimeout(30);
 
 /// Control of one kind among `ranks` ranks.
 struct World {

@@ -14,11 +14,8 @@
 
 using namespace chimera::runtime;
 using namespace chimera::runtime::test;
-using namespace std::chrono_literals;
 
 namespace {
-constexpr auto kTimeout = 30s;
-
 class DeviceConformance : public testing::TestWithParam<DeviceKind> {
 protected:
   void SetUp() override {

@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/Device.h"
 #include "test/runtime/cuda/CleanGpus.h"
+#include "test/runtime/device/Devices.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -18,8 +19,6 @@ using namespace std::chrono_literals;
 using cuda::CudaDevice;
 
 namespace {
-constexpr auto kTimeout = 30s;
-
 class Cuda : public CleanGpus {
 protected:
   static size_t callsOf(const std::string &name) {

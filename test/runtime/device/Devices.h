@@ -10,11 +10,15 @@
 
 #include "runtime/device/Device.h"
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace chimera::runtime::test {
+
+/// A timeout for waits that end.
+inline constexpr std::chrono::seconds kTimeout(30);
 
 /// A device to test with.
 struct DeviceOrReason {

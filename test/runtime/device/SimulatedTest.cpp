@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using simulated::Simulation;
 
 namespace {
-constexpr auto kTimeout = 1s;
+constexpr auto kSimulatedTimeout = 1s;
 
 /// Runs `body` under many seeds. Each must report exactly the violations
 /// `expected`.
@@ -38,7 +38,7 @@ void expectViolations(const std::function<void(Device &)> &body,
 }
 
 void drain(Device &device, Queue &queue) {
-  device.waitFor(queue.record(), kTimeout);
+  device.waitFor(queue.record(), kSimulatedTimeout);
 }
 
 TEST(Simulated, TheHostFaultsAtItsAddresses) {
@@ -136,7 +136,7 @@ failureOf(const std::function<void(Device &, Queue &, Bytes, Bytes)> &body) {
   queue->zero({other.get(), 64});
   try {
     body(device, *queue, {block.get(), 64}, {other.get(), 64});
-    device.waitFor(queue->record(), kTimeout);
+    device.waitFor(queue->record(), kSimulatedTimeout);
   } catch (const std::exception &error) {
     return error.what();
   }
@@ -179,7 +179,7 @@ TEST(Simulated, AnEndlessWaitIsReported) {
         Event never = other->record();
         never.position += 1;
         queue.wait(never);
-        device.waitFor(queue.record(), kTimeout);
+        device.waitFor(queue.record(), kSimulatedTimeout);
       });
   EXPECT_EQ(failure, "no rank can advance:\n  rank 0, queue q: at the wait for "
                      "an event of rank 0 instruction 0 in step 0\n");
@@ -195,7 +195,7 @@ TEST(Simulated, AnUnreferencedEventIsFreed) {
   Event zeroed = queue->record();
   std::weak_ptr<const void> waited = zeroed.handle;
   EXPECT_EQ(zeroed.handle, queue->record().handle);
-  device.waitFor(zeroed, kTimeout);
+  device.waitFor(zeroed, kSimulatedTimeout);
   EXPECT_FALSE(waited.expired());
   zeroed = {};
   EXPECT_TRUE(waited.expired());
@@ -211,8 +211,8 @@ TEST(Simulated, BlocksOfTheHostAreCounted) {
   EXPECT_EQ(device.hostBlocks(), 0u);
   Event zeroed = queue->record();
   EXPECT_FALSE(device.isDone(zeroed));
-  device.waitFor(zeroed, kTimeout);
-  device.waitFor(zeroed, kTimeout);
+  device.waitFor(zeroed, kSimulatedTimeout);
+  device.waitFor(zeroed, kSimulatedTimeout);
   EXPECT_EQ(device.hostBlocks(), 1u);
 }
 } // namespace

@@ -25,8 +25,6 @@ using program::Violation;
 using Rule = program::Violation::Rule;
 
 namespace {
-constexpr uint64_t kSteps = 3;
-
 /// Indexed by the number of the rule.
 constexpr const char *kRuleNames[] = {"structure", "waits",   "matching",
                                       "deadlock",  "buffers", "values",
@@ -93,20 +91,20 @@ uint64_t Counts::all() const {
 
 Judge::Judge(std::vector<ProgramT> programs) : counts(mutations().size() + 1) {
   for (ProgramT &program : programs) {
-    SequentialResult expected = runSequentially(program, kSteps);
+    SequentialResult expected = runSequentially(program, kRunSteps);
     bases.push_back({std::move(program), std::move(expected)});
   }
 }
 
 bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
                     std::string &found) const {
-  for (const RunOptions &options : runsOf(seed, kSteps)) {
+  for (const RunOptions &options : runsOf(seed, kRunSteps)) {
     Outcome outcome = run(mutant, options);
     found = difference(mutant, outcome, base.expected);
     // Different results are not a fault if the mutant describes another
     // training run, for example with more bytes of tokens.
     if (!found.empty() && outcome.failure.empty())
-      found = difference(mutant, outcome, runSequentially(mutant, kSteps));
+      found = difference(mutant, outcome, runSequentially(mutant, kRunSteps));
     if (!found.empty()) {
       found = "seed " + std::to_string(seed) +
               (options.model              ? " buffered: "
@@ -145,7 +143,7 @@ std::string Judge::verdict(const ProgramT &mutant, const Base &base,
       canRunAnyway(rule) && isEqual(mutant, base, seed, found);
   if (rule != Rule::Deadlock || !canRunUntilItStops(mutant))
     return {};
-  Refusal refusal = runRefused(mutant, seed, kSteps);
+  Refusal refusal = runRefused(mutant, seed, kRunSteps);
   counts.refusedEnding += refusal.withoutWaiting.failure.empty();
   if (refusal.wrong.empty())
     return {};

@@ -11,6 +11,8 @@
 #include "runtime/program/BackwardPieces.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/watch/StatusPage.h"
+#include "test/runtime/hostile/Pick.h"
+#include "test/runtime/hostile/Run.h"
 
 #include <algorithm>
 #include <numeric>
@@ -24,8 +26,6 @@ using program::Opcode;
 using simulated::Ordering;
 
 namespace {
-constexpr uint64_t kSteps = 3;
-
 /// One ordering, left out in every step.
 struct LeftOut {
   uint32_t rank;
@@ -34,16 +34,11 @@ struct LeftOut {
   bool operator==(const LeftOut &) const = default;
 };
 
-bool isPost(Opcode opcode) {
-  return opcode == Opcode::PostSend || opcode == Opcode::PostRecv ||
-         opcode == Opcode::AllReduceStart;
-}
-
 /// A graph of events. Its nodes are the operations that queues execute, and the
 /// starts and ends of communication, of all ranks and steps.
-class Graph {
+class UseGraph {
 public:
-  explicit Graph(const program::ProgramT &program)
+  explicit UseGraph(const program::ProgramT &program)
       : program(program), pieces(program) {
     for (uint32_t rank = 0; rank < program::rankCount(program); ++rank)
       addRank(rank);
@@ -166,7 +161,7 @@ private:
       default:
         break;
       }
-      if (!isPost(instruction.opcode())) {
+      if (!isPost(instruction)) {
         uint32_t next = node();
         edge(queue, next);
         queue = next;
@@ -283,7 +278,7 @@ private:
     };
     bool flushes = program.updates == program::Updates::Flush;
     append(0, worker.body_begin);
-    for (uint64_t step = 0; step < kSteps - (flushes ? 0 : 1); ++step)
+    for (uint64_t step = 0; step < kRunSteps - (flushes ? 0 : 1); ++step)
       append(worker.body_begin, worker.body_end);
     if (!flushes)
       append(worker.body_end, worker.instructions.size());
@@ -366,7 +361,7 @@ std::string failureWithout(const program::ProgramT &program,
                                                    label.instruction, ordering};
            }});
   try {
-    ranks.run(kSteps, [](uint32_t, uint64_t, std::optional<Loss>) {});
+    ranks.run(kRunSteps, [](uint32_t, uint64_t, std::optional<Loss>) {});
   } catch (const std::exception &error) {
     return error.what();
   }
@@ -376,7 +371,7 @@ std::string failureWithout(const program::ProgramT &program,
 
 std::string hostile::checkOrderings(const program::ProgramT &program,
                                     OrderingCounts &counts) {
-  const Graph graph(program);
+  const UseGraph graph(program);
   auto workers = static_cast<uint32_t>(program.workers.size());
   auto differs = [&](const LeftOut *leftOut) -> std::string {
     std::string failure = failureWithout(program, leftOut);
@@ -408,12 +403,11 @@ std::string hostile::checkOrderings(const program::ProgramT &program,
   for (uint32_t rank = 0; rank < workers; ++rank) {
     const auto &instructions = program.workers[rank]->instructions;
     for (uint32_t i = 0; i < instructions.size(); ++i) {
-      Opcode opcode = instructions[i].opcode();
-      if (!isPost(opcode) && opcode != Opcode::Wait)
+      const bool posts = isPost(instructions[i]);
+      if (!posts && instructions[i].opcode() != Opcode::Wait)
         continue;
       ++counts.orderings;
-      LeftOut leftOut{rank, i,
-                      isPost(opcode) ? Ordering::After : Ordering::Wait};
+      LeftOut leftOut{rank, i, posts ? Ordering::After : Ordering::Wait};
       if (std::string found = differs(&leftOut); !found.empty())
         return found;
     }

@@ -18,6 +18,8 @@
 
 namespace chimera::runtime::hostile {
 
+using simulated::Random;
+
 inline program::WorkerT &anyWorker(program::ProgramT &program, Random &random) {
   return *random.any(program.workers);
 }

@@ -7,11 +7,14 @@
 
 #include "test/runtime/hostile/Mutate.h"
 
+#include "test/runtime/hostile/Pick.h"
+
 #include <algorithm>
 #include <numeric>
 
 using namespace chimera;
 using namespace chimera::runtime;
+using namespace chimera::runtime::hostile;
 using program::Instruction;
 using program::Opcode;
 using program::WorkerT;
@@ -52,12 +55,6 @@ struct Touch {
   uint32_t buffer;
   bool writes;
 };
-
-bool isPost(const Instruction &instruction) {
-  return instruction.opcode() == Opcode::PostSend ||
-         instruction.opcode() == Opcode::PostRecv ||
-         instruction.opcode() == Opcode::AllReduceStart;
-}
 
 std::vector<Touch> touchesOf(const WorkerT &worker,
                              const Instruction &instruction) {

@@ -21,9 +21,12 @@ namespace chimera::runtime::hostile {
 
 using Memory = std::vector<std::byte>;
 
+/// The steps of a run.
+inline constexpr uint64_t kRunSteps = 3;
+
 struct RunOptions {
   uint64_t seed = 0;
-  uint64_t steps = 3;
+  uint64_t steps = kRunSteps;
   /// How messages behave; by default as the program was proven.
   std::optional<program::MessageModel> model = {};
   /// Whether hosts wait, as on a device that executes immediately.

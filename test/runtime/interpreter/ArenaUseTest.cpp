@@ -14,10 +14,9 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-using namespace chimera;
-using namespace chimera::program;
-
+namespace chimera::program {
 namespace {
+
 // Weights and optimizer state are always live. A received value is live from
 // the post of its receive on. A gradient sum is updated in place.
 TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
@@ -77,4 +76,6 @@ TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
       EXPECT_LE(allocated, worker->arena_bytes);
     }
 }
+
 } // namespace
+} // namespace chimera::program

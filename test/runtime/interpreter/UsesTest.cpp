@@ -11,11 +11,10 @@
 
 #include <gtest/gtest.h>
 
-using namespace chimera;
-using namespace chimera::program;
-using runtime::Use;
-
+namespace chimera::program {
 namespace {
+
+using runtime::Use;
 using Uses = std::vector<std::pair<uint32_t, Use>>;
 
 class UsesOf : public testing::Test {
@@ -64,4 +63,6 @@ TEST_F(UsesOf, SplitsAndJoinsGiveTheSameBytesOtherNumbers) {
   EXPECT_EQ(of(add(Opcode::Join, {2, 3}, {1})),
             (Uses{{2, Use::Leave}, {3, Use::Leave}, {1, Use::Enter}}));
 }
+
 } // namespace
+} // namespace chimera::program

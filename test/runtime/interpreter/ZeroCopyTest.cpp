@@ -12,11 +12,11 @@
 
 #include <gtest/gtest.h>
 
-using namespace chimera;
-using namespace chimera::program;
+namespace chimera::program {
+namespace {
+
 using runtime::Blocks;
 
-namespace {
 /// A worker's stream that a test writes.
 struct Stream {
   explicit Stream(std::vector<Buffer> buffers) {
@@ -225,4 +225,6 @@ TEST(ZeroCopy, AllMessagesOfSamplesMoveTheirBlocks) {
     }
   }
 }
+
 } // namespace
+} // namespace chimera::program

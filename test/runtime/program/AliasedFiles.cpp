@@ -19,7 +19,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 /// A program that only has many entries that refer to the same object.
-class Builder {
+class AliasedFileBuilder {
 public:
   std::vector<std::byte> build() {
     auto text = buffer.CreateString("x");
@@ -59,28 +59,28 @@ public:
 } // namespace
 
 std::vector<std::byte> aliasedText(size_t times) {
-  Builder builder;
+  AliasedFileBuilder builder;
   std::string text(size_t(1) << 20, 'a');
   builder.files.assign(times, builder.buffer.CreateString(text));
   return builder.build();
 }
 
 std::vector<std::byte> aliasedWorker(size_t times) {
-  Builder builder;
+  AliasedFileBuilder builder;
   WorkerT worker;
   builder.workers.assign(times, Worker::Pack(builder.buffer, &worker));
   return builder.build();
 }
 
 std::vector<std::byte> aliasedPipeline(size_t times) {
-  Builder builder;
+  AliasedFileBuilder builder;
   PipelineT pipeline;
   builder.pipelines.assign(times, Pipeline::Pack(builder.buffer, &pipeline));
   return builder.build();
 }
 
 std::vector<std::byte> aliasedCommunicator(size_t times) {
-  Builder builder;
+  AliasedFileBuilder builder;
   CommunicatorT communicator;
   builder.communicators.assign(
       times, Communicator::Pack(builder.buffer, &communicator));

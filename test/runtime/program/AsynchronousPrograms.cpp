@@ -26,9 +26,9 @@ struct InFlight {
   uint16_t age; ///< updates older than the newest when its backward runs
 };
 
-class Builder {
+class AsynchronousBuilder {
 public:
-  Builder(const SampleOptions &options, Updates updates)
+  AsynchronousBuilder(const SampleOptions &options, Updates updates)
       : options(options), last(options.workers - 1),
         each(updates == Updates::EachMicroBatch),
         program(samplePipeline(options)), stages(options.workers) {
@@ -493,7 +493,7 @@ private:
 } // namespace
 
 ProgramT sampleAsynchronous(const SampleOptions &options, Updates updates) {
-  return Builder(options, updates).build();
+  return AsynchronousBuilder(options, updates).build();
 }
 
 } // namespace chimera::program

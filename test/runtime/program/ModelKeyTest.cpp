@@ -7,7 +7,6 @@
 
 #include "runtime/program/ModelKey.h"
 
-#include "runtime/program/Layers.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>
@@ -28,24 +27,17 @@ TEST(ModelKey, AreThoseOfAnArchitecture) {
             R"("context":8,"vocabulary":32,"dropout":0.0,"tied":false})");
 }
 
-ModelT exported() {
-  ModelT model;
-  model.architecture = kExported;
-  model.package = samplePackage();
-  return model;
-}
-
 /// A sample has 2 tokens.
 TEST(ModelKey, OfAPackageAreItsParametersAndASample) {
-  EXPECT_EQ(modelKey(exported()),
+  EXPECT_EQ(modelKey(exportedModel()),
             R"({"architecture":"exported","layers":3,"parameters":[15,3,3],)"
             R"("sample_bytes":16})");
 }
 
 TEST(ModelKey, AreTheSameForAllSizesOfAMicroBatch) {
-  const std::string both = modelKey(exported());
+  const std::string both = modelKey(exportedModel());
   for (bool isFirst : {true, false}) {
-    ModelT model = exported();
+    ModelT model = exportedModel();
     for (const auto &kind : model.package->kinds)
       kind->graphs.erase(kind->graphs.begin() + (isFirst ? 0 : 1));
     EXPECT_EQ(modelKey(model), both);

@@ -273,15 +273,8 @@ INSTANTIATE_TEST_SUITE_P(Package, RefusedPackage, testing::ValuesIn(kFaults),
                            return std::string(fault.param.name);
                          });
 
-ModelT exported() {
-  ModelT model;
-  model.architecture = kExported;
-  model.package = samplePackage();
-  return model;
-}
-
 TEST(PackageTest, isAModelOfItsLayers) {
-  const ModelT model = exported();
+  const ModelT model = exportedModel();
   const Types types{DataType::Float64, DataType::Float64};
   EXPECT_EQ(checkModel(model), "");
   EXPECT_EQ(layerCount(model), 3u);
@@ -302,7 +295,7 @@ TEST(PackageTest, isAModelOfItsLayers) {
 }
 
 TEST(PackageTest, isUsedAsItWasExported) {
-  const ModelT model = exported();
+  const ModelT model = exportedModel();
   const Types types{DataType::Float64, DataType::Float64};
   EXPECT_EQ(checkTypesAndSizes(model, types, 4, 1), "");
   EXPECT_EQ(checkTypesAndSizes(model, types, 4, 2), "");

@@ -7,6 +7,8 @@
 
 #include "test/runtime/program/SamplePackages.h"
 
+#include "runtime/program/Layers.h"
+
 namespace chimera::program {
 namespace {
 
@@ -211,6 +213,13 @@ std::unique_ptr<PackageT> packageOfTwoTerms() {
     graphs->weight->outputs = {{3, 0, Role::Output}, {1, 1, Role::Output}};
   }
   return package;
+}
+
+ModelT exportedModel() {
+  ModelT model;
+  model.architecture = kExported;
+  model.package = samplePackage();
+  return model;
 }
 
 } // namespace chimera::program

@@ -9,6 +9,7 @@
 #define CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H
 
 #include "runtime/program/Package.h"
+#include "runtime/program/Program.h"
 
 namespace chimera::program {
 
@@ -29,6 +30,9 @@ std::unique_ptr<PackageT> weighedPackage();
 /// The same package with a second loss term. The first term's weight is the
 /// number of labels, the second's their sum. The loss does not use its scales.
 std::unique_ptr<PackageT> packageOfTwoTerms();
+
+/// A model that is the first package.
+ModelT exportedModel();
 
 } // namespace chimera::program
 

@@ -42,9 +42,9 @@ struct Place {
 
 using Buffers = std::vector<uint32_t>;
 
-class Builder {
+class SampleBuilder {
 public:
-  explicit Builder(const SampleOptions &options)
+  explicit SampleBuilder(const SampleOptions &options)
       : options(options), stages(stagesOf(options)),
         program(describeSample(this->options)) {}
 
@@ -428,7 +428,7 @@ private:
 } // namespace
 
 ProgramT samplePipeline(const SampleOptions &options) {
-  return Builder(options).build();
+  return SampleBuilder(options).build();
 }
 
 } // namespace chimera::program

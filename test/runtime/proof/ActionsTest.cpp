@@ -10,7 +10,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kActionCases[] = {
     {"NoActions", Rule::Structure,
      "expected a forward of pipeline 1 stage 0 micro-batch 2, got none",
      [](ProgramT &p) {
@@ -48,8 +48,8 @@ TEST_P(VerifyActions, IsRefused) {
   expectRefused(sampleBothWays(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyActions, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyActions,
+                         testing::ValuesIn(kActionCases), nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

@@ -135,7 +135,7 @@ Instruction likeAt(ProgramT &program, uint32_t w, uint32_t index,
   return instruction;
 }
 
-struct Case {
+struct AsynchronousCase {
   const char *name;
   Updates updates;
   Rule rule;
@@ -143,9 +143,11 @@ struct Case {
   void (*change)(ProgramT &program);
 };
 
-void PrintTo(const Case &each, std::ostream *stream) { *stream << each.name; }
+void PrintTo(const AsynchronousCase &each, std::ostream *stream) {
+  *stream << each.name;
+}
 
-const Case kCases[] = {
+const AsynchronousCase kAsynchronousCases[] = {
     // Tables.
     {"NoEpilogue", k2BW, Rule::Structure,
      "worker 3: expected a body and an epilogue in a program without a flush, "
@@ -455,17 +457,19 @@ const Case kCases[] = {
      [](ProgramT &p) { worker(p, 1).peak_bytes -= 8; }},
 };
 
-class VerifyAsynchronousErrors : public testing::TestWithParam<Case> {};
+class VerifyAsynchronousErrors
+    : public testing::TestWithParam<AsynchronousCase> {};
 
 TEST_P(VerifyAsynchronousErrors, IsRefused) {
-  const Case &each = GetParam();
+  const AsynchronousCase &each = GetParam();
   expectRefused(
       sampleAsynchronous({.workers = 4, .microBatches = 5}, each.updates),
       {each.name, each.rule, each.message, each.change});
 }
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyAsynchronousErrors,
-                         testing::ValuesIn(kCases), nameOfCase<Case>);
+                         testing::ValuesIn(kAsynchronousCases),
+                         nameOfCase<AsynchronousCase>);
 
 } // namespace
 } // namespace chimera::program

@@ -78,7 +78,7 @@ TEST(Buckets, BeginWhereThoseOfOthersDo) {
       << report.list[0].message;
 }
 
-const Refusal kCases[] = {
+const Refusal kBucketCases[] = {
     {"ABucketTooMany", Rule::Structure,
      "expected a bucket below the number of buckets, got 2 of 2",
      [](ProgramT &p) {
@@ -193,8 +193,8 @@ TEST_P(VerifyBuckets, IsRefused) {
   expectRefused(sampleBothWaysInBuckets(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuckets, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuckets,
+                         testing::ValuesIn(kBucketCases), nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

@@ -17,7 +17,7 @@ void takeStashOfTheFirst(ProgramT &program) {
       operand(program, 0, find(program, 0, Opcode::Backward, 0), 0);
 }
 
-const Refusal kCases[] = {
+const Refusal kBufferCases[] = {
     {"UnusedStash", Rule::Buffers,
      "expected the stash in buffer 7 to be used, as it was written by worker 0 "
      "instruction 10 (input_gradient",
@@ -136,8 +136,8 @@ TEST_P(VerifyBuffers, IsRefused) {
   expectRefused(sampleBothWays(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuffers, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuffers,
+                         testing::ValuesIn(kBufferCases), nameOfCase<Refusal>);
 
 /// The cap is compared with exactly the bytes in the message: the whole arena,
 /// and the stashes that are live at one time.

@@ -12,7 +12,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kCommunicatorCases[] = {
     {"CommunicatorOfActivations", Rule::Structure,
      "expected weight gradients or losses, got activation",
      [](ProgramT &p) { p.communicators[0]->kind = ValueKind::Activation; }},
@@ -60,7 +60,8 @@ TEST_P(VerifyCommunicators, IsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyCommunicators,
-                         testing::ValuesIn(kCases), nameOfCase<Refusal>);
+                         testing::ValuesIn(kCommunicatorCases),
+                         nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

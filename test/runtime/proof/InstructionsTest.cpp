@@ -10,7 +10,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kInstructionCases[] = {
     {"BufferAtAnOddPlace", Rule::Structure,
      "expected activation at a multiple of 64 bytes, got offset",
      [](ProgramT &p) {
@@ -235,7 +235,8 @@ TEST_P(VerifyInstructions, IsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyInstructions,
-                         testing::ValuesIn(kCases), nameOfCase<Refusal>);
+                         testing::ValuesIn(kInstructionCases),
+                         nameOfCase<Refusal>);
 
 /// Checks that every buffer of a stash, whichever instruction makes it, must
 /// have the bytes that its stage states for its purpose.

@@ -13,7 +13,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kLimitCases[] = {
     {"NameWithControlCharacters", Rule::Structure,
      "expected a name of printable UTF-8 characters, got '\\x1b[2Jgone'",
      [](ProgramT &p) { p.name = "\x1b[2Jgone"; }},
@@ -121,8 +121,8 @@ class VerifyLimits : public testing::TestWithParam<Refusal> {};
 
 TEST_P(VerifyLimits, IsRefused) { expectRefused(sampleBothWays(), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyLimits, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyLimits,
+                         testing::ValuesIn(kLimitCases), nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

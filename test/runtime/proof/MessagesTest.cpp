@@ -10,7 +10,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kMessageCases[] = {
     // Waits.
     {"PostWithoutWait", Rule::Waits, "no wait after it in its section",
      [](ProgramT &p) {
@@ -126,8 +126,8 @@ TEST_P(VerifyMessages, IsRefused) {
   expectRefused(sampleBothWays(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyMessages, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyMessages,
+                         testing::ValuesIn(kMessageCases), nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

@@ -41,7 +41,7 @@ void resize(ProgramT &program, ValueKind kind, uint64_t bytes) {
         buffer.mutate_bytes(bytes);
 }
 
-const Refusal kCases[] = {
+const Refusal kModelCases[] = {
     {"Unknown", Rule::Structure, "expected architecture 'gpt2', got 'lstm'",
      [](ProgramT &p) { p.model->architecture = "lstm"; }},
     {"NoSamples", Rule::Structure,
@@ -112,8 +112,8 @@ class VerifyModel : public testing::TestWithParam<Refusal> {};
 
 TEST_P(VerifyModel, IsRefused) { expectRefused(sampleOfModel(), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyModel, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyModel,
+                         testing::ValuesIn(kModelCases), nameOfCase<Refusal>);
 
 // The last stage sends nothing.
 TEST(Model, SaysNothingOfTheLastBoundary) {

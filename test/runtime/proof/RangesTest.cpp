@@ -68,11 +68,11 @@ void swapOperands(ProgramT &program, uint32_t w, const Instruction &one,
   std::swap(operand(program, w, one, k), operand(program, w, other, k));
 }
 
-struct Case : Refusal {
+struct RangeCase : Refusal {
   bool splitBackward = false;
 };
 
-const Case kCases[] = {
+const RangeCase kRangeCases[] = {
     // Tables.
     {"TooFewInForwards", Rule::Structure,
      "pipeline 0: expected forwards that cover its 4 micro-batches, got 3",
@@ -324,14 +324,14 @@ const Case kCases[] = {
      }},
 };
 
-class VerifyRanges : public testing::TestWithParam<Case> {};
+class VerifyRanges : public testing::TestWithParam<RangeCase> {};
 
 TEST_P(VerifyRanges, IsRefused) {
   expectRefused(sample(GetParam().splitBackward), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyRanges, testing::ValuesIn(kCases),
-                         nameOfCase<Case>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyRanges,
+                         testing::ValuesIn(kRangeCases), nameOfCase<RangeCase>);
 
 } // namespace
 } // namespace chimera::program

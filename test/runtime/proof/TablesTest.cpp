@@ -10,7 +10,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kTableCases[] = {
     {"NoOptimizer", Rule::Structure, "expected an optimizer, got none",
      [](ProgramT &p) { p.optimizer = nullptr; }},
     {"NullPipeline", Rule::Structure, "got an empty entry",
@@ -123,8 +123,8 @@ class VerifyTables : public testing::TestWithParam<Refusal> {};
 
 TEST_P(VerifyTables, IsRefused) { expectRefused(sampleBothWays(), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyTables, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyTables,
+                         testing::ValuesIn(kTableCases), nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

@@ -78,7 +78,7 @@ TEST(Tied, IsWhatTheModelSays) {
                 "as tied parameters for this model, got none");
 }
 
-const Refusal kCases[] = {
+const Refusal kTiedCases[] = {
     {"NotAtAnEnd", Rule::Structure,
      "expected tied parameters at one end of the 128 bytes of parameters of "
      "stage 0, got 64 bytes at 8",
@@ -139,7 +139,7 @@ class VerifyTied : public testing::TestWithParam<Refusal> {};
 
 TEST_P(VerifyTied, IsRefused) { expectRefused(sampleHalfTied(), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyTied, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyTied, testing::ValuesIn(kTiedCases),
                          nameOfCase<Refusal>);
 
 } // namespace

@@ -10,7 +10,7 @@
 namespace chimera::program {
 namespace {
 
-const Refusal kCases[] = {
+const Refusal kWeightCases[] = {
     {"WeightsOfAnotherStage", Rule::Weights,
      "expected the weights of pipeline 0 stage 1, got those of pipeline 1 "
      "stage "
@@ -138,8 +138,8 @@ TEST_P(VerifyWeights, IsRefused) {
   expectRefused(sampleBothWays(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Constraints, VerifyWeights, testing::ValuesIn(kCases),
-                         nameOfCase<Refusal>);
+INSTANTIATE_TEST_SUITE_P(Constraints, VerifyWeights,
+                         testing::ValuesIn(kWeightCases), nameOfCase<Refusal>);
 
 } // namespace
 } // namespace chimera::program

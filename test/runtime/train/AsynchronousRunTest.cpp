@@ -10,6 +10,7 @@
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/train/ExactTraining.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -17,19 +18,12 @@
 using namespace chimera;
 using namespace chimera::runtime;
 using program::Updates;
+using test::sequential;
 
 namespace {
-SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
-  std::vector<std::unique_ptr<Stage>> stages;
-  for (uint32_t s = 0; s < program.stages.size(); ++s)
-    stages.push_back(makeExactStage(program, s));
-  SyntheticData data(program.seed);
-  return trainSequentially(program, stages, data, steps);
-}
-
 /// Checks that losses, weights and last gradients of a run equal those of the
 /// sequential run.
-void expectEqual(const program::ProgramT &program, uint64_t steps) {
+void expectSequentialResult(const program::ProgramT &program, uint64_t steps) {
   SequentialResult expected = sequential(program, steps);
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -79,7 +73,7 @@ TEST(AsynchronousRun, EqualsTheSequentialRunWithItsStaleWeights) {
                        " N=" + std::to_string(workers + more) +
                        " T=" + std::to_string(steps));
           ASSERT_TRUE(program::verifyProgram(program).empty());
-          expectEqual(program, steps);
+          expectSequentialResult(program, steps);
           if (HasFailure())
             return;
         }

@@ -10,11 +10,13 @@
 #include "runtime/train/Sequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/train/ExactTraining.h"
 
 #include <gtest/gtest.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
+using test::sequential;
 
 namespace {
 
@@ -39,17 +41,9 @@ bool isEmpty(MicroBatch microBatch) {
   return microBatch.step == 1 || microBatch.step == 2;
 }
 
-SequentialResult sequential(const program::ProgramT &program, uint64_t steps,
-                            DataSource &data) {
-  std::vector<std::unique_ptr<Stage>> stages;
-  for (uint32_t s = 0; s < program.stages.size(); ++s)
-    stages.push_back(makeExactStage(program, s));
-  return trainSequentially(program, stages, data, steps);
-}
-
-void expectEqual(const SequentialResult &expected,
-                 const program::ProgramT &program, DataSource &data,
-                 uint64_t steps, std::optional<uint64_t> seed) {
+void expectResult(const SequentialResult &expected,
+                  const program::ProgramT &program, DataSource &data,
+                  uint64_t steps, std::optional<uint64_t> seed) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = steps;
   run.timeout = std::chrono::seconds(30);
@@ -84,9 +78,9 @@ void expectNoUpdate(const program::ProgramT &program) {
     EXPECT_EQ(four.losses[step].hasWeight, step == 0 || step == 3);
     EXPECT_EQ(four.losses[step].mean == 0, step == 1 || step == 2);
   }
-  expectEqual(three, program, data, 3, std::nullopt);
-  expectEqual(four, program, data, 4, std::nullopt);
-  expectEqual(four, program, data, 4, 7);
+  expectResult(three, program, data, 3, std::nullopt);
+  expectResult(four, program, data, 4, std::nullopt);
+  expectResult(four, program, data, 4, 7);
 }
 
 TEST(EmptyStep, HasLoss0AndUpdatesNothing) {
@@ -117,7 +111,7 @@ TEST(EmptyStep, IsNoneIfOneMicroBatchCounts) {
                          two = sequential(program, 2, data);
   EXPECT_TRUE(two.losses[1].hasWeight);
   EXPECT_NE(one.weights, two.weights);
-  expectEqual(two, program, data, 2, std::nullopt);
+  expectResult(two, program, data, 2, std::nullopt);
 }
 
 } // namespace

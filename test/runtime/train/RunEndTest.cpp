@@ -105,8 +105,8 @@ private:
 
 enum class How { Threads, Simulated, Sequential };
 
-RunResult resultOf(const program::ProgramT &program, const Fault &fault,
-                   How how, uint64_t steps = 50) {
+RunResult resultWithFault(const program::ProgramT &program, const Fault &fault,
+                          How how, uint64_t steps = 50) {
   SyntheticData data(1);
   RunResult found;
   TrainingRun run{.program = program,
@@ -157,7 +157,7 @@ TEST_P(RunEnd, ALossThatIsNotFiniteStopsTheRun) {
   const program::ProgramT program = samplePipeline();
   for (double loss : {double(kNaN), kInfinity, -kInfinity}) {
     const Fault fault{.step = 5, .loss = loss};
-    const RunResult result = resultOf(program, fault, GetParam());
+    const RunResult result = resultWithFault(program, fault, GetParam());
     ASSERT_TRUE(result.divergence);
     EXPECT_EQ(result.divergence->step, 5u);
     ASSERT_TRUE(result.divergence->loss);
@@ -175,7 +175,7 @@ TEST_P(RunEnd, ALossThatIsNotFiniteStopsTheRun) {
 TEST_P(RunEnd, ALossAndAllGradientsLeaveTheWeightsBeforeThem) {
   const program::ProgramT program = samplePipeline();
   const Fault fault{.step = 5, .loss = kNaN, .stages = {0, 1, 2, 3}};
-  const RunResult result = resultOf(program, fault, GetParam());
+  const RunResult result = resultWithFault(program, fault, GetParam());
   ASSERT_TRUE(result.divergence && result.divergence->loss);
   EXPECT_EQ(result.divergence->step, 5u);
   EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, 5));
@@ -185,7 +185,7 @@ TEST_P(RunEnd, ALossAndAllGradientsLeaveTheWeightsBeforeThem) {
 TEST_P(RunEnd, GradientsThatAreNotFiniteStopTheRunToo) {
   const program::ProgramT program = samplePipeline();
   const Fault fault{.step = 5, .loss = {}, .stages = {1, 2}};
-  const RunResult result = resultOf(program, fault, GetParam());
+  const RunResult result = resultWithFault(program, fault, GetParam());
   ASSERT_TRUE(result.divergence);
   EXPECT_EQ(result.divergence->step, 5u);
   EXPECT_FALSE(result.divergence->loss);
@@ -200,7 +200,7 @@ TEST_P(RunEnd, GradientsThatAreNotFiniteStopTheRunToo) {
 TEST_P(RunEnd, GradientsOfTheLastStepCount) {
   const program::ProgramT program = samplePipeline();
   const Fault fault{.step = 9, .loss = {}, .stages = {0}};
-  const RunResult result = resultOf(program, fault, GetParam(), 10);
+  const RunResult result = resultWithFault(program, fault, GetParam(), 10);
   ASSERT_TRUE(result.divergence);
   EXPECT_EQ(result.steps, 10u);
   EXPECT_EQ(result.weightsAfter, (std::vector<uint64_t>{9, 10, 10, 10}));
@@ -209,7 +209,7 @@ TEST_P(RunEnd, GradientsOfTheLastStepCount) {
 
 TEST_P(RunEnd, AFiniteRunIsWhole) {
   const program::ProgramT program = samplePipeline();
-  const RunResult result = resultOf(program, {}, GetParam(), 10);
+  const RunResult result = resultWithFault(program, {}, GetParam(), 10);
   EXPECT_TRUE(result.endedRegularly());
   EXPECT_EQ(result.stoppedBy, 0);
   EXPECT_EQ(result.weightsAfter, std::vector<uint64_t>(4, 10));
@@ -222,7 +222,7 @@ TEST_P(RunEnd, WithoutAFlushWeightsStayFinite) {
       program::sampleAsynchronous({}, program::Updates::EachStep);
   const auto stages = static_cast<uint32_t>(program.stages.size());
   const Fault fault{.step = 5, .loss = {}, .stages = {stages - 1}};
-  const RunResult result = resultOf(program, fault, GetParam());
+  const RunResult result = resultWithFault(program, fault, GetParam());
   ASSERT_TRUE(result.divergence);
   EXPECT_EQ(result.divergence->stages, std::vector<uint32_t>{stages - 1});
   EXPECT_LE(result.steps, 10u);

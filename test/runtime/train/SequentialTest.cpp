@@ -11,11 +11,13 @@
 #include "runtime/train/Gather.h"
 #include "runtime/train/Run.h"
 #include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/train/ExactTraining.h"
 
 #include <gtest/gtest.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
+using test::sequential;
 
 namespace {
 constexpr uint64_t kSteps = 3;
@@ -39,14 +41,6 @@ void PrintTo(const Case &c, std::ostream *stream) {
           << " recompute=" << static_cast<int>(c.recompute);
 }
 
-SequentialResult sequential(const program::ProgramT &program) {
-  std::vector<std::unique_ptr<Stage>> stages;
-  for (uint32_t s = 0; s < program.stages.size(); ++s)
-    stages.push_back(makeExactStage(program, s));
-  SyntheticData data(program.seed);
-  return trainSequentially(program, stages, data, kSteps);
-}
-
 class ExactRun : public testing::TestWithParam<Case> {};
 
 TEST_P(ExactRun, EqualsTheSequentialRun) {
@@ -63,7 +57,7 @@ TEST_P(ExactRun, EqualsTheSequentialRun) {
   sample.recompute = c.recompute;
   program::ProgramT program = program::samplePipeline(sample);
   ASSERT_TRUE(program::verifyProgram(program).empty());
-  SequentialResult expected = sequential(program);
+  SequentialResult expected = sequential(program, kSteps);
   ASSERT_EQ(expected.losses.size(), kSteps);
 
   SyntheticData data(program.seed);
@@ -118,13 +112,13 @@ INSTANTIATE_TEST_SUITE_P(
 // The results do not depend on the forwards' ranges or on recomputation. They
 // depend on the parts, whose numbers differ from those of a whole micro-batch.
 TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
-  SequentialResult right = sequential(program::samplePipeline());
+  SequentialResult right = sequential(program::samplePipeline(), kSteps);
   auto with = [](bool doubled, uint32_t parts, Recompute recompute) {
     program::SampleOptions sample;
     sample.doubledForwards = doubled;
     sample.backwardParts = parts;
     sample.recompute = recompute;
-    return sequential(program::samplePipeline(sample)).weights;
+    return sequential(program::samplePipeline(sample), kSteps).weights;
   };
   EXPECT_EQ(with(true, 1, Recompute::None), right.weights);
   EXPECT_EQ(with(true, 1, Recompute::All), right.weights);
@@ -135,11 +129,11 @@ TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
 // Shows that the comparison above can fail.
 TEST(ExactRun, ALostContributionIsSeen) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
-  SequentialResult right = sequential(program);
+  SequentialResult right = sequential(program, kSteps);
   // Leave out one micro-batch in the mean and in the sums.
   program.micro_batches -= 1;
   program.pipelines[0]->micro_batches.pop_back();
-  SequentialResult other = sequential(program);
+  SequentialResult other = sequential(program, kSteps);
   EXPECT_NE(right.weights, other.weights);
   EXPECT_NE(right.losses.back().sum, other.losses.back().sum);
 }

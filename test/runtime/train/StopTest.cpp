@@ -237,8 +237,9 @@ TEST(Signals, AreStoppedByTheDestructor) {
 
 /// The weights, gradients and number of steps of a run of `steps` steps that
 /// gets a signal in step `when`.
-RunResult resultOf(const program::ProgramT &program, uint64_t steps,
-                   Signals *signals, uint64_t when, int signal = SIGUSR1) {
+RunResult resultWithSignal(const program::ProgramT &program, uint64_t steps,
+                           Signals *signals, uint64_t when,
+                           int signal = SIGUSR1) {
   SyntheticData data(1);
   RunResult found;
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -266,12 +267,13 @@ TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
     program::ProgramT program =
         flush ? program::samplePipeline({.bidirectional = true})
               : program::sampleAsynchronous({}, program::Updates::EachStep);
-    RunResult stopped = resultOf(program, 100000, &signals, 5);
+    RunResult stopped = resultWithSignal(program, 100000, &signals, 5);
     EXPECT_EQ(stopped.stoppedBy, SIGUSR1);
     EXPECT_TRUE(stopped.endedRegularly());
     EXPECT_GE(stopped.steps, 6u);
     EXPECT_LT(stopped.steps, 100000u);
-    RunResult whole = resultOf(program, stopped.steps, nullptr, UINT64_MAX);
+    RunResult whole =
+        resultWithSignal(program, stopped.steps, nullptr, UINT64_MAX);
     EXPECT_EQ(stopped.steps, whole.steps);
     EXPECT_EQ(stopped.weights, whole.weights);
     EXPECT_EQ(stopped.gradients, whole.gradients);
@@ -282,16 +284,19 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
   Signals signals(Grace{60s});
   const program::ProgramT program =
       program::samplePipeline({.bidirectional = true});
-  const RunResult stopped = resultOf(program, 100000, &signals, 5, SIGTERM);
+  const RunResult stopped =
+      resultWithSignal(program, 100000, &signals, 5, SIGTERM);
   EXPECT_EQ(stopped.stoppedBy, SIGTERM);
   EXPECT_FALSE(stopped.endedRegularly());
   EXPECT_GE(stopped.steps, 6u);
   EXPECT_LT(stopped.steps, 100000u);
   EXPECT_EQ(stopped.weightsAfter,
             std::vector<uint64_t>(program.stages.size(), stopped.steps));
-  EXPECT_EQ(stopped.weights,
-            resultOf(program, stopped.steps, nullptr, UINT64_MAX).weights);
+  EXPECT_EQ(
+      stopped.weights,
+      resultWithSignal(program, stopped.steps, nullptr, UINT64_MAX).weights);
   // The signal came too late to stop the next run.
-  EXPECT_TRUE(resultOf(program, 3, &signals, UINT64_MAX).endedRegularly());
+  EXPECT_TRUE(
+      resultWithSignal(program, 3, &signals, UINT64_MAX).endedRegularly());
 }
 } // namespace

@@ -12,11 +12,13 @@
 #include "runtime/train/Sequential.h"
 #include "runtime/train/WeightsDigest.h"
 #include "test/runtime/program/TiedPrograms.h"
+#include "test/runtime/train/ExactTraining.h"
 
 #include <gtest/gtest.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
+using test::sequential;
 
 namespace {
 using Memory = std::vector<std::byte>;
@@ -119,14 +121,6 @@ struct ByHand {
   std::unique_ptr<Stage> stages[2];
   Memory weights[2], state[2], gradient[2];
 };
-
-SequentialResult sequential(const program::ProgramT &program, uint64_t steps) {
-  std::vector<std::unique_ptr<Stage>> stages;
-  for (uint32_t s = 0; s < program.stages.size(); ++s)
-    stages.push_back(makeExactStage(program, s));
-  SyntheticData data(program.seed);
-  return trainSequentially(program, stages, data, steps);
-}
 
 TEST(TiedSequential, EqualsStagesThatAreCalledDirectly) {
   for (bool swapped : {false, true}) {

@@ -54,7 +54,7 @@ struct Drawn {
   Timeline timeline;
 };
 
-Case small() {
+Case smallStep() {
   Case c = makeCase("1f1b", 2, 2, {10, 20, 1, 1, 1, 5});
   c.problem.link = {{3}};
   return c;
@@ -125,9 +125,9 @@ TEST(Measured, ReadsWhatTheCompilerDraws) {
 TEST(Measured, CountsNanosecondsOfAnyUnit) {
   for (const TimeUnit &unit : timeUnits())
     if (unit.isDuration)
-      expectSame(Drawn(small(), unit.name));
-  expectSame(Drawn(small(), "us", 8));
-  Drawn drawn(small(), "ms", 2);
+      expectSame(Drawn(smallStep(), unit.name));
+  expectSame(Drawn(smallStep(), "us", 8));
+  Drawn drawn(smallStep(), "ms", 2);
   auto read = drawn.read(drawn.trace());
   EXPECT_EQ(std::get<Measured>(read).timing.ends[0][0], 5'000'000);
 }
@@ -135,7 +135,7 @@ TEST(Measured, CountsNanosecondsOfAnyUnit) {
 /// The step starts at the first action, independent of earlier events and of
 /// the time that the clock shows.
 TEST(Measured, BeginsWithTheFirstAction) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   for (json &event : document["traceEvents"])
     if (event["ph"] == "X")
@@ -160,7 +160,7 @@ TEST(Measured, BeginsWithTheFirstAction) {
 
 /// A trace of a run says how many threads and cores a rank had.
 TEST(Measured, KnowsWhetherRanksSharedCores) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   auto sharedCores = [&] {
     return std::get<Measured>(drawn.read(document)).sharedCores;
@@ -176,7 +176,7 @@ TEST(Measured, KnowsWhetherRanksSharedCores) {
 
 /// The previous step has other times. Its updates and posts are ignored.
 TEST(Measured, TakesTheLastStep) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   document["otherData"]["first_step"] = 7;
   std::vector<json> later;
@@ -205,7 +205,7 @@ TEST(Measured, TakesTheLastStep) {
 }
 
 TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
-  Case c = small();
+  Case c = smallStep();
   c.problem.width = 3;
   Drawn drawn(c);
   json document = json::parse(drawn.trace()), all = document;
@@ -235,7 +235,7 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
 }
 
 TEST(MeasuredError, NotJson) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   auto read = drawn.read(std::string("PNG"));
   EXPECT_NE(std::get<std::string>(read).find("expected JSON, got a parse error "
                                              "at line 1"),
@@ -252,7 +252,7 @@ TEST(MeasuredError, NotJson) {
 }
 
 TEST(MeasuredError, NoTrace) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   for (const char *text :
        {"3", "[]", "{}", "{\"traceEvents\":{}}", "[{\"traceEvents\":[]}]",
         "{\"x\":{\"traceEvents\":[]}}"})
@@ -262,7 +262,7 @@ TEST(MeasuredError, NoTrace) {
 }
 
 TEST(MeasuredError, NoActions) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   for (const char *text :
        {"{\"traceEvents\":[]}", "{\"traceEvents\":[3,null,[[{}]],{\"ph\":1}]}"})
     EXPECT_EQ(std::get<std::string>(drawn.read(std::string(text))),
@@ -271,7 +271,7 @@ TEST(MeasuredError, NoActions) {
 }
 
 TEST(MeasuredError, DeepNesting) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   constexpr size_t kDepth = 1'000'000;
   auto read = drawn.read("{\"traceEvents\":" + std::string(kDepth, '[') +
                          std::string(kDepth, ']') + "}");
@@ -280,7 +280,7 @@ TEST(MeasuredError, DeepNesting) {
 }
 
 TEST(MeasuredError, Numbers) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   const json document = json::parse(drawn.trace());
   for (const char *member : {"ts", "dur", "pid", "tid"})
     for (const json &value :
@@ -302,7 +302,7 @@ TEST(MeasuredError, Numbers) {
 }
 
 TEST(MeasuredError, Arguments) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   const json document = json::parse(drawn.trace());
   for (const char *member : {"pipeline", "stage", "micro_batch", "step",
                              "micro_batches", "part", "parts"})
@@ -329,13 +329,13 @@ TEST(MeasuredError, Arguments) {
 /// The error about the trace of `ran` if it is read as a trace of 1f1b with 2
 /// workers and 2 micro-batches.
 std::string errorOfOther(Case ran) {
-  return Drawn(small()).errorOf(json::parse(Drawn(std::move(ran)).trace()));
+  return Drawn(smallStep()).errorOf(json::parse(Drawn(std::move(ran)).trace()));
 }
 
 TEST(MeasuredError, OtherWorkers) {
   EXPECT_EQ(errorOfOther(makeCase("1f1b", 3, 2)),
             "expected worker 0 to 1, got 2 for \"forward 0\"");
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   find(document, "forward 0")["tid"] = 2;
   EXPECT_EQ(drawn.errorOf(document),
@@ -343,7 +343,7 @@ TEST(MeasuredError, OtherWorkers) {
 }
 
 TEST(MeasuredError, OtherStages) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   find(document, "forward 0")["args"]["stage"] = 2;
   EXPECT_EQ(drawn.errorOf(document),
@@ -381,7 +381,7 @@ TEST(MeasuredError, OtherOrder) {
 }
 
 TEST(MeasuredError, ActionIsThereTwice) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   document["traceEvents"].push_back(find(document, "forward 1"));
   EXPECT_EQ(drawn.errorOf(document), "expected forward of stage 0, "
@@ -389,7 +389,7 @@ TEST(MeasuredError, ActionIsThereTwice) {
 }
 
 TEST(MeasuredError, ActionIsMissing) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   find(document, "backward 1")["cat"] = "other";
   EXPECT_EQ(drawn.errorOf(document), "expected backward of stage 0, "
@@ -397,7 +397,7 @@ TEST(MeasuredError, ActionIsMissing) {
 }
 
 TEST(MeasuredError, MoreCopies) {
-  Case c = small();
+  Case c = smallStep();
   c.problem.width = 3;
   Drawn drawn(c);
   json document = json::parse(drawn.trace()), all = document;
@@ -417,7 +417,7 @@ TEST(MeasuredError, MoreCopies) {
 }
 
 TEST(MeasuredError, OtherUpdates) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   find(document, "update of stage 0")["name"] = "update of stage 1";
   EXPECT_EQ(drawn.errorOf(document), "expected an update of a stage that P0 "
@@ -426,7 +426,7 @@ TEST(MeasuredError, OtherUpdates) {
 
 /// Text that was cut or changed anywhere is either read or refused.
 TEST(Measured, TakesAnyBytes) {
-  Drawn drawn(small());
+  Drawn drawn(smallStep());
   const std::string text = drawn.trace();
   for (size_t i = 0; i < text.size(); i += 7) {
     drawn.read(text.substr(0, i));

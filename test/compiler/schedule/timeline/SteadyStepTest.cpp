@@ -187,7 +187,7 @@ TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
         }
 }
 
-Case small() {
+Case smallEndless() {
   Case c = makeCase("pipedream-2bw", 2, 3, {10, 20, 1, 1, 1, 4});
   c.problem.link = {{3}};
   return c;
@@ -196,7 +196,7 @@ Case small() {
 /// In a run of six steps the last body starts in the fifth. The sixth step
 /// drains the pipeline and changes nothing.
 TEST(MeasuredBody, HasTheStepNumber) {
-  Endless endless(small(), 6);
+  Endless endless(smallEndless(), 6);
   endless.find("backward 17", 1)["dur"] = 500;
   endless.trace["otherData"]["first_step"] = 11;
   Measured run = endless.measured();
@@ -250,7 +250,7 @@ TEST(MeasuredBody, HasUpdatesAmongItsActions) {
 
 /// Only messages with both ends in the body are arrows.
 TEST(MeasuredBody, IsATraceWithWholeArrows) {
-  Endless endless(small());
+  Endless endless(smallEndless());
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   SideBySide both(timeline, endless.predicted(), endless.measured());
   json document = json::parse(renderChromeTraceSideBySide(both));
@@ -266,14 +266,14 @@ TEST(MeasuredBody, IsATraceWithWholeArrows) {
 /// With only one body, the start of the step is not known: the end of the body
 /// before marks it.
 TEST(MeasuredBodyError, FewerBodies) {
-  EXPECT_EQ(Endless(small(), 3).error(), "");
-  EXPECT_EQ(Endless(small(), 2).error(),
+  EXPECT_EQ(Endless(smallEndless(), 3).error(), "");
+  EXPECT_EQ(Endless(smallEndless(), 2).error(),
             "expected micro-batches of 3 steps or more, as a run of 3 steps "
             "has with --trace-steps 2, got those of 2");
 }
 
 TEST(MeasuredBodyError, NothingBefore) {
-  Endless endless(small(), 3);
+  Endless endless(smallEndless(), 3);
   json &events = endless.trace["traceEvents"];
   // P1's last body starts with micro-batch 3.
   for (json &event : events)
@@ -285,18 +285,18 @@ TEST(MeasuredBodyError, NothingBefore) {
 }
 
 TEST(MeasuredBodyError, ActionIsMissing) {
-  Endless endless(small(), 3);
+  Endless endless(smallEndless(), 3);
   endless.find("backward 4", 0)["cat"] = "other";
   EXPECT_EQ(endless.error(), "expected backward of stage 0, micro-batch 1 on "
                              "P0, got none");
-  Endless second(small(), 3);
+  Endless second(smallEndless(), 3);
   second.find("forward 6", 0)["cat"] = "other";
   EXPECT_EQ(second.error(), "expected forward of stage 0, micro-batch 0 of "
                             "the second step on P0, got none");
 }
 
 TEST(MeasuredBodyError, ActionIsThereTwice) {
-  Endless endless(small(), 3);
+  Endless endless(smallEndless(), 3);
   json twice = endless.find("forward 5", 0);
   endless.trace["traceEvents"].push_back(twice);
   EXPECT_EQ(endless.error(), "expected forward of stage 0, micro-batch 2 "
@@ -304,14 +304,14 @@ TEST(MeasuredBodyError, ActionIsThereTwice) {
 }
 
 TEST(MeasuredBodyError, ActionIsOnAnotherWorker) {
-  Endless endless(small(), 3);
+  Endless endless(smallEndless(), 3);
   endless.find("forward 5", 0)["tid"] = 1;
   EXPECT_EQ(endless.error(), "expected forward of stage 0, micro-batch 2 on "
                              "P0, got it on P1");
 }
 
 TEST(MeasuredBodyError, OtherOrder) {
-  Endless endless(small(), 3);
+  Endless endless(smallEndless(), 3);
   std::swap(endless.find("forward 5", 0)["ts"],
             endless.find("backward 4", 0)["ts"]);
   EXPECT_NE(endless.error().find("got another order"), std::string::npos)
@@ -320,7 +320,7 @@ TEST(MeasuredBodyError, OtherOrder) {
 
 /// An action of another body is in the middle of this one.
 TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
-  Endless endless(small(), 3);
+  Endless endless(smallEndless(), 3);
   double inside = endless.find("backward 4", 0)["ts"];
   endless.find("backward 8", 0)["ts"] = inside + 1;
   EXPECT_EQ(endless.error(),

@@ -25,8 +25,8 @@
 using namespace chimera::runtime::test;
 
 template <typename Detail, typename Body>
-static ncclResult_t call(const char *name, const Detail &detail,
-                         const Body &body) {
+static ncclResult_t ncclCall(const char *name, const Detail &detail,
+                             const Body &body) {
   if (int error = beginCall(name, detail))
     return refuse(static_cast<ncclResult_t>(error), "this is a test");
   if (isInHostFunction)
@@ -75,7 +75,7 @@ const char *ncclGetLastError(ncclComm_t handle) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  return call(
+  return ncclCall(
       "ncclGetUniqueId", [] { return ""; },
       [&] {
         *id = {};
@@ -88,19 +88,19 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks,
                                     ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
-  return call(
+  return ncclCall(
       "ncclCommInitRankConfig", [&] { return text(rank, " of ", ranks); },
       [&] { return initialize(made, ranks, id, rank, config); });
 }
 ncclResult_t ncclCommInitRank(ncclComm_t *made, int ranks, ncclUniqueId id,
                               int rank) {
-  return call(
+  return ncclCall(
       "ncclCommInitRank", [&] { return text(rank, " of ", ranks); },
       [&] { return initialize(made, ranks, id, rank, nullptr); });
 }
 ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
                            ncclComm_t *made, ncclConfig_t *config) {
-  return call(
+  return ncclCall(
       "ncclCommSplit",
       [&] { return text("color ", color, " key ", key, " ", nameOf(handle)); },
       [&] {
@@ -111,7 +111,7 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle) {
-  return call(
+  return ncclCall(
       "ncclCommFinalize", [&] { return nameOf(handle); },
       [&] {
         std::shared_ptr<Member> member;
@@ -132,7 +132,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
       });
 }
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
-  return call(
+  return ncclCall(
       "ncclCommDestroy", [&] { return nameOf(handle); },
       [&] {
         std::shared_ptr<Member> member;
@@ -150,7 +150,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
       });
 }
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
-  return call(
+  return ncclCall(
       "ncclCommAbort", [&] { return nameOf(handle); },
       [&] {
         std::shared_ptr<Member> member = find(handle);
@@ -200,7 +200,7 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t handle, int *device) {
 }
 
 ncclResult_t ncclGroupStart() {
-  return call(
+  return ncclCall(
       "ncclGroupStart", [] { return ""; },
       [] {
         startGroup();
@@ -214,7 +214,7 @@ ncclResult_t ncclGroupEnd() {
 
 ncclResult_t ncclSend(const void *source, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t handle, cudaStream_t stream) {
-  return call(
+  return ncclCall(
       "ncclSend",
       [&] {
         return text(count * bytesOf(type), " to ", peer, " ", nameOf(handle),
@@ -231,7 +231,7 @@ ncclResult_t ncclSend(const void *source, size_t count, ncclDataType_t type,
 }
 ncclResult_t ncclRecv(void *target, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t handle, cudaStream_t stream) {
-  return call(
+  return ncclCall(
       "ncclRecv",
       [&] {
         return text(count * bytesOf(type), " from ", peer, " ", nameOf(handle),
@@ -251,7 +251,7 @@ ncclResult_t ncclRecv(void *target, size_t count, ncclDataType_t type, int peer,
 static ncclResult_t collect(const char *name, const void *source, void *target,
                             size_t count, ncclDataType_t type, int root,
                             ncclComm_t handle, cudaStream_t stream) {
-  return call(
+  return ncclCall(
       name,
       [&] {
         return text(count * bytesOf(type), " ", nameOf(handle), " ",

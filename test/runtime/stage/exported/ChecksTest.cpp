@@ -38,13 +38,13 @@ const c10::IValue kNone;
 
 /// An accepted call, and changes with which it is refused. A change is the
 /// number of an argument and its new value.
-struct Case {
+struct CheckedCall {
   const char *name;
   Arguments good;
   std::vector<std::pair<size_t, c10::IValue>> bad;
 };
 
-std::vector<Case> cases() {
+std::vector<CheckedCall> cases() {
   const at::Tensor x = ones({2, 3, 8, 8}), half = ones({2, 3, 4, 4});
   const at::Tensor places = at::zeros({2, 3, 4, 4}, at::kLong);
   const at::Tensor beyond = at::full({2, 3, 4, 4}, 64, at::kLong);
@@ -148,7 +148,7 @@ std::vector<Case> cases() {
 }
 
 TEST(Checks, RefuseWhatKernelsDoNotLookAt) {
-  for (const Case &each : cases()) {
+  for (const CheckedCall &each : cases()) {
     SCOPED_TRACE(each.name);
     Check check = checkOf(each.name);
     ASSERT_NE(check, nullptr);

@@ -53,7 +53,7 @@ template <typename Line> auto gradientOf(const Line &line) {
 std::span<const float> parametersOf(const Mixed::Part &part) {
   return std::span(part.weights).first(part.gradient.size());
 }
-std::span<const BFloat16> copyOf(const Mixed::Part &part) {
+std::span<const BFloat16> bfloat16CopyOf(const Mixed::Part &part) {
   return {
       reinterpret_cast<const BFloat16 *>(&part.weights[part.gradient.size()]),
       part.gradient.size()};
@@ -62,7 +62,7 @@ std::span<const BFloat16> copyOf(const Mixed::Part &part) {
 void expectACopy(const Mixed &line) {
   for (const Mixed::Part &part : line.parts)
     for (size_t i = 0; i < part.gradient.size(); ++i)
-      ASSERT_EQ(copyOf(part)[i], BFloat16(parametersOf(part)[i]));
+      ASSERT_EQ(bfloat16CopyOf(part)[i], BFloat16(parametersOf(part)[i]));
 }
 
 const Sizes kModel{.layers = 3,

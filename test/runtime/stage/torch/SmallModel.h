@@ -15,8 +15,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace chimera::runtime::test {
@@ -254,6 +257,16 @@ double largestDifference(const std::vector<T> &a, const std::vector<T> &b) {
     largest = std::max(largest, difference);
   }
   return largest;
+}
+
+/// The message with which `call` refuses its arguments.
+inline std::string refusal(const std::function<void()> &call) {
+  try {
+    call();
+  } catch (const std::invalid_argument &error) {
+    return error.what();
+  }
+  return "(accepted)";
 }
 
 } // namespace chimera::runtime::test

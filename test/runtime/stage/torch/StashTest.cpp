@@ -32,7 +32,7 @@ declared(const program::ProgramT &program, uint32_t stage,
 // Runs a stage's forward twice and measures the second one. Memory that the
 // first one allocated and keeps does not belong to the stash.
 template <typename T, typename A = T>
-void compare(const Sizes &sizes, std::vector<uint32_t> layers) {
+void compareStash(const Sizes &sizes, std::vector<uint32_t> layers) {
   program::ProgramT program = smallProgram(sizes, layers);
   TensorMeter meter;
   Line<T, A> line(program);
@@ -54,16 +54,16 @@ void compare(const Sizes &sizes, std::vector<uint32_t> layers) {
   EXPECT_EQ(meter.currentBytes(), before);
 }
 
-void compare(Sizes sizes, std::vector<uint32_t> layers) {
+void compareStash(Sizes sizes, std::vector<uint32_t> layers) {
   for (double dropout : {0.0, 0.25}) {
     sizes.dropout = dropout;
     sizes.type = program::DataType::Float64;
-    compare<double>(sizes, layers);
+    compareStash<double>(sizes, layers);
     sizes.type = program::DataType::Float32;
-    compare<float>(sizes, layers);
+    compareStash<float>(sizes, layers);
     Sizes mixed = sizes;
     mixed.activations = program::DataType::BFloat16;
-    compare<float, c10::BFloat16>(mixed, layers);
+    compareStash<float, c10::BFloat16>(mixed, layers);
   }
 }
 
@@ -137,46 +137,46 @@ TEST(StashTest, ofAPart) {
   }
 }
 
-TEST(StashTest, layerByLayer) { compare(Sizes{}, {1, 1, 1, 1}); }
+TEST(StashTest, layerByLayer) { compareStash(Sizes{}, {1, 1, 1, 1}); }
 
-TEST(StashTest, severalLayers) { compare(Sizes{}, {2, 2}); }
+TEST(StashTest, severalLayers) { compareStash(Sizes{}, {2, 2}); }
 
-TEST(StashTest, wholeModel) { compare(Sizes{}, {4}); }
+TEST(StashTest, wholeModel) { compareStash(Sizes{}, {4}); }
 
 // The gradients of both uses are added without being kept.
 TEST(StashTest, tiedHead) {
   for (auto layers : std::vector<std::vector<uint32_t>>{{2, 2}, {4}}) {
-    compare({.tied = true}, layers);
+    compareStash({.tied = true}, layers);
     compareWeightStash<double>({.tied = true}, layers);
   }
 }
 
 TEST(StashTest, otherSizes) {
-  compare({.layers = 3,
-           .heads = 4,
-           .width = 64,
-           .context = 48,
-           .vocabulary = 100,
-           .microBatchSize = 5},
-          {2, 1, 2});
-  compare({.layers = 1,
-           .heads = 1,
-           .width = 16,
-           .context = 1,
-           .vocabulary = 2,
-           .microBatchSize = 1},
-          {1, 2});
+  compareStash({.layers = 3,
+                .heads = 4,
+                .width = 64,
+                .context = 48,
+                .vocabulary = 100,
+                .microBatchSize = 5},
+               {2, 1, 2});
+  compareStash({.layers = 1,
+                .heads = 1,
+                .width = 16,
+                .context = 1,
+                .vocabulary = 2,
+                .microBatchSize = 1},
+               {1, 2});
 }
 
 TEST(StashTest, longContext) {
   // The context is larger than the block sizes of the fused attention.
-  compare({.layers = 1,
-           .heads = 2,
-           .width = 16,
-           .context = 600,
-           .vocabulary = 3,
-           .microBatchSize = 2},
-          {1, 1, 1});
+  compareStash({.layers = 1,
+                .heads = 2,
+                .width = 16,
+                .context = 600,
+                .vocabulary = 3,
+                .microBatchSize = 2},
+               {1, 1, 1});
 }
 
 } // namespace

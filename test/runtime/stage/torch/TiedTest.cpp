@@ -24,21 +24,22 @@ namespace {
 using namespace test;
 
 template <typename T>
-std::vector<T> copyOf(Line<T> &line, std::vector<T> Line<T>::Part::*member,
-                      bool last) {
+std::vector<T> tiedCopyOf(Line<T> &line, std::vector<T> Line<T>::Part::*member,
+                          bool last) {
   std::span<T> tied = line.tiedOf(member, last);
   return {tied.begin(), tied.end()};
 }
 
 // Three steps of two micro-batches.
-template <typename T> struct Trained {
+template <typename T> struct TrainedTied {
   std::vector<double> losses;
   std::vector<T> weights, gradient;
 };
-template <typename T> Trained<T> train(const program::ProgramT &program) {
+template <typename T>
+TrainedTied<T> trainTied(const program::ProgramT &program) {
   using Part = typename Line<T>::Part;
   Line<T> line(program);
-  Trained<T> trained;
+  TrainedTied<T> trained;
   for (uint64_t step = 0; step < 3; ++step) {
     for (Part &part : line.parts)
       std::fill(part.gradient.begin(), part.gradient.end(), T{0});
@@ -48,8 +49,8 @@ template <typename T> Trained<T> train(const program::ProgramT &program) {
     }
     line.reduceTied();
     line.step(step, 0.5);
-    EXPECT_EQ(copyOf(line, &Part::weights, /*last=*/false),
-              copyOf(line, &Part::weights, /*last=*/true))
+    EXPECT_EQ(tiedCopyOf(line, &Part::weights, /*last=*/false),
+              tiedCopyOf(line, &Part::weights, /*last=*/true))
         << "step " << step;
   }
   trained.weights = line.once(&Part::weights);
@@ -63,26 +64,29 @@ class TiedTest : public testing::TestWithParam<double> {};
 // the embedding.
 TEST_P(TiedTest, stagesEqualTheWhole) {
   Sizes sizes{.layers = 3, .dropout = GetParam(), .tied = true};
-  const Trained<double> whole = train<double>(smallProgram(sizes, {5}));
+  const TrainedTied<double> whole = trainTied<double>(smallProgram(sizes, {5}));
   EXPECT_LT(whole.losses.back(), whole.losses.front());
   for (auto split : std::vector<std::vector<uint32_t>>{
            {1, 4}, {2, 3}, {4, 1}, {1, 1, 1, 1, 1}}) {
-    const Trained<double> parts = train<double>(smallProgram(sizes, split));
+    const TrainedTied<double> parts =
+        trainTied<double>(smallProgram(sizes, split));
     EXPECT_LE(largestDifference(parts.losses, whole.losses), 1e-12);
     EXPECT_LE(largestDifference(parts.weights, whole.weights), 1e-12);
     EXPECT_LE(largestDifference(parts.gradient, whole.gradient), 1e-12);
   }
   // The result differs from that of a model with two matrices.
   sizes.tied = false;
-  const Trained<double> untied = train<double>(smallProgram(sizes, {5}));
+  const TrainedTied<double> untied =
+      trainTied<double>(smallProgram(sizes, {5}));
   EXPECT_GT(std::abs(untied.losses.back() - whole.losses.back()), 1e-6);
 }
 
 TEST_P(TiedTest, copiesStayEqualInFloat32) {
   Sizes sizes{
       .dropout = GetParam(), .type = program::DataType::Float32, .tied = true};
-  const Trained<float> whole = train<float>(smallProgram(sizes, {4}));
-  const Trained<float> parts = train<float>(smallProgram(sizes, {2, 2}));
+  const TrainedTied<float> whole = trainTied<float>(smallProgram(sizes, {4}));
+  const TrainedTied<float> parts =
+      trainTied<float>(smallProgram(sizes, {2, 2}));
   EXPECT_LE(largestDifference(parts.losses, whole.losses), 1e-4);
 }
 
@@ -121,9 +125,9 @@ TEST(TiedTest, startsAsTheTokenEmbedding) {
   Line<double> parts(smallProgram({.tied = true}, {2, 1, 1}));
   EXPECT_EQ(parts.once(&Part::weights), whole.whole(&Part::weights));
   const std::vector<double> first =
-      copyOf(parts, &Part::weights, /*last=*/false);
+      tiedCopyOf(parts, &Part::weights, /*last=*/false);
   ASSERT_EQ(first.size(), 11u * 8);
-  EXPECT_EQ(first, copyOf(parts, &Part::weights, /*last=*/true));
+  EXPECT_EQ(first, tiedCopyOf(parts, &Part::weights, /*last=*/true));
   // All other parameters start as without the tie.
   std::vector<double> untied =
       Line<double>(smallProgram({}, {4})).whole(&Part::weights);

@@ -22,15 +22,6 @@ namespace {
 
 using namespace test;
 
-std::string refusal(const std::function<void()> &call) {
-  try {
-    call();
-  } catch (const std::invalid_argument &error) {
-    return error.what();
-  }
-  return "(accepted)";
-}
-
 // Two micro-batches and an optimizer step, twice: the losses, the weights and
 // the last gradients.
 struct Trained {
