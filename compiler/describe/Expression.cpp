@@ -316,11 +316,12 @@ static std::string expressionWord(std::string_view clause) {
   size_t open = clause.find_first_of("(<");
   if (open == clause.npos)
     return std::string(clause);
-  std::string_view value = clause.substr(open);
-  if (value.front() == '(' && value.find(' ') == value.npos)
-    value = value.substr(1, value.size() - 2);
   std::string word(trimmed(clause.substr(0, open)));
-  if (word != "schedule")
+  const bool isSchedule = word == "schedule";
+  std::string_view value = clause.substr(open);
+  if (value.front() == '(' && (isSchedule || value.find(' ') == value.npos))
+    value = value.substr(1, value.size() - 2);
+  if (!isSchedule)
     return word + "=" + std::string(value);
   // ("chimera", {pipelines=4}) is from chimera{pipelines=4}.
   std::string_view name = value.substr(1, value.find('"', 1) - 1);

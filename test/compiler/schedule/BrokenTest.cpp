@@ -23,10 +23,10 @@ std::string shorten(std::string text) {
                                                        {"backward", "B"}};
   for (const auto &[name, letter] : kinds) {
     const std::string stage =
-        name + R"( of (?:pipeline \d+, )?stage (\d+), micro-batch)";
+        name + R"( of (?:pipeline \d+, )?stage (-?\d+), micro-batch)";
     text = std::regex_replace(text, std::regex(stage + R"(es (\d+) to (\d+))"),
                               letter + "$1.$2-$3");
-    text = std::regex_replace(text, std::regex(stage + R"( (\d+))"),
+    text = std::regex_replace(text, std::regex(stage + R"( (-?\d+))"),
                               letter + "$1.$2");
   }
   for (auto [part, letter] :
