@@ -51,8 +51,9 @@ static ParseResult skip(AsmParser &parser, StringRef text) {
         return failure();
     } else {
       StringRef digits = takeWhile(at + (*at == '-'), llvm::isDigit);
-      // A float token would end after `text`. A minus alone is a token that an
-      // op parser cannot read.
+      // Fail if a point comes after the digits, because a float token would end
+      // after `text`. Fail if there is no digit, because an op parser cannot
+      // read a minus alone.
       APInt number;
       if (digits.empty() || *digits.end() == '.')
         return failure();

@@ -216,9 +216,9 @@ private:
     return chosen;
   }
 
-  /// The last instruction that needs `value`, which instruction `made`
-  /// computes. If the worker yields the value, this is after the last
-  /// instruction.
+  /// The index of the last instruction that needs `value`. The instruction with
+  /// index `made` computes `value`. If the worker yields `value`, returns the
+  /// number of instructions, which is one more than the last index.
   int32_t lastUse(Value value, int32_t made) {
     int32_t end = made;
     for (OpOperand &use : value.getUses()) {

@@ -50,11 +50,13 @@ ActionOp makerOf(Value contribution) {
   return contribution.getDefiningOp<ActionOp>();
 }
 
-/// The order of the actions whose results are all-reduced. It is needed to find
-/// the last action of each worker in each all-reduce. So actions are recorded
-/// from the end of the block, and only as many as are needed.
-/// Operation::isBeforeInBlock would number all ops of the block, although these
-/// actions, except for losses, are near its end.
+/// The order of the actions whose results are all-reduced. It tells which
+/// action of a worker is the last one that contributes to an all-reduce.
+///
+/// Except for losses, these actions are near the end of the block. So the
+/// constructor walks from the end of the block, and stops when it has found the
+/// last action of each worker in each all-reduce. Operation::isBeforeInBlock
+/// would be slower: it numbers all ops of the block.
 class ContributionOrder {
 public:
   explicit ContributionOrder(ArrayRef<AllReduceOp> reduces) {
@@ -150,8 +152,8 @@ public:
         return failure();
       reductions.push_back(std::move(*reduction));
     }
-    // Sort the all-reduces by the time at which their sums are complete, so
-    // that all workers use one order.
+    // Sort the all-reduces by the position of the last action that contributes
+    // to each. So all workers use the same order.
     llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
       return order.isBefore(a.last, b.last);
     });

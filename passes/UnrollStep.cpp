@@ -117,8 +117,8 @@ private:
   Gradient &gradientOf(uint32_t p, uint32_t s) {
     return replicas[replicaIndex(layout, p, s)];
   }
-  /// The index of the tied piece among the two pieces of the stage's gradient,
-  /// if it has tied parameters.
+  /// If stage `s` has tied parameters, its gradient has two pieces, and this is
+  /// the index of the tied piece. Otherwise none.
   std::optional<unsigned> tiedPiece(uint32_t s) const {
     return program::indexOfTiedPiece(tied ? &*tied : nullptr, stages, s);
   }

@@ -84,8 +84,9 @@ struct Label {
   }
 };
 
-/// The label of a value in `role` that covers the same micro-batches or part as
-/// `action`, on `stage`.
+/// The label of a value with role `role`. The value belongs to `stage` and to
+/// the pipeline of `action`. It covers the same micro-batches, or the same part
+/// of a micro-batch, as `action`.
 Label labelOf(Role role, ActionOp action, uint32_t stage) {
   return {role,
           action.getPipeline(),

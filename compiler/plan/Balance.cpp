@@ -101,8 +101,8 @@ private:
     return end == layers;
   }
 
-  /// A limit that the ranges of some cut keep. Often it is the time of the best
-  /// cut's longest range.
+  /// A time for which there is a cut without a longer range. It is often the
+  /// time of the longest range of the best cut.
   int64_t someLongest() const {
     int64_t least = kNever, most = 0;
     for (const PrefixSums *prefix : costs) {

@@ -26,12 +26,16 @@ double stepBoundOfAnyCut(const LayerTable &table,
 
 /// A lower bound of the step time of `problem`, for every order. It is the
 /// maximum of
-/// - the actions and updates of its workers (minStepTime),
-/// - its messages (busiestChannel),
-/// - if a flush ends the step, for each pipeline and stage: the way of one
-///   micro-batch from the first stage to that stage and back, and all work of
-///   the pipeline on that stage. The first stage starts no step before the
-///   previous one has ended there.
+/// - the time that the busiest workers need for their actions and, if a flush
+///   ends the step, for their updates (minStepTime),
+/// - the time of the messages of the busiest channel (busiestChannel),
+/// - if a flush ends the step, for each pipeline and stage the sum of
+///   - the time in which one micro-batch goes from the first stage to that
+///     stage and back to the first stage (0 if backwards have parts),
+///   - the time of all forwards and backwards of the pipeline on that stage,
+///     without weight gradients,
+///   - the update of the first stage. The first stage begins a step only after
+///     its update of the previous step.
 ///
 /// Recomputes are not counted, since an order may leave them out.
 double stepBound(const schedule::Problem &problem);

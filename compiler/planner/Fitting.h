@@ -67,8 +67,9 @@ private:
 
   using IsAccepted = std::function<bool(const plan::Proposal &proposal)>;
 
-  /// The first accepted plan of those that `fit` tries if a plan of `choice`
-  /// does not compile. Plans that can be ruled out are not accepted.
+  /// If a plan of `choice` does not compile, `fit` tries other plans of this
+  /// choice. Returns the first of these other plans that `isAccepted` accepts.
+  /// Skips each plan that `canRuleOut` rules out.
   std::optional<plan::Proposal>
   firstChanged(const plan::Choice &choice, const plan::CanRuleOut &canRuleOut,
                const IsAccepted &isAccepted) const;

@@ -117,8 +117,9 @@ public:
       (fitting.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
     refit(fits);
     while (true) {
-      // Compile the unknown plans that are on the Pareto front of the known and
-      // the unknown plans together.
+      // Some open plans have not been compiled, so it is not known whether they
+      // fit. Compile those that are on the Pareto front of `fits` and `open`
+      // together.
       std::ranges::sort(open, plan::isFaster);
       std::vector<plan::Proposal> tried, rest;
       int64_t smallest = INT64_MAX;

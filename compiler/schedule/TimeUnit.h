@@ -39,8 +39,8 @@ std::string timeUnitNames();
 /// ticks.
 struct TimeScale {
   const TimeUnit *unit = &timeUnits().front();
-  /// Ticks in a unit, at least 1. Numbers of units are written exactly if its
-  /// only prime factors are 2 and 5 (decimalNumber).
+  /// The number of ticks in a unit, at least 1. If 2 and 5 are the only prime
+  /// factors of `perUnit`, times in units are written exactly (decimalNumber).
   int64_t perUnit = 1;
 
   double units(double ticks) const {

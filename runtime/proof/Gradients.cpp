@@ -167,10 +167,11 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   sum = result;
 }
 
-/// The update whose gradients of one replica are all in `sum`; kNoUpdate if
-/// there is none. `sum` must be the sum of one replica, which is known. Each
-/// backward is in the program once, so counting the backwards in `sum` is
-/// enough.
+/// The update that is complete in `sum`: all gradients of one replica for this
+/// update have been added. kNoUpdate if there is none. Requires that `sum`
+/// belongs to one known replica. Each backward occurs once in the program, so
+/// it suffices to compare the number of backwards in `sum` with the number of
+/// the update.
 int64_t GradientSums::completeUpdateOf(const GradientSum &sum) const {
   const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
   // A pipeline without micro-batches contributes zeros, to update 0. There is

@@ -49,7 +49,8 @@ struct GradientSum {
   bool operator==(const GradientSum &) const = default;
 };
 
-/// The gradient sums of one worker while its stream is followed.
+/// The gradient sums in the buffers of one worker. `follow` updates them for
+/// one instruction after another.
 class GradientSums {
 public:
   /// For each all-reduce, the byte at which its bucket begins, if known. All

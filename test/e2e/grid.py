@@ -23,7 +23,8 @@ REDUCTIONS = (
 )
 # The numbers of receives that are posted ahead. Each description has one of these.
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
-# Stages then also hold a copy of the parameters that has no gradient.
+# With this clause, each stage also holds a copy of its parameters, in bf16. The copy
+# has no gradient.
 COPIED = "activation_type(bf16)"
 
 

@@ -26,9 +26,7 @@ PREDICTED = {"BERT-48": 20}
 TOKEN_BYTES = 24 * VALUE + 2
 # For each prediction: the logits and their log-softmax.
 LOGITS_BYTES = 2 * VALUE
-# Schemes whose gradients are summed in several buckets at a time. Chimera's code cuts
-# each stage's gradient into three to seven buckets. We assume that PipeDream leaves it
-# to DistributedDataParallel. All others sum the whole gradient at once.
+
 BUCKETED = ("Chimera", "PipeDream")
 
 SCHEDULES = {

@@ -17,7 +17,8 @@ namespace chimera::schedule::svg {
 
 /// The least distance between two marks, in pixels.
 static constexpr double kMark = 46;
-/// The error of a quotient of times, because powers of ten below 1 are rounded.
+/// The relative error that comparisons of quotients of times allow. Powers of
+/// ten below 1 are not exact, so the quotients are not exact either.
 static constexpr double kError = 1e-9;
 
 /// The smallest number that is at least `least` and 1, 2 or 5 times a power of

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Uses MPI_Iallreduce. MPI chooses the algorithm and therefore the order of
-// summation, so floating-point results differ from the declared fold by
-// rounding.
+// Uses MPI_Iallreduce. MPI chooses the algorithm, and so the order in which it
+// adds. Floating-point sums may therefore differ, by rounding, from the left
+// fold in the group's order (Channels.h).
 //
 //===----------------------------------------------------------------------===//
 

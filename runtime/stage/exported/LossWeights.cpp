@@ -33,8 +33,9 @@ namespace {
 /// The graph that computes the loss weight of a micro-batch from its labels.
 class WeightGraph {
 public:
-  /// Requires a package with a weight graph, and graphs for a whole
-  /// micro-batch.
+  /// Requires that the program has a package. The package must have graphs for
+  /// micro_batch_size samples, and the last layer must have a graph that
+  /// computes the weight of the loss.
   explicit WeightGraph(const program::ProgramT &program)
       : graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,

@@ -46,7 +46,8 @@ public:
   int64_t parameterBytes() const {
     return program::parameterBytes(types, count);
   }
-  /// The size of the parameters with their copy.
+  /// The size of the weights in bytes: the parameters, and the copy of them in
+  /// the type of the activations if there is one.
   int64_t bytes() const {
     return parameterBytes() + program::copyBytes(types, count);
   }

@@ -17,9 +17,11 @@ namespace {
 
 using Costs = std::vector<const PrefixSums *>;
 
-/// The cut by a simple dynamic program over all ends, without windows. best[i]
-/// is the shortest possible time of the longest of the ranges so far, if they
-/// cover i layers. Among equal cuts it chooses by the rule in Balance.cpp.
+/// Cuts the layers into consecutive ranges with a simple dynamic program. It
+/// tries every possible end of every range. Balance.cpp tries only the ends in
+/// its windows. After k ranges, best[i] is the least possible time of the
+/// longest range, if these ranges cover the first i layers. If several cuts are
+/// equally good, the function chooses by the rule in Balance.cpp.
 std::vector<int32_t> plainCuts(const Costs &costs) {
   auto ranges = static_cast<int32_t>(costs.size());
   auto layers = static_cast<int32_t>(costs[0]->size()) - 1;

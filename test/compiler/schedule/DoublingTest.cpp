@@ -118,10 +118,12 @@ TEST_P(Pairs, HoldTwiceAsMany) {
         });
 }
 
-/// With halving, workers hold at most D micro-batches, as with direct
-/// concatenation. Direct concatenation holds at least D - D/2f + 1. With two
-/// pipelines, halving holds half as many as pairs do: at least 7 for D=8, where
-/// direct concatenation holds 5.
+/// With halving, the worker that holds the most micro-batches holds D, as with
+/// direct concatenation. With more than two pipelines, the worker that holds
+/// the fewest also holds as many as with direct concatenation: D - h/2 + 1.
+/// With two pipelines, the worker that holds the fewest holds half as many as
+/// with doubling (HoldTwiceAsMany), rounded up. For D=8 this worker holds 7.
+/// With direct concatenation it holds 5.
 TEST_P(Pairs, OfHalvesHoldNoMore) {
   forEachCase(Concatenation::Halving,
               [&](const Timing &t, int64_t h, int32_t, int64_t) {

@@ -61,12 +61,12 @@ TEST(Registry, InterleavedStatesItsNumbersOfMicroBatches) {
                "any D >= 1, S = vD, N <= D or a multiple of floor(N/D)");
   for (int32_t d = 1; d <= 8; ++d)
     for (int32_t n = 1; n <= 40; ++n)
-      EXPECT_EQ(canDo(scheme, d, n, Choice({}, 2)),
-                n <= d || n % (n / d) == 0)
+      EXPECT_EQ(canDo(scheme, d, n, Choice({}, 2)), n <= d || n % (n / d) == 0)
           << d << " workers, " << n << " micro-batches";
 }
 
-/// The idle times that the help text states are those of the schedule.
+/// The help text of zb-v says when workers are idle. The simulated schedule
+/// must agree.
 TEST(Registry, ZBVStatesWhenItsWorkersAreIdle) {
   EXPECT_STREQ(findScheme("zb-v")->summary,
                "split backwards on a V: with equal times and N >= 2D-1, "

@@ -15,7 +15,8 @@
 
 namespace chimera::runtime::test {
 
-/// Channels of one kind between `ranks` ranks.
+/// Describes a set of channels: their kind, and the number of ranks that they
+/// connect.
 struct World {
   enum Kind {
     InProcess,

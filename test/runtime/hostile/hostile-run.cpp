@@ -5,12 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file under each seed, a third of the seeds in each mode of Run.h,
-// and compares losses, weights and gradients with one device. --threads also
-// runs each file as chimera-run does. If a run differs, prints the file, the
-// seed and the difference. With --models each program is run under every
-// message model: it must run or stop as the proof decides. The last line
-// counts.
+// Runs each file under each seed. The seeds take turns between the three modes
+// of Run.h. Compares the losses, weights and gradients of each run with those
+// of a run on one device. If they differ, prints the file, the seed and the
+// difference.
+//
+// --threads also runs each file as chimera-run does. --models also proves each
+// file under every message model. If the proof accepts the program, it must run
+// to its end. If the proof refuses the program, the reason must be a deadlock,
+// and the program must stop if hosts wait. The last line of the output says how
+// many programs and instructions ran and how many runs failed.
 //
 //===----------------------------------------------------------------------===//
 

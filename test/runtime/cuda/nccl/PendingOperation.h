@@ -68,7 +68,7 @@ public:
   std::vector<Part> parts; ///< each is written before it is launched
   Signal done;
 
-  /// Called on the stream of each rank. The last one moves the bytes.
+  /// Called once on the stream of each rank. The last call moves the bytes.
   void arrive();
   /// Cancels the operation, unless it is complete or the bytes are being moved.
   void leave();

@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
       throw std::runtime_error(error);
     return package;
   };
-  // Mutants that need more memory than any of these models fail.
+
   return runMutants(options, uint64_t{8} << 30, open,
                     [](auto package, Random &) { train(std::move(package)); });
 }

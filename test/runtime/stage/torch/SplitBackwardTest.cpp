@@ -160,7 +160,8 @@ TEST(SplitBackwardTest, inputGradientIsTheWholes) {
   }
 }
 
-// Gradients are added to the previous values, also the first time.
+// The weight gradient is added to the values in the gradient buffer. This is
+// also true for the first micro-batch: it does not overwrite the buffer.
 TEST(SplitBackwardTest, weightGradientAdds) {
   program::ProgramT program = smallProgram({}, {2, 2});
   Line<double> line(program);

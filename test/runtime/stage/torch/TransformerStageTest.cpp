@@ -196,8 +196,7 @@ TEST(TransformerStageTest, dropoutDependsOnStepMicroBatchAndSeed) {
 }
 
 TEST(TransformerStageTest, dropsTheDeclaredShare) {
-  // An embedding of ones: its output shows which elements were kept, and the
-  // scale.
+
   Sizes sizes{.width = 64, .context = 64, .dropout = 0.25};
   program::ProgramT program = smallProgram(sizes, {1, 3});
   Line<double> line(program);
