@@ -39,10 +39,9 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
                      : std::chrono::milliseconds(runtime::kForever);
 }
 
-/// The file for the weights of a run that SIGINT or SIGTERM ends:
-/// lastFiniteFile
-/// --save. If --save is a pipe, it is the pipe itself, whose reader waits for
-/// weights.
+/// The file for the weights of a run that SIGINT or SIGTERM ends: the
+/// lastFiniteFile of --save. If --save is a pipe, it is the pipe itself, whose
+/// reader waits for weights.
 inline std::string fileAfterSignal(const RunSettings &settings) {
   const std::string lastFinite = lastFiniteFile(settings.save);
   return lastFinite.empty() ? settings.save : lastFinite;
