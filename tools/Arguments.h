@@ -16,13 +16,13 @@
 
 namespace chimera {
 
-/// Sets `input` to the only one of `files`, or to standard input if there is
-/// none. Returns an error message if there are several, else an empty string.
-/// The message says what the file has (`content`) and how one file is made of
-/// several (`command`). LLVM's own message says neither.
-inline std::string readInput(llvm::ArrayRef<std::string> files,
-                             std::string &input, llvm::StringRef content,
-                             llvm::StringRef command) {
+/// Sets `input` to the only one of `files`, or to "-" (standard input) if there
+/// is none. Returns an error message if there are several, else an empty
+/// string. The message says what the file has (`content`) and how one file is
+/// made of several (`command`). LLVM's own message says neither.
+inline std::string setInput(llvm::ArrayRef<std::string> files,
+                            std::string &input, llvm::StringRef content,
+                            llvm::StringRef command) {
   if (files.size() > 1)
     return "expected one file with " + content.str() + ", got " +
            std::to_string(files.size()) + ": put them into one file (" +

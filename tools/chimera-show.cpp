@@ -144,7 +144,7 @@ static TimeOptions timeOptionsOf(const ShowSettings &settings,
 }
 
 /// `message` without "'chimera.order' op " or "custom op 'chimera.pipeline' "
-/// at its beginning. Its reader has written no ops.
+/// at its beginning. The user of -e or of an order file has written no ops.
 static StringRef withoutOp(StringRef message) {
   StringRef rest = message;
   const bool isOfParser = rest.consume_front("custom op ");
@@ -305,9 +305,9 @@ private:
     if (settings.measured.empty()) {
       document = form->render(list);
     } else {
-      FailureOr<std::string> both =
-          renderSideBySide(*form, pipelines.front(), list.front(),
-                           {settings.measured, settings.copy, true}, kTool);
+      FailureOr<std::string> both = renderSideBySide(
+          *form, pipelines.front(), list.front(),
+          {settings.measured, settings.copy, /*isOfTool=*/true}, kTool);
       if (failed(both))
         return failure();
       document = std::move(*both);

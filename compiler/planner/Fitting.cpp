@@ -17,7 +17,7 @@ namespace chimera {
 
 /// The shares of the machine's memory for which a plan that does not fit is
 /// made again, in this order.
-static constexpr std::array kShares = {0.99, 0.96, 0.9, 0.8};
+static constexpr std::array kMemoryShares = {0.99, 0.96, 0.9, 0.8};
 
 std::string Fitting::describe(const plan::Proposal &proposal) {
   std::lock_guard lock(mutex);
@@ -41,7 +41,7 @@ Fitting::firstChanged(const plan::Choice &choice,
     return std::nullopt;
   };
   const plan::Recomputation allowed = question.pins.recomputation;
-  for (double share : kShares)
+  for (double share : kMemoryShares)
     if (std::optional<plan::Proposal> proposal = changed(share, allowed))
       return proposal;
   if (allowed == plan::Recomputation::Least)
@@ -68,7 +68,7 @@ bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
   // the same for every share.
   if (proposal.recompute.empty() &&
       static_cast<double>(proposal.peakBytes) <=
-          kShares.back() * static_cast<double>(question.machine.memory))
+          kMemoryShares.back() * static_cast<double>(question.machine.memory))
     return false;
   return firstChanged(
              proposal.choice,

@@ -36,7 +36,8 @@ void summarize(const Problem &problem, const Schedule &schedule,
 } // namespace
 
 /// Runs an order. The stack `ready` has the workers that may be able to
-/// continue.
+/// continue. This class is not in the anonymous namespace, because
+/// StepSimulation::Impl derives from it.
 class Simulation {
 public:
   /// If `numbers` is null, every receive is posted in time.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the small modules of modules.py, loss_modules.py and refused_modules.py, and
-modules that call the operators of operators.py, as a user does. An exported module must
-compute what autograd computes (--check). A refusal must give the reason in one line,
-without a traceback. Needs a Python with torch: that of build/venv, unless another
+"""Exports the small modules of modules.py, loss_modules.py, refused_modules.py and
+refused_losses.py, and modules that call the operators of operators.py, as a user does.
+An exported module must compute what autograd computes (--check). A refusal must give the
+reason in one line, without a traceback. Needs a Python with torch: that of build/venv, unless another
 Python runs this script."""
 
 import argparse
@@ -21,6 +21,7 @@ from loss_modules import LOSSES, REMEDIES
 from modules import (
     ALSO_READS, CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READS, START, WARNED,
 )  # fmt: skip
+from refused_losses import REFUSED_LOSSES
 from refused_modules import REFUSED
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -204,6 +205,7 @@ def main():
                 *CASES,
                 *LOSSES,
                 *REFUSED,
+                *REFUSED_LOSSES,
             ],
             at_end,
         )

@@ -54,18 +54,19 @@ def model(module, loss=cross_entropy, **more):
 """
 # A case: its subject, the function `make` (and perhaps code before it), a part of the
 # expected output, and options.
-CASES = [
-    ("a plain net", "def make(): return model(Net())", GOOD),
-    (
-        "the children of the whole module",
-        """
+# A model without a ModuleList or a Sequential.
+PLAIN = """
 class Plain(nn.Module):
     def __init__(self):
         super().__init__()
         self.embedding, self.block, self.head = nn.Embedding(16, C), Block(), nn.Linear(C, 16)
     def forward(self, tokens): return self.head(self.block(self.embedding(tokens)))
-def make(): return model(Plain(), split_at="")
-""",
+"""
+CASES = [
+    ("a plain net", "def make(): return model(Net())", GOOD),
+    (
+        "the children of the whole module",
+        PLAIN + 'def make(): return model(Plain(), split_at="")',
         GOOD,
     ),
     (

@@ -149,8 +149,9 @@ std::vector<Axis> axesOf(std::span<const Panel> panels) {
       axis.begin = picture.from.value_or(0) * each;
       axis.end = picture.to ? *picture.to * each : longest * perUnit;
     }
-    axis.plot =
-        picture.cellWidth * (axis.end - axis.begin) / (shortest * perUnit);
+    if (picture.cellWidth > 0)
+      axis.plot =
+          picture.cellWidth * (axis.end - axis.begin) / (shortest * perUnit);
   }
   if (picture.cellWidth <= 0)
     chooseWidths(panels, axes);

@@ -58,7 +58,8 @@ class Layer:
 
 
 class Traced(WithLossAndLogits):
-    """The same, as the function that is traced."""
+    """WithLossAndLogits as the function that is traced. Refuses Python code that uses a
+    tensor's value."""
 
     def forward(self, *arguments):
         with refusals.nothing_by_value():

@@ -95,7 +95,8 @@ def main():
             """Whether the command prints such a line at most every ten seconds."""
             started = time.monotonic()
             status, output = run(command, pause="0.5")
-            most = (time.monotonic() - started) / 10
+            # The script counts whole seconds, so the first interval may be shorter.
+            most = (time.monotonic() - started + 1) / 10
             good = status == 0 and 1 <= len(re.findall(line, output, re.MULTILINE)) <= most
             return good and "Reading" not in output and "Progress" not in output, output
 

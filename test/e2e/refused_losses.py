@@ -1,0 +1,107 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Losses, labels and logits with which a module cannot be exported, each with the output
+that `exporter.py` expects of chimera-export. modules.py explains the form of a case."""
+
+REFUSED_LOSSES = [
+    (
+        "logits of before the last layer",
+        """
+class Both(Net):
+    def forward(self, tokens):
+        x = early = self.embedding(tokens) * 2
+        for block in self.blocks: x = block(x)
+        return self.head(x), early
+def make():
+    return model(Both(), lambda o, l: cross_entropy(o[0], l), logits=lambda o: o[1])
+""",
+        "expected logits that are computed after the last module",
+    ),
+    (
+        "a loss without terms",
+        "def make(): return model(Net(), lambda o, l: [])",
+        "expected a loss of 1 to 16 terms of one type, got []",
+    ),
+    (
+        "a label of the name that scales have",
+        """
+def make():
+    tokens = torch.randint(0, 16, (4, 8))
+    return Model(Net(), tokens, {"loss_scales": tokens}, cross_entropy)
+""",
+        "expected no label with the reserved name 'loss_scales'",
+    ),
+    (
+        "logits of another shape",
+        """
+def make():
+    made = model(Net())
+    made.logits = lambda output: output.mean(1)
+    return made
+""",
+        "expected logits of [samples, context, vocabulary], got",
+    ),
+    (
+        "a loss that is a dictionary",
+        "def make(): return model(Net(), lambda o, l: {'loss': cross_entropy(o, l)})",
+        "expected the loss to be a tensor, or a sum and its weight, or a list",
+    ),
+    (
+        "a loss with a dimension",
+        "def make(): return model(Net(), lambda o, l: cross_entropy(o, l)[None])",
+        "expected a loss of one number, got one of the shape [1]",
+    ),
+    (
+        "a loss without a gradient",
+        "def make(): return model(Net(), lambda o, l: (o.argmax(-1) == l).sum())",
+        "expected a loss that depends on the parameters",
+    ),
+    (
+        "a weight that depends on the model",
+        "def make(): return model(Net(), lambda o, l: (cross_entropy(o, l), o.sum()))",
+        "expected the weight of a loss to depend on labels alone",
+    ),
+    (
+        "a mean of the labels that count, in parts",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    labels = tokens.clone()
+    labels[: B // 2, 1:] = -100
+    return Model(Net(), tokens, labels, cross_entropy)
+""",
+        "expected the loss of a micro-batch to be the mean of the losses of its parts "
+        "(--parts)",
+        "--parts=2",
+    ),
+    (
+        "an operator in a loss",
+        """
+def penalty(logits):
+    return torch.linalg.inv(logits[0, :T, :T] + 9 * torch.eye(T)).sum()
+def make(): return model(Net(), lambda o, l: cross_entropy(o, l) + penalty(o))
+""",
+        "got aten::linalg_inv_ex in the loss, source.py:37: return torch.linalg.inv(",
+    ),
+    (
+        "an operator in a loss that is a module",
+        """
+class Loss(nn.Module):
+    def forward(self, logits, labels):
+        return cross_entropy(logits, labels) + logits.kthvalue(2).values.sum()
+def make(): return model(Net(), Loss())
+""",
+        "got aten::kthvalue in the loss, source.py:38: return cross_entropy(",
+    ),
+    (
+        "a root of a mean, of samples that are alike",
+        """
+def make():
+    tokens = torch.arange(T).expand(B, T).contiguous()
+    return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
+""",
+        "expected the loss of a micro-batch to be the mean of the losses of its parts "
+        "(--parts)",
+        "--parts=2",
+    ),
+]
