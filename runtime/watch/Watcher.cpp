@@ -165,6 +165,14 @@ void Watcher::writeForAll(
   });
 }
 
+/// Lets the stopped processes of this host continue, so that they notice the
+/// end of the run and end. Some launchers do not do that.
+void Watcher::continueStopped() const {
+  for (uint32_t rank : ranks)
+    if (pid_t pid = page.of(rank).pid.load(); rank != self && isStopped(pid))
+      kill(pid, SIGCONT);
+}
+
 /// Makes the report, or waits until another process has made it. Returns the
 /// exit status.
 int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
@@ -179,17 +187,16 @@ int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
                                      : headline);
     if (!submitAccount(dead, headline))
       writeReport(program, page, ranks, dead, headline);
+    // Before setReported: after it, another thread may end this process.
+    continueStopped();
     page.setReported();
-    // Let stopped processes continue, so that they notice the end of the run
-    // and end. Some launchers do not do that.
-    for (uint32_t rank : ranks)
-      if (pid_t pid = page.of(rank).pid.load(); rank != self && isStopped(pid))
-        kill(pid, SIGCONT);
     return exitStatus;
   }
   // Another process writes the report. mpirun ends all processes after the
   // first one has ended, so wait until the report is written.
   for (int i = 0; i < 300 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (!page.reported())
+    continueStopped(); // the other process may have ended
   return page.exitStatus();
 }

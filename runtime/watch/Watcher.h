@@ -74,6 +74,7 @@ private:
                      const std::string &headline) noexcept;
   void
   writeForAll(const std::vector<std::vector<std::byte>> &handedIn) noexcept;
+  void continueStopped() const;
   int reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
                    const std::string &headline);
 

@@ -21,6 +21,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ FENCE = re.compile(r"^(\s*)```(.*)$")
 MARK = "@@chimera-block"
 # The reasons why a command cannot run in this test.
 NEEDS = {"gpu", "hosts", "slurm", "network", "install"}
-PATIENCE = 1500  # seconds for one document, beside other load
+PATIENCE = 900  # seconds for one document, beside other load
 
 
 class Block:
@@ -104,6 +105,36 @@ def clone_like(folder):
     (folder / "build").mkdir()
 
 
+def shell(script, folder, environment):
+    """The status and the output of a bash script. The status is None if the script has
+    not ended after PATIENCE seconds. Then its whole process group is killed."""
+    with subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=PATIENCE)
+            return process.returncode, output
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+
+
+def newest_texts(folder):
+    """The ends of the text files that a document wrote last, for an error."""
+    files = sorted(folder.glob("*.txt"), key=lambda file: file.stat().st_mtime)
+    return "".join(
+        f"\n--- the end of {file.name}:\n{file.read_text(errors='replace')[-1000:]}"
+        for file in files[-4:]
+    )
+
+
 def run(path, tools):
     blocks = blocks_of(path)
     commands = "\n".join(block.text for block in blocks if block.language == "sh")
@@ -123,24 +154,17 @@ def run(path, tools):
             HF_HUB_OFFLINE="1",
             COLUMNS="160",
         )
-        done = subprocess.run(
-            ["bash", "-c", script_of(path, blocks)],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-        )
-    parts = re.split(rf"\n{MARK} (\d+)\n", "\n" + done.stdout)
+        status, output = shell(script_of(path, blocks), folder, environment)
+        files = newest_texts(pathlib.Path(folder)) if status != 0 else ""
+    parts = re.split(rf"\n{MARK} (\d+)\n", "\n" + output)
     outputs = dict(zip(map(int, parts[1::2]), parts[2::2]))
     last = max(outputs, default=0)
-    if done.returncode != 0:
+    if status != 0:
         block = blocks[last]
+        got = f"none in {PATIENCE} s" if status is None else status
         sys.exit(
-            f"{path}:{block.line}: expected status 0 of this block, got "
-            f"{done.returncode}\n{block.text}\n--- its output:\n{outputs.get(last)}"
+            f"{path}:{block.line}: expected status 0 of this block, got {got}\n"
+            f"{block.text}\n--- its output:\n{outputs.get(last)}{files}"
         )
     ran, compared, skipped, output = 0, 0, 0, None
     for index, block in enumerate(blocks):

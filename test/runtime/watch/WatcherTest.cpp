@@ -1,0 +1,106 @@
+//===- WatcherTest.cpp - The end of a failed rank -------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/watch/Watcher.h"
+
+#include "runtime/control/InProcess.h"
+#include "runtime/watch/EndProcess.h"
+#include "runtime/watch/Processes.h"
+
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+/// Processes that stop themselves, and end when they are continued.
+class StoppedProcesses {
+public:
+  explicit StoppedProcesses(unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        raise(SIGSTOP);
+        _exit(0);
+      }
+      waitpid(pid, nullptr, WUNTRACED);
+      pids.push_back(pid);
+    }
+  }
+  ~StoppedProcesses() {
+    for (pid_t pid : pids) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+  }
+
+  auto countStopped() const { return std::ranges::count_if(pids, isStopped); }
+
+  std::vector<pid_t> pids;
+};
+
+/// Fails rank 0 of a host in a process of its own. The processes of all other
+/// ranks are `stopped`. `hasReporter` says that another process has begun to
+/// report, and has ended before it was ready. Returns the status of rank 0.
+int failBeside(const StoppedProcesses &stopped, bool hasReporter) {
+  const auto ranks = static_cast<uint32_t>(stopped.pids.size()) + 1;
+  const pid_t rank0 = fork();
+  if (rank0 == 0) {
+    setEndProcess([](int status) { _exit(status); });
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    const program::ProgramT program =
+        program::samplePipeline({.workers = 1, .dataParallel = ranks});
+    StatusPage page(ranks);
+    auto controls = makeInProcessControls(ranks);
+    std::vector<uint32_t> all;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      page.of(rank).enter(Status::Running);
+      if (rank > 0)
+        page.of(rank).pid = stopped.pids[rank - 1];
+      all.push_back(rank);
+    }
+    if (hasReporter)
+      page.claimReport(1);
+    // After `reported`, every thread may end the process, as the watcher does.
+    std::thread([&] {
+      while (!page.reported())
+        std::this_thread::yield();
+      _exit(isStopped(stopped.pids.back()) ? 3 : 1);
+    }).detach();
+    Watcher watcher(program, page, *controls[0], all, std::chrono::seconds(60),
+                    [](const std::string &) {});
+    watcher.fail("a test fails it");
+  }
+  int status = 0;
+  waitpid(rank0, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// A stopped process that nobody continues stays for ever. The thread that has
+// failed reports, and must continue the others before another thread of its
+// process ends. There are many, so that continuing them takes some time.
+TEST(Watcher, ContinuesStoppedProcessesBeforeItEnds) {
+  StoppedProcesses stopped(399);
+  EXPECT_EQ(stopped.countStopped(), 399);
+  EXPECT_EQ(failBeside(stopped, false), 1);
+  EXPECT_EQ(stopped.countStopped(), 0);
+}
+
+TEST(Watcher, ContinuesStoppedProcessesIfTheReporterEndedEarly) {
+  StoppedProcesses stopped(1);
+  EXPECT_EQ(failBeside(stopped, true), 1);
+  EXPECT_EQ(stopped.countStopped(), 0);
+}
+} // namespace
