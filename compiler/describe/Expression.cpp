@@ -19,7 +19,8 @@ namespace chimera {
 
 namespace {
 
-/// A clause of an expression.
+/// A clause of an expression, such as stages=4. Without a value if it has no
+/// `=`.
 struct ExpressionWord {
   std::string_view name;
   std::optional<std::string_view> value;
@@ -27,8 +28,9 @@ struct ExpressionWord {
 
 bool has(std::string_view set, char c) { return set.find(c) != set.npos; }
 
-/// Cuts `text` at each of `separators` that is outside of brackets and quotes.
-/// Unset if brackets or quotes do not match.
+/// Splits `text` at each character of `separators` that is outside of brackets
+/// and quotes. Empty parts are left out. Returns nothing if brackets or quotes
+/// do not match.
 std::optional<std::vector<std::string_view>> cut(std::string_view text,
                                                  std::string_view separators) {
   static constexpr std::string_view kOpen = "({[<", kClosed = ")}]>";
@@ -70,7 +72,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-/// Describes the pipelines of one expression after another.
+/// Makes the text of a module. `add` appends the pipelines of one expression.
 class Describer {
 public:
   Describer(std::string &error, std::string *impossible)
@@ -122,8 +124,9 @@ private:
     return true;
   }
 
-  /// The end of an error message on a misspelt word: ", got only " and the
-  /// names of all words of the expression. Empty if there are none.
+  /// The end of an error message if a clause is missing (it may be misspelt):
+  /// ", got only " and the names of all words of the expression. Empty if the
+  /// expression has no words.
   std::string gotNames() const {
     std::string names;
     for (std::string_view name : allNames)
@@ -131,8 +134,8 @@ private:
     return names;
   }
 
-  /// `expression` without the blanks around commas and equals signs. Such a
-  /// blank does not end a word.
+  /// `expression` without the blanks that do not separate words: blanks next to
+  /// a comma or an equals sign, and blanks before an opening brace.
   std::string_view joinLists(std::string_view expression) {
     joined.clear();
     for (size_t i = 0; i < expression.size(); ++i) {
@@ -156,7 +159,7 @@ private:
         return fail("expected schedule once, with a comma between schedules");
       std::optional<std::vector<std::string_view>> list =
           cut(word.value.value_or(""), ",");
-      schedules = std::move(*list); // the expression's brackets match
+      schedules = std::move(*list); // readWords has checked that brackets match
       return true;
     }
     if (!word.value && schedule::findScheme(word.name))
@@ -223,7 +226,7 @@ private:
   std::pair<int32_t, int32_t> sizesFor(const plan::PinnedScheme &scheme) const {
     if (stages > 0 && workers > 0)
       return {stages, workers};
-    constexpr int32_t kMostStages = 8; // on a worker
+    constexpr int32_t kMostStages = 8; // per worker
     for (int32_t i = 0; i <= kMostStages; ++i) {
       int32_t each = i == 0 ? scheme.scheme->stagesPerWorker : i;
       if (stages % each != 0)
@@ -311,7 +314,8 @@ describeExpressions(std::span<const std::string> expressions,
   return describer.text();
 }
 
-/// The word of an expression that became the clause `clause` of a module.
+/// The word of an expression, such as "stages=4", that became the clause
+/// `clause` of a module, such as "stages(4)".
 static std::string expressionWord(std::string_view clause) {
   size_t open = clause.find_first_of("(<");
   if (open == clause.npos)
@@ -323,7 +327,8 @@ static std::string expressionWord(std::string_view clause) {
     value = value.substr(1, value.size() - 2);
   if (!isSchedule)
     return word + "=" + std::string(value);
-  // ("chimera", {pipelines=4}) is from chimera{pipelines=4}.
+  // The clause schedule("chimera", {pipelines=4}) comes from the word
+  // schedule=chimera{pipelines=4}.
   std::string_view name = value.substr(1, value.find('"', 1) - 1);
   size_t brace = value.find('{');
   return word + "=" + std::string(name) +
@@ -335,7 +340,7 @@ std::string expressionWordAt(std::string_view module, size_t line,
   for (; line > 1; --line)
     module.remove_prefix(std::min(module.find('\n'), module.size() - 1) + 1);
   module = module.substr(0, module.find('\n'));
-  // A link has a blank before its value.
+  // `cut` splits the clause `link <…>` at its blank. So join the two parts.
   std::vector<std::string_view> clauses;
   for (std::string_view part : cut(module, kBlanks).value_or(clauses))
     if (part.starts_with('<') && !clauses.empty())

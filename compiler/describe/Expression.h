@@ -10,12 +10,12 @@
 //   stages=4 micro_batches=8 schedule=1f1b split_backward
 //   workers=4 micro_batches=8 schedule=1f1b,zb-v,chimera{pipelines=4}
 //
-// Each word is a clause of chimera.pipeline (dialect/Clauses.cpp): NAME=VALUE
-// stands for NAME(VALUE), and so does NAME=(VALUE), whose value may have
-// blanks: recompute=(all fused). `schedule` may list several schedules: the
-// expression then describes a pipeline for each of them. One of `stages` and
-// `workers` may be left out: each schedule then has its usual number of stages
-// a worker (Scheme::stagesPerWorker).
+// Each word is a clause of chimera.pipeline (dialect/Clauses.cpp). NAME=VALUE
+// and NAME=(VALUE) mean the clause NAME(VALUE). In parentheses the value may
+// have blanks: recompute=(all fused). `schedule` may list several schedules:
+// the expression then describes a pipeline for each of them. One of `stages`
+// and `workers` may be left out: each schedule then has its usual number of
+// stages per worker (Scheme::stagesPerWorker), if this number is possible.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,22 +31,24 @@ namespace chimera {
 
 /// The text of a module with the pipelines that `expressions` describe. Each
 /// pipeline has the name of its schedule. If several pipelines have the same
-/// schedule, a number follows the name. Unset, with the reason in `error`, in
-/// three cases: a schedule is unknown, `stages` and `workers` are both missing
-/// or are not numbers, or brackets or quotes do not match. The parser that
-/// reads the module checks the other clauses.
+/// schedule, a number follows the name. If an expression is not valid, returns
+/// nothing and sets `error`. Examples are an unknown schedule, no
+/// `micro_batches`, neither `stages` nor `workers`, and unmatched brackets or
+/// quotes. The values of the other clauses are checked later, by the parser
+/// that reads the module.
 ///
-/// If a schedule is not possible with these sizes, that is an error as well. If
-/// `impossible` is given, such a schedule gets a line there instead, and there
-/// is an error only if no schedule is possible.
+/// A schedule that is not possible with the given sizes is an error too. But if
+/// `impossible` is not null, such a schedule only adds a line to `*impossible`.
+/// In this case, it is an error if no schedule is possible.
 std::optional<std::string>
 describeExpressions(std::span<const std::string> expressions,
                     std::string &error, std::string *impossible = nullptr);
 
-/// The word of an expression from which `module` has the text at a place, such
-/// as "recompute=all". `module` is a text that describeExpressions made; `line`
-/// and `column` count from 1. The beginning of a pipeline is from its schedule,
-/// such as "schedule=zb-v". Empty if no word is at this place.
+/// The word of an expression, such as "recompute=all", from which
+/// describeExpressions made the text of `module` at `line` and `column` (both
+/// count from 1). If this text is the beginning of a pipeline, returns the word
+/// of its schedule, such as "schedule=zb-v". Empty if the module has no text
+/// there.
 std::string expressionWordAt(std::string_view module, size_t line,
                              size_t column);
 

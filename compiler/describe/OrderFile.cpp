@@ -21,22 +21,24 @@ namespace chimera {
 
 namespace {
 
-/// An exclusive limit for the numbers of stages and micro-batches in an order
-/// file. With larger numbers there would be more actions than can be compiled.
+/// The numbers of stages and of micro-batches in an order file must be below
+/// this limit. With larger numbers there would be more actions than can be
+/// compiled.
 constexpr int32_t kMost = 65535;
 
 struct Line {
-  size_t number;          ///< in the file, from 1
-  size_t column;          ///< of the first word, from 1
-  std::string_view text;  ///< from the first word on
-  std::string_view whole; ///< as the file has it
+  size_t number;          ///< number of the line in the file, from 1
+  size_t column;          ///< column of the first word, from 1
+  std::string_view text;  ///< the line from the first word on, without comment
+  std::string_view whole; ///< the whole line of the file
 };
 
 void skipBlanks(std::string_view &text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
 }
 
-/// "P12:" at the beginning of a line, or nothing. Removes it from `line`.
+/// If `line` begins with a worker, such as "P12:", removes this text from
+/// `line` and returns the worker's number.
 std::optional<int32_t> takeWorker(std::string_view &line) {
   if (!line.starts_with('P') && !line.starts_with('p'))
     return std::nullopt;
@@ -61,11 +63,11 @@ bool isComment(std::string_view line) {
 struct ActionWord {
   std::optional<int32_t> stage;
   char letter = 0;
-  int32_t first = 0, last = 0; ///< micro-batches
+  int32_t first = 0, last = 0; ///< first and last micro-batch
   std::optional<int32_t> part;
 };
 
-/// The word in `text`, or nothing if `text` is not a word of an action.
+/// The action that `text` names. Nothing if `text` does not name an action.
 std::optional<ActionWord> actionWordOf(std::string_view text) {
   const char *at = text.data(), *const end = at + text.size();
   auto number = [&](int32_t &value) {
@@ -129,8 +131,8 @@ public:
 private:
   using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
 
-  /// Writes an error and, unless the line is empty, the line with a caret under
-  /// `column`.
+  /// Sets `error` to `message` with its place. Unless the line is empty,
+  /// appends the line and a caret under `column`.
   bool fail(const Line &line, size_t column, const std::string &message) {
     error = program::printable(std::string(path) + ":" +
                                std::to_string(line.number) + ":" +
@@ -139,7 +141,8 @@ private:
         line.whole.substr(0, line.whole.find_last_not_of('\r') + 1));
     if (whole.empty())
       return false;
-    // A tab may have any width. So write a blank instead of each one.
+    // The terminal may show a tab with any width. Write a blank instead, so
+    // that the caret is under the right column.
     std::ranges::replace(whole, '\t', ' ');
     std::string before = program::printable(whole.substr(0, column - 1));
     error += "\n" + program::printable(whole) + "\n" +
@@ -175,7 +178,8 @@ private:
     return true;
   }
 
-  /// Calls `visit(word, column)` for each word of a line, until it fails.
+  /// Calls `visit(word, column)` for each word of a line. Stops and returns
+  /// false if `visit` returns false.
   template <typename Visit>
   static bool eachWord(const Line &line, Visit visit) {
     std::string_view text = line.text;
@@ -208,7 +212,7 @@ private:
     });
   }
 
-  /// The error about a text that is no word of an action.
+  /// The error message for `text`, which does not name an action.
   std::string expectedWord(std::string_view text) const {
     const bool isStageNeeded = namesStages();
     std::string message =
@@ -272,8 +276,9 @@ private:
     return true;
   }
 
-  /// True if no stage is on one worker for micro-batch `m` and on another one
-  /// for micro-batch `other`.
+  /// True if micro-batches `m` and `other` may belong to the same direction.
+  /// Then each stage that the file has for both micro-batches is on the same
+  /// worker.
   bool mayBeOneDirection(int32_t m, int32_t other) const {
     for (int32_t s = 0; s < stages; ++s) {
       auto one = placement.find({m, s}), two = placement.find({other, s});
@@ -284,9 +289,10 @@ private:
     return true;
   }
 
-  /// The line that should have stage `s` of micro-batch `m`, which is in no
-  /// line: the line that has this stage of another micro-batch of the same
-  /// direction. The first line if there is no such micro-batch.
+  /// Stage `s` of micro-batch `m` is in no line of the file. Returns the line
+  /// that should have it. If no word names a stage, this is line `s`. Otherwise
+  /// it is the line that has stage `s` of another micro-batch that may belong
+  /// to the same direction, or the first line if there is no such micro-batch.
   const Line &lineFor(int32_t m, int32_t s) const {
     if (!*hasStages)
       return lines[s];
@@ -391,9 +397,11 @@ private:
   std::optional<bool> hasStages;
   int32_t stages = 0, microBatches = 0;
   std::map<Cell, int32_t> placement;
-  std::map<int32_t, int32_t> forwards; ///< their micro-batches, by the first
-  std::map<int32_t, std::set<int32_t>> parts; ///< of backwards, by micro-batch
-  std::set<int32_t> recomputed;               ///< stages
+  std::map<int32_t, int32_t>
+      forwards; ///< number of micro-batches of a forward, by the first
+  std::map<int32_t, std::set<int32_t>>
+      parts;                    ///< parts of backwards, by micro-batch
+  std::set<int32_t> recomputed; ///< stages that are recomputed
 };
 
 } // namespace

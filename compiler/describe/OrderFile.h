@@ -11,14 +11,16 @@
 //   P0: 0F0 0F1 0B0 0B1
 //   P1: 1F0 1B0 1F1 1B1
 //
-// The words are those of compiler/schedule/OrderText.h, except `|`: only
-// schedules with a flush have an order file. A word names its stage. If no word
-// of the file does, worker w has stage w and nothing else. `P0:` may be left
-// out. A comment begins with # or, at the beginning of a line, with //.
+// OrderText.h (compiler/schedule) defines the words. The word `|` is not
+// allowed, because it belongs to schedules without a flush. A word may begin
+// with the number of a stage: 1F0 is the forward of micro-batch 0 on stage 1.
+// If no word of the file has a stage, the only stage of worker w is stage w.
+// `P0:` may be left out. A comment begins with # or, at the beginning of a
+// line, with //.
 //
-// The file says no placement. It follows from the words: stage s of
-// micro-batch m is on the worker whose line has its actions. Micro-batches with
-// the same placement are one pipeline.
+// The file does not state the placement. The placement follows from the words:
+// stage s of micro-batch m is on the worker whose line has its actions.
+// Micro-batches with the same placement belong to the same pipeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,16 +33,17 @@
 
 namespace chimera {
 
-/// True if the first line of `text` that is no comment looks like a line of an
-/// order file. A module never does.
+/// True if the first line of `text` that is neither blank nor a comment looks
+/// like a line of an order file. The first line of a module never does.
 bool isOrderFile(std::string_view text);
 
-/// The text of a module with one pipeline, @order, that has the placement and
-/// the orders of the order file `text`. Its chimera.order ops have the
-/// locations of their lines in the file `path`. Unset, with "PATH:LINE:COLUMN:
-/// error: …", the line and a caret in `error`, if a word is wrong, if a stage
-/// of a micro-batch is on two workers or on none, or if the file has no line.
-/// The verifier of the module checks whether the order can run.
+/// The text of a module with one pipeline, @order. The pipeline has the
+/// placement and the orders of the order file `text`. Each chimera.order op has
+/// the location of its line in the file `path`. Returns nothing if a word is
+/// wrong, if a stage of a micro-batch is on two workers or on none, or if the
+/// file has no line. Then `error` has "PATH:LINE:COLUMN: error: …", the line,
+/// and a caret below it. The verifier of the module checks later whether the
+/// order can run.
 std::optional<std::string> describeOrderFile(std::string_view path,
                                              std::string_view text,
                                              std::string &error);

@@ -16,8 +16,8 @@ namespace chimera {
 
 using namespace program;
 
-/// The letter of an action (compiler/schedule/OrderText.h); none for another
-/// instruction.
+/// The letter of an action in an order (compiler/schedule/OrderText.h). None if
+/// `opcode` is not an action.
 static std::optional<char> letterOf(Opcode opcode) {
   switch (opcode) {
   case Opcode::Forward:
@@ -87,8 +87,9 @@ static std::string stageOf(size_t index, const Stage &stage) {
   return text + ">\n";
 }
 
-/// The clause for the stages that are recomputed. They are fused if no gradient
-/// is waited for between a recompute and its backward.
+/// The `recompute` clause with the stages that the program recomputes. Empty if
+/// there are none. The clause says `fused` if no worker waits for a gradient
+/// between a recompute and its backward.
 static std::string recomputeOf(const ProgramT &program) {
   std::set<uint32_t> stages;
   bool isFused = true;

@@ -14,9 +14,9 @@
 
 namespace chimera {
 
-/// The text of a module with one pipeline that has the name, stages, placement
-/// and orders of a verified program. Stages have the program's costs and bytes.
-/// The model and the messages are left out.
+/// The text of a module with one pipeline. The pipeline has the name, stages,
+/// placement and orders of `program`, and the program's costs and bytes of each
+/// stage. It has no model and no messages. Requires that `program` is verified.
 std::string describeProgram(const program::ProgramT &program);
 
 } // namespace chimera

@@ -13,7 +13,7 @@
 
 namespace chimera {
 
-/// `text` as MLIR reads it between quotes.
+/// `text` escaped for a quoted string of MLIR, without the quotes.
 inline std::string escaped(std::string_view text) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string result;
@@ -27,7 +27,7 @@ inline std::string escaped(std::string_view text) {
   return result;
 }
 
-/// "[0, 2, 3]".
+/// The numbers as a list, such as "[0, 2, 3]".
 template <typename Range> std::string listOf(const Range &numbers) {
   std::string text;
   for (auto number : numbers)

@@ -48,8 +48,8 @@ const char *nameOf(schedule::AllReducePolicy policy) {
   return "";
 }
 
-/// A cell without a value: nothing is recomputed or summed, or a part of the
-/// step takes no time.
+/// The text of a cell without a value: nothing is recomputed, no gradients are
+/// summed, or a part of the step takes no time.
 static constexpr const char *kNothing = "-";
 
 /// The time of a part of a step. Parts of less than half a nanosecond are
@@ -109,7 +109,8 @@ std::string tableLegend() {
          "limit: the largest part of the step that another plan might avoid\n";
 }
 
-/// One line for each reason, with all plans that it applies to.
+/// One line for each reason. The line names all choices that were refused for
+/// this reason.
 static std::string linesByReason(const std::string &what,
                                  const std::vector<Refusal> &refusals) {
   std::vector<Refusal> lines;

@@ -25,11 +25,13 @@ const char *rateName(const Question &question);
 /// The word for a policy in a pipeline's `all_reduce` clause.
 const char *nameOf(schedule::AllReducePolicy policy);
 
-/// A table with one line for each plan, fastest first: name, limiting share,
-/// sizes, step time, tokens (or samples) per second, idle share, un-overlapped
-/// all-reduces, updates and the bytes of the largest worker. Columns in which
-/// no plan has a value are left out. The lines are numbered from 1 unless
-/// `isNumbered` is false: options --pick and --explain use these numbers.
+/// A table with one line for each plan, in the order of `breakdowns`. The
+/// columns are name, largest avoidable share of the step time, sizes, step
+/// time, tokens (or samples) per second, idle share, time of all-reduces that
+/// are not overlapped, time of updates, and bytes of the largest worker.
+/// Columns in which no plan has a value are left out. The lines are numbered
+/// from 1 unless `isNumbered` is false. The options --pick and --explain use
+/// these numbers.
 std::string tableOf(const Question &question,
                     std::span<const StepBreakdown> breakdowns,
                     bool isNumbered = true);
@@ -37,20 +39,21 @@ std::string tableOf(const Question &question,
 /// The meaning of the table's columns, as lines below the table.
 std::string tableLegend();
 
-/// A table with one line for each scheme. It has the number of the scheme's
-/// plans, and how many of them were simulated, were ruled out by a bound, are
-/// too large for the memory, or are impossible. The reasons are listed below
-/// the table.
+/// A table with one line for each scheme. The line has the number of the
+/// scheme's plans. It also says how many of these plans were simulated, were
+/// ruled out by a bound, are too large for the memory, or are impossible. The
+/// reasons are listed below the table.
 std::string outcomeTable(const Question &question, const Space &space,
                          const Answer &answer);
 
-/// Two plans side by side: the shares of their step times, and the largest
-/// difference.
+/// A table that compares the shares of two plans' step times, and a line that
+/// names the share with the largest difference.
 std::string explain(const StepBreakdown &one, const StepBreakdown &other);
 
-/// An SVG picture of all simulated plans, by step time and bytes of the largest
-/// worker. It shows the memory of a device and the Pareto front: the plans that
-/// no other beats in both.
+/// An SVG picture of all simulated plans. The axes are the step time and the
+/// bytes of the largest worker. The picture also shows the memory of a device
+/// and the Pareto front: the plans that no other plan beats in both time and
+/// memory.
 std::string pictureOf(const Question &question, const Answer &answer);
 
 } // namespace chimera::plan

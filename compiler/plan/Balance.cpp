@@ -11,22 +11,24 @@
 //   best[k][i] = min over j < i of max(best[k-1][j], time k of layers j … i-1)
 //
 // The second argument of max decreases as j grows. So a j is never better than
-// a larger j' if best[k-1][j'] <= best[k-1][j]. The candidates are the j
-// without a smaller best[k-1] at any larger j. Over the candidates best[k-1]
-// never decreases, so the minimum is where it crosses the second argument. As i
-// grows, this crossing only moves to larger j.
+// a larger j' if best[k-1][j'] <= best[k-1][j]. Call j a candidate if no larger
+// j' has a smaller best[k-1][j']. From one candidate to the next, best[k-1]
+// never decreases. So the minimum is at the first candidate at which best[k-1]
+// is at least the second argument, or at the candidate before it. As i grows,
+// this first candidate (`crossing` in the code) only moves to larger j.
 //
-// If a layer takes the same time in all stages, best[k-1] never decreases with
-// j anyway. If some stages are recomputed, it may decrease: a long layer alone
-// in a recomputed stage may take more time than the same layer with its
-// neighbours in the stage before.
+// If a layer takes the same time in all stages, best[k-1] never decreases as j
+// grows, so all j are candidates. If some stages are recomputed, best[k-1] may
+// decrease: a long layer alone in a recomputed stage may take more time than
+// the same layer with its neighbours in the previous stage.
 //
-// First, greedy passes with different limits find a small limit that the ranges
-// of some cut keep. No range of the best cut takes more than this limit. So the
-// end of range k lies in a window: late enough that the later ranges can cover
-// the rest, and early enough that the ranges up to k can reach it. Only ends in
-// windows are computed. There are at most ranges times layers of them, and far
-// fewer if the ranges are long or are almost as many as the layers.
+// First, a bisection finds a small time limit for which some cut has no range
+// that takes longer. A greedy pass tests each limit. In the best cut, no range
+// takes longer than this limit either. So the end of range k lies in a window:
+// late enough that the later ranges can cover the rest, and early enough that
+// the ranges up to k can reach it. Values of best are computed only for ends in
+// windows. These are at most ranges times layers, and far fewer if the ranges
+// are long or are almost as many as the layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,13 +68,13 @@ public:
   }
 
 private:
-  /// The largest and the smallest end of range k that leave no other range
+  /// The largest and the smallest end of range k for which no range must be
   /// empty.
   int32_t mostEnd(int32_t k) const { return layers - (ranges - 1 - k); }
   static int32_t leastEnd(int32_t k) { return k + 1; }
 
-  /// The last end of a range k that begins at `begin` and takes at most
-  /// `limit`. At least `begin`.
+  /// The largest end of range k, if range k begins at `begin` and takes at most
+  /// `limit`. It is `begin` if even one layer takes longer.
   int32_t lastEnd(int32_t k, int32_t begin, int64_t limit) const {
     const PrefixSums &prefix = *costs[k];
     auto end = std::upper_bound(prefix.begin() + begin, prefix.end(),
@@ -80,7 +82,8 @@ private:
     return static_cast<int32_t>(end - prefix.begin()) - 1;
   }
 
-  /// The first begin of a range k that ends at `end` and takes at most `limit`.
+  /// The smallest begin of range k, if range k ends at `end` and takes at most
+  /// `limit`.
   int32_t firstBegin(int32_t k, int32_t end, int64_t limit) const {
     const PrefixSums &prefix = *costs[k];
     auto begin = std::lower_bound(prefix.begin(), prefix.begin() + end,
@@ -88,8 +91,8 @@ private:
     return static_cast<int32_t>(begin - prefix.begin());
   }
 
-  /// True if ranges that are as long as the limit allows, one after the other,
-  /// cover all layers.
+  /// True if the ranges cover all layers when each, one after the other, is
+  /// made as long as the limit allows.
   bool fits(int64_t limit) const {
     int32_t end = 0;
     for (int32_t k = 0; k < ranges; ++k) {
@@ -101,8 +104,8 @@ private:
     return end == layers;
   }
 
-  /// A time for which there is a cut without a longer range. It is often the
-  /// time of the longest range of the best cut.
+  /// A time limit for which some cut has no range that takes longer. The limit
+  /// is often the time of the longest range of the best cut.
   int64_t someLongest() const {
     int64_t least = kNever, most = 0;
     for (const PrefixSums *prefix : costs) {
@@ -110,7 +113,8 @@ private:
       most = std::max(most, prefix->back());
     }
     int64_t below = least / ranges - 1, above = most;
-    // Windows end at whole layers, so a small error does not matter.
+    // A limit that is slightly too large hardly changes the windows, because
+    // they end at whole layers.
     const int64_t exact = most / layers / 64;
     while (above - below > 1 + exact) {
       int64_t limit = below + (above - below) / 2;
@@ -136,13 +140,15 @@ private:
     }
   }
 
-  /// Computes best[k] within its window, from best[k-1] within its own. `from`
-  /// gets the begin of range k for each end.
+  /// Computes best[k] (see the top of the file) for the ends in the window of
+  /// range k. `before` has best[k-1] for the ends in the window of range k-1.
+  /// Appends the best begin of range k for each end to `from`.
   std::vector<int64_t> bestOf(int32_t k, const std::vector<int64_t> &before,
                               std::vector<int32_t> &from) const {
     const PrefixSums &prefix = *costs[k];
     const int32_t low = lowest[k - 1], high = highest[k - 1];
-    // An end after the window counts as too long: a cut there is never best.
+    // If j is after the window of range k-1, a limit is exceeded. The time
+    // kNever keeps such a j from being chosen.
     auto beforeOf = [&](int32_t j) {
       return j > high ? kNever : before[j - low];
     };
@@ -158,7 +164,8 @@ private:
         candidates.push_back(next);
       }
       if (candidates.empty()) {
-        // Layer i-1 alone takes more than the limit, so no range can end here.
+        // Layer i-1 alone takes more than the limit in range k, so range k
+        // cannot end here.
         best.push_back(kNever);
         from.push_back(low);
         continue;

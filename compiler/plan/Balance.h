@@ -19,14 +19,14 @@
 
 namespace chimera::plan {
 
-/// Sums of times: entry i is the time of the first i layers. Never decreases.
+/// Entry i is the time of the first i layers. The entries never decrease.
 using PrefixSums = std::vector<int64_t>;
 
-/// The ends of non-empty ranges of layers, one for each entry of `costs`, such
-/// that the longest time of a range is minimal. The time of range k follows
-/// from the prefix sums `costs[k]`. Equal inputs give equal cuts. Requires at
-/// least as many layers as ranges, the same number of layers in each prefix,
-/// and sums below 2^62.
+/// Cuts the layers into one non-empty range for each entry of `costs`, so that
+/// the longest range takes the least time. Returns the ends of the ranges.
+/// Entry `costs[k]` has the prefix sums of the layers' times in range k. Equal
+/// inputs give equal cuts. Requires at least as many layers as ranges, the same
+/// number of layers in each entry, and sums below 2^62.
 std::vector<int32_t> balancedCuts(const std::vector<const PrefixSums *> &costs);
 
 } // namespace chimera::plan

@@ -14,8 +14,8 @@
 namespace chimera::plan {
 
 std::string checkCut(int32_t layers, int64_t stages) {
-  // Limits the memory for cutting, which has a cell for each pair of stage and
-  // layer.
+  // Limits the memory for cutting, which grows with the number of layers times
+  // the number of stages.
   constexpr int64_t kMostCells = int64_t{1} << 26;
   if (layers < stages)
     return "expected at most " + std::to_string(layers) +
@@ -54,8 +54,8 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
   bytes.boundary = table.layers[end - 1].boundary;
   bytes.stash = std::max<int64_t>(bytes.stash, 1);
   bytes.weightStash = std::max<int64_t>(bytes.weightStash, 1);
-  // The embedding has almost no operations. Its costs are raised, because each
-  // cost and the cost of each part must be positive.
+  // A stage with only the embedding has almost no operations. Raise its costs,
+  // because the cost of each part of an action must be positive.
   stage.cost = sum;
   for (int64_t schedule::StageCost::*time :
        {&schedule::StageCost::forward, &schedule::StageCost::backward,

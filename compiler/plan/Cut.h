@@ -12,7 +12,8 @@
 
 namespace chimera::plan {
 
-/// Layers [first, end) of a model, and their costs for one micro-batch.
+/// A stage: layers [first, end) of a model, and their costs for one
+/// micro-batch.
 struct CutStage {
   int32_t first, end;
   schedule::StageCost cost;
@@ -27,13 +28,15 @@ std::string checkCut(int32_t layers, int64_t stages);
 /// stage takes the least time. The time of a stage is a forward and a backward
 /// of one micro-batch, plus a recompute if `recompute` selects the stage.
 /// `recompute` has one entry for each stage, or is empty if no stage is
-/// recomputed. Each cost is raised to at least `parts`, the number of parts of
-/// a backward. Requires that checkCut returns no error.
+/// recomputed. `parts` is the number of parts of a backward. The cost of each
+/// action is raised to at least `parts`, so that every part has a positive
+/// cost. Requires that checkCut returns no error.
 std::vector<CutStage>
 cutModel(const LayerTable &table, int32_t stages,
          const std::vector<schedule::Recompute> &recompute, int64_t parts = 1);
 
-/// Bytes of the weights that the first and the last stage share.
+/// Bytes of the weights that the first and the last stage share. 0 if there is
+/// only one stage.
 int64_t tiedBytes(const LayerTable &table, const std::vector<CutStage> &stages);
 
 } // namespace chimera::plan

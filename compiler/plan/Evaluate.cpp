@@ -42,7 +42,7 @@ double Evaluator::estimateStep(const Choice &choice) const {
          choice.microBatches;
 }
 
-/// The request for the choice's scheme.
+/// The request from which the choice's scheme makes a plan.
 static schedule::Request requestOf(const Question &question,
                                    const LayerTable &table,
                                    const Choice &choice,
@@ -64,7 +64,7 @@ static schedule::Request requestOf(const Question &question,
   return request;
 }
 
-/// Returns an error if the choice's micro-batches cannot be cut into `parts`
+/// Returns an error if the choice's micro-batches cannot be split into `parts`
 /// parts, else an empty text.
 static std::string checkParts(const Question &question, const Choice &choice,
                               int64_t parts) {
@@ -75,8 +75,8 @@ static std::string checkParts(const Question &question, const Choice &choice,
   return question.model.check(choice.microBatchSize, parts, &question.machine);
 }
 
-/// Returns an error if a boundary's bytes are not a multiple of `parts`, else
-/// an empty text.
+/// Returns an error if the bytes of the boundary between two stages are not a
+/// multiple of `parts`, else an empty text.
 static std::string checkBoundaries(const std::vector<CutStage> &stages,
                                    int64_t parts) {
   for (const CutStage &stage : stages)
@@ -144,21 +144,21 @@ Solution Evaluator::solve(const Proposal &proposal) const {
   return solution;
 }
 
-/// Peak bytes of each worker, for an order of the solution's problem.
+/// Peak bytes of each worker if the workers run `order`.
 static std::vector<int64_t> peakBytesOf(const Solution &solution,
                                         const Schedule &order) {
   std::vector<int64_t> peaks = residentBytes(solution.problem);
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     for (size_t s = 0; s < pipeline.workers.size(); ++s)
       peaks[pipeline.workers[s]] += solution.stages[s].bytes.gradient();
-  // The bytes for each micro-batch's loss and its buffers for the all-reduce of
-  // losses.
+  // The bytes for the loss of one micro-batch, and for the buffers that
+  // all-reduce it.
   constexpr int64_t kLossBytes = 32;
   for (const schedule::Pipeline &pipeline : solution.problem.pipelines)
     peaks[pipeline.workers.back()] +=
         kLossBytes * std::ssize(pipeline.microBatches);
-  // `peaks` already includes the sums of gradients, so the stages have no
-  // gradients in this copy of the problem.
+  // `peaks` already includes the sums of gradients. So set the gradients of
+  // this copy of the problem to 0 bytes (StageBytes::gradient).
   Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
     stage.copy = stage.weights;
@@ -168,7 +168,8 @@ static std::vector<int64_t> peakBytesOf(const Solution &solution,
   return peaks;
 }
 
-/// A lower bound of the step time: the work of each worker, with recomputes.
+/// A lower bound of the step time. It counts all actions of each worker, also
+/// recomputes.
 static double workBound(const Solution &solution) {
   std::vector<int64_t> busy;
   for (const std::vector<schedule::Action> &worker : solution.order.workers) {
@@ -180,8 +181,8 @@ static double workBound(const Solution &solution) {
   return minStepTime(solution.problem, busy);
 }
 
-/// By pipeline and stage, the most micro-batches whose stash is kept at the
-/// same time. Requires an order without recomputes.
+/// For each pipeline and stage, the largest number of micro-batches whose
+/// stashes are kept at the same time. Requires an order without recomputes.
 static std::vector<int64_t> maxStashCounts(const schedule::Plan &plan,
                                            size_t stages) {
   std::vector<int64_t> most(plan.pipelines.size() * stages), held(most.size());
@@ -198,11 +199,11 @@ static std::vector<int64_t> maxStashCounts(const schedule::Plan &plan,
   return most;
 }
 
-/// Selects more stages to recompute on each worker that exceeds `cap`, until
-/// the worker may fit. Stages with the largest stashes come first. The estimate
-/// assumes that every stash has its maximum when the worker has its peak.
-/// Returns false if some worker exceeds `cap` and already recomputes all its
-/// stages.
+/// Selects more stages to recompute on each worker that needs more than `cap`
+/// bytes, until the worker may fit. The stages with the largest stashes come
+/// first. The estimate assumes that every stage has its largest number of
+/// stashes at the time of the worker's peak. Returns false if some worker needs
+/// more than `cap` and already recomputes all its stages.
 static bool addRecompute(const Solution &solution,
                          const std::vector<int64_t> &stashes,
                          const std::vector<int64_t> &peaks, int64_t cap,
@@ -214,9 +215,10 @@ static bool addRecompute(const Solution &solution,
     int64_t excess = peaks[w] - cap;
     if (excess <= 0)
       continue;
-    // The bytes that are freed if a stage is recomputed. Recomputation is set
-    // per stage for all its replicas. So the stages that another worker needs
-    // to recompute come first.
+    // For each stage of the worker: whether another worker already needs to
+    // recompute it, the bytes that recomputing frees, and the stage. All
+    // replicas of a stage are recomputed together. So stages that another
+    // worker needs to recompute come first.
     std::vector<std::tuple<bool, int64_t, size_t>> frees;
     for (size_t p = 0; p < solution.problem.pipelines.size(); ++p)
       for (size_t s = 0; s < stages; ++s)
@@ -285,10 +287,10 @@ void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
   proposal.step = periods.with(proposal.policy);
-  // The last policy starts each all-reduce as early as possible. No other
-  // policy is faster, so if the step is too long with this one, the others need
-  // no test. Workers that share cores are an exception: a worker that waits
-  // leaves its cores to the others.
+  // The last policy starts each all-reduce as early as possible, so no other
+  // policy is faster. If the step is too long with the last policy, the others
+  // need no test. Workers that share cores are an exception: a worker that
+  // waits leaves its cores to the others.
   if (!schedule::sharesCores(solution.problem) &&
       canRuleOut(proposal.step, proposal.peakBytes))
     return;
@@ -308,8 +310,8 @@ Outcome Evaluator::evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
   int64_t held = memoryBound(placed);
   if (held > memory)
     return TooLarge{held};
-  // This bound does not depend on the cut. So it still holds if recomputes
-  // change the cut below.
+  // This bound is valid for every cut. So it is still valid if makeFit adds
+  // recomputes and cuts the model again.
   double cut = stepBoundOfAnyCut(tableOf(choice), placed);
   if (canRuleOut(cut, held))
     return RuledOut{cut};

@@ -21,16 +21,17 @@ struct Machine {
   /// Measurements of runs on this machine. If there are any, `speed`,
   /// `layerOverhead` and `memoryBandwidth` are not used.
   std::vector<Profile> profiles;
-  /// A fixed time of a layer, in addition to the time of its operations. It
-  /// counts once in a forward and once in each half of a backward.
+  /// A fixed time of a layer, in addition to the time of its operations. It is
+  /// added once to a forward, once to an input gradient and once to a weight
+  /// gradient.
   int64_t layerOverhead = 0;
   /// Bytes per second that an update reads and writes. 0: updates take no time.
   int64_t memoryBandwidth = 0;
   schedule::Network network;
 };
 
-/// The time in nanoseconds for `amount` at `rate` per second, rounded up. At
-/// most 2^60 (decades).
+/// The time in nanoseconds for `amount` at `rate` per second, rounded up. The
+/// result is at most 2^60 (36 years).
 int64_t nanosecondsFor(int64_t amount, int64_t rate);
 
 } // namespace chimera::plan

@@ -31,8 +31,9 @@ constexpr struct {
                      {kSplitBackward, &LayerCost::weightGradient},
                      {kRecompute, &LayerCost::recompute}};
 
-/// Divides the time of a stage among its layers in proportion to their
-/// `weight`, or equally if all weights are 0.
+/// Divides the time of a stage among its layers, and sets `part` of each layer.
+/// A layer's share is in proportion to its `weight` plus 1. Thus layers without
+/// weight have a share too.
 void divideAmongLayers(int64_t time, std::span<const LayerCost> weights,
                        Time weight, std::span<LayerCost> layers, Time part) {
   __extension__ using Wide = __int128;
@@ -50,8 +51,8 @@ void divideAmongLayers(int64_t time, std::span<const LayerCost> weights,
   }
 }
 
-/// The times of a model's layers in a run. `operations` has their costs in
-/// operations.
+/// The times of a model's layers in the run of `profile`. `operations` has the
+/// number of operations of each layer.
 std::vector<LayerCost>
 measuredLayers(const Profile &profile,
                const std::vector<LayerCost> &operations) {
@@ -67,8 +68,8 @@ measuredLayers(const Profile &profile,
     share(stage.recompute > 0 ? stage.recompute : stage.forward,
           &LayerCost::forward, &LayerCost::recompute);
     share(stage.update, &LayerCost::parameters, &LayerCost::update);
-    // A run has either whole or split backwards. The times of the other kind
-    // are derived.
+    // If a run has only whole or only split backwards, derive the times of the
+    // other kind.
     bool isSplit = stage.inputGradient > 0;
     share(stage.backward > 0 ? stage.backward
                              : stage.inputGradient + stage.weightGradient,
@@ -80,8 +81,9 @@ measuredLayers(const Profile &profile,
             &LayerCost::weightGradient);
     }
     for (size_t i = 0; !isSplit && i < count; ++i) {
-      // A whole backward is halved in proportion to the operations of the
-      // halves, or equally if they have no operations.
+      // Divide the time of a whole backward in proportion to the operations of
+      // the input gradient and of the weight gradient, or equally if both have
+      // none.
       __extension__ using Wide = __int128;
       Wide all = static_cast<Wide>(of[i].inputGradient) + of[i].weightGradient;
       to[i].inputGradient = static_cast<int64_t>(
@@ -90,7 +92,8 @@ measuredLayers(const Profile &profile,
       to[i].weightGradient = to[i].backward - to[i].inputGradient;
     }
     // The first stage loads the inputs of its first layer. A later stage can
-    // only load the labels of its last layer.
+    // only load the labels of its last layer. Add the time to the forward of
+    // this layer.
     (stage.first == 0 ? to.front() : to.back()).forward += stage.load;
   }
   return measured;
@@ -101,10 +104,10 @@ struct KnownTimes {
   std::vector<LayerCost> layers;
   std::vector<unsigned> kinds; ///< kinds of times measured, by layer
 
-  /// Adds the times of the profile that are not yet known. `measured` has the
-  /// profile's times by layer. The run of this profile may have been slower
-  /// than the first run. So its times are multiplied by the ratio of the first
-  /// run's forward time to this run's.
+  /// Adds the times of `profile` that are not known yet. `measured` has them by
+  /// layer. The run of `profile` may have been slower than the first run with
+  /// this micro-batch size. So the times are multiplied by the forward time of
+  /// the first run, divided by the forward time of this run.
   void add(const Profile &profile, const std::vector<LayerCost> &measured) {
     if (layers.empty()) {
       layers = measured;
@@ -122,7 +125,8 @@ struct KnownTimes {
   }
 
 private:
-  /// The sum over all layers. It is positive, as every stage takes time.
+  /// The forward time of all layers. It is positive, because readProfile
+  /// requires a forward time of every stage.
   static double forwards(const std::vector<LayerCost> &layers) {
     double sum = 0;
     for (const LayerCost &layer : layers)
@@ -131,13 +135,15 @@ private:
   }
 };
 
-/// Interpolates times at the micro-batch size `size` between the two nearest
-/// measured sizes. If there is only one, `below` and `above` are equal.
+/// Interpolates times at the micro-batch size `size`. `below` and `above` are
+/// the two nearest measured sizes. They are equal if `size` was measured, or if
+/// only one size was.
 struct SizeInterpolation {
   double size, below, above;
 
-  /// Interpolates a time that does not depend on the size, such as an update's.
-  /// Outside of the measured sizes, it is the time at the nearest one.
+  /// Interpolates a time that does not depend on the size, such as the time of
+  /// an update. `low` and `high` are the times at `below` and `above`. Outside
+  /// of the measured sizes, the result is the time at the nearest one.
   double fixed(double low, double high) const {
     return below == above
                ? low
@@ -145,9 +151,10 @@ struct SizeInterpolation {
                            std::clamp((size - below) / (above - below), 0., 1.);
   }
   /// Interpolates a time that grows with the size. Outside of the measured
-  /// sizes, the line continues with two limits. Below them, the time per sample
-  /// is at least the one measured at the smaller size. A larger micro-batch
-  /// never takes less time than a smaller one.
+  /// sizes, the line through `low` and `high` continues, with two limits. If
+  /// `size` is less than `below`, the time per sample is at least the time per
+  /// sample at `below`. A larger micro-batch never takes less time than a
+  /// smaller one.
   double growing(double low, double high) const {
     if (below == above)
       return low * size / below;
@@ -162,14 +169,16 @@ struct SizeInterpolation {
 
 void setMeasured(LayerTable &table, int64_t microBatchSize,
                  const std::vector<Profile> &profiles) {
-  // Keyed by micro-batch size. The counts of operations only divide the time of
-  // a stage among its layers. These proportions are the same for all sizes.
+  // Keyed by micro-batch size. measuredLayers uses the counts of operations
+  // only to divide the time of a stage among its layers. The proportions are
+  // the same for all sizes, so the counts for `microBatchSize` serve for every
+  // profile.
   std::map<int64_t, KnownTimes> known;
   for (const Profile &profile : profiles)
     known[profile.microBatchSize].add(profile,
                                       measuredLayers(profile, table.layers));
-  // The nearest measured sizes below and above. If all sizes are on one side,
-  // the two nearest ones. If there is only one size, it is used for both.
+  // The nearest measured sizes below and above. If all measured sizes are on
+  // one side, the two nearest ones. If there is only one, both are this size.
   auto above = known.lower_bound(microBatchSize);
   if (above == known.end())
     --above;

@@ -12,15 +12,18 @@
 
 namespace chimera::plan {
 
-/// Replaces the times of `table`, which are operations, by measured times.
+/// Replaces the times of `table`, which are counts of operations, by measured
+/// times in nanoseconds.
 ///
 /// - The time of a stage is divided among its layers in proportion to their
 ///   operations.
-/// - If several profiles have the same micro-batch size, each adds the kinds of
-///   times that the earlier ones lack. They are scaled by the ratio of the
-///   forwards.
+/// - If several profiles have the same micro-batch size, each profile adds the
+///   kinds of times that the earlier ones lack. The added times are multiplied
+///   by the forward time of the first profile divided by the forward time of
+///   the added profile.
 /// - If no profile has this micro-batch size, times lie on a line through the
-///   two nearest sizes, or are proportional if there is only one size.
+///   two nearest sizes. If there is only one size, the times of actions are
+///   proportional to the size, and the times of updates are the same.
 ///
 /// Requires at least one profile, and that all are of this model
 /// (Model::check).

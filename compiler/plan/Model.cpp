@@ -45,7 +45,8 @@ int64_t Model::smallestMicroBatch() const {
   return sizes.empty() ? 1 : sizes.front();
 }
 
-/// The limit for a model's total costs, so that sums of them stay below 2^63.
+/// The limit for the sum of a model's costs. Later sums of such costs then stay
+/// below 2^63.
 static constexpr int64_t kLargest = int64_t{1} << 60;
 
 static int64_t times(int64_t a, int64_t b) {
@@ -112,9 +113,10 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       entry.stash = cost.stashBytes;
       entry.weightStash = cost.weightStashBytes;
       if (parts > 1 && microBatchSize % parts == 0) {
-        // The cost of a part is computed for its own number of samples, not
-        // divided: each part keeps its own values, and some of them do not
-        // shrink with the number of samples.
+        // Compute the bytes of a part for the samples of one part. The bytes of
+        // the micro-batch divided by `parts` would be too few: each part has
+        // its own stash, and some values in a stash do not shrink with the
+        // number of samples.
         program::LayerCost part = program::layerCost(
             *model, types, static_cast<uint32_t>(microBatchSize / parts),
             layer);

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A model is a row of layers. Their costs follow from an architecture or a
-// package (runtime/program/Layers.h). In a bare model each layer states its
-// costs instead. A bare model can be planned and simulated, but not trained.
+// A model is a row of layers. Their costs follow from an architecture or from
+// an exported package (runtime/program/Layers.h). In a bare model each layer
+// states its costs instead. A bare model can be planned and simulated, but not
+// trained.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,8 @@ struct BareLayer {
 
 /// Costs of a layer for one micro-batch.
 struct LayerCost {
-  /// In ticks. `update` is the update of the layer's weights.
+  /// Times in ticks (LayerTable). `update` is the update of the layer's
+  /// weights.
   int64_t forward, backward, inputGradient, weightGradient, recompute, update;
   int64_t stash, weightStash; ///< bytes
   int64_t boundary;           ///< bytes of the activations for the next layer

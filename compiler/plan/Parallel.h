@@ -16,9 +16,9 @@
 
 namespace chimera::plan {
 
-/// Calls `work` with each number below `count`, on `threads` threads including
-/// the caller's. Smaller numbers start first. Returns when all calls have
-/// returned.
+/// Calls `work` with each number below `count`, on `threads` threads. One of
+/// them is the caller's thread. Smaller numbers start first. Returns when all
+/// calls have returned.
 template <typename Work>
 void parallelFor(size_t count, uint32_t threads, Work work) {
   std::atomic<size_t> next = 0;

@@ -62,8 +62,8 @@ public:
     for (const Proposal &proposal : answer.simulated)
       if (proposal.step <= 2.5 * least)
         most = std::max(most, proposal.step);
-    // If all plans need far less than the memory of a device, leave out its
-    // line: it would leave no room for the plans.
+    // If all plans need far less than the memory of a device, leave out the
+    // line that marks this memory: it would leave no room for the plans.
     const auto memory = static_cast<double>(question.machine.memory);
     double held = 1;
     for (const Proposal &proposal : answer.simulated)
@@ -158,7 +158,8 @@ private:
     return svg;
   }
 
-  /// The Pareto front as a staircase: the plans that no other beats in both.
+  /// The Pareto front as a staircase: the plans that no other plan beats in
+  /// both time and memory.
   std::string front() const {
     std::vector<std::pair<double, int64_t>> all;
     for (const Proposal &proposal : answer.simulated)

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The planner does not search values that the user pins. A plan has one of the
-// values in the user's list.
+// The user may fix ("pin") parts of a plan by lists of allowed values. The
+// planner then tries only these values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ enum class Recomputation : uint8_t {
   Fused, ///< all, within their backwards (schedule::Recompute::Fused)
 };
 
-/// A scheme and the settings of its options that may be tried. An open option
-/// (schedule::kBest) may have any value.
+/// A scheme and its options. If an option is open (schedule::kBest), the
+/// planner tries all its values.
 struct PinnedScheme {
   const schedule::Scheme *scheme;
   schedule::Options options;
@@ -40,14 +40,16 @@ struct PinnedScheme {
 /// `scheme` with all options open.
 PinnedScheme withAnyOptions(const schedule::Scheme &scheme);
 
-/// Reads the schemes in `text` and adds them to `schemes`. Reads both
-/// notations: the one of plan names, "1f1b, chimera {pipelines = 4}", and the
-/// one of pipelines, "chimera, {concatenation = halving}". Options that are not
-/// named are open. Returns an empty text, or an error if the text is not valid.
+/// Reads the schemes in `text` and adds them to `schemes`. Accepts the notation
+/// of plan names, such as "1f1b, chimera {pipelines = 4}", and the notation of
+/// chimera.pipeline, such as "chimera, {concatenation = halving}". Options that
+/// are not named are open. Returns an empty text, or an error if `text` is not
+/// valid.
 std::string readSchemes(std::string_view text,
                         std::vector<PinnedScheme> &schemes);
 
-/// The choices that the user fixes. An empty list leaves a choice open.
+/// The parts of a plan that the user fixes. If a list is empty, the planner
+/// tries all values.
 struct Pins {
   std::vector<PinnedScheme> schemes; ///< may contain a scheme several times
   /// True to include schemes without a flush, if no scheme is named.

@@ -22,8 +22,9 @@ using schedule::Problem;
 constexpr double kRoundedDown = 1 - 1e-12;
 
 double stepBoundOfAnyCut(const LayerTable &table, const Problem &placed) {
-  // Two times of one micro-batch. `work`: all its actions. `way`: its path to
-  // the last stage and back, without weight gradients.
+  // `work` is the time of all actions of one micro-batch. `way` is the time in
+  // which it goes from the first stage to the last and back, without weight
+  // gradients.
   double work = 0, way = 0;
   const bool areSplit = placed.splits.any();
   for (const LayerCost &layer : table.layers) {
@@ -34,19 +35,22 @@ double stepBoundOfAnyCut(const LayerTable &table, const Problem &placed) {
         layer.forward +
         (areSplit ? std::min(back, layer.inputGradient) : back));
   }
-  double workers = 0; // that can compute at the same time
+  double workers = 0; // number that can compute at the same time
   for (const schedule::CoreGroup &group : coreGroups(placed))
     workers += std::min(group.cores, static_cast<double>(group.workers));
   double bound =
       work * placed.microBatches() / (workers > 0 ? workers : placed.workers);
   if (schedule::stepsOverlap(placed.updates))
     return bound * kRoundedDown;
-  // If a flush ends the step, it takes at least w(s) + n e(s) for each stage s
-  // and n micro-batches of a pipeline (see stepBound). Here e(s) is the time of
-  // a micro-batch on the stage, and w(s) the sum of e over the stages before.
-  // The largest of these values is smallest if all have the same value L. Then
+  // If a flush ends the step and a pipeline has n micro-batches, the step takes
+  // at least w(s) + n e(s) for each stage s (see stepBound). Here e(s) is the
+  // time of a micro-batch on stage s, and w(s) is the sum of e over the stages
+  // before s. The bound is the largest of these S values. For a given sum of
+  // all e, it is smallest if all values are the same value L. Then
   //
   //   e(0) = L/n, e(1) = (L - e(0))/n, …, sum of all e = L (1 - (1 - 1/n)^S)
+  //
+  // The sum of all e is `way`, so the bound is L = way / (1 - (1 - 1/n)^S).
   auto stages = static_cast<double>(placed.stages.size());
   for (const schedule::Pipeline &pipeline : placed.pipelines)
     if (pipeline.backwardParts == 1) {
@@ -58,7 +62,7 @@ double stepBoundOfAnyCut(const LayerTable &table, const Problem &placed) {
 
 namespace {
 
-/// The parts of a problem's lower bounds.
+/// Computes the terms of stepBound.
 class StepParts {
 public:
   explicit StepParts(const Problem &problem) : problem(problem) {}
@@ -75,11 +79,12 @@ public:
 
   bool isFlush() const { return !schedule::stepsOverlap(problem.updates); }
 
-  /// The maximum, over the stages, of two times together: the way of one
-  /// micro-batch from the first stage to that stage and back, and all work of
-  /// the pipeline on that stage. Weight gradients do not count. If backwards
-  /// have parts, the way does not count either, because the way back may begin
-  /// after any part.
+  /// For each stage, adds two times: the time in which one micro-batch goes
+  /// from the first stage to this stage and back, and the time of all forwards
+  /// and backwards of the pipeline on this stage. Returns the largest of these
+  /// sums plus the update of the first stage. Weight gradients are not counted.
+  /// If backwards have parts, the first time is 0, because the way back may
+  /// begin after any part.
   int64_t wayAndWork(const schedule::Pipeline &pipeline) const {
     int64_t way = 0, most = 0;
     for (const schedule::StageCost &cost : problem.stages) {

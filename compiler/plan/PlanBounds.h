@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lower bounds of step time and memory. They need only the placement of the
-// stages. If a choice is too slow or too large by its bounds, its plan need not
-// be made.
+// Lower bounds of step time and memory. They need the placement of the stages
+// (which worker has which stage), but no order. If a choice is too slow or too
+// large by its bounds, the planner does not make its plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,9 @@
 namespace chimera::plan {
 
 /// A lower bound of the step time in ns, for every cut of the table's layers
-/// into stages. It assumes that layers can be cut anywhere. `placed` is a
-/// placement by the choice's scheme.
+/// into stages, even if a stage could end within a layer. `placed` has the
+/// placement that the choice's scheme makes. The stage costs of `placed` are
+/// not used.
 double stepBoundOfAnyCut(const LayerTable &table,
                          const schedule::Problem &placed);
 

@@ -24,7 +24,8 @@ struct Fault {
   std::string text;
 };
 
-/// Member `name` of an object. Throws a Fault if there is none of that kind.
+/// Member `name` of an object. Throws a Fault if there is no such member, or if
+/// `isKind` is false for it.
 const json &memberOf(const json &object, const char *name, const char *kind,
                      bool (json::*isKind)() const noexcept) {
   auto found = object.find(name);
@@ -39,8 +40,8 @@ std::string textOf(const json &object, const char *name) {
 
 int64_t countOf(const json &value, const char *name) {
   constexpr int64_t kMost = int64_t{1} << 60;
-  // Refuse such numbers: the parser reads numbers of more than 64 bits as
-  // floating point.
+  // The JSON parser reads an integer of more than 64 bits as floating point.
+  // Refuse it.
   if (!value.is_number_integer() || value.is_number_unsigned()
           ? !value.is_number_unsigned() || value.get<uint64_t>() > kMost
           : value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
@@ -91,8 +92,8 @@ MeasuredStage stageOf(const json &stage) {
   return measured;
 }
 
-/// Reads threads and cores per rank. Older profiles have no cores per rank, nor
-/// do profiles of ranks that do not compute on CPU cores.
+/// Reads threads and cores per rank. The cores are missing in older profiles,
+/// and in profiles of ranks that do not compute on CPU cores.
 void readCores(const json &document, Profile &profile) {
   if (auto threads = document.find("threads"); threads != document.end())
     profile.threads = countOf(*threads, "threads");
@@ -149,8 +150,8 @@ std::string readProfile(std::string_view name, std::string_view text,
                         Profile &profile) {
   profile = {};
   profile.name = name;
-  // A profile is not nested more deeply. Copying deeper JSON could overflow the
-  // stack.
+  // The deepest nesting that is accepted. No valid profile is nested more
+  // deeply. Copying deeper JSON could overflow the stack.
   constexpr int kDeepest = 8;
   bool isTooDeep = false;
   auto isKept = [&](int depth, json::parse_event_t, const json &) {
@@ -199,7 +200,8 @@ namespace {
 /// The kinds of measurements of each layer, by micro-batch size.
 class KnownKinds {
 public:
-  /// Returns true if the profile has something that the earlier ones lack.
+  /// Adds the kinds of `profile`. Returns true if the earlier profiles of the
+  /// same micro-batch size lack one of them for some layer.
   bool add(const Profile &profile) {
     std::vector<unsigned> &layers = bySize[profile.microBatchSize];
     layers.resize(profile.layers);
@@ -227,7 +229,7 @@ private:
 
 std::string checkTogether(const std::vector<Profile> &profiles) {
   KnownKinds known;
-  const Profile *first = nullptr; // the first that names its device
+  const Profile *first = nullptr; // the first profile that names its device
   for (const Profile &profile : profiles) {
     if (!first && !profile.device.empty())
       first = &profile;

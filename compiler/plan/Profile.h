@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A profile has the time of each action of each stage in a run (chimera-run
-// --profile). The times of layers follow from it, and from these the times for
-// another cut of the model or another micro-batch size.
+// A profile has the times of each stage's actions in a run (chimera-run
+// --profile). MeasuredLayers.h derives the times of layers from it. With these,
+// the planner knows the times for another cut of the model and for another
+// micro-batch size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,16 +25,17 @@
 
 namespace chimera::plan {
 
-/// Kinds of measurements of a stage besides its forward, as bits of a set:
-/// whole backwards, halves of split backwards, recomputes.
+/// Kinds of measurements of a stage, as bits of a set: whole backwards, split
+/// backwards (input and weight gradients), recomputes. Every stage has a
+/// measurement of its forward, so this needs no bit.
 inline constexpr unsigned kBackward = 1, kSplitBackward = 2, kRecompute = 4;
 
-/// Mean times of a stage's actions for one whole micro-batch, in nanoseconds. 0
-/// if the stage had no such action. They are means because a step is a sum of
-/// many actions: a median would leave out the waits for caches and cores that
-/// ranks share.
+/// Mean times of a stage's actions for one whole micro-batch, in nanoseconds. A
+/// time is 0 if the stage had no such action. Means are used and not medians,
+/// because a step is a sum of many actions: a median would leave out the waits
+/// for caches and cores that ranks share.
 struct MeasuredStage {
-  int32_t first, end; ///< the stage's layers
+  int32_t first, end; ///< layers [first, end) of the model
   int64_t load, forward, backward, inputGradient, weightGradient, recompute,
       update;
 
@@ -47,7 +49,7 @@ struct MeasuredStage {
 
 /// The measurements of one run.
 struct Profile {
-  std::string name; ///< name of its file, for errors
+  std::string name; ///< name of the profile's file, for error messages
   int64_t microBatchSize = 1;
   int32_t layers = 0;    ///< number of layers of the model
   std::string model;     ///< architecture and sizes, as JSON
@@ -55,9 +57,9 @@ struct Profile {
   std::string optimizer; ///< name of the optimizer
   int64_t threads = 1;   ///< threads of a rank
   std::string device;    ///< name of the device; empty if not known
-  /// Cores of a host per rank, if the profile says.
+  /// Cores of a host per rank. None if the profile does not say.
   std::optional<double> coresPerRank;
-  std::vector<MeasuredStage> stages; ///< all layers, in order
+  std::vector<MeasuredStage> stages; ///< in order; they cover all layers
 
   /// True if ranks computed with more threads than they had cores, so that
   /// times contain waits for a core. False if the profile does not say.
@@ -71,14 +73,14 @@ struct Profile {
 std::string readProfile(std::string_view name, std::string_view text,
                         Profile &profile);
 
-/// Returns an error if the profile is of another model or of other types, else
-/// an empty text.
+/// Returns an error if the profile is of another model, of other types or of
+/// another optimizer, else an empty text.
 std::string checkProfile(const Profile &profile, const program::ModelT &model,
                          program::Types types, std::string_view optimizer);
 
-/// Returns an error if the profiles cannot be combined: they are of different
-/// devices, or one adds nothing to the earlier ones of the same micro-batch
-/// size. Else an empty text.
+/// Returns an error if the profiles cannot be combined, else an empty text.
+/// They cannot be combined if they are of different devices, or if one adds no
+/// kind of measurement to the earlier profiles of the same micro-batch size.
 std::string checkTogether(const std::vector<Profile> &profiles);
 
 /// The kinds of measurements that are missing for some layer at some

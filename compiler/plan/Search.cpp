@@ -23,11 +23,11 @@ public:
   SearchState(const Space &space, const SearchSettings &settings)
       : settings(settings), outcomes(space.choices.size()) {}
 
-  /// True if a choice of `scheme` cannot be in the answer, given that its step
-  /// takes at least `bound` and its memory is at least `peakBytes`. Then `most`
-  /// known plans are faster than `bound`, and so is the best known plan of
-  /// `scheme`. If `keepSmall` is set, a known plan must also be faster and need
-  /// at most `peakBytes`.
+  /// True if a choice of `scheme` cannot be in the answer if its step takes at
+  /// least `bound` and its memory is at least `peakBytes`. This is so if
+  /// `settings.most` known step times are shorter than `bound`, and the best
+  /// known plan of `scheme` is faster than `bound`. If `keepSmall` is set, some
+  /// known plan must also be faster than `bound` and need at most `peakBytes`.
   bool canRuleOut(const schedule::Scheme *scheme, double bound,
                   int64_t peakBytes) {
     std::lock_guard lock(mutex);
@@ -56,9 +56,9 @@ private:
     double step = proposal.step;
     auto [best, isNew] = bestOf.emplace(proposal.choice.scheme, step);
     best->second = std::min(best->second, step);
-    // Several plans with the same time count once. The ranking drops such plans
-    // as duplicates, so counting each would rule out plans that belong to the
-    // answer.
+    // Store equal step times once. The ranking may drop plans with the same
+    // time as duplicates. If each counted, plans that belong to the answer
+    // would be ruled out.
     auto place = std::ranges::lower_bound(steps, step);
     if (place == steps.end() || *place != step)
       steps.insert(place, step);
@@ -71,14 +71,16 @@ private:
   const SearchSettings &settings;
   std::mutex mutex;
   std::vector<Outcome> outcomes;
-  std::vector<double> steps; ///< the fastest distinct times, ascending
+  std::vector<double> steps; ///< the shortest distinct step times, ascending
   std::map<const schedule::Scheme *, double> bestOf;
-  std::vector<std::pair<double, int64_t>> front; ///< step time and peak bytes
+  std::vector<std::pair<double, int64_t>>
+      front; ///< step times and peak bytes of known plans
   size_t done = 0;
 };
 
-/// The indices of the choices, the probably fastest first. If these are
-/// evaluated first, their times rule out most of the others.
+/// The indices of the choices, ordered by estimated time. If the choices that
+/// are probably fastest are evaluated first, their step times rule out most of
+/// the other choices.
 std::vector<size_t> promisingFirst(const Space &space,
                                    const Evaluator &evaluator) {
   std::vector<double> estimates;
@@ -90,9 +92,9 @@ std::vector<size_t> promisingFirst(const Space &space,
   return order;
 }
 
-/// True if the ranking lists only the first of two plans. If there is one
-/// worker, there is no pipeline. Schedules then differ only in memory, and the
-/// one that needs the least is first.
+/// True if the ranking lists only the first of the plans `a` and `b`. If there
+/// is one worker, there is no pipeline. Schedules then differ only in memory,
+/// and the plan that needs the least memory is first.
 bool areAlike(const Proposal &a, const Proposal &b) {
   return a.choice.workers == b.choice.workers &&
          a.choice.stages == b.choice.stages &&

@@ -20,22 +20,24 @@ struct OutcomeCounts {
   int64_t ruledOut = 0; ///< ruled out by a bound
   int64_t tooLarge = 0;
   int64_t impossible = 0;
-  /// Of the choices that are too large, the one that needs the fewest bytes,
+  /// Among the choices that are too large, the one that needs the fewest bytes,
   /// and its name.
   std::optional<TooLarge> smallest;
   std::string smallestName;
-  std::optional<Refusal> refusal; ///< of the first that is impossible
+  std::optional<Refusal> refusal; ///< of the first impossible choice
 };
 
-/// The order of a ranking: by step time, then by memory.
+/// True if `a` is before `b` in a ranking: `a` has a shorter step, or the same
+/// step time and less memory.
 bool isFaster(const Proposal &a, const Proposal &b);
 
 struct Answer {
-  /// The fastest plans, fastest first. If two plans have the same step time and
-  /// memory, the one that is earlier in the space comes first. Different
-  /// settings and schemes may make the same schedule: of plans with equal
-  /// sizes, step time and memory, only the first is listed. With one worker, a
-  /// plan that differs only in memory is not listed either.
+  /// The fastest plans, fastest first. Plans with the same step time are
+  /// ordered by memory, then by their position in the space. Different settings
+  /// and schemes may make the same schedule. So of several plans with equal
+  /// sizes, step time and memory, only the first is listed. If plans have one
+  /// worker, their schedules differ only in memory. So even if their memory
+  /// differs, only the first is listed.
   std::vector<Proposal> ranked;
   /// The fastest plan of each scheme that has a plan, fastest first.
   std::vector<Proposal> ofSchemes;
@@ -46,19 +48,20 @@ struct Answer {
 
 struct SearchSettings {
   size_t most = 10; ///< the number of plans in `ranked`, at least 1
-  /// Also simulate plans that are slower but need less memory than every faster
-  /// one.
+  /// True to also simulate each plan that needs less memory than every faster
+  /// plan.
   bool keepSmall = false;
   uint32_t threads = 1;
-  /// Called by one thread at a time, now and then. `best` is the shortest step
-  /// so far in ns, 0 for none.
+  /// Called by one thread at a time, after every 64 choices and after the last.
+  /// `done` is the number of evaluated choices. `best` is the shortest step so
+  /// far in ns, 0 for none.
   std::function<void(size_t done, double best)> progress;
 };
 
-/// Evaluates the choices of a space. The answer does not depend on the number
-/// of threads or their speed. Only `simulated` and `outcomeCounts` may differ:
-/// a bound may rule out a choice before it turns out to be too large or
-/// impossible.
+/// Evaluates the choices of a space. `ranked` and `ofSchemes` depend neither on
+/// the number of threads nor on their speed. `simulated` and `outcomeCounts`
+/// may: a choice that a fast thread evaluates may be ruled out by a bound in
+/// another run.
 Answer search(const Space &space, const Evaluator &evaluator,
               const SearchSettings &settings);
 

@@ -78,7 +78,8 @@ std::string checkLength(const Choice &choice) {
   return {};
 }
 
-/// True if the scheme's steps end with a flush. Sizes do not matter for this.
+/// True if the scheme's steps end with a flush. The answer is the same for all
+/// sizes, so the request has small ones.
 bool hasFlush(const Scheme &scheme) {
   schedule::Request request;
   request.workers = 2;
@@ -152,7 +153,8 @@ private:
     }
     int64_t copy = question.batch / choice.width;
     bool isPossible = false;
-    std::optional<std::pair<Choice, std::string>> impossible; // the first one
+    std::optional<std::pair<Choice, std::string>>
+        impossible; // the first impossible size, and why
     for (int64_t b : divisorsOf(copy)) {
       choice.microBatchSize = static_cast<int32_t>(b);
       choice.microBatches = static_cast<int32_t>(copy / b);
@@ -220,7 +222,8 @@ private:
     request.width = choice.width;
     request.stages.resize(choice.stages);
     request.microBatches = choice.microBatches;
-    std::vector<schedule::Options> possible; // of `allowed`
+    std::vector<schedule::Options>
+        possible; // the entries of `allowed` that can be planned
     for (const schedule::Options &options : allowed) {
       request.options = options;
       std::string wrong = schedule::planError(*choice.scheme, request);
@@ -239,7 +242,8 @@ private:
       }
   }
 
-  /// Adds a choice for each setting of `possible`, without duplicates.
+  /// Adds a choice for each setting of the open options of each entry of
+  /// `possible`. Duplicates are added once.
   void addSettings(Choice &choice, schedule::Request &request,
                    const std::vector<schedule::Options> &possible) {
     std::vector<schedule::Options> added;
@@ -273,13 +277,14 @@ private:
   Space space;
   std::map<int64_t, std::string> checkedSizes; ///< by micro-batch size
   std::vector<schedule::Options> allowed;      ///< for the current scheme
-  /// The reasons of all refusals, except for unequal mini-batches.
+  /// The reasons of all refusals, except that copies cannot divide the
+  /// mini-batch equally.
   std::set<std::string> reasons;
   /// The smallest number W of copies that cannot divide the mini-batch equally.
   std::optional<int32_t> unequalWidth;
-  /// The refusal to report for the current scheme: the first one among those
-  /// with the most workers. With few workers most options are impossible, so
-  /// such a refusal says little.
+  /// The refusal to report for the current scheme: among the refused choices
+  /// with the most workers, the first. With few workers most options are
+  /// impossible, so such a refusal says little.
   std::optional<Refusal> refusal;
   int32_t refusedWorkers = 0;
 };

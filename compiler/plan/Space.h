@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A question is a model, a machine and a mini-batch. Its space is every way to
-// train the mini-batch on all devices: schedule and options, numbers of
-// workers, copies and stages, micro-batch size. Recomputation and the start of
-// all-reduces are not part of the space; Evaluate.h decides them for each
-// choice.
+// A question is a model, a machine and a mini-batch. Its space is the set of
+// all ways to train the mini-batch on all devices. Such a way is a choice of
+// schedule and options, numbers of workers, copies and stages, and micro-batch
+// size. Recomputation and the start of all-reduces are not part of the space:
+// Evaluate.h decides them for each choice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ struct Question {
 /// A way to train the mini-batch.
 struct Choice {
   const schedule::Scheme *scheme;
-  schedule::Options options; ///< none is open
+  schedule::Options options; ///< no option is open (schedule::kBest)
   int32_t workers;           ///< D
   int32_t width;             ///< W, data-parallel copies
   int32_t stages;
@@ -40,7 +40,7 @@ struct Choice {
   bool split;             ///< whether backwards are split
 };
 
-/// The reason why a scheme has no choice.
+/// The reason why a scheme has no choice, with the choice that was refused.
 struct Refusal {
   std::string choice; ///< for example "1f1b, D=8, W=4, N=16, B=2"
   std::string reason;
@@ -48,23 +48,24 @@ struct Refusal {
 
 struct Space {
   std::vector<Choice> choices;
-  /// For each scheme without a choice, a reason that names a possible
+  /// For each scheme without a choice, the reason. It names a possible
   /// alternative.
   std::vector<Refusal> refusals;
-  /// If there is no choice and all combinations were refused for one reason,
-  /// this reason. Otherwise empty.
+  /// If there is no choice at all, and every combination was refused for the
+  /// same reason, this reason. Otherwise empty.
   std::string onlyReason;
 };
 
-/// All choices for `question`: D and W whose product is the number of devices
-/// and whose W divides the mini-batch, B that divide the samples of a copy, and
-/// 1, 2, 4, … stages a worker, at most as many stages as layers.
+/// All choices for `question`. The product of D and W is the number of devices.
+/// W divides the mini-batch, and B divides the samples of a copy. A worker has
+/// 1, 2, 4, … stages. There are at most as many stages as layers.
 Space spaceOf(const Question &question);
 
-/// For example "chimera {concatenation = eager}, D=8, W=4, N=16, B=2, split".
+/// The name of a choice, such as "chimera {concatenation = eager}, D=8, W=4,
+/// N=16, B=2, split".
 std::string nameOf(const Choice &choice);
-/// For example "chimera {concatenation = eager}". Has the options that differ
-/// from their defaults and are not open.
+/// The scheme and options of a choice, such as "chimera {concatenation =
+/// eager}". Options that are open or have their default value are left out.
 std::string scheduleOf(const Choice &choice);
 
 /// All divisors of a positive number, ascending.

@@ -16,11 +16,11 @@ namespace chimera::plan {
 
 namespace {
 
-/// The times of the workers' actions in one step.
+/// The times of actions in one step, in ns.
 struct Busy {
-  double forwardsAgain = 0;     ///< recomputes, over all workers
-  double all = 0;               ///< over all workers
-  double most = 0;              ///< of the busiest worker
+  double forwardsAgain = 0;     ///< of recomputes, summed over all workers
+  double all = 0;               ///< of all actions, summed over all workers
+  double most = 0;              ///< of all actions of the busiest worker
   std::set<int32_t> recomputed; ///< stages that are recomputed
 };
 
@@ -66,18 +66,17 @@ StepBreakdown breakdownOf(const Evaluator &evaluator,
   double mean = busy.all / problem.workers;
   double again = busy.forwardsAgain / problem.workers;
   schedule::StepTime time = stepTime(problem, solution.order);
-  schedule::Problem free = problem; // without message times
+  schedule::Problem free = problem; // the problem without message times
   for (schedule::LinkClass *links : free.classes())
     links->link = {};
   const double withCores = stepTime(free, solution.order).actions;
-  double alone = withCores; // with a core for each worker, too
+  double alone = withCores; // also without waits for cores
   if (schedule::sharesCores(problem)) {
     free.node->cores = 0;
     alone = stepTime(free, solution.order).actions;
   }
-  // The simulated mean of some dozens of steps may be slightly less than the
-  // time of the busiest worker. The minimum keeps the bubble from being
-  // negative.
+  // `busy.most` may be slightly more than the simulated time, which is a mean
+  // of some dozens of steps. The minimum keeps the bubble from being negative.
   double most = std::min(busy.most, alone);
   StepBreakdown breakdown;
   breakdown.proposal = proposal;

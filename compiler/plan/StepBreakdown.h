@@ -30,7 +30,7 @@ enum class Part : uint8_t {
 struct Share {
   Part part;
   const char *name;
-  const char *summary; ///< completes "NAME: "
+  const char *summary; ///< the end of a sentence that begins with "NAME: "
   double time;         ///< ns
 };
 
@@ -45,14 +45,15 @@ struct StepBreakdown {
   double timeOf(Part part) const {
     return shares[static_cast<size_t>(part)].time;
   }
-  /// The longest share other than computation: another plan might avoid it.
-  /// Null if no other part takes time.
+  /// The longest share other than computation. Another plan might avoid this
+  /// time. Null if no other part takes time.
   const Share *largestAvoidableShare() const;
-  /// Idle time as a share of the step: imbalance, bubble and messages.
+  /// The shares of imbalance, bubble and messages together, as a fraction of
+  /// the step.
   double idleShare() const;
 };
 
-/// The breakdown of a proposal's step time. Requires that the evaluator made
+/// The breakdown of a proposal's step time. Requires that `evaluator` returned
 /// `proposal`.
 StepBreakdown breakdownOf(const Evaluator &evaluator, const Proposal &proposal);
 
