@@ -41,7 +41,7 @@ static ordered_json optionsOf(const plan::Choice &choice) {
   return object;
 }
 
-/// One word for each stage.
+/// The word of each stage's recomputation.
 static ordered_json recomputeOf(const plan::Proposal &proposal) {
   std::vector<const char *> words(proposal.choice.stages, "none");
   for (size_t stage = 0; stage < proposal.recompute.size(); ++stage)
@@ -101,7 +101,7 @@ static ordered_json scheduleOf(const plan::OutcomeCounts &counts) {
           {"impossible", counts.impossible}, {"why_impossible", reason}};
 }
 
-/// Null if there is no such op.
+/// The name of `op`. A JSON null if `op` is null.
 template <typename Op> static ordered_json symbolOf(Op op) {
   return op ? ordered_json(op.getSymName().str()) : ordered_json();
 }
@@ -142,7 +142,7 @@ std::string jsonOf(const plan::Question &question, PlannerOps ops,
       {"best_of_schedules", plansOf(question, result.ofSchemes)},
       {"schedules", schedules},
       {"not_considered", refusals}};
-  // Bytes that are not UTF-8 are replaced, because file names may contain them.
+  // File names may contain bytes that are not UTF-8. Replace such bytes.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

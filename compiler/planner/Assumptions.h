@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A description omits values that the user does not know or care about. A plan
-// then depends on assumptions that the user may not have intended.
+// A description may omit values that the user does not know or care about. A
+// plan then depends on assumptions that the user may not have intended.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@
 
 namespace chimera {
 
-/// One line for each value that neither `ops` nor the profiles of `machine`
-/// state. It has the assumed value, and the clause or option that is missing.
-/// There are also lines for values that are stated but not used. Requires that
-/// `machine` belongs to `ops`.
+/// One line for each value that is stated neither by `ops` nor by the profiles
+/// of `machine`. The line has the assumed value, and the clause or option that
+/// is missing. There are also lines for values that are stated but not used.
+/// Requires that `machine` is the machine of `ops`.
 std::vector<std::string> assumptionsOf(PlannerOps ops,
                                        const plan::Machine &machine);
 

@@ -27,7 +27,8 @@ namespace chimera {
 
 namespace {
 
-/// One attempt to compile a text, in its own context, with its first error.
+/// One compilation of a module, in an MLIR context of its own. Keeps the first
+/// error.
 class Trial {
 public:
   explicit Trial(const std::string &text)
@@ -47,8 +48,9 @@ public:
 
   enum class Size { Fits, TooLarge, Unknown };
 
-  /// Allocates the workers of the projected module with each receive posted as
-  /// late as possible.
+  /// Allocates the buffers of each worker of the projected module, with each
+  /// receive posted as late as possible. Returns whether all workers fit into
+  /// the memory. Unknown means that earlier receives must be tried too.
   Size allocateWithLateReceives() {
     bool exceeds = false;
     for (auto pipeline : module->getOps<PipelineOp>()) {
@@ -96,11 +98,12 @@ private:
 } // namespace
 
 std::string compileError(const std::string &text) {
-  // A full compilation spends most of its time on choosing a receive window: if
-  // memory is scarce, it tries one window after another. Receives that are
-  // posted as late as possible need the least memory. If all workers fit then,
-  // the compiler finds a window. If a worker does not fit even without gaps
-  // between its values, the compiler finds none.
+  // A full compilation spends most of its time on choosing a receive window
+  // (how many receives a worker posts in advance). If memory is scarce, it
+  // tries one window after another. Receives that are posted as late as
+  // possible need the least memory. If all workers fit with such late receives,
+  // the compiler finds a window. If even without gaps between its values a
+  // worker does not fit, the compiler finds none.
   Trial late(text);
   if (!late.lower(Phase::Projected))
     return late.error();
@@ -112,8 +115,8 @@ std::string compileError(const std::string &text) {
   case Trial::Size::Unknown:
     break;
   }
-  // A worker fits only without gaps. Another window may leave smaller gaps, so
-  // compile with all windows.
+  // With late receives, some worker would fit if it had no gaps between its
+  // values. Another window may leave smaller gaps, so compile with all windows.
   Trial whole(text);
   return whole.lower(Phase::Allocated) ? "" : whole.error();
 }

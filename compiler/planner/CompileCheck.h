@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The planner estimates the memory of a step. A program also needs memory for
-// alignment and for messages that wait. How much is known only when a worker's
-// buffers are allocated. So a plan is compiled before it is proposed.
-//
+// alignment and for messages that wait. The amount is known only when the
+// buffers of each worker are allocated. So the planner compiles a plan before
+// it proposes the plan.
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_COMPILER_PLANNER_COMPILECHECK_H
@@ -19,8 +19,8 @@
 namespace chimera {
 
 /// Compiles the module `text`, made by describePlan, up to the allocation of
-/// its buffers. Returns the first error, or an empty text. Several threads may
-/// call it at the same time: each call has its own MLIR context.
+/// buffers. Returns the first error, or an empty text. Several threads may call
+/// this function at the same time: each call has its own MLIR context.
 std::string compileError(const std::string &text);
 
 } // namespace chimera

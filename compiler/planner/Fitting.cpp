@@ -15,8 +15,8 @@
 
 namespace chimera {
 
-/// The shares of the machine's memory for which a plan that does not fit is
-/// made again, in this order.
+/// If a plan does not fit, it is made again for these shares of the machine's
+/// memory, in this order.
 static constexpr std::array kMemoryShares = {0.99, 0.96, 0.9, 0.8};
 
 std::string Fitting::describe(const plan::Proposal &proposal) {
@@ -64,8 +64,8 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
 
 bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
                               const plan::Proposal &limit) const {
-  // Without recomputes, a plan that needs less than the smallest share stays
-  // the same for every share.
+  // If a plan without recomputes needs at most the smallest share of the
+  // memory, making it again gives the same plan for every share.
   if (proposal.recompute.empty() &&
       static_cast<double>(proposal.peakBytes) <=
           kMemoryShares.back() * static_cast<double>(question.machine.memory))
@@ -81,7 +81,7 @@ bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
 
 void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
                       uint32_t threads, const Progress &progress) {
-  // `proposals` may contain a plan twice. The key makes sure that it is
+  // `proposals` may contain a plan twice. The map makes sure that each plan is
   // compiled once.
   std::map<std::string, const plan::Proposal *> byText;
   for (const plan::Proposal &proposal : proposals)
@@ -90,8 +90,8 @@ void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
   std::vector<std::pair<const std::string *, const plan::Proposal *>> all;
   for (const auto &[text, proposal] : byText)
     all.emplace_back(&text, proposal);
-  // Compile the largest programs first, so that no thread starts one at the
-  // end.
+  // Compile the largest programs first, so that no thread begins a large one at
+  // the end.
   std::ranges::stable_sort(all, std::greater(), [](const auto &one) {
     const plan::Choice &choice = one.second->choice;
     return int64_t{choice.stages} * choice.microBatches;
@@ -127,10 +127,12 @@ bool Fitting::isKnown(const plan::Proposal &proposal) {
 void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
   std::vector<plan::Proposal> fitting;
   for (const plan::Proposal &proposal : ranked) {
-    // A plan that was changed to fit is usually slower than before, so a later
-    // plan may be faster. It may also be faster than before, because its model
-    // is cut in another way. Compiling takes much longer than making a plan
-    // again, so a plan is compiled only if it may be one of those to keep.
+    // A plan that is changed to fit is usually slower than before. So a later
+    // plan may be faster than an earlier one that was changed. A changed plan
+    // may also be faster than before, because its model is cut in another way.
+    // Compiling takes much longer than making a plan again. So compile a plan
+    // only if it may be one of those to keep, either as it is or after a
+    // change.
     if (fitting.size() >= number &&
         !plan::isFaster(proposal, fitting[number - 1]) &&
         !mayBecomeFaster(proposal, fitting[number - 1]))

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// If a plan's program needs more memory than the planner estimated, the plan is
-// made again for slightly less memory than the machine has, until its program
-// fits.
+// If the program of a plan needs more memory than the planner estimated, the
+// planner makes the plan again, for slightly less memory than the machine has.
+// It repeats this with ever less memory until the program fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 namespace chimera {
 
 /// Finds plans whose programs fit. The question and its evaluator must outlive
-/// it.
+/// the Fitting.
 class Fitting {
 public:
   Fitting(PlannerOps ops, const plan::Question &question,
@@ -34,32 +34,33 @@ public:
   /// Called by one thread at a time. `done` of `all` plans are compiled.
   using Progress = std::function<void(size_t done, size_t all)>;
 
-  /// Compiles in advance the plans that `fit` needs for these proposals, on
-  /// `threads` threads.
+  /// Runs `fit` for all `proposals` on `threads` threads and keeps the results.
+  /// Later calls of `fit` for these proposals compile nothing.
   void prepare(const std::vector<plan::Proposal> &proposals, uint32_t threads,
                const Progress &progress = {});
 
   /// Returns `proposal` if it compiles. Otherwise returns the first plan of the
-  /// same choice that compiles: with 99, 96, 90 or 80 % of the memory, then,
-  /// unless recomputation is pinned, with everything recomputed. If none
-  /// compiles, returns nothing and adds a line to `rejectedPlans`.
+  /// same choice that compiles, in this order: plans for 99, 96, 90 and 80 % of
+  /// the memory, then a plan that recomputes everything (unless the user pins
+  /// the recomputation). If none compiles, returns nothing and adds a line to
+  /// `rejectedPlans`.
   std::optional<plan::Proposal> fit(const plan::Proposal &proposal);
-  /// True if `fit` needs no compilation for this proposal.
+  /// True if `fit` has the result for this proposal and need not compile.
   bool isKnown(const plan::Proposal &proposal);
 
-  /// Replaces `ranked`, sorted by speed, by its fastest `number` plans that
-  /// fit.
+  /// `ranked` is sorted by speed. Replaces it by its fastest `number` plans
+  /// that fit.
   void keepFitting(std::vector<plan::Proposal> &ranked, size_t number);
 
-  /// The choices that fit with no amount of memory, each with its first error,
-  /// in the order of the calls of `fit`.
+  /// The choices for which `fit` found no plan, each with the error of its
+  /// original plan, in the order of the calls of `fit`.
   const std::vector<std::string> &rejectedPlans() const { return errors; }
 
 private:
   /// The result of fitting a proposal.
   struct Fit {
     std::optional<plan::Proposal> proposal; ///< the plan that compiles
-    std::string error; ///< error of the original proposal; empty if it compiles
+    std::string error; ///< error of the original plan; empty if it compiles
   };
 
   std::string describe(const plan::Proposal &proposal);
@@ -74,16 +75,17 @@ private:
   firstChanged(const plan::Choice &choice, const plan::CanRuleOut &canRuleOut,
                const IsAccepted &isAccepted) const;
 
-  /// True if one of the plans that `fit` tries if `proposal` does not compile
-  /// is faster than `limit`. Compiles nothing.
+  /// If `proposal` does not compile, `fit` tries other plans. Returns true if
+  /// one of these plans is faster than `limit`. Compiles nothing.
   bool mayBecomeFaster(const plan::Proposal &proposal,
                        const plan::Proposal &limit) const;
 
   PlannerOps ops;
   const plan::Question &question;
   const plan::Evaluator &evaluator;
-  std::mutex mutex;                ///< protects the context of the ops
-  std::map<std::string, Fit> fits; ///< by the text of the proposal
+  std::mutex mutex; ///< protects the context of the ops
+  std::map<std::string, Fit>
+      fits; ///< results of `fit`, by the text of the plan
   std::vector<std::string> errors;
 };
 

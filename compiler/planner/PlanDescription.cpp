@@ -17,7 +17,9 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The op with this name, or the only one. `example` is for the diagnostic.
+/// The op with this name. If `name` is empty, the only op of this kind, or a
+/// null op if there is none and it is not required. `example` is for the
+/// diagnostic.
 template <typename Op>
 static FailureOr<Op> findOp(ModuleOp module, StringRef what, StringRef name,
                             bool isRequired, StringRef example) {
@@ -108,7 +110,7 @@ static PipelineOp makePipeline(OpBuilder &builder, PlannerOps ops) {
   return cast<PipelineOp>(builder.create(state));
 }
 
-/// A module with `ops` and no pipeline, and a builder at its end.
+/// A module with copies of `ops` and no pipeline, and a builder at its end.
 static std::pair<OwningOpRef<ModuleOp>, OpBuilder> moduleOf(PlannerOps ops) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(ops.model.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
@@ -135,8 +137,9 @@ static std::string absolutePath(Operation *op, StringRef path) {
   return whole.str().str();
 }
 
-/// Makes the file names in the ops of `module` absolute. The ops are copies of
-/// `ops`, whose relative names start at the folder of their module.
+/// Makes the file names in the ops of `module` absolute. These ops are copies
+/// of `ops`. A relative file name in `ops` is relative to the folder of the
+/// module of `ops`.
 static void makePathsAbsolute(ModuleOp module, PlannerOps ops) {
   for (auto model : module.getOps<ModelOp>())
     if (std::optional<StringRef> package = model.getPackage())

@@ -31,22 +31,23 @@ struct PlannerOps {
 };
 
 /// Finds the model, the machine and the training in `module` by name. An empty
-/// name means the only op of its kind. A missing training is no error. In all
-/// other cases, fails if there is no such op, or more than one. The diagnostic
-/// says what is missing and how to write it.
+/// name means the only op of its kind. If `training` is empty and the module
+/// has no training, `training` of the result is null. In all other cases, fails
+/// if there is no such op, or more than one. The diagnostic says what is
+/// missing and how to write it.
 mlir::FailureOr<PlannerOps> findPlannerOps(mlir::ModuleOp module,
                                            llvm::StringRef model,
                                            llvm::StringRef machine,
                                            llvm::StringRef training);
 
-/// The planner's form of the model. Fails, with a diagnostic, if the
+/// The model of `ops` as the planner reads it. Fails, with a diagnostic, if the
 /// model cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(PlannerOps ops);
 
-/// The text of a module for chimera-compile: `ops` and the pipeline
-/// @plan of `proposal`. File names in it are absolute, so the text can be
-/// written to any folder. Requires that the proposal is for `ops` and
-/// that `bucketBytes` is that of its question.
+/// The text of a module for chimera-compile. The module has `ops` and a
+/// pipeline @plan for `proposal`. File names in the text are absolute, so the
+/// text can be written to any folder. Requires that the proposal is for `ops`
+/// and that `bucketBytes` is the bucket size of its question.
 std::string describePlan(PlannerOps ops, const plan::Proposal &proposal,
                          int64_t bucketBytes);
 

@@ -47,9 +47,9 @@ public:
       : evaluator(evaluator), settings(settings),
         fitting(ops, question, evaluator) {}
 
-  /// The fastest `number` plans of a space that fit, fastest first. If many do
-  /// not fit there may be fewer, but at least `needed`. `answer` is set to the
-  /// answer of the last search.
+  /// The fastest `number` plans of a space that fit, fastest first. If many
+  /// plans do not fit, there may be fewer than `number`, but at least `needed`
+  /// if they exist. Sets `answer` to the answer of the last search.
   std::vector<plan::Proposal> fastest(const plan::Space &space, size_t number,
                                       size_t needed, plan::Answer &answer) {
     plan::SearchSettings search;
@@ -59,8 +59,8 @@ public:
       if (settings.progress)
         settings.progress(done, space.choices.size(), best);
     };
-    // Search more plans than needed: the extra ones replace plans that do not
-    // fit.
+    // Ask the search for more plans than needed. The extra plans replace plans
+    // that do not fit.
     const size_t first = number + 10;
     for (search.most = first;; search.most *= 8) {
       answer = plan::search(space, evaluator, search);
@@ -70,8 +70,8 @@ public:
       if (answer.ranked.size() < search.most)
         return ranked; // the search left out no other plan
       // Plans that the search left out are slower than the last plan of its
-      // answer. So a changed plan that is slower than this last plan is
-      // dropped: a plan that was left out may be faster.
+      // answer. A changed plan may be slower than this last plan. Then drop it,
+      // because a plan that was left out may be faster.
       const double last = answer.ranked.back().step;
       while (!ranked.empty() && ranked.back().step > last)
         ranked.pop_back();
@@ -81,8 +81,9 @@ public:
     }
   }
 
-  /// The fastest fitting plan of each scheme, fastest first. `answer` is the
-  /// answer of the search, `ranked` has the fastest fitting plans of the space.
+  /// The fastest plan of each scheme that fits, fastest first. `answer` is the
+  /// answer of the search. `ranked` has the fastest plans of the whole space
+  /// that fit.
   std::vector<plan::Proposal>
   fastestOfSchemes(const plan::Space &space, const plan::Answer &answer,
                    const std::vector<plan::Proposal> &ranked) {
@@ -95,8 +96,9 @@ public:
       if (auto known = std::ranges::find_if(ranked, isOfScheme);
           known != ranked.end())
         fastest = *known;
-      // The ranking lists only one of several equal plans, under one scheme. So
-      // the scheme may have a faster plan than its fastest in `ranked`.
+      // If plans of several schemes are equal, the ranking lists only one of
+      // them. So the scheme of `best` may have a faster plan than its fastest
+      // plan in `ranked`.
       if (!fastest || plan::isFaster(best, *fastest))
         if (std::optional<plan::Proposal> fit = fastestLike(space, best);
             fit && (!fastest || plan::isFaster(*fit, *fastest)))
@@ -109,8 +111,8 @@ public:
   }
 
   /// Removes simulated plans that are known not to fit. Every plan on the
-  /// Pareto front of time and memory is compiled to find out. Others may stay
-  /// unknown.
+  /// Pareto front of time and memory is compiled to find out whether it fits.
+  /// For other plans this may stay unknown; they are kept.
   void keepFitting(std::vector<plan::Proposal> &simulated) {
     std::vector<plan::Proposal> fits, open;
     for (plan::Proposal &proposal : simulated)
@@ -153,7 +155,8 @@ private:
   /// needs about a gigabyte of memory.
   uint32_t compilers() const { return std::min(settings.threads, 4u); }
 
-  /// Compiles in advance the plans of an answer that will be needed.
+  /// Compiles in advance the fastest plan of each scheme and the first `number`
+  /// plans of the ranking.
   void prepare(const plan::Answer &answer, size_t number) {
     std::vector<plan::Proposal> wanted = answer.ofSchemes;
     wanted.insert(wanted.end(), answer.ranked.begin(),
@@ -163,10 +166,12 @@ private:
   }
 
   /// The fastest plan that fits, of the scheme of `best`. `best` is the fastest
-  /// plan of the scheme if memory is ignored. If `best` does not fit, or fits
-  /// only after a change that makes it slower, other plans of the scheme may be
-  /// faster: searches all of them, up to a limit. If this finds none, returns
-  /// the changed `best`, or none if `best` cannot be made to fit.
+  /// plan of this scheme in the search, which does not compile. If `best` fits
+  /// as it is, returns `best`. If it does not fit, or fits only after a change
+  /// that makes it slower, other plans of the scheme may be faster. Then
+  /// searches all plans of the scheme, up to a limit. If this search finds
+  /// none, returns the changed `best`, or nothing if `best` cannot be made to
+  /// fit.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
     std::optional<plan::Proposal> fit = fitting.fit(best);
@@ -203,9 +208,9 @@ PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
   plan::Evaluator evaluator(question);
   FittingSearch search(question, ops, evaluator, settings);
   plan::Answer &answer = result.answer;
-  // A plan that was changed to fit may even be faster than before, if the new
-  // cut of the model is better. At least ten plans are tried, so that the first
-  // plans do not depend on how many are shown.
+  // Try at least ten plans, even if fewer are shown. A plan that is changed to
+  // fit may become faster than before, if the new cut of the model is better.
+  // So the first plans could otherwise depend on how many are shown.
   answer.ranked =
       search.fastest(result.space, std::max<size_t>(settings.shown, 10),
                      settings.needed, answer);

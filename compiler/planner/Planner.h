@@ -21,15 +21,16 @@ namespace chimera {
 
 struct PlannerSettings {
   size_t shown = 10; ///< number of plans to rank
-  /// The search continues until it has this many plans, if they exist, even if
-  /// it takes long.
+  /// The search continues until it has this many plans, even if it takes long.
+  /// It ends with fewer plans only if no more exist.
   size_t needed = 1;
   bool keepSmall = false; ///< as in plan::SearchSettings
   uint32_t threads = 1;
-  /// Called now and then. `done` of `all` choices are evaluated; `best` is the
+  /// Called now and then. `done` of `all` choices are evaluated. `best` is the
   /// shortest step so far in ns, 0 for none.
   std::function<void(size_t done, size_t all, double best)> progress;
-  /// Called after the search. `done` of the `all` plans to show are compiled.
+  /// Called while plans are compiled, after the search. `done` of `all` plans
+  /// are compiled.
   std::function<void(size_t done, size_t all)> compiling;
 };
 
@@ -37,20 +38,20 @@ struct PlannerSettings {
 struct PlannerResult {
   plan::Space space;
   /// The answer of the last search. `ranked` and `ofSchemes` only have plans
-  /// that compile. If `keepSmall` is set, `simulated` has no plan that is known
-  /// not to compile.
+  /// that compile. If PlannerSettings::keepSmall is set, `simulated` has no
+  /// plan that is known not to compile.
   plan::Answer answer;
   std::vector<plan::StepBreakdown> ranked; ///< at most `shown`, fastest first
   std::vector<plan::StepBreakdown> ofSchemes; ///< the fastest of each scheme
   /// Choices that do not fit, with reasons.
   std::vector<std::string> rejectedPlans;
 
-  /// The reason why there is no plan. Requires that there is none.
+  /// The reason why there is no plan. Requires that there is no plan.
   std::string noPlanReason() const;
 };
 
-/// Answers `question` with plans that compile. Requires that it is about
-/// `ops`.
+/// Answers `question` with plans that compile. Requires that `question` is
+/// about the model and the machine of `ops`.
 PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
                         const PlannerSettings &settings);
 
