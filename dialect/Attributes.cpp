@@ -52,7 +52,7 @@ std::string timeText(int64_t time, bool hasUnits) {
                                                              : text;
 }
 
-/// The times of an attribute. Either all of them have units or none has.
+/// Parses the times of an attribute. Either all times have units or none has.
 class TimeFields {
 public:
   explicit TimeFields(AsmParser &parser)

@@ -40,7 +40,7 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The times of the two halves of a split backward. If the attribute does
-    /// not state them, their defaults.
+    /// not state a time, its default.
     int64_t inputGradientTime() const;
     int64_t weightGradientTime() const;
     /// The time of a recompute. If the attribute does not state it, the time of
@@ -54,7 +54,7 @@ def Chimera_Bytes : AttrDef<Chimera_Dialect, "Bytes"> {
   let summary = "sizes of a stage's values";
   let description = [{
     `weights` and `optimizer` are the bytes of one replica. The other sizes are
-    those of one micro-batch:
+    for one micro-batch:
 
     - `stash`: the values that a forward keeps for the backward;
     - `boundary`: the activation that the stage sends to the next stage;
@@ -145,11 +145,13 @@ def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
 
     - `forward`: the operations of a forward;
     - `backward`: the operations of a backward, by default twice `forward`. Half
-      of them make the gradient of the input, and half that of the weights;
+      of them compute the gradient of the input, the other half compute the
+      gradient of the weights;
     - `stash`: the bytes that the forward keeps for the backward;
     - `weight_stash`: the bytes that the input gradient of a split backward
       keeps for the weight gradient, by default as many as `stash`;
-    - `boundary`: the bytes that the next layer gets. The last layer of a model
+    - `boundary`: the bytes of the output, which the next layer reads. The last
+      layer of a model need not state it.
       need not state it.
 
     Invalid if `count`, `parameters`, `forward` or `stash` is not positive, and

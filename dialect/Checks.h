@@ -16,11 +16,12 @@ namespace chimera {
 mlir::LogicalResult verifyPart(mlir::Operation *op, uint32_t part,
                                uint32_t parts);
 
-/// Checks the tied stage of an all-reduce, or of a start of one.
-/// `contributions` is the number of its contributions, `summed` their type.
-/// Contributions of the op's stage and of the tied stage alternate. Fails, with
-/// a diagnostic, if the op has a tied stage and sums losses, if the tied stage
-/// is not after the op's stage, or if the number of contributions is odd.
+/// Checks the tied stage of an all_reduce or all_reduce_start op: the second
+/// stage of the two that share parameters. `contributions` is the number of
+/// contributions of the op, and `summed` is their type. Contributions of the
+/// op's stage and of the tied stage alternate. Fails, with a diagnostic, if the
+/// op has a tied stage and sums losses, if the tied stage is not after the op's
+/// stage, or if the number of contributions is odd.
 template <typename Op>
 mlir::LogicalResult verifyTied(Op op, size_t contributions, mlir::Type summed) {
   if (!op.getTied())

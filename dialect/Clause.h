@@ -40,7 +40,7 @@ template <typename Op> struct Clause {
   bool (*differsFromDefault)(Properties &properties, Properties &defaults);
 };
 
-/// True if the attribute is set and differs from its default.
+/// True if the attribute `Member` is set and differs from its default.
 template <auto Member, typename Properties>
 bool differs(Properties &properties, Properties &defaults) {
   return properties.*Member && properties.*Member != defaults.*Member;
@@ -132,8 +132,8 @@ constexpr Clause<Op> numberClause(llvm::StringRef name) {
           differs<Member, typename Op::Properties>};
 }
 
-/// The names that `list` of the context's DescriptionInterface returns. Empty
-/// if no interface is attached.
+/// The names that `list`, a member function of DescriptionInterface, returns.
+/// Empty if no interface is attached to the dialect.
 inline llvm::ArrayRef<llvm::StringRef>
 namesFrom(mlir::AsmParser &parser,
           llvm::ArrayRef<llvm::StringRef> (DescriptionInterface::*list)()
@@ -250,8 +250,8 @@ constexpr Clause<Op> attributeClause(llvm::StringRef name) {
 
 /// Reads the clauses of an op: the required ones in their order, then optional
 /// ones in any order. If a word is not a clause of this op, `errorOf` may
-/// return an error message for it, for example because it is a clause of
-/// another op. It returns an empty string for all other words.
+/// return an error message for this word, for example because it is a clause of
+/// another op. `errorOf` returns an empty string for all other words.
 template <typename Op>
 mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
                                llvm::ArrayRef<Clause<Op>> clauses,
@@ -297,8 +297,8 @@ mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
   }
 }
 
-/// Prints the required clauses, and the optional ones that are not at their
-/// default.
+/// Prints the required clauses, and the optional clauses whose attribute
+/// differs from its default.
 template <typename Op>
 void printClauses(mlir::OpAsmPrinter &printer,
                   llvm::ArrayRef<Clause<Op>> clauses, Op op) {

@@ -93,8 +93,8 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
     if (all.has_value()) {
       if (failed(*all))
         return failure();
-      // Limits the number of stages to a valid range. The verifier refuses any
-      // number outside of it.
+      // The verifier, which runs later, refuses numbers outside of this range.
+      // Limit the number here, so that the list cannot exhaust the memory.
       auto count = static_cast<int32_t>(
           std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
       properties.recompute =
@@ -226,8 +226,8 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
 
 namespace {
 
-/// A feature that does not exist yet, with words that users try for it. The
-/// error for such a word names an alternative.
+/// A feature that does not exist yet. The error for a word that users try for
+/// this feature names an alternative.
 struct NotSupported {
   StringRef part; ///< a substring of the words that users try for it
   StringRef instead;
@@ -267,7 +267,7 @@ template <typename Op> static bool isClauseOf(StringRef word) {
 }
 
 /// An error message if `word` is a clause of chimera.training, belongs before
-/// the clauses or names an unsupported feature, else empty.
+/// the clauses of a pipeline, or names an unsupported feature. Empty otherwise.
 static std::string refusalInPipeline(StringRef word) {
   if (word == "of" || word == "with" || word == "on")
     return ("expected " + word + " before stages").str();
@@ -279,14 +279,14 @@ static std::string refusalInPipeline(StringRef word) {
 }
 
 /// An error message if `word` is a clause of chimera.pipeline or names an
-/// unsupported feature, else empty.
+/// unsupported feature. Empty otherwise.
 static std::string refusalOutsidePipeline(StringRef word) {
   if (isClauseOf<PipelineOp>(word))
     return (word + " is a clause of chimera.pipeline").str();
   return notSupported(word);
 }
 
-/// Fails, with a diagnostic, if an attribute of the attribute dictionary has a
+/// Fails, with a diagnostic, if the attribute dictionary gives an attribute a
 /// value that the op does not allow.
 template <typename Op>
 static ParseResult checkAttributes(OpAsmParser &parser, SMLoc at,
@@ -423,7 +423,7 @@ static ParseResult parseReferences(OpAsmParser &parser,
     if (next != word)
       continue;
     InFlightDiagnostic error = parser.emitError(parser.getCurrentLocation());
-    // If the word was not read, a later one was.
+    // If `word` has not been read, a word that belongs after it has been read.
     if (*name)
       return error << "expected " << word << " once";
     return error << "expected 'stages', got \"" << word << "\": " << word

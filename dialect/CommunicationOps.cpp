@@ -87,8 +87,8 @@ LogicalResult AllReduceStartOp::verify() {
   return success();
 }
 
-/// Fails, with a diagnostic, unless there are at least two pieces with as many
-/// bytes together as the whole.
+/// Fails, with a diagnostic, unless there are at least two pieces and the sum
+/// of their bytes is the number of bytes of the whole.
 static LogicalResult verifyPieces(Operation *op, WeightGradientType whole,
                                   TypeRange pieces) {
   if (pieces.size() < 2)

@@ -11,7 +11,8 @@
 include "dialect/OpBase.td"
 include "mlir/IR/RegionKindInterface.td"
 
-/// A post of a message. Its label is the action that made the value.
+/// A post of a message. Pipeline, stage, micro-batch, and count or part are its
+/// label: they name the action that made the value.
 class Chimera_PostOp<string name> : Chimera_ReplicaOp<name> {
   dag extent = (ins Chimera_Index:$micro_batch, Chimera_Count:$count,
                     Chimera_Part:$part, Chimera_Parts:$parts);
@@ -25,10 +26,10 @@ def Chimera_PostSendOp : Chimera_PostOp<"post_send"> {
   let summary = "posts a send of a value to another worker";
   let description = [{
     Posts a send to worker `to` and returns at once. The value must not change
-    until `chimera.wait` for the transfer. The k-th send from one worker to
-    another matches the k-th receive that the other posts from it. Pipeline,
-    stage and micro-batch, with their count or part, are the label of the
-    message: the action that made the value.
+    until `chimera.wait` for the transfer. The k-th send from worker v to worker
+    w matches the k-th receive that w posts from v. The label of the message
+    names the action that made the value: pipeline, stage and micro-batch, with
+    count or part.
 
     Invalid if a worker sends to itself, if the part is not below the number of
     parts, and if the message is a part of several micro-batches.
@@ -50,8 +51,8 @@ def Chimera_PostReceiveOp : Chimera_PostOp<"post_receive"> {
   let summary = "posts a receive of a value from another worker";
   let description = [{
     Posts a receive from worker `from` and returns at once. The value is
-    available after `chimera.wait` for the transfer. The label is that of the
-    send.
+    available after `chimera.wait` for the transfer. A receive has the label of
+    the send that it matches (see `chimera.post_send`).
 
     Invalid if a worker receives from itself, if the value that arrives is not
     an activation or a gradient, if the part is not below the number of parts,
@@ -73,8 +74,8 @@ def Chimera_GroupOp : Chimera_PlacedOp<"group", [
     SingleBlock, NoRegionArguments]> {
   let summary = "posts that take effect together";
   let description = [{
-    Contains posts and yields their transfers. For a transport with streams, the
-    group is one operation.
+    Contains posts and yields their transfers. If the transport uses streams,
+    the posts of a group are one operation of the transport.
 
     Invalid if it contains no post or an op that is not a post, if a post names
     another worker, and if it does not yield exactly its transfers.
@@ -112,9 +113,9 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
     The key is a pipeline (gradients) or a micro-batch (losses). With `tied`,
     contributions of `stage` and of the tied stage alternate, for each pipeline
     (see `chimera.all_reduce`). `width` is the number of copies. If a gradient
-    is reduced in buckets, `bucket` is the number of this bucket. The sum of
-    gradients overwrites the worker's first contribution. All members of a group
-    start its all-reduces in the same order.
+    is reduced in buckets, `bucket` is the index of this bucket. The sum of
+    gradients overwrites the worker's first contribution. All workers that take
+    part in the same all-reduces start them in the same order.
 
     Invalid if
     - the two lists differ in length;
@@ -158,11 +159,12 @@ def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
   let description = [{
     Splits a gradient into pieces. A piece is the gradient of parameters that
     another stage shares, the gradient of the other parameters, or a bucket of
-    either. No byte moves: in memory, the pieces lie one after another where the
-    whole gradient was. The whole gradient is not used any more. Buckets begin
-    at multiples of 8 bytes of the gradient that they are cut from. The program
-    is verified for this, not the op: the gradient of tied parameters, which is
-    also a piece, may have any number of bytes.
+    either gradient. No byte moves: in memory, the pieces lie one after another
+    where the whole gradient was. The whole gradient is not used any more.
+    Buckets begin at multiples of 8 bytes of the gradient that they are cut
+    from. The verification of the program checks this, not the verifier of this
+    op, because a piece need not be a bucket: the gradient of tied parameters
+    may have any number of bytes.
 
     Invalid if there are fewer than two pieces, if one is empty, and if the
     pieces do not have as many bytes as the whole.
@@ -185,8 +187,9 @@ def Chimera_SplitOp : Chimera_ReplicaOp<"split"> {
 def Chimera_JoinOp : Chimera_ReplicaOp<"join"> {
   let summary = "joins the reduced pieces of a gradient";
   let description = [{
-    Joins the reduced pieces of a gradient: the inverse of `chimera.split`. No
-    byte moves: the whole lies where its pieces lie.
+    Joins the reduced pieces of a gradient. This is the inverse of
+    `chimera.split`. No byte moves: in memory, the whole gradient is where its
+    pieces are.
 
     Invalid if there are fewer than two pieces, if one is empty, and if the
     pieces do not have as many bytes as the whole.
@@ -210,10 +213,10 @@ def Chimera_OverwriteOp : Chimera_ReplicaOp<"overwrite", [
     AllTypesMatch<["place", "value", "result"]>]> {
   let summary = "copies a reduced gradient over another one";
   let description = [{
-    Copies `value` into the memory of `place`. It is needed if a worker makes
-    several contributions to an all-reduce of tied parameters. The sum is then
-    in the memory of the first contribution, and the optimizer step of another
-    replica needs it in the memory of its own contribution.
+    Copies `value` into the memory of `place`. A worker needs this op if it
+    makes several contributions to an all-reduce of tied parameters. The sum is
+    then in the memory of the first contribution. The optimizer step of another
+    replica needs the sum in the memory of its own contribution.
 
     Invalid if the types of place, value and result differ.
 
@@ -234,9 +237,9 @@ def Chimera_OverwriteOp : Chimera_ReplicaOp<"overwrite", [
 def Chimera_WaitOp : Chimera_PlacedOp<"wait"> {
   let summary = "completes a transfer";
   let description = [{
-    Waits until a transfer is complete. A sent value may then change again, and
-    a received or reduced value is available. There is one wait for every
-    transfer, on the worker that began it.
+    Waits until a transfer is complete. After that, a sent value may change
+    again, and a received or reduced value is available. There is one wait for
+    every transfer, on the worker that began the transfer.
 
     Invalid if the result does not have the type that the transfer carries.
 

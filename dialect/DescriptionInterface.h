@@ -14,16 +14,16 @@
 
 namespace chimera {
 
-/// The names of the two architectures that have no sizes: an exported model has
-/// a package, a bare model has a list of layers.
+/// The names of the two architectures whose ops have no clauses for sizes: an
+/// exported model has a package, a bare model has a list of layers.
 inline constexpr llvm::StringLiteral kExportedModel = "exported";
 inline constexpr llvm::StringLiteral kBareModel = "bare";
 
 /// The schedules, units of time and models that exist. The dialect itself does
-/// not know them. If a tool attaches an interface
-/// (passes/DescriptionInterface.h), descriptions are verified against it when
-/// they are parsed, so an editor can show the errors. If not, the phase that
-/// looks a name up reports the error.
+/// not know them. A tool may attach an interface
+/// (passes/DescriptionInterface.h). Then descriptions are verified against the
+/// interface when they are parsed, so an editor can show the errors. Without an
+/// interface, the phase that looks a name up reports the error.
 class DescriptionInterface
     : public mlir::DialectInterface::Base<DescriptionInterface> {
 public:
@@ -34,8 +34,8 @@ public:
   virtual llvm::ArrayRef<llvm::StringRef> timeUnits() const = 0;
   virtual llvm::ArrayRef<llvm::StringRef> architectures() const = 0;
 
-  /// Fails, with a diagnostic that lists what is possible, if the schedule of
-  /// the pipeline, or the model, cannot be made.
+  /// Fails if the schedule of `pipeline` cannot be made, or if `model` cannot.
+  /// The diagnostic lists what is possible.
   virtual mlir::LogicalResult verify(PipelineOp pipeline) const = 0;
   virtual mlir::LogicalResult verify(ModelOp model) const = 0;
 };

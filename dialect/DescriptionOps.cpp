@@ -16,9 +16,9 @@
 using namespace mlir;
 using namespace chimera;
 
-/// Checks the numbers of the optimizer. AdamW divides by 1 - beta^step and by a
-/// root plus epsilon, so a beta must be below 1 and epsilon not negative. Each
-/// comparison is written so that NaN fails.
+/// Checks the numbers of the optimizer. AdamW divides by 1 - beta^step, and by
+/// a root plus epsilon. So a beta must be below 1, and epsilon must not be
+/// negative. Each comparison is written so that NaN fails.
 static LogicalResult verifyOptimizer(TrainingOp op) {
   auto inRange = [&](const char *name, const APFloat &attribute, bool below1) {
     double value = attribute.convertToDouble();
@@ -70,8 +70,8 @@ static LogicalResult verifyRecompute(PipelineOp op) {
   return success();
 }
 
-/// Fails, with a diagnostic, unless `sections` are empty, a step alone, or a
-/// prologue, a step and an epilogue.
+/// Fails, with a diagnostic, unless `sections` is empty, or has only a step, or
+/// has a prologue, a step and an epilogue.
 static LogicalResult verifySectionOrder(ArrayRef<SectionOp> sections) {
   Operation *step = nullptr;
   for (SectionOp section : sections) {
@@ -368,7 +368,7 @@ Location OrderOp::locationOf(size_t at) {
   auto start = dyn_cast<FileLineColLoc>(Location(getLoc()));
   if (!start)
     return getLoc();
-  // This is the location of the opening quote.
+  // `start` is the location of the opening quote.
   return FileLineColLoc::get(start.getFilename(), start.getLine(),
                              start.getColumn() + 1 + at);
 }

@@ -21,8 +21,8 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     number of transformer blocks; for the partition, the embedding and the head
     are two more layers. `dropout` applies after the embedding, in attention and
     in both residual branches. In a `tied` model the head multiplies by the
-    token embedding. The first and the last stage then have a copy of that
-    matrix each, and the gradient of the matrix is reduced over both.
+    token embedding. The first and the last stage then each have a copy of this
+    matrix, and the gradient of the matrix is reduced over both stages.
 
     *`exported`*: a PyTorch model in a folder, the *package* that the exporter
     wrote. The package states the layers, their costs and their bytes. A
@@ -118,16 +118,16 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
 
     *Computation.* The time of a layer is its number of operations divided by
     `speed`, plus `layer_overhead` in a forward and in each half of a backward.
-    `speed` is what layers reach on a device, which is less than its data sheet
-    says. The overhead makes small micro-batches expensive. An update takes the
-    time in which a device moves its bytes at `memory_bandwidth`; without one,
-    updates take no time.
+    `speed` is the speed that layers reach on a device. It is lower than the
+    speed in the data sheet. The overhead makes small micro-batches expensive.
+    An update takes the time in which a device moves the bytes of the update at
+    `memory_bandwidth`. Without `memory_bandwidth`, updates take no time.
 
     *Measured computation.* With `profile`, computation takes the measured time
     instead. The clause lists files that `chimera-run --profile` wrote on this
     machine, for one or several sizes of micro-batch. If two files have the same
-    size, the later one adds only the times that the earlier one lacks: those of
-    whole backwards, of split ones, or of recomputes. A relative path is
+    size, the later file adds only the times that the earlier file lacks: times
+    of whole backwards, of split backwards, or of recomputes. A relative path is
     relative to the folder of the description.
 
     *Messages and all-reduces.* `link` is the time of a message between two
@@ -144,17 +144,17 @@ def Chimera_MachineOp : Chimera_Op<"machine", [Symbol]> {
     *Nodes.* With `node_devices`, the devices are on nodes of that many devices,
     in the order of their numbers. Rank r runs on device r: worker w of copy d
     of a pipeline with D workers is on device d D + w. A message between two
-    devices of one node takes the time of `node_link`, and an all-reduce within
-    one node that of `node_all_reduce`. The default of `node_all_reduce` is
-    `node_link`; without a `node_link`, the links of a node are like all others.
-    Everything else takes the time of `link` and `all_reduce`. This includes two
-    workers that share a node in some copies only.
+    devices of one node takes the time of `node_link`. An all-reduce within one
+    node takes the time of `node_all_reduce`, by default that of `node_link`.
+    Without a `node_link`, the links of a node are like all others. Everything
+    else takes the time of `link` and `all_reduce`. This includes messages
+    between two workers that are on one node in some copies only.
 
     *Shared cores.* `node_cores` is the number of cores on which the ranks of
-    one node compute, one thread for each rank. While more ranks than that
-    compute, send or receive, they share the cores equally and each is slower by
-    that ratio. If `node_cores` is given, take each profile from a run whose
-    ranks shared no cores.
+    one node compute, one thread for each rank. If more ranks than cores
+    compute, send or receive at the same time, they share the cores equally, and
+    each rank is slower by this ratio. If `node_cores` is given, take each
+    profile from a run whose ranks shared no cores.
 
     Invalid if no memory is left, if a number is not positive, if there is
     neither a speed nor a profile, if a node has more devices than the machine,
@@ -210,16 +210,15 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     `micro_batches`. It names a schedule, or it gives one: a placement, in
     `chimera.direction` ops, and the order of actions on every worker, in
     `chimera.order` ops. If a pipeline has both a name and a placement, the
-    placement and the order come from the named schedule. The body also holds
-    what later phases make of the pipeline.
-
+    placement and the order come from the named schedule. Later phases add their
+    ops to the body.
     A pipeline names its model after `of`, its training after `with` and its
     machine after `on`. Without a model, the stages are bare: they have costs
     and sizes, and can be shown, proven, and run on synthetic or exact stages.
 
-    The order is `of`, `with`, `on`, `stages`, `micro_batches`, and then all
-    other clauses in any order. Numbers may be written as 1e-3 or 40e9, bytes
-    with a unit (16 GiB), and words with or without quotes.
+    The clauses `of`, `with`, `on`, `stages` and `micro_batches` come first, in
+    this order. All other clauses follow in any order. Numbers may be written as
+    1e-3 or 40e9, bytes with a unit (16 GiB), and words with or without quotes.
 
     *Workers and schedule.* `workers` is the number of workers, at most the
     number of stages; by default there is one for each stage. The schedule
@@ -237,25 +236,26 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
 
     *Recomputation.* `recompute` names stages, or `all`. The forwards of these
     stages keep nothing for their backwards. A recompute makes the activations
-    again from the input of the stage: before the gradient of the backward
-    arrives or, if `fused`, after it has arrived.
+    again from the input of the stage. It runs before the gradient for the
+    backward arrives or, if `fused`, after the gradient has arrived.
 
     *All-reduces.* `all_reduce` says when a worker starts the all-reduces of its
     gradients and losses. `lazy`, the default, starts them after all computation
-    of the worker. `eager` starts each one after the last action that adds to
-    it. `eager_opt` does so only if the worker has idle time between that action
-    and the end of its computation, and is lazy otherwise (eager-sync-opt of Li
-    and Hoefler, "Chimera", SC'21). With `bucket_bytes`, the gradient of a stage
-    is reduced in buckets of at most that many bytes (rounded down to a multiple
-    of 8), with one all-reduce for each bucket. The gradient of a tied embedding
-    is cut into buckets of its own. A stage is reduced whole if a worker has
+    of the worker. `eager` starts each all-reduce after the last action that
+    adds to its sum. `eager_opt` does so only if the worker has idle time
+    between this action and the end of its computation. Otherwise it is lazy
+    (eager-sync-opt of Li and Hoefler, "Chimera", SC'21). With `bucket_bytes`,
+    the gradient of a stage is reduced in buckets of at most that many bytes
+    (rounded down to a multiple of 8), with one all-reduce for each bucket. The
+    gradient of a tied embedding is cut into buckets of its own. A stage is
+    reduced whole if a worker has several replicas of it.
     several replicas of it.
 
     *Time.* `time_unit` is the unit of the costs of the stages: `slot`, `flop`,
-    `us`, `ns`, or `none`, the default. A description states it together with
-    stages of its own. Otherwise partition sets it with the costs that it makes:
-    `slot` without a model, `flop` with one. If a cost or the `link` has units,
-    all times of the pipeline are in `ns`, and any other `time_unit` is invalid.
+    `us`, `ns`, or `none`, the default. A description with `chimera.stage` ops
+    states it. Otherwise partition makes the costs and sets the unit: `slot`
+    without a model, `flop` with one. If a cost or the `link` has units, all
+    times of the pipeline are in `ns`, and any other `time_unit` is invalid.
     `link` is the time of a message, in the same unit.
 
     *Memory.* `memory_cap` is the largest number of bytes that a worker may
@@ -273,22 +273,22 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     gradients. It is the `weight_type` by default, and may be bf16 if the
     weights are f32.
 
-    *Machine.* A pipeline on a machine takes from it what it does not state
-    itself: the `link`, and as `memory_cap` the memory that is not reserved. Its
-    costs are in nanoseconds; if it has a model, they follow from the machine's
-    speed or profile.
+    *Machine.* If a pipeline is on a machine, the machine provides the values
+    that the pipeline does not state: the `link`, and as `memory_cap` the memory
+    that is not reserved. The costs are in nanoseconds. If the pipeline has a
+    model, the costs follow from the machine's speed or profile.
 
     *Body.* The phases fill the body: first with stages, directions and orders,
-    then with the step, then with the workers. A description may give
-    `chimera.stage` ops of its own, and directions and orders in place of the
-    name of a schedule. If a schedule lets steps overlap, a prologue precedes
-    the step and an epilogue follows it.
+    then with the step, then with the workers. A description may have
+    `chimera.stage` ops of its own. It may have directions and orders in place
+    of the name of a schedule. If a schedule lets steps overlap, a prologue
+    precedes the step and an epilogue follows it.
 
     Invalid if
-    - it names no schedule and has nothing else that says what to run;
+    - it names no schedule, and its body has nothing that replaces a schedule;
     - the body holds any other op, or a second step;
-    - prologue, step and epilogue do not carry the same values from one to the
-      next;
+    - prologue, step and epilogue do not carry the same values from one section
+      to the next;
     - there are more than 2^22 actions (they would take minutes and many
       gigabytes to compile);
     - there are more workers than stages;
@@ -296,7 +296,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
       `stages`;
     - `recompute_fused` is given without recomputed stages;
     - buckets have less than 8 bytes;
-    - the types are other ones than those above.
+    - `weight_type` and `activation_type` are a combination that is not listed
+      above.
 
     Example:
     ```mlir
@@ -355,8 +356,8 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     bool hasTimesWithUnits();
 
     /// Fails, with a diagnostic, if `steps` steps have more actions than can be
-    /// compiled. Each backward has `parts` parts; `areSplit` is true if some
-    /// backwards are split.
+    /// compiled. `parts` is the number of parts of each backward. `areSplit` is
+    /// true if some backwards are split.
     ::llvm::LogicalResult verifyActions(int64_t steps, int64_t parts,
                                         bool areSplit);
   }];
@@ -399,10 +400,10 @@ def Chimera_DirectionOp : Chimera_Op<"direction", [HasParent<"PipelineOp">]> {
     `placement[s]`, and it trains on `micro_batches`. `down` and `up` name the
     direction in which activations travel.
 
-    Each forward covers one micro-batch. With `forwards`, forward i covers
-    `forwards[i]` micro-batches, in their order. Each backward covers one
-    micro-batch. With `backward_parts`, it covers one of that many equal parts
-    of a micro-batch.
+    Each forward covers one micro-batch. With `forwards`, forward i covers the
+    next `forwards[i]` micro-batches of the list. Each backward covers one
+    micro-batch. With `backward_parts`, a backward covers one of that many equal
+    parts of a micro-batch.
 
     Invalid if a worker or a micro-batch is negative, if the micro-batches do
     not ascend, if `forwards` do not cover all of them, and if a forward covers
@@ -439,8 +440,9 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
     The actions of `worker`, in their order. Each action is a word:
 
     - `F0`, `B0`, `I0`, `W0`, `R0`: forward, whole backward, input gradient,
-      weight gradient and recompute of micro-batch 0. Each backward is whole or
-      split, as its words say. All parts of one backward must be alike, and so
+      weight gradient and recompute of micro-batch 0. A backward is either whole
+      (`B`) or split (`I` and `W`). All parts of one backward must be of the
+      same kind, and so must the same backward in every step.
       must the same backward in every step.
     - `2F0`: the forward on stage 2. The stage is needed if the worker has
       several stages of the pipeline that the micro-batch belongs to.
@@ -450,15 +452,15 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
     - `.` and `.3`: one and three idle slots. If any worker has such a word, or
       `.0`, timelines show every action as one slot unless you ask for times.
       Slots are only for pictures. If you change the order so that the slots no
-      longer fit, delete them from all orders.
+      longer fit, delete the words for slots from all orders.
     - `|`: the end of the prologue, and the end of the step, if steps overlap.
-      The prologue has one forward of a stage for each stage after that one. The
-      epilogue numbers its micro-batches from 0. The prologue and the step
-      number the micro-batches of the next step from the number of micro-batches
-      on.
+      The prologue has one forward of a stage for each later stage. The epilogue
+      numbers its micro-batches from 0. In the prologue and the step, the
+      micro-batches of the next step have numbers from `micro_batches` on.
 
     The pipeline's `recompute` says which stages are recomputed. The `R` words
-    say where; if no worker has one, `chimera-recompute` decides.
+    say at which place in the order. If no worker has an `R` word,
+    `chimera-recompute` decides.
 
     `chimera-schedule` puts the actions of the step into this order and removes
     the op. If the order has recomputes, `chimera-recompute` inserts them and
@@ -478,8 +480,8 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
   let arguments = (ins Chimera_Index:$worker, StrAttr:$actions);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// The source location of character `at` of the text, or the location of
-    /// the op if that is not a place in a file.
+    /// The source location of character `at` of the text. If the op has no
+    /// location in a file, the location of the op.
     ::mlir::Location locationOf(size_t at);
   }];
 }

@@ -14,7 +14,7 @@ def Chimera_PlacedInterface : OpInterface<"PlacedOp"> {
   let cppNamespace = "::chimera";
   let description = [{
     An op that one worker runs. From `schedule` to `project`, `on` names the
-    worker. Inside a `chimera.worker`, the region determines it.
+    worker. Later, the op is in the `chimera.worker` op of its worker.
   }];
   let methods = [
     InterfaceMethod<"The worker that the op names, if any.",
@@ -61,7 +61,7 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
                     "return ::mlir::MutableOperandRange($_op, 0, 0);">
   ];
   let extraSharedClassDeclaration = [{
-    /// The operand of `getSumMutable`, or null if there is none.
+    /// The operand that `getSumMutable` returns, or null if there is none.
     ::mlir::OpOperand *getSumOperand() {
       ::mlir::MutableOperandRange sum = $_op.getSumMutable();
       return sum.empty() ? nullptr : &sum[0];

@@ -25,15 +25,15 @@ class Chimera_From0<Attr number> : ConfinedAttr<number, [IntNonNegative]> {
   let summary = "a whole number of at least 0";
 }
 
-/// A count that fits into the program file.
+/// A count from 1 up to the largest that fits into the program file.
 defvar Chimera_Positive = Chimera_From1To<I64Attr, 2147483647>;
 // A number of bytes, or a rate. The limit keeps later sums below 2^63.
 defvar Chimera_Amount = Chimera_From1To<I64Attr, 1152921504606846976>;
 defvar Chimera_Index = Chimera_From0<I32Attr>;
 defvar Chimera_Size = Chimera_From0<I64Attr>;
 
-/// An optional number. Its getter returns `absent` if there is no attribute. A
-/// DefaultValuedOptionalAttr would make an attribute in its getter.
+/// An optional number. Its getter returns `absent` if there is no attribute.
+/// The getter of a DefaultValuedOptionalAttr would create an attribute instead.
 class Chimera_NumberWithDefault<string absent, Attr number>
     : OptionalAttr<number> {
   let returnType = number.returnType;
@@ -41,9 +41,10 @@ class Chimera_NumberWithDefault<string absent, Attr number>
       "$_self ? " # number.convertFromStorage # " : " # absent;
 }
 
-/// The extent of an action or a message: `count` consecutive micro-batches,
-/// beginning with its own, or part `part` of `parts` equal parts of its own.
-/// Most ops cover one whole micro-batch and have none of these attributes.
+/// The micro-batches that an action or a message covers: `count` consecutive
+/// micro-batches from `micro_batch` on, or part `part` of the `parts` equal
+/// parts of `micro_batch`. Most ops cover one whole micro-batch and have none
+/// of these attributes.
 defvar Chimera_Count = Chimera_NumberWithDefault<"1",
     Chimera_From1To<I32Attr, 65535>>;
 defvar Chimera_Part = Chimera_NumberWithDefault<"0", Chimera_Index>;
@@ -52,8 +53,8 @@ defvar Chimera_Parts = Chimera_NumberWithDefault<"1",
 
 /// For ops that sum the gradients of `stage`, and of `tied` if it is given.
 defvar Chimera_StageOfContribution = [{
-  /// The stage that makes contribution `i` of one copy. Contributions of two
-  /// tied stages alternate.
+  /// The stage that makes contribution `i` of one copy of the pipeline. If
+  /// there is a tied stage, the contributions of the two stages alternate.
   uint32_t getStageOf(size_t i) {
     return getTied() && i % 2 == 1 ? *getTied() : getStage();
   }
@@ -76,7 +77,8 @@ class Chimera_ReplicaOp<string name, list<Trait> traits = []>
   string replicaHead = "`pipeline` $pipeline `stage` $stage ";
 }
 
-/// An action. `extent` has the attributes for its count or its part.
+/// An action. `extent` has the attributes for its count or its part, and
+/// `spelling` is their syntax.
 class Chimera_ActionOp<string name, dag extent, string spelling,
                        list<Trait> traits = []>
     : Chimera_PlacedOp<name, traits # [Chimera_ActionInterface]> {

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace chimera;
 
-/// Parses the number of a part. The attribute may be absent if it is 0.
+/// Parses the index of a part. If the attribute is absent, printPart prints 0.
 static ParseResult parsePart(OpAsmParser &parser, IntegerAttr &part) {
   return parser.parseAttribute(part, parser.getBuilder().getI32Type());
 }

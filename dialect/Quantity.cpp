@@ -26,8 +26,8 @@ struct Unit {
 
 constexpr int64_t kKibi = 1024, kKilo = 1000;
 
-/// The units of a dimension. Only the last `printed` of them, which ascend, are
-/// used for printing.
+/// The units of a dimension. Printing uses only the last `printed` of them.
+/// These are in ascending order.
 struct Units {
   ArrayRef<Unit> all;
   size_t printed;
@@ -86,8 +86,8 @@ Units unitsOf(Dimension dimension) {
   llvm_unreachable("no such dimension");
 }
 
-/// The value of `text` in the first of `units`. None if it is not a whole
-/// number.
+/// The value of `text` in the first of `units`. None if this value is not a
+/// whole number.
 std::optional<int64_t> valueOf(const Units &units, StringRef text) {
   text = text.trim();
   size_t end = text.find_last_of("0123456789.") + 1;
@@ -155,7 +155,8 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
   return success();
 }
 
-/// From this number of units on, the number is printed without a unit.
+/// A value that is this many times a unit, or more, is not printed in that
+/// unit.
 static constexpr int64_t kMostUnits = 10000;
 
 std::string quantityText(Dimension dimension, int64_t value) {

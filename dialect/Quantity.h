@@ -15,8 +15,8 @@
 
 namespace chimera {
 
-/// The kind of a number with a unit. A number without a unit is in the first
-/// listed unit.
+/// The kind of a number with a unit. The comment of each kind lists its units.
+/// A number without a unit is in the first of these units.
 enum class Dimension {
   Bytes,          ///< B, kB, MB, GB, TB, KiB, MiB, GiB, TiB
   Time,           ///< ns, us, ms, s

@@ -17,8 +17,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The longest text from `begin` on whose characters satisfy `isPart`. Requires
-/// that the buffer ends with a 0.
+/// The longest text that begins at `begin` and whose characters all satisfy
+/// `isPart`. Requires that the buffer ends with a 0.
 template <typename IsPart>
 static StringRef takeWhile(const char *begin, IsPart isPart) {
   const char *end = begin;
@@ -65,7 +65,8 @@ static ParseResult skip(AsmParser &parser, StringRef text) {
   return success();
 }
 
-/// Offers `words` as completions. Requires that no word is next.
+/// Offers `words` as completions if an editor asks for them at the parser's
+/// position. Requires that no word is next.
 static void offerCompletions(AsmParser &parser, ArrayRef<StringRef> words) {
   StringRef none;
   (void)parser.parseOptionalKeyword(&none, words);
@@ -91,8 +92,8 @@ ParseResult parseWord(AsmParser &parser, std::string &word,
   if (failed(skip(parser, text)))
     return parser.emitError(at, "expected quotes around ") << text;
   word = text.str();
-  // If nothing follows directly, the user may still be typing the word. Then
-  // completions are offered.
+  // If the next token begins directly after the word, it may be the request of
+  // an editor for completions of this word.
   if (positionOf(parser) == text.end())
     offerCompletions(parser, known);
   return success();
@@ -129,16 +130,17 @@ static StringRef numberAt(const char *begin) {
   return {begin, static_cast<size_t>(end - begin)};
 }
 
-/// Reads the text of a number. Errors say that `kind` is expected. A point is
-/// allowed if `mayHavePoint`, and letters after the number if `mayHaveUnit`.
+/// Reads a number and sets `text` to its text. Errors say that `kind` is
+/// expected. A point is allowed if `mayHavePoint`, and letters after the number
+/// if `mayHaveUnit`.
 static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
                                    bool mayHavePoint, StringRef &text,
                                    bool mayHaveUnit = false) {
   SMLoc at = parser.getCurrentLocation();
   text = numberAt(at.getPointer());
-  // The lexer reads a leading point as the beginning of "..." and fails. MLIR
-  // does not print diagnostics of a parser after that, so this one is printed
-  // directly.
+  // The lexer reads a leading point as the beginning of "..." and reports an
+  // error. After an error of the lexer, MLIR does not print the parser's
+  // diagnostics. So print this one directly.
   if (at.getPointer()[-1] == '.') {
     InFlightDiagnostic error = mlir::emitError(parser.getEncodedSourceLoc(at));
     StringRef digits = takeWhile(at.getPointer(), llvm::isDigit);
@@ -163,7 +165,7 @@ static ParseResult parseNumberText(AsmParser &parser, StringRef kind,
   };
   if (whole != text && !(mayHaveUnit && isLetter(*text.end())))
     return refuse();
-  // A number with a point is a single float token, so consume only that.
+  // A number with a point is a single float token, so consume only this token.
   if (text.contains('.')) {
     double ignored = 0;
     return parser.parseFloat(ignored);
@@ -250,7 +252,8 @@ static ParseResult refuseWord(AsmParser &parser, SMLoc at, StringRef what,
 ParseResult parseWordOf(AsmParser &parser, StringRef what,
                         ArrayRef<StringRef> words, std::string &word) {
   SMLoc at = parser.getCurrentLocation();
-  // Do not tell the user to quote a word that is not allowed in quotes either.
+  // parseWord would tell the user to put quotes around a word with a minus.
+  // This is no help if the word is not allowed in quotes either.
   if (StringRef text = wordAt(parser);
       text.contains('-') && !llvm::is_contained(words, text))
     return refuseWord(parser, at, what, words, text);
@@ -261,9 +264,9 @@ ParseResult parseWordOf(AsmParser &parser, StringRef what,
              : refuseWord(parser, at, what, words, word);
 }
 
-/// Reads a word that is not expected. If the word is the beginning of a
-/// completion, offers `words`. Fails, without a diagnostic, if there is no
-/// word.
+/// Reads a word that is not expected. If an editor asks for completions
+/// directly after the word, offers `words`. Fails, without a diagnostic, if
+/// there is no word.
 static ParseResult parseOtherWord(AsmParser &parser, ArrayRef<StringRef> words,
                                   StringRef &word) {
   if (parser.parseOptionalKeyword(&word))
@@ -294,16 +297,16 @@ OptionalParseResult parseOptionalWordOf(AsmParser &parser, StringRef what,
   if (succeeded(parser.parseOptionalKeyword(&word, words)))
     return success();
   StringRef other = bareWordAt(parser);
-  // This is not an error: other text may follow here, such as attributes, a
-  // location or the next op.
+  // Such a word is not an error: it may begin other text that is allowed here
+  // (attributes, a location or the next op).
   if (other.empty() || other.contains('.') || other == "attributes" ||
       other == "loc" ||
       RegisteredOperationName::lookup(("builtin." + other).str(),
                                       parser.getContext()))
     return std::nullopt;
   SMLoc at = parser.getCurrentLocation();
-  // There is no word, so this is a request for completions, which has been
-  // answered.
+  // The parser does not see the word, because an editor asks for completions at
+  // this place. The completions have been offered above.
   if (parseOtherWord(parser, words, word))
     return std::nullopt;
   return refuseWord(parser, at, what, words, word);

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Parsers of the words and numbers of a description. MLIR's lexer splits some
-// of them: 1e-3 and 1f1b are two tokens each. These parsers accept several
-// tokens with nothing between them.
+// of them: 1e-3 and 1f1b are two tokens each. The parsers here read several
+// tokens with nothing between them as one word or number.
 //
-// All functions fail with a diagnostic that says what is expected. At a
-// position where an editor asks for completions, they offer the possible words,
-// also for a word that has been begun, and fail.
+// All functions fail with a diagnostic that says what is expected. If an editor
+// asks for completions at the parser's position, they offer the possible words
+// (even if a word has been begun) and fail.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ namespace chimera {
 mlir::ParseResult parseWord(mlir::AsmParser &parser, std::string &word,
                             llvm::ArrayRef<llvm::StringRef> known = {});
 
-/// Reads a number: 0, -2.5, 1e-3, or the bits of one, 0x7FF0000000000000. If
-/// `mayHaveUnit`, a unit may follow it directly.
+/// Reads a number: 0, -2.5, 1e-3, or the bits of a double, 0x7FF0000000000000.
+/// If `mayHaveUnit`, a unit may follow the number directly.
 mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &value,
                               bool mayHaveUnit = false);
 
@@ -61,22 +61,23 @@ mlir::ParseResult parseWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                               llvm::ArrayRef<llvm::StringRef> words,
                               std::string &word);
 
-/// Reads `word`, without quotes. Fails if it is not next. If one of `later` is
-/// next, the message says that `word` comes first.
+/// Reads `word`, without quotes. Fails if another word or none is next. If the
+/// next word is one of `later`, the diagnostic says that `word` comes first.
 mlir::ParseResult parseRequiredWord(mlir::AsmParser &parser,
                                     llvm::StringRef word,
                                     llvm::ArrayRef<llvm::StringRef> later = {});
 
-/// Reads one of `words`, without quotes, or nothing. Fails with "expected WHAT
-/// a, b, c" if another word is next, unless that word can begin the text after
-/// the clauses: attributes, a location or the next op.
+/// Reads one of `words`, without quotes. Reads nothing if the next word can
+/// begin the text after the clauses (attributes, a location or the next op), or
+/// if no word is next. Fails with "expected WHAT a, b, c" if any other word is
+/// next.
 mlir::OptionalParseResult
 parseOptionalWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                     llvm::ArrayRef<llvm::StringRef> words,
                     llvm::StringRef &word);
 
-/// The one of `words` that is most similar to `got`, ignoring case. Empty if
-/// none is so similar that `got` may be a typing error.
+/// The word of `words` that is most similar to `got`, ignoring case. Empty if
+/// no word is so similar that `got` may be a typing error.
 llvm::StringRef mostSimilarWord(llvm::ArrayRef<llvm::StringRef> words,
                                 llvm::StringRef got);
 

@@ -33,7 +33,8 @@ template <typename Op> static LogicalResult verifyInputGradient(Op op) {
   return success();
 }
 
-/// Fails, with a diagnostic, if the sum changes its type.
+/// Fails, with a diagnostic, if the sum of gradients in the operand has another
+/// type than the sum in the result.
 template <typename Op> static LogicalResult verifySum(Op op) {
   if (op.getSum() && op.getSum().getType() != op.getNewSum().getType())
     return op.emitOpError("expected the sum to keep its type ")

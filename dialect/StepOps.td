@@ -26,8 +26,9 @@ def Chimera_StepOp : Chimera_SectionOp<"step"> {
     The body of the loop over training steps. Its block arguments are the
     *loop-carried values*: for each pipeline and, inside it, for each stage, the
     weights and the optimizer state that the previous step left. The terminator
-    yields their new values. Before `schedule`, the order of the block has no
-    meaning. After it, the block is in the global order of execution.
+    yields the new values of weights and optimizer state. Before `schedule`, the
+    order of the block has no meaning. After it, the block is in the global
+    order of execution.
 
     If steps overlap (schedules without a flush), the step has a
     `chimera.prologue` before it and a `chimera.epilogue` after it, and each
@@ -39,10 +40,10 @@ def Chimera_StepOp : Chimera_SectionOp<"step"> {
     - the activation that the previous stage has sent.
 
     If the stage is recomputed, the input activations of its forwards replace
-    the stashes. Stage 0 then carries neither, as it loads its tokens again. A
-    step that overlaps the next one runs the backwards of its own micro-batches
-    0..N-1. Its forwards are of those and of the micro-batches of the next step,
-    which are numbered from N.
+    the stashes. If stage 0 is recomputed, it carries neither, because it loads
+    its tokens again. A step that overlaps the next one runs the backwards of
+    its own micro-batches 0..N-1. It runs forwards of its own micro-batches and
+    of the micro-batches of the next step. The latter have numbers from N on.
 
     Invalid if the arguments are not such values, or if the yielded types differ
     from the types of the arguments.
@@ -128,8 +129,9 @@ def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
   let summary = "loads the tokens or labels of micro-batches";
   let description = [{
     Loads the tokens or the labels of a micro-batch, as the result type says, on
-    the worker of the stage that needs them. With `count`, it loads those of
-    that many consecutive micro-batches, for a forward that covers them.
+    the worker of the stage that needs them. With `count`, it loads the tokens
+    or labels of that many consecutive micro-batches, for a forward that covers
+    them.
 
     Example:
     ```mlir
@@ -150,15 +152,15 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
     [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the forward of a stage on micro-batches";
   let description = [{
-    Covers one micro-batch or, with `count`, that many consecutive ones (forward
-    doubling, Fig. 7c of the Chimera paper: two). The results are first the
+    Covers one micro-batch or, with `count`, that many consecutive ones (two in
+    forward doubling, Fig. 7c of the Chimera paper). The results are first the
     outputs, then the stashes.
 
     - Outputs: one activation of all micro-batches for the next stage. The last
       stage, which takes labels, yields one loss for each micro-batch instead.
     - Stashes: one for each backward that will consume it, in the order of
-      micro-batches and parts. A backward whose stash a `chimera.recompute`
-      makes gets none.
+      micro-batches and parts. If a `chimera.recompute` makes the stash of a
+      backward, the forward yields no stash for this backward.
 
     Invalid if there are other results, and if the input is an activation on
     stage 0 or tokens on any other stage.
@@ -196,10 +198,11 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
 def Chimera_RecomputeOp : Chimera_MicroBatchActionOp<"recompute"> {
   let summary = "runs a forward again to make the stash of one backward";
   let description = [{
-    Runs a forward again to make the stash of one backward. It takes the
-    operands of the forward, which then need not keep this stash. It covers the
-    micro-batch of the backward, or the same part of it. If the input covers
-    several micro-batches, the op uses its own share of it.
+    Runs a forward again to make the stash of one backward. It has the operands
+    of the forward, which then need not keep this stash. It covers the
+    micro-batch of the backward, or the same part of the micro-batch. If the
+    input covers several micro-batches, the op uses only its own share of the
+    input.
 
     Invalid if the input is an activation on stage 0 or tokens on any other
     stage, and if the part is not below the number of parts.
@@ -230,7 +233,7 @@ def Chimera_BackwardOp : Chimera_MicroBatchActionOp<"backward"> {
       backward of a sum has no such operand.
 
     The results are the sum, to which this gradient is added, and the gradient
-    of the stage's input. Stage 0 does not yield the latter.
+    of the stage's input. On stage 0 there is no gradient of the input.
 
     Invalid if the type of the sum changes, if stage 0 yields an input gradient
     or another stage does not, and if the part is not below the number of parts.
@@ -265,8 +268,9 @@ def Chimera_InputGradientOp : Chimera_MicroBatchActionOp<"input_gradient"> {
     Consumes the stash of the forward. Yields the values that the weight
     gradient needs and, except on stage 0, the gradient of the stage's input. Qi
     et al., "Zero Bubble Pipeline Parallelism", ICLR'24, call the input gradient
-    B and the weight gradient W. The op frees one stash while it makes the
-    other. While it runs, it counts as the larger of the two.
+    B and the weight gradient W. The op consumes the stash while it makes the
+    weight stash. So while it runs, the larger of the two sizes is counted as
+    memory.
 
     Invalid if stage 0 yields an input gradient or another stage does not, and
     if the part is not below the number of parts.
@@ -291,8 +295,8 @@ def Chimera_WeightGradientOp : Chimera_MicroBatchActionOp<"weight_gradient"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
     Consumes the weight stash of the input gradient, and adds the micro-batch's
-    weight gradient to the sum so far. Without a sum among its operands, it
-    begins one.
+    weight gradient to the sum so far. If the op has no operand for the sum, its
+    result is the beginning of a sum.
 
     Invalid if the type of the sum changes, and if the part is not below the
     number of parts.
@@ -321,8 +325,8 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
       each pipeline; or
     - the losses of all micro-batches, with one result; or
     - with `tied`, the gradients of the parameters that stage `stage` and the
-      later stage `tied` share. Operands and results of the two stages
-      alternate, for each pipeline.
+      later stage `tied` share. For each pipeline, there are two operands and
+      two results: first those of `stage`, then those of `tied`.
 
     The sum is a left fold: over copies in ascending order and, inside a copy,
     over operands in their order.
@@ -366,9 +370,9 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
   let summary = "the optimizer's update of a stage replica";
   let description = [{
     Updates the weights and the optimizer state of a stage replica with the
-    summed gradient. The gradient is scaled by one over the number of
-    micro-batches in the sum, over all copies: all micro-batches of a step or,
-    if `micro_batch` names one, that one of each copy.
+    summed gradient. The gradient is divided by the number of micro-batches in
+    the sum, over all copies. These are all micro-batches of a step or, if
+    `micro_batch` is given, this micro-batch of each copy.
 
     Invalid if a type changes.
 

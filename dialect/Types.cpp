@@ -43,7 +43,7 @@ CHIMERA_VERIFY_SIZED(WeightsType)
 CHIMERA_VERIFY_SIZED(WeightGradientType)
 #undef CHIMERA_VERIFY_SIZED
 
-// May be empty: SGD keeps no state.
+// 0 bytes are allowed: SGD keeps no state.
 LogicalResult
 OptimizerStateType::verify(function_ref<InFlightDiagnostic()> emitError,
                            int64_t bytes) {

@@ -25,8 +25,9 @@ def Chimera_SizedTypeInterface : TypeInterface<"SizedType"> {
   ];
 }
 
-/// The type of values with a role and a size. The name of the type is the role,
-/// so both ends of a message agree if their types are equal.
+/// The type of values with a role and a size. The name of the type is the role.
+/// So if both ends of a message have equal types, they agree on its role and
+/// size.
 class Chimera_SizedType<string name, string typeMnemonic, string what>
     : Chimera_Type<name, typeMnemonic> {
   let traits = [Chimera_SizedTypeInterface];
@@ -70,8 +71,8 @@ def Chimera_OptimizerState
 def Chimera_Sending : Chimera_Type<"Sending", "sending"> {
   let summary = "a posted send that is not complete";
   let description = [{
-    Until `chimera.wait`, the transfer owns the operand of the post: nothing may
-    change it.
+    Until `chimera.wait`, the transfer owns the operand of the post: no op may
+    change this value.
   }];
 }
 

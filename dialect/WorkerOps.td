@@ -26,17 +26,21 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
 
     After `allocate`, the block begins with the worker's buffers. The op then
     states `arguments`, the buffer of each block argument, and the memory that
-    the worker needs: `arena`, the bytes of the arena of all buffers; `stashes`,
-    the largest size of the live stashes; and `peak`, the peak of the live
-    bytes, with the instruction (counted from 0) that reaches it. If the peak is
-    stated, it is verified with the program. If it is not, the program's own is
-    computed.
+    the worker needs:
+
+    - `arena`: the bytes of the arena of all buffers;
+    - `stashes`: the largest number of bytes of stashes that are live at the
+      same time;
+    - `peak`: the largest number of bytes that are live at the same time, with
+      the instruction (counted from 0) at which they are. If the op states a
+      peak, the verification of the program checks it. Otherwise the peak is
+      computed from the program.
 
     If steps overlap, the worker has a prologue and an epilogue around its step,
     as the pipeline had. The block arguments of the prologue are then the
-    weights and optimizer states above, and `handed_on` lists the buffers of the
-    block arguments of the step and the epilogue. The buffers are declared in
-    the first region.
+    weights and optimizer states. `handed_on` lists the buffers of the block
+    arguments of the step and the epilogue. The buffers are declared in the
+    first region.
 
     Invalid if a section is not valid (see `chimera.step`), if the arguments are
     not those of the replicas, if `arguments` or `handed_on` does not name one
@@ -71,8 +75,8 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     (`epilogue` $epilogue^)?
   }];
   let extraClassDeclaration = [{
-    /// The block of the step if it is alone; otherwise the blocks of the
-    /// prologue, the step and the epilogue.
+    /// The block of the step if there is no prologue. Otherwise the blocks of
+    /// the prologue, the step and the epilogue.
     ::llvm::SmallVector<::mlir::Block *, 3> getSections();
     /// The bytes that `memory_cap` limits: the arena plus the largest size of
     /// the live stashes. None before the worker is allocated.

@@ -50,7 +50,7 @@ public:
 
   /// Allocates the buffers of each worker of the projected module, with each
   /// receive posted as late as possible. Returns whether all workers fit into
-  /// the memory. Unknown means that earlier receives must be tried too.
+  /// the memory. Unknown means that a full compilation must decide.
   Size allocateWithLateReceives() {
     bool exceeds = false;
     for (auto pipeline : module->getOps<PipelineOp>()) {
