@@ -14,8 +14,8 @@
 
 namespace chimera {
 
-/// The start and end of each action of a scheduled pipeline, in a simulation
-/// with the pipeline's own costs and links.
+/// The start and end of each action of a scheduled pipeline. They come from a
+/// simulation with the pipeline's own costs and links.
 class ActionTimes {
 public:
   /// Fails with a diagnostic if the schedule is invalid.
@@ -26,10 +26,10 @@ public:
   int64_t endOf(ActionOp action) const { return times.at(action).second; }
 
   /// The op before which to insert an op that happens at `time` in the global
-  /// order. The search begins after `op` and ends at `last`. The result is
-  /// after all actions that start before `time`, and after their posts. It is
-  /// before the waits and loads of the first action that starts at `time` or
-  /// later.
+  /// order. The search begins after `op` and ends at `last`. The insertion
+  /// point is after all actions that start before `time`, and after the posts
+  /// of these actions. It is before the first action that starts at `time` or
+  /// later, and before the waits and loads of this action.
   mlir::Operation *insertionPointAt(mlir::Operation *op, int64_t time,
                                     mlir::Operation *last) const;
 

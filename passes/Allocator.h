@@ -12,18 +12,19 @@
 
 namespace chimera {
 
-/// The memory that a worker uses on its device, which is compared with its cap.
-/// A runtime allocates the arena as a whole, and each stash when it is made.
+/// The size of the memory that a worker uses on its device. It is compared with
+/// the memory cap. A runtime allocates the arena as a whole, and each stash
+/// when it is made.
 struct Allocated {
   int64_t arena;
-  int64_t stashes;     ///< the most bytes of stashes at a time
-  int64_t withoutGaps; ///< `bytes()` if there were no gaps between values
+  int64_t stashes;     ///< largest number of bytes of live stashes
+  int64_t withoutGaps; ///< value of `bytes()` without gaps between values
   int64_t bytes() const { return arena + stashes; }
 };
 
 /// Assigns buffers to the values of a projected worker and returns the memory
-/// that it uses, like `chimera-allocate-worker`. Fails with a diagnostic, like
-/// that pass.
+/// that the worker uses, like the pass `chimera-allocate-worker`. Fails with a
+/// diagnostic if the pass would fail.
 mlir::FailureOr<Allocated> allocate(WorkerOp worker);
 
 } // namespace chimera

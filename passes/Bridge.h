@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The conversion from IR to schedule::Problem and schedule::Schedule. Orders.h
-// reads the orders that are given as text.
+// Converts IR to schedule::Problem and schedule::Schedule. Orders.h reads the
+// orders that are given as text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,66 +38,69 @@ struct Layout {
   }
 };
 
-/// Fails with a diagnostic if stages or directions are missing, occur twice or
-/// do not fit each other.
+/// Fails with a diagnostic if stages or directions are missing, if an index
+/// occurs twice, or if stages and directions do not fit each other.
 mlir::FailureOr<Layout> layoutOf(PipelineOp pipeline);
 
-/// The stages by index. `directions` stays empty, because directions may be
+/// The layout without directions, for a pipeline whose directions may be
 /// missing.
 mlir::FailureOr<Layout> stagesOf(PipelineOp pipeline);
 
-/// The position of a replica among all replicas. Sections list the loop-carried
-/// values of replicas in this order.
+/// The position of a replica among all replicas. The arguments and the yielded
+/// values of a section are in this order of replicas.
 inline unsigned replicaIndex(const Layout &layout, uint32_t pipeline,
                              uint32_t stage) {
   return pipeline * layout.stages.size() + stage;
 }
 
 /// The parameters that the first and the last stage share, by their position in
-/// each. None if the model is not tied or there is only one stage. Fails with a
-/// diagnostic if the model does not exist, if the stages do not fit it, or if
-/// the schedule has no flush: the two stages would then update their copies at
-/// different times.
+/// each stage. None if the model is not tied or there is only one stage. Fails
+/// with a diagnostic if the model does not exist, if the stages do not fit it,
+/// or if the schedule has no flush: without a flush, the two stages would
+/// update their copies of the parameters at different times.
 mlir::FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                                                      const Layout &layout);
 
 /// The pipeline's stages with their costs, its links and its all-reduce policy.
-/// Memory caps are not set, so that a schedule that exceeds them can still be
-/// ordered, shown and reported. Fails with a diagnostic if timeUnitOf or tiedOf
-/// fails.
+/// Memory caps are not set, so that a schedule that exceeds the caps can still
+/// be ordered, shown and reported. Fails with a diagnostic if timeUnitOf or
+/// tiedOf fails.
 mlir::FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
                                                const Layout &layout);
 
-/// The pipeline's problem as its directions state it. It does not say which
-/// backwards are split, because only the order does. Fails with a diagnostic if
-/// workloadOf fails or if the schedule library refuses the problem.
+/// The pipeline's problem as its directions state it. The problem does not say
+/// which backwards are split, because only the order says this. Fails with a
+/// diagnostic if workloadOf fails or if the schedule library refuses the
+/// problem.
 mlir::FailureOr<schedule::Problem> problemOf(PipelineOp pipeline);
 
 schedule::Action actionOf(ActionOp op);
 
 /// The order of actions on every worker, from the sections of a scheduled
-/// pipeline or from the workers of a projected one. It has slots if every
-/// action has one. If steps overlap, the schedule has two steps and marks each
-/// worker's loop body. Fails with a diagnostic if an action names no worker.
+/// pipeline or from the workers of a projected one. The schedule has slots if
+/// every action has a slot. If steps overlap, the schedule has two steps and
+/// marks each worker's loop body. Fails with a diagnostic if an action names no
+/// worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
-/// A pipeline's problem and its order. The order comes from the actions or,
-/// while they have no worker, from the chimera.order ops. The problem has
-/// recomputation only if the order has a recompute.
+/// A pipeline's problem and its order. The order comes from the action ops. As
+/// long as these have no worker, it comes from the chimera.order ops. The
+/// problem has recomputation only if the order has a recompute.
 struct ScheduledProblem {
   schedule::Problem problem;
   schedule::Schedule schedule;
 };
 
-/// Fails with a diagnostic if problemOf, readOrders or scheduleOf fails, or if
-/// the schedule library refuses the problem.
+/// The problem and the order of `pipeline`. Fails with a diagnostic if
+/// problemOf, readOrders or scheduleOf fails, or if the schedule library
+/// refuses the problem.
 mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
 
 /// Reports up to twenty violations and the number of the others. `begin`
 /// returns the diagnostic to which a violation's message is appended.
 /// `locationOf` returns the location of an action, by its worker and its index
-/// in the worker's order; without it, notes about actions are left out. Fails
-/// if there are any violations.
+/// in the worker's order. Without `locationOf`, notes about actions are left
+/// out. Fails if there are any violations.
 mlir::LogicalResult
 report(llvm::ArrayRef<schedule::Violation> violations,
        llvm::function_ref<mlir::InFlightDiagnostic(const schedule::Violation &)>
@@ -105,19 +108,19 @@ report(llvm::ArrayRef<schedule::Violation> violations,
        llvm::function_ref<mlir::Location(int32_t worker, int32_t index)>
            locationOf = nullptr);
 
-/// Reports all of them on `op`.
+/// Like the first `report`, with all diagnostics on `op`, after `prefix`.
 mlir::LogicalResult report(mlir::Operation *op, const llvm::Twine &prefix,
                            llvm::ArrayRef<schedule::Violation> violations);
 
-/// Reports each violation on the wrong action. If no single action is wrong,
-/// reports it on the first section. Requires that the violations were found in
-/// the order that the actions of `sections` have.
+/// Reports each violation on the action that is wrong. If no single action is
+/// wrong, reports it on the first section. Requires that the violations were
+/// found in the same order that the actions of `sections` have.
 mlir::LogicalResult
 reportOnActions(llvm::ArrayRef<SectionOp> sections,
                 llvm::ArrayRef<schedule::Violation> violations);
 
 /// Fails with one diagnostic if a worker exceeds its memory cap by the schedule
-/// library's model. The model is a lower bound of what the program allocates.
+/// library's model. The program allocates at least as much as this model says.
 /// Requires a valid schedule.
 mlir::LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of);
 
@@ -129,17 +132,20 @@ inline constexpr char kInvalid[] = "expected a valid schedule: ";
 mlir::LogicalResult verifySchedule(PipelineOp pipeline,
                                    const ScheduledProblem &of);
 
-/// The step of a pipeline that is unrolled and not yet projected, or its
-/// prologue, step and epilogue. Fails with a diagnostic if there is none.
+/// The sections of a pipeline that is unrolled and not yet projected: the step,
+/// or the prologue, step and epilogue. Fails with a diagnostic if there are
+/// none.
 mlir::FailureOr<llvm::SmallVector<SectionOp, 3>>
 sectionsOf(PipelineOp pipeline);
 
-/// Fails with a diagnostic if a section does not take and yield the
-/// loop-carried values of every replica of the layout.
+/// Fails with a diagnostic unless each section has the loop-carried values of
+/// all replicas of the layout as arguments, and yields the new values of all of
+/// them.
 mlir::LogicalResult verifyReplicas(llvm::ArrayRef<SectionOp> sections,
                                    const Layout &layout);
 
-/// The worker of each value that a section takes or yields. Requires that
+/// The worker of each loop-carried value. `types` are the types of the
+/// arguments of a section, or of the values that it yields. Requires that
 /// verifyReplicas succeeds.
 llvm::SmallVector<uint32_t> ownerWorkers(mlir::TypeRange types,
                                          const Layout &layout);
@@ -147,7 +153,8 @@ llvm::SmallVector<uint32_t> ownerWorkers(mlir::TypeRange types,
 /// The replicas on each worker, as a flat list of pairs (pipeline, stage).
 std::vector<llvm::SmallVector<int32_t>> replicasByWorker(const Layout &layout);
 
-/// True for a prologue, step and epilogue, false for a single step.
+/// True if the sections are a prologue, step and epilogue. False for a single
+/// step.
 inline bool stepsOverlap(llvm::ArrayRef<SectionOp> sections) {
   return sections.size() > 1;
 }

@@ -13,13 +13,15 @@
 namespace chimera {
 
 /// Calls `visit` for each instruction of a worker's section, in the order of
-/// the stream. Buffers and the terminator are not instructions. A group comes
-/// before its posts.
+/// the block. Buffer ops and the terminator are not instructions. A group is
+/// visited before its posts.
 void forEachInstruction(mlir::Block &section,
                         llvm::function_ref<void(mlir::Operation *)> visit);
 
 /// For each value that the section yields, the buffer in which the next section
-/// expects it. The last section yields to the next run. None before allocation.
+/// expects the value. After an epilogue, this is the prologue of the next run.
+/// After a step without an epilogue, it is the next step. None before
+/// allocation.
 std::optional<llvm::ArrayRef<int32_t>> yieldedTo(WorkerOp worker,
                                                  mlir::Block &section);
 
@@ -30,15 +32,16 @@ using Renames = llvm::SmallVector<std::pair<int32_t, int32_t>>;
 /// is in the buffer where the next section expects it. Buffer `from` gets the
 /// name `to`. The pairs form a permutation: buffers without a value get the
 /// names that remain. None if two values share a buffer, if a value has no
-/// buffer, or if types do not match.
+/// buffer, or if there is no permutation in which the types match.
 std::optional<Renames> renames(WorkerOp worker, mlir::Block &section);
 
-/// The operand that the op updates in place to make `result`, so that both have
-/// one buffer. Null if there is none.
+/// The operand that the op updates in place to make `result`, so that operand
+/// and result have one buffer. Null if there is none.
 mlir::OpOperand *updatedOperand(mlir::OpResult result);
 
-/// The buffer of a value of an allocated worker. For a transfer, the buffer of
-/// the value that it carries. None for a posted send and before allocation.
+/// The buffer of a value of an allocated worker. For a receive or an all-reduce
+/// in flight, the buffer of the value that will arrive. None for a posted send,
+/// and before allocation.
 std::optional<int32_t> bufferOf(WorkerOp worker, mlir::Value value);
 
 } // namespace chimera

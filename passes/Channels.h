@@ -15,21 +15,22 @@
 
 namespace chimera {
 
-/// Fails with a diagnostic if a transfer that `op` begins does not have exactly
+/// Fails with a diagnostic unless each transfer that `op` begins has exactly
 /// one wait.
 mlir::LogicalResult verifyAwaited(mlir::Operation &op);
 
-/// The posts of all workers by channel, an ordered pair (sender, receiver). The
-/// k-th send of a channel matches its k-th receive.
+/// Checks that sends and receives match. It has the posts of all workers by
+/// channel, which is an ordered pair (sender, receiver). The k-th send of a
+/// channel matches its k-th receive.
 class Channels {
 public:
   /// Records the post `op`, or the posts inside it if it is a group.
   void add(mlir::Operation &op, uint32_t worker);
 
   /// Fails if a send and the matching receive differ in type or label, or if a
-  /// post has no match. Reports the first such post of each channel. If a send
-  /// and its receive are in one block, the send must be before the wait for the
-  /// receive.
+  /// post has no match. Reports the first such post of each channel. Also fails
+  /// if a send and its receive are in one block, and the wait for the receive
+  /// is before the send.
   mlir::LogicalResult verify() const;
 
 private:

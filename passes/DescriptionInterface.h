@@ -14,7 +14,8 @@ namespace chimera {
 
 /// Registers the implementation of dialect/DescriptionInterface.h. Parsers then
 /// verify descriptions against the schemes of the registry and the models of
-/// the program file, and can offer their names for completion.
+/// the program file. They can also offer the names of schemes and models for
+/// completion.
 void registerDescriptionInterface(mlir::DialectRegistry &registry);
 
 } // namespace chimera

@@ -22,25 +22,26 @@
 
 namespace chimera {
 
-/// The model that `op` describes. Fails with a diagnostic if it cannot be
-/// trained.
+/// The model that `op` describes. Fails with a diagnostic if this model cannot
+/// be trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 
-/// The path of a file that `op` names. A relative path starts at the folder of
-/// the description.
+/// The path of a file that `op` names. A relative path is relative to the
+/// folder of the description.
 std::string pathFrom(mlir::Operation *op, llvm::StringRef path);
 
-/// The role of the file at `path` if this compilation reads it, in words for an
-/// error message: the module's own file, or a profile or a package that the
-/// module names. Empty if the compilation does not read it.
+/// The role of the file at `path` if this compilation reads the file, in words
+/// for an error message: the module's own file, or a profile or a package that
+/// the module names. Empty if the compilation does not read the file.
 llvm::StringRef inputAt(mlir::ModuleOp module, llvm::StringRef path);
 
-/// The model op that the pipeline names, or null if it names none. Fails with a
-/// diagnostic if that op does not exist.
+/// The model op that the pipeline names, or null if the pipeline names none.
+/// Fails with a diagnostic if there is no op of that name.
 mlir::FailureOr<ModelOp> modelOpOf(PipelineOp pipeline);
 
-/// The model that the pipeline trains, or null if it names none or a bare one.
-/// Fails with a diagnostic if the model does not exist or cannot be trained.
+/// The model that the pipeline trains. Null if the pipeline names no model or a
+/// bare one. Fails with a diagnostic if the model does not exist or cannot be
+/// trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 
 /// Fails with a diagnostic if the stage does not have layers of the model, or
@@ -49,8 +50,8 @@ mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
 mlir::LogicalResult checkModelStage(StageOp stage,
                                     const program::ModelT &model);
 
-/// The chimera.training that the pipeline names, or the defaults if it names
-/// none.
+/// The properties of the chimera.training op that the pipeline names. If it
+/// names none, the default properties.
 TrainingOp::Properties trainingOf(PipelineOp pipeline);
 
 /// The data types of the pipeline's values.
@@ -59,12 +60,13 @@ program::Types typesOf(PipelineOp pipeline);
 /// The name of the pipeline's optimizer.
 llvm::StringRef optimizerOf(PipelineOp pipeline);
 
-/// The unit of the stages' costs: the pipeline's time_unit, or nanoseconds if
-/// its times have units, or else the unit "none". Fails with a diagnostic that
-/// lists the units if the name is unknown.
+/// The unit of the stages' costs: the pipeline's time_unit. If it states none,
+/// nanoseconds if its times have units, and otherwise the unit "none". Fails
+/// with a diagnostic that lists the units if the name is unknown.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 
-/// The memory caps of the pipeline's workers, in bytes. Empty if it has no cap.
+/// The memory cap of each worker of the pipeline, in bytes. Empty if the
+/// pipeline has no cap.
 std::vector<int64_t> capsOf(PipelineOp pipeline);
 
 /// The most bytes that a worker may use: the pipeline's own cap, or the usable
@@ -84,38 +86,38 @@ struct SchemeChoice {
   schedule::Options options;
 };
 
-/// The request for a plan before the stages are known. All stages have unit
-/// cost.
+/// The request for a plan, for a pipeline whose stages are not known yet. All
+/// stages have unit cost.
 schedule::Request requestOf(PipelineOp pipeline, schedule::Options options);
 
-/// The cost of a stage of which nothing is known. A forward of one micro-batch
-/// takes one unit. A backward takes one unit too, or one unit for each of its
-/// `parts`.
+/// The cost of a stage if the description states no costs. A forward of one
+/// micro-batch takes one unit. A backward takes one unit too, or one unit for
+/// each of its `parts`.
 CostAttr assumedCost(mlir::MLIRContext *context, int64_t parts);
 
-/// The bytes of a stage of which nothing is known: eight 64-bit words for each
-/// value, and twice as many for the optimizer state.
+/// The bytes of a stage if the description states no sizes: eight 64-bit words
+/// for each value, and twice as many for the optimizer state.
 BytesAttr assumedBytes(mlir::MLIRContext *context);
 
 /// True if the pipeline has stages, and all have the assumed cost and bytes.
 bool hasAssumedStages(PipelineOp pipeline);
 
-/// The name of the pipeline's schedule in reports and programs, or "given" if
-/// the description gives an order instead.
+/// The name of the pipeline's schedule in reports and programs. If the
+/// description gives an order instead of a name, "given".
 llvm::StringRef scheduleNameOf(PipelineOp pipeline);
 
 /// The scheme that the pipeline names. Fails with a diagnostic that lists the
-/// possible values if the pipeline names none, if the name, an option or its
-/// value is unknown, or if the scheme does not support this number of stages
-/// and micro-batches.
+/// possible values if the pipeline names no scheme, or if the name, an option
+/// or the value of an option is unknown. Also fails if the scheme does not
+/// support the pipeline's numbers of stages and micro-batches.
 mlir::FailureOr<SchemeChoice> schemeOf(PipelineOp pipeline);
 
 /// The kinds of recomputation that the description states: empty, or an entry
 /// for each stage.
 std::vector<schedule::Recompute> recomputeOf(PipelineOp pipeline);
 
-/// The time at which the pipeline's order updates weights: after a flush, after
-/// each micro-batch, or once a step.
+/// When the pipeline's order updates weights: after a flush, after each
+/// micro-batch, or once a step.
 schedule::Updates updatesOf(PipelineOp pipeline);
 
 } // namespace chimera

@@ -19,14 +19,15 @@
 
 namespace chimera {
 
-/// A range of bytes that grows at its end and has gaps where values were freed.
+/// Manages a range of bytes. The range grows at its end, and has gaps where
+/// values were freed.
 class Heap {
 public:
   /// Offsets are multiples of this.
   static constexpr int64_t kAlignment = program::kBufferAlignment;
 
-  /// Allocates `bytes` and returns their offset: the first gap that is large
-  /// enough, or the end.
+  /// Allocates `bytes` in the first gap that is large enough, or at the end.
+  /// Returns the offset of the allocated bytes.
   int64_t allocate(int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
     count(bytes);
@@ -43,7 +44,7 @@ public:
     return end - bytes;
   }
 
-  /// Allocates `bytes` at the end, which no value has used before, and returns
+  /// Allocates `bytes` at the end, where no value has been before. Returns
   /// their offset.
   int64_t append(int64_t bytes) {
     bytes = llvm::alignTo(bytes, kAlignment);
@@ -72,7 +73,7 @@ public:
 
   int64_t size() const { return end; }
 
-  /// The most bytes that were in use at a time.
+  /// The largest number of bytes that were in use at the same time.
   int64_t maxInUse() const { return most; }
 
 private:
@@ -81,7 +82,8 @@ private:
     most = std::max(most, taken);
   }
 
-  std::map<int64_t, int64_t> gaps; ///< offset to bytes, never adjacent
+  std::map<int64_t, int64_t>
+      gaps; ///< bytes of each gap, by offset; no two gaps are adjacent
   int64_t end = 0;
   int64_t taken = 0, most = 0;
 };

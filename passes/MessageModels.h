@@ -14,9 +14,9 @@
 
 namespace chimera {
 
-/// The values of an option that names a message model, the semantics of sends
-/// and receives. Passes place messages for one model, and programs are proven
-/// under one.
+/// The values of an option that names a message model. A message model says
+/// what sends and receives wait for. Passes place messages for one model, and
+/// programs are proven under one.
 llvm::cl::ValuesClass messageModels();
 
 } // namespace chimera

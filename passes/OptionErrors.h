@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Better errors for wrong options. MLIR's own error is "no such option": it
-// names neither the pass nor the options that exist.
+// Better error messages for wrong options. MLIR's own message is "no such
+// option". This message names neither the pass nor the options that exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,10 @@
 
 namespace chimera {
 
-/// The error for wrong options `given` to a pass or pipeline `name`. `known`
-/// are its options as MLIR prints them ("{costs=uniform forward=0}"). `message`
-/// is MLIR's own message, empty if the option has printed an error itself.
+/// The error message for the wrong options `given` of the pass or pipeline
+/// `name`. `known` has its options as MLIR prints them ("{costs=uniform
+/// forward=0}"). `message` is MLIR's own message. It is empty if the option has
+/// printed an error itself.
 std::string optionError(llvm::StringRef name, llvm::StringRef known,
                         llvm::StringRef given, llvm::StringRef message);
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The chimera.order ops of a pipeline. They state the order of actions on each
-// worker as text, before the action ops exist.
+// Reads and writes the chimera.order ops of a pipeline. They state the order of
+// actions on each worker as text, before the action ops exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,13 +36,13 @@ struct Orders {
 };
 
 /// Parses the orders of the pipeline. `problem` is the problem of the pipeline;
-/// its splits are not used. If an order is wrong, fails with a diagnostic on
+/// its `splits` are not used. If an order is wrong, fails with a diagnostic on
 /// the wrong word. Also fails if a worker has no order or has two.
 mlir::FailureOr<Orders> readOrders(PipelineOp pipeline,
                                    const schedule::Problem &problem);
 
-/// Reports up to twenty violations of the parsed schedule on the words that are
-/// wrong. Fails if there are any.
+/// Reports up to twenty violations of the parsed schedule, each on the word
+/// that is wrong. Fails if there are any.
 mlir::LogicalResult report(const Orders &orders,
                            llvm::ArrayRef<schedule::Violation> violations);
 
@@ -53,7 +53,8 @@ void writeOrders(PipelineOp pipeline, const schedule::Problem &problem,
 void eraseOrders(PipelineOp pipeline);
 
 /// Fails with a diagnostic if the pipeline still has orders. A scheduled step
-/// has an order of its own, so they would be redundant or contradict it.
+/// has an order of its own, so chimera.order ops would repeat it or contradict
+/// it.
 mlir::LogicalResult refuseOrders(PipelineOp pipeline);
 
 } // namespace chimera

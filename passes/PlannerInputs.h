@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The conversion from IR to plan::Model and plan::Machine.
+// Converts IR to plan::Model and plan::Machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,18 +18,18 @@
 namespace chimera {
 
 /// The model of `op` with values of these types and this optimizer. Fails with
-/// a diagnostic if it cannot be trained.
+/// a diagnostic if the model cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
                                          llvm::StringRef optimizer);
 
-/// The model of the pipeline, or none if it names none. Fails with a diagnostic
-/// if the model does not exist or cannot be trained.
+/// The model of the pipeline, or none if the pipeline names none. Fails with a
+/// diagnostic if the model does not exist or cannot be trained.
 mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 
 /// The machine with its profiles, which are read from their files. Fails with a
-/// diagnostic if a profile cannot be read. If the machine has node_cores, warns
-/// of profiles of ranks that shared cores: the simulator models shared cores
-/// itself, so the slowdown would count twice.
+/// diagnostic if a profile cannot be read. Warns if the machine has node_cores
+/// and a profile has times of ranks that shared cores: the simulator adds the
+/// slowdown by shared cores itself, so it would count twice.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
 /// The link's times, in the unit of `link`.

@@ -12,23 +12,25 @@
 
 namespace chimera {
 
-/// Fails with a diagnostic if a message of the worker overtakes so many others
-/// that it needs a larger window, or if postInWindow would fail.
+/// Fails with a diagnostic if `window` is too small for the worker. If the
+/// worker uses a message before messages that were sent earlier, it must have
+/// receives for all of them at the same time. Also fails if postInWindow would
+/// fail.
 mlir::LogicalResult checkWindow(WorkerOp worker, int32_t window);
 
-/// Moves the receives of a projected worker so that at most `window` of them
-/// are outstanding on each channel, or more if a message that overtakes others
-/// needs it. Moves the waits for sends later. Fails with a diagnostic if a
-/// receive does not have exactly one wait in its section, or if posts are in
-/// groups already.
+/// Moves the receives of a projected worker so that on each channel at most
+/// `window` of them are posted and not yet waited for. If a message overtakes
+/// others, the channel gets as many as it needs (see checkWindow). Moves the
+/// waits for sends later. Fails with a diagnostic if a receive does not have
+/// exactly one wait in its section, or if posts are in groups already.
 mlir::LogicalResult postInWindow(WorkerOp worker, int32_t window);
 
-/// If adjacent posts of a worker are to and from one other worker, and both
-/// sends and receives are among them, makes them a group. Then none of them
-/// waits for another.
+/// Puts adjacent posts of a worker into a group, if they are to and from the
+/// same other worker and there are both sends and receives. Then none of these
+/// posts waits for another.
 void groupCrossings(WorkerOp worker);
 
-/// Makes a group of adjacent sends and the first receive after them. The posts
+/// Puts adjacent sends and the first receive after them into a group. The posts
 /// may be to and from several workers.
 void groupUpToReceives(WorkerOp worker);
 

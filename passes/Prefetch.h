@@ -17,7 +17,8 @@ namespace chimera {
 // These functions prefetch ops that the walk will reach soon. They change
 // nothing.
 
-/// Prefetches cache lines `first` to `last`, counted from `address`.
+/// Prefetches the cache lines `first` to `last`. A line has 64 bytes, and line
+/// 0 begins at `address`.
 inline void prefetchLines(const void *address, int first, int last) {
   for (int line = first; line <= last; ++line)
     LLVM_PREFETCH(static_cast<const char *>(address) + 64 * line, /*rw=*/1,
@@ -30,7 +31,7 @@ inline void prefetch(mlir::Operation *op) { prefetchLines(op, -1, 2); }
 
 /// Prefetches the op that follows `op` in its block, and the memory after `op`.
 /// Ops that were made one after another for one worker are adjacent in memory,
-/// and the walk reaches them soon.
+/// so the walk will soon reach the ops in this memory.
 inline void prefetchNext(mlir::Operation &op) {
   prefetchLines(&op, 6, 10);
   if (mlir::Operation *next = op.getNextNode())

@@ -13,16 +13,16 @@
 
 namespace chimera {
 
-/// The global order, split by section: one list for a step with a flush. If
-/// steps overlap, three lists: the actions before, in and after the loop body
-/// of their worker.
+/// The global order of actions, split by section. With a flush, there is one
+/// list. If steps overlap, there are three lists: the actions before, in and
+/// after the loop body of their worker.
 std::vector<std::vector<schedule::ActionRef>>
 splitBySection(std::vector<schedule::ActionRef> order,
                const schedule::Schedule &schedule);
 
 /// True for ops that may be placed between the actions of a section: actions,
-/// loads and copies. If each micro-batch has an update, also the updates and
-/// the all-reduces of gradients.
+/// loads and copies. If each micro-batch has an update, these ops also include
+/// the updates and the all-reduces of gradients.
 bool mayBeBetweenActions(mlir::Operation &op, schedule::Updates updates);
 
 /// The all-reduce of `sum`, if there is one, and the optimizer step that uses

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Common parts of the passes that show schedules: options whose values come
-// from a table, and the writing of a document.
+// Common functions of the passes that show schedules: for options whose values
+// come from a table, and for writing a document.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,15 +39,16 @@ llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
   return text;
 }
 
-/// Sets the help text of a pass option to a text made from a table.
+/// The description of a pass option that is made from a table.
 struct Help {
   llvm::StringRef text;
   template <typename Option> void apply(Option &option) const {
     option.setDescription(text);
   }
 };
-/// The entry of `table` that an option names. Null, with a diagnostic that
-/// lists the names, if there is no such entry.
+/// The entry of `table` with the name `name`, which is the value of an option.
+/// If there is no such entry, returns null and emits a diagnostic that lists
+/// the names.
 template <typename Entry>
 const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
                     llvm::StringRef option, std::span<const Entry> table,
@@ -71,9 +72,9 @@ const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
 mlir::FailureOr<llvm::SmallVector<PipelineOp>>
 pipelinesOf(mlir::ModuleOp module, llvm::StringRef pass);
 
-/// Writes `text` to the file `path`, or to standard output if it is "-". If
-/// this fails, emits a diagnostic that begins with `pass` and leaves an
-/// existing file unchanged.
+/// Writes `text` to the file `path`, or to standard output if `path` is "-". If
+/// this fails, emits a diagnostic that begins with `pass`. An existing file is
+/// then unchanged.
 mlir::LogicalResult writeDocument(mlir::ModuleOp module, llvm::StringRef pass,
                                   llvm::StringRef path,
                                   const std::string &text);

@@ -15,8 +15,9 @@
 namespace chimera {
 
 /// A pipeline's problem, its order and the simulation of that order, as an MLIR
-/// analysis that passes share. Each is computed when first needed. A pass that
-/// does not change any worker's order of actions preserves it. Verifier passes
+/// analysis that passes share. Each of the three is computed when it is first
+/// needed. A pass preserves this analysis if it does not change the order of
+/// actions on any worker. Verifier passes do not use the shared analysis: they
 /// compute their own from the current IR.
 class ScheduleAnalysis {
 public:

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The timeline and the report of a pipeline with its times. The passes that
-// print them, chimera-show and chimera-compile share these.
+// Makes the timeline and the report of a pipeline with its times. The passes
+// that print timelines and reports, chimera-show and chimera-compile share
+// these functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,8 @@
 
 namespace chimera {
 
-/// The costs that a pipeline states itself. Lowering may add others, so this is
-/// made first.
+/// Says which costs a pipeline states itself. Lowering may add costs to the
+/// pipeline, so make this object before lowering.
 struct StatedCosts {
   explicit StatedCosts(PipelineOp pipeline);
 
@@ -33,27 +34,29 @@ struct StatedCosts {
   bool hasSizes;
 };
 
-/// The times with which a pipeline is shown if the user gives the times
-/// `given`, or none. Unless the user gives times, these are the stated ones. If
-/// none are stated, a forward through all stages that a worker has in one
-/// direction takes 1. An empty `costs` or `unit` counts as not given.
+/// Completes the times `given` that the user gives. If the user gives none, the
+/// result has the stated times of the pipeline. If none are stated either, a
+/// forward through all stages that a worker has in one direction takes 1. An
+/// empty `costs` or `unit` means that the user does not give it.
 TimeOptions completeTimes(PipelineOp pipeline, const StatedCosts &stated,
                           TimeOptions given = {});
 
-/// The schedule of a partitioned or later pipeline with these times, and
-/// without sizes if none are stated. `analysis` is the pipeline's. Fails, with
-/// a diagnostic, if Times::read or timedSchedules does. `tool` begins
-/// diagnostics about the options.
+/// The schedule of a partitioned or later pipeline with the times of `options`.
+/// It has no sizes if the pipeline states neither sizes nor a memory cap.
+/// `analysis` is the analysis of the pipeline. Fails, with a diagnostic, if
+/// Times::read or timedSchedules does. Diagnostics about the options begin with
+/// `tool`.
 mlir::FailureOr<TimedSchedule> scheduleToShow(PipelineOp pipeline,
                                               const StatedCosts &stated,
                                               const TimeOptions &options,
                                               ScheduleAnalysis &analysis,
                                               llvm::StringRef tool);
 
-/// A timeline together with everything that it refers to.
+/// A timeline together with the objects to which it refers.
 struct ShownTimeline {
-  /// Refers to `of`. With `slots` each action takes the slot that the schedule
-  /// states; otherwise each action starts as soon as possible.
+  /// The timeline also refers to `of`. With `slots` each action takes the slot
+  /// that the schedule states; otherwise each action starts as soon as
+  /// possible.
   ShownTimeline(PipelineOp pipeline, const TimedSchedule &of, bool slots,
                 size_t lineWidth);
   ShownTimeline(const ShownTimeline &) = delete;
@@ -68,21 +71,23 @@ struct ShownTimeline {
 /// schedule::kLineWidth if standard output is no terminal.
 size_t outputWidth();
 
-/// A trace that `chimera-run --trace` wrote.
+/// Describes a trace that `chimera-run --trace` wrote.
 struct MeasuredRun {
   llvm::StringRef path;
-  /// The data-parallel copy to show; unset: the copy with the longest step.
+  /// The data-parallel copy to show. If not set, the copy with the longest
+  /// step.
   std::optional<int64_t> copy;
-  /// True if errors name the options of a tool, as --costs. Else they name
-  /// those of a pass, as costs.
+  /// True if error messages use the names of a tool's options, such as --costs.
+  /// If false, they use the names of a pass's options, such as costs.
   bool isOfTool = false;
 };
 
 /// One document with the timeline and the measured run. Fails, with a
-/// diagnostic, if the times are no durations, if the trace cannot be read, if
-/// it is the trace of another pipeline and if there can be no such Picture as
-/// the timeline asks for. `tool` begins diagnostics about the file and the
-/// picture.
+/// diagnostic, if the times of the timeline are no durations, if the trace
+/// cannot be read or has other actions or another order than the timeline, or
+/// if the picture cannot be drawn (schedule::pictureError). If the trace names
+/// another pipeline, emits a warning. Diagnostics about the file and the
+/// picture begin with `tool`.
 mlir::FailureOr<std::string>
 renderSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                  const schedule::Timeline &timeline, const MeasuredRun &run,

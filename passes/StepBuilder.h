@@ -16,9 +16,10 @@
 
 namespace chimera {
 
-/// Makes the ops of a pipeline's steps at `builder`. MLIR looks up types and
-/// attributes each time that they are created, so this class creates each of
-/// them once.
+/// Makes the ops of a pipeline's steps at `builder`. In all functions, p is a
+/// pipeline, s a stage, m a micro-batch of the section, and k a part of the
+/// micro-batch. MLIR looks up types and attributes each time that they are
+/// created. So this class creates each of them only once.
 class StepBuilder {
 public:
   /// The types of a stage's values that do not depend on the micro-batch.
@@ -39,15 +40,17 @@ public:
   /// the next stage for one micro-batch.
   mlir::Type activationOf(uint32_t s) { return rangeOf(1).results[s].front(); }
 
-  /// Sets the number of parts into which the following backwards cut a
-  /// micro-batch.
+  /// Sets the number of parts of a micro-batch for the backwards that are made
+  /// next.
   void setParts(uint32_t parts);
 
-  /// Makes a forward and the loads that it needs. `input` is null on stage 0.
+  /// Makes a forward, and the loads of its tokens and labels if it needs them.
+  /// `input` is null on stage 0.
   ForwardOp forward(uint32_t p, uint32_t s, uint32_t m, uint32_t count,
                     mlir::Value input, mlir::Value weights);
-  /// Makes a backward or its two halves and updates `sum`. Returns the gradient
-  /// for the previous stage, or null on stage 0.
+  /// Makes a backward, or its two halves. Replaces `sum` by the new sum of
+  /// weight gradients. Returns the gradient for the previous stage, or null on
+  /// stage 0.
   mlir::Value backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
                        mlir::Value stash, mlir::Value gradient,
                        mlir::Value weights, mlir::Value &sum);
@@ -58,20 +61,20 @@ public:
   llvm::SmallVector<mlir::Value>
   reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
          std::optional<uint32_t> tied = std::nullopt);
-  /// Cuts a gradient at byte `at`.
+  /// Splits a gradient into two pieces at byte `at`.
   mlir::ValueRange split(uint32_t p, uint32_t s, mlir::Value gradient,
                          int64_t at);
-  /// Makes a gradient whole again.
+  /// Joins the pieces of a gradient.
   mlir::Value join(uint32_t p, uint32_t s, mlir::ValueRange pieces);
   void reduceLosses(llvm::ArrayRef<mlir::Value> losses);
-  /// Makes the update with the gradient of micro-batch `m`. If `m` is not
-  /// given, the gradient is the sum of all micro-batches.
+  /// Makes the update of a replica. `gradient` is the gradient of micro-batch
+  /// `m` or, if `m` is not given, the sum of all micro-batches.
   OptimizerStepOp update(uint32_t p, uint32_t s, mlir::Value weights,
                          mlir::Value state, mlir::Value gradient,
                          std::optional<uint32_t> m = std::nullopt);
 
-  /// The location of a stage's ops: the stage's place in the description, under
-  /// a name with pipeline and stage.
+  /// The location of the ops of a stage: the location of the stage in the
+  /// description, under a name with pipeline and stage.
   mlir::Location locationOf(uint32_t p, uint32_t s);
 
   mlir::OpBuilder builder;
@@ -80,17 +83,18 @@ public:
 private:
   /// The types for forwards that cover the same number of micro-batches.
   struct RangeTypes {
-    mlir::IntegerAttr count; ///< null for one
+    mlir::IntegerAttr count; ///< null for one micro-batch
     mlir::Type tokens, labels;
-    std::vector<llvm::SmallVector<mlir::Type>> results; ///< of each stage
+    std::vector<llvm::SmallVector<mlir::Type>>
+        results; ///< result types of the forward of each stage
   };
-  /// The types for the backwards of a pipeline.
+  /// The types for the backwards of one stage.
   struct PieceTypes {
-    mlir::IntegerAttr parts; ///< null for one
+    mlir::IntegerAttr parts; ///< null for one part
     mlir::Type stash, weightStash, gradient;
   };
 
-  /// Like the other `locationOf`, with the micro-batch in the name too.
+  /// Like the public `locationOf`, with the micro-batch in the name too.
   mlir::Location locationOf(uint32_t p, uint32_t s, uint32_t m);
   mlir::Location named(const llvm::Twine &name, mlir::Location place);
   const RangeTypes &rangeOf(uint32_t count);
@@ -104,18 +108,18 @@ private:
   mlir::Type loss;
   llvm::SmallVector<StageTypes> types;
   uint32_t parts = 1;
-  /// Types by stage, and by number of micro-batches of the forward.
+  /// By stage, and by the number of micro-batches of a forward.
   llvm::SmallVector<PieceTypes> pieces;
   std::map<uint32_t, RangeTypes> ranges;
   /// Integer attributes, by value.
   std::vector<mlir::IntegerAttr> numbers;
-  /// Locations, null until they are needed: by replica, and by stage and
-  /// micro-batch. (A micro-batch belongs to one pipeline.) A step has few
-  /// distinct names, so each is created once.
+  /// Locations by replica, and by stage and micro-batch. (A micro-batch belongs
+  /// to one pipeline.) They are null until they are needed. A step has few
+  /// distinct names, so each location is created only once.
   std::vector<mlir::LocationAttr> replicas, cells;
   std::vector<mlir::StringAttr> microBatchNames;
-  /// The number of micro-batches in a section, including the ones of the next
-  /// step.
+  /// The number of micro-batches in a section, including micro-batches of the
+  /// next step.
   size_t width;
 };
 

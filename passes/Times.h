@@ -41,7 +41,8 @@ inline Help unitHelp() {
 struct TimeOptions {
   llvm::StringRef costs, unit;
   Decimal forward, backward, weightGradient, update; ///< 0 if not given
-  /// The times of messages that are given, each with the name of its option.
+  /// The times of messages that the user gives, each with the name of its
+  /// option.
   std::vector<std::pair<llvm::StringRef, Decimal>> messages;
 
   /// True if no option is given.
@@ -93,17 +94,18 @@ public:
   static mlir::FailureOr<Times>
   read(mlir::ModuleOp module, llvm::StringRef pass, const TimeOptions &options);
 
-  /// True if no times are given. A timeline may then show slots instead.
+  /// True if the options give no times of actions. A timeline may then show
+  /// slots instead.
   bool areDefault() const { return !areOwn() && forward == 0; }
 
-  /// Sets the times of `problem`, the pipeline's problem, and returns the scale
-  /// of its ticks.
+  /// Sets the times of `problem`, which is the problem of `pipeline`. Returns
+  /// the scale of its ticks.
   ///
-  /// - Actions take the times of the options or their stages' own times. If no
-  ///   times are given, they take one tick each.
-  /// - Messages take the times of the options. If there are none, they take the
-  ///   description's times if actions take their stages' own, and otherwise no
-  ///   time.
+  /// - Actions take the times of the options or, with costs=stages, their
+  ///   stages' own times. If there are no such times, they take one tick each.
+  /// - Messages take the times of the options. If the options give none,
+  ///   messages take the description's times if actions take their stages' own
+  ///   times. Otherwise messages take no time.
   ///
   /// Fails with a diagnostic if timeUnitOf fails.
   mlir::FailureOr<schedule::TimeScale> apply(PipelineOp pipeline,
@@ -123,8 +125,8 @@ private:
                                const TimeOptions &options);
   /// The given backward, or twice the forward.
   int64_t wholeBackward() const;
-  /// The time that one stage takes if the option is `time`. In ticks, each
-  /// divided into `factor` smaller ones.
+  /// The time of one stage for the value `time` of an option, which is in
+  /// ticks. The result is in smaller ticks: `factor` of them are one tick.
   int64_t timeOfStage(const schedule::Problem &problem, int64_t time,
                       int64_t factor) const;
   /// The number of smaller ticks into which each tick is divided, so that the
@@ -157,7 +159,7 @@ mlir::FailureOr<std::vector<TimedSchedule>>
 timedSchedules(llvm::ArrayRef<PipelineOp> pipelines, const Times &times,
                llvm::function_ref<ScheduleAnalysis &(PipelineOp)> analysisOf);
 
-/// Runs checkCaps for each of `pipelines`, and fails afterwards if any failed.
+/// Runs checkCaps for each of `pipelines`. Afterwards fails if any call failed.
 mlir::LogicalResult checkCaps(llvm::ArrayRef<PipelineOp> pipelines,
                               llvm::ArrayRef<TimedSchedule> timed);
 

@@ -17,9 +17,9 @@ namespace chimera {
 /// The title of a pipeline, such as "look: chimera {concatenation = halving}, 4
 /// stages, 8 micro-batches, split_backward". It has the pipeline's sizes and
 /// the schedule options that differ from their defaults, spelled as in a
-/// description. It begins with the schedule if the pipeline has the same name.
-/// `unnamed` stands for the schedule of a pipeline that names none. The title
-/// has no control characters.
+/// description. If the pipeline has the name of its schedule, the title begins
+/// with the schedule. If the pipeline names no schedule, the title has
+/// `unnamed` in its place. The title has no control characters.
 std::string titleOf(PipelineOp pipeline,
                     const std::string &unnamed = "given order");
 

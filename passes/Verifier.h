@@ -12,8 +12,8 @@
 
 namespace chimera {
 
-/// A module pass with base `Base` that calls `verify` for every pipeline. Fails
-/// if any call fails. It changes nothing.
+/// A module pass with base `Base` that calls `verify` for every pipeline and
+/// changes nothing. Fails if any call fails.
 template <typename Base, mlir::LogicalResult (*verify)(PipelineOp)>
 struct Verifier : Base {
   void runOnOperation() override {

@@ -12,18 +12,18 @@
 
 namespace chimera {
 
-/// Checks a pipeline before the pass `project`: workers may share nothing but
-/// channels.
+/// Checks a pipeline before the pass `project`. Workers may share nothing but
+/// channels:
 ///
 /// - Every op must name its worker and use no value of another worker.
 /// - Every transfer has exactly one wait.
-/// - Channels match, and verifySections succeeds.
-/// - All-reduces may use values of all workers, unless `isSplit` says that they
-///   are split into starts and waits.
+/// - The sends and receives of each channel match, and verifySections succeeds.
+/// - If `isSplit`, all-reduces must be split into starts and waits. Otherwise
+///   an all-reduce may use values of all workers.
 ///
-/// Fails and reports every violation. If a section does not have the
-/// loop-carried values of all replicas as arguments and yield them, reports
-/// only that.
+/// Fails and reports every violation. If the arguments of a section or the
+/// values that it yields are not the loop-carried values of all replicas,
+/// reports only this.
 mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isSplit);
 
 } // namespace chimera

@@ -19,8 +19,9 @@ llvm::SmallVector<WorkerOp> workersOf(PipelineOp pipeline);
 mlir::LogicalResult requireProjected(WorkerOp worker);
 
 /// Calls `work` with each index below `workers`, in parallel if the context
-/// allows threads. This is safe because workers share no value. Diagnostics are
-/// emitted in the order of the indices. Fails if any call fails.
+/// allows threads. The calls may run in parallel because workers share no
+/// value. Diagnostics are emitted in the order of the indices. Fails if any
+/// call fails.
 mlir::LogicalResult
 forEachWorker(mlir::MLIRContext *context, size_t workers,
               llvm::function_ref<mlir::LogicalResult(size_t)> work);
