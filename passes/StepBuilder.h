@@ -86,7 +86,7 @@ private:
     mlir::IntegerAttr count; ///< null for one micro-batch
     mlir::Type tokens, labels;
     std::vector<llvm::SmallVector<mlir::Type>>
-        results; ///< result types of the forward of each stage
+        results; ///< of the forward of each stage
   };
   /// The types for the backwards of one stage.
   struct PieceTypes {
@@ -108,7 +108,8 @@ private:
   mlir::Type loss;
   llvm::SmallVector<StageTypes> types;
   uint32_t parts = 1;
-  /// By stage, and by the number of micro-batches of a forward.
+  /// `pieces` is by stage, `ranges` by the number of micro-batches of a
+  /// forward.
   llvm::SmallVector<PieceTypes> pieces;
   std::map<uint32_t, RangeTypes> ranges;
   /// Integer attributes, by value.

@@ -20,8 +20,9 @@ namespace chimera {
 
 /// A source of the times of actions: a value of the option `costs`.
 struct TimeSource {
-  /// The object to which the times of the options belong: a stage or a worker.
-  /// OwnCosts: each stage has its own times.
+  /// Says to what the times of the options belong. Stage: to each stage.
+  /// Worker: to all stages of a worker together. OwnCosts: the options give no
+  /// times, because each stage has its own.
   enum class Of { Stage, Worker, OwnCosts };
 
   const char *name;
@@ -123,7 +124,7 @@ private:
   /// the times have too many digits.
   mlir::LogicalResult setTicks(mlir::ModuleOp module, llvm::StringRef pass,
                                const TimeOptions &options);
-  /// The given backward, or twice the forward.
+  /// The given time of a backward. If none is given, twice the forward.
   int64_t wholeBackward() const;
   /// The time of one stage for the value `time` of an option, which is in
   /// ticks. The result is in smaller ticks: `factor` of them are one tick.
