@@ -33,9 +33,9 @@ Value arrivedValue(Value transfer) {
 
 int64_t bytesOf(Type type) { return cast<SizedType>(type).getBytes(); }
 
-/// The bytes to subtract from the live bytes at `op`. While an input gradient
-/// runs, its weight stash replaces its stash, so the worker needs the maximum
-/// of the two sizes, not their sum.
+/// The bytes that are counted twice in the live bytes at `op`. While an input
+/// gradient runs, its weight stash replaces its stash. So the worker needs the
+/// maximum of the two sizes, not their sum.
 int64_t stashOverlapAt(Operation *op) {
   auto first = dyn_cast<InputGradientOp>(op);
   return first ? std::min(bytesOf(first.getStash().getType()),
@@ -55,7 +55,8 @@ public:
     for (Block *section : sections) {
       for (BlockArgument argument : section->getArguments())
         fits &= countBytes(argument.getType());
-      // Refuse a worker with buffer ops: they are valid only after allocation.
+      // Refuse a worker that has buffer ops: only an allocated worker may have
+      // them.
       Operation *foreign =
           isa<BufferOp>(section->front()) ? &section->front() : nullptr;
       forEachInstruction(*section, [&](Operation *op) {
@@ -107,8 +108,8 @@ public:
   }
 
 private:
-  /// Adds a value's bytes to `all`, which is an upper bound of the arena.
-  /// Returns false if the sum would be too large.
+  /// Adds the bytes of a value to `all`, which is an upper bound of the size of
+  /// the arena. Returns false if the sum would be too large.
   bool countBytes(Type type) {
     constexpr int64_t kMost = int64_t{1} << 62;
     auto sized = dyn_cast<SizedType>(type);
@@ -123,19 +124,22 @@ private:
   struct Buffer {
     Type type;
     int64_t offset; ///< in its heap
-    /// Last instruction that needs its value, -1 if it has no value.
+    /// Index of the last instruction that needs the value in the buffer. -1 if
+    /// the buffer has no value.
     int32_t end = -1;
     bool dedicated = false; ///< shares its bytes with no other buffer
-    /// The number of splits that made this piece, 0 for a whole. Only a whole
-    /// returns its bytes to the heap.
+    /// If the buffer is a piece of a gradient, the number of splits that made
+    /// it, one after another. 0 for a whole value. Only a whole value returns
+    /// its bytes to the heap.
     int32_t cuts = 0;
   };
 
-  /// Assigns buffers to the arguments of all sections. A single step has only
-  /// states as arguments. If steps overlap, values move to other buffers
-  /// between sections (Opcode::Rename), so each loop-carried value has bytes of
-  /// its own. The prologue's arguments get the buffers of the step's newest
-  /// weights and optimizer state.
+  /// Assigns buffers to the arguments of all sections. The arguments of a
+  /// single step are only weights and optimizer states. If steps overlap,
+  /// values move to other buffers between sections (Opcode::Rename), so each
+  /// loop-carried value has bytes that it shares with no other value. The
+  /// prologue's arguments get the buffers of the step's newest weights and
+  /// optimizer state.
   void assignArguments() {
     SmallVector<int32_t> arguments, loopCarried;
     for (Type type : sections.front()->getArgumentTypes())
@@ -161,7 +165,8 @@ private:
     }
   }
 
-  /// Begins a section at instruction `now`, when only its arguments are live.
+  /// Begins a section at instruction `now`. Only the arguments of the section
+  /// are live.
   void enter(Block &section, int32_t now) {
     for (int32_t buffer : pool)
       buffers[buffer].end = -1;
@@ -170,15 +175,16 @@ private:
       assign(*bufferOf(worker, argument), argument, now);
   }
 
-  /// True if steps overlap and `value` needs bytes of its own: versions of
-  /// weights, optimizer state, and all other loop-carried values.
+  /// True if steps overlap and `value` must not share its bytes. This is so for
+  /// weights, optimizer states and all other loop-carried values.
   bool isDedicated(Value value, Type type) {
     return overlaps && (isa<WeightsType, OptimizerStateType>(type) ||
                         yieldedAs(value).has_value());
   }
 
-  /// The index of the terminator's operand that is `value`. If `value` is a
-  /// transfer, the index of the operand that is the arriving value.
+  /// The index of the operand of the section's terminator that is `value`. If
+  /// `value` is a transfer, the index of the operand that is the arriving
+  /// value.
   std::optional<unsigned> yieldedAs(Value value) {
     if (isa<ArrivingType>(value.getType()))
       value = arrivedValue(groupResult(value));
@@ -190,8 +196,8 @@ private:
     return std::nullopt;
   }
 
-  /// Takes a free dedicated buffer, if possible the one in which the next
-  /// section expects the value.
+  /// Assigns a free dedicated buffer to `value`: if possible, the buffer in
+  /// which the next section expects the value.
   int32_t assignDedicatedBuffer(Value value, Type type, int32_t made) {
     auto isFree = [&](int32_t buffer) {
       return buffers[buffer].end < 0 && buffers[buffer].type == type;
@@ -227,8 +233,8 @@ private:
         return static_cast<int32_t>(instructions.size());
       if (!isa<YieldOp>(user))
         end = std::max(end, position[user]);
-      // A post or start uses its operand until its own wait, so the wait counts
-      // as the last use.
+      // A post or start needs its operand until its own wait. So the wait is
+      // the last use.
       if (isa<PostSendOp, AllReduceStartOp>(user))
         end = std::max(end, waitOf(user->getResult(0)));
       else if (isa<YieldOp>(user)) // a group yields its transfers
@@ -241,8 +247,8 @@ private:
 
   int32_t waitOf(Value transfer) { return lastUse(transfer, 0); }
 
-  /// The last instruction that needs a value. For a transfer, the last one that
-  /// needs the value that arrives.
+  /// The index of the last instruction that needs `value`. If `value` is a
+  /// transfer, the last instruction that needs the value that arrives.
   int32_t endOf(Value value, int32_t made) {
     int32_t end = lastUse(value, made);
     if (isa<ArrivingType>(value.getType()))
@@ -260,8 +266,9 @@ private:
     return transfer;
   }
 
-  /// Takes the first gap that fits a value made at instruction `made`. Values
-  /// of the same type and offset share a buffer number.
+  /// Assigns a buffer to `value`, which instruction `made` makes. The buffer is
+  /// at the first gap that is large enough. Values of the same type and offset
+  /// share a buffer number.
   int32_t assignBuffer(Value value, Type type, int32_t made) {
     if (isDedicated(value, type))
       return assignDedicatedBuffer(value, type, made);
@@ -294,11 +301,11 @@ private:
     extend(buffer, endOf(value, made));
   }
 
-  /// Activations and gradients are sent to other workers, so they have a heap
-  /// of their own. Most of them have one size. In this heap they share bytes
-  /// only with each other, so the two ends of a message can exchange buffers
-  /// (runtime/interpreter/ZeroCopy.h). A stash takes no arena memory. Its
-  /// offset is only an identifier.
+  /// The heap for values of type `type`. Activations and gradients are sent to
+  /// other workers, so they have a heap of their own. Most of them have one
+  /// size. In this heap they share bytes only with each other, so the two ends
+  /// of a message can exchange buffers (runtime/interpreter/ZeroCopy.h). A
+  /// stash takes no arena memory. Its offset is only an identifier.
   Heap &heapFor(Type type) {
     return isStash(type)                             ? stashes
            : isa<ActivationType, GradientType>(type) ? messages
@@ -311,7 +318,8 @@ private:
       releases[end].push_back(buffer);
   }
 
-  /// Frees the buffer, unless a value that updated it in place is still needed.
+  /// Frees the buffer, unless a value that was updated in place in it is still
+  /// needed.
   void release(int32_t buffer, int32_t now) {
     if (buffers[buffer].end != now)
       return;
@@ -322,9 +330,9 @@ private:
       heapFor(type).release(buffers[buffer].offset, bytesOf(type));
   }
 
-  /// Assigns the bytes of a split's or join's operands to its results, one
-  /// after another from the first operand's offset on. The bytes do not return
-  /// to the heap.
+  /// Assigns the bytes of the operands of a split or join to its results, one
+  /// after another from the offset of the first operand on. The bytes do not
+  /// return to the heap.
   LogicalResult allocateSplitOrJoin(PlacedOp placed, int32_t now) {
     Operation *op = placed;
     int64_t offset = -1;
@@ -380,8 +388,8 @@ private:
       int32_t buffer = *bufferOf(worker, updated->get());
       int32_t until = isa<AllReduceStartOp>(op) ? waitOf(result) : now;
       bool needed = buffers[buffer].end > until;
-      // If other micro-batches still read the weights, the update does not
-      // overwrite them: its result gets another buffer.
+      // If actions of other micro-batches still read the old weights, do not
+      // overwrite them: the new weights get another buffer.
       if (needed && overlaps && isa<WeightsType>(type)) {
         numbers.push_back(assignDedicatedBuffer(result, type, now));
         continue;
@@ -415,12 +423,12 @@ private:
 
   WorkerOp worker;
   SmallVector<Block *, 3> sections;
-  bool overlaps; ///< steps overlap, so more than states is loop-carried
+  bool overlaps; ///< steps overlap, so stashes etc. are loop-carried
   std::vector<PlacedOp> instructions;
   DenseMap<Operation *, int32_t> position;
   std::vector<Buffer> buffers;
   SmallVector<int32_t> pool; ///< the dedicated buffers
-  /// By instruction, the buffers that may be free after it.
+  /// For each instruction, the buffers that may become free after it.
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;

@@ -25,7 +25,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// Puts `op` at its index, which must be free and below `count`.
+/// Puts `op` into `list` at the index of the op. Fails with a diagnostic if the
+/// index is not below `count`, or if another op has it.
 template <typename Op>
 static LogicalResult place(Op op, size_t count, SmallVectorImpl<Op> &list) {
   size_t index = op.getIndex();
@@ -116,8 +117,8 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   if (!tied)
     return last.emitOpError("expected some but not all layers of the tied "
                             "model in the last of several stages");
-  // A worker must not have a tied stage twice: the update of either replica
-  // would need the gradient sum of the other.
+  // A worker must not have a tied stage twice. If it had, the update of each
+  // replica would need the gradient sum of the other replica.
   for (uint32_t s : {uint32_t(0), uint32_t(layout.stages.size() - 1)}) {
     std::set<int32_t> holders;
     for (DirectionOp direction : layout.directions)
@@ -129,11 +130,12 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   return tied;
 }
 
-/// Fails if a step is too large to compile or to fit a program: all losses of a
-/// worker are operands of one all-reduce.
+/// Fails if a step has more actions than can be compiled, or if a worker has
+/// more losses than a program allows: all losses of a worker are operands of
+/// one all-reduce.
 static LogicalResult verifySize(PipelineOp pipeline,
                                 const schedule::Problem &problem) {
-  std::map<int32_t, size_t> losses; // losses that each worker computes
+  std::map<int32_t, size_t> losses; // number of losses of each worker
   for (const schedule::Pipeline &laid : problem.pipelines)
     losses[laid.workers.back()] += laid.microBatches.size();
   for (auto [worker, count] : losses)
@@ -255,8 +257,9 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   schedule.workers.resize(pipeline.workerCount());
   schedule.slots.resize(pipeline.workerCount());
   bool allSlots = true;
-  // An epilogue numbers micro-batches within its own step, the last of two. So
-  // add the number of micro-batches of the first step.
+  // If steps overlap, the schedule has two steps. An epilogue belongs to the
+  // second step but numbers its micro-batches from 0. So add the number of
+  // micro-batches of the first step.
   auto last = static_cast<int32_t>(pipeline.getMicroBatches());
   auto add = [&](Block &block, std::optional<uint32_t> onlyWorker,
                  int32_t firstMicroBatch) -> LogicalResult {
@@ -317,7 +320,7 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   return schedule;
 }
 
-/// True if every action of the pipeline has a worker.
+/// True if the pipeline has actions, and every action has a worker.
 static bool isScheduled(PipelineOp pipeline) {
   Block &body = pipeline.getBody().front();
   if (!body.getOps<WorkerOp>().empty())

@@ -45,7 +45,8 @@ OpOperand *updatedOperand(OpResult result) {
   return nullptr;
 }
 
-/// True for the section whose arguments are the worker's states.
+/// True if the arguments of the section are the weights and optimizer states of
+/// the worker's replicas, which WorkerOp::getArguments describes.
 static bool isFirst(WorkerOp worker, Block &section) {
   return worker.getPrologue().empty() ||
          &section == &worker.getPrologue().front();
@@ -76,8 +77,8 @@ std::optional<Renames> renames(WorkerOp worker, Block &section) {
     to.insert(target);
     types[*buffer] = types[target] = value.getType();
   }
-  // If a buffer gets the name of another buffer that is not renamed itself, the
-  // other buffer gets a name that became free.
+  // If a buffer gets the name of another buffer that gets no new name, give the
+  // other buffer a name that became free.
   SmallVector<int32_t> left, open;
   for (auto [source, target] : ArrayRef(result)) {
     if (!to.contains(source))

@@ -22,8 +22,8 @@ namespace chimera {
 
 namespace {
 
-/// Emits one diagnostic for a pipeline, even if several workers exceed their
-/// caps.
+/// Fails if workers exceed their caps. Emits only one diagnostic for a
+/// pipeline, even if several workers do.
 LogicalResult check(PipelineOp pipeline) {
   SmallVector<WorkerOp> workers = workersOf(pipeline);
   if (workers.empty())

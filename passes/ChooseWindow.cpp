@@ -25,9 +25,10 @@ namespace chimera {
 
 namespace {
 
-/// Compares the memory of workers with their cap for windows on trial. How much
-/// memory a worker uses depends on its whole allocated stream, so this class
-/// allocates copies of the workers.
+/// Compares the memory of workers with their cap for different windows. A
+/// window is the number of receives that a worker may post in advance on a
+/// channel. The memory depends on the whole allocated stream of a worker. So
+/// this class allocates copies of the workers.
 class CapTrial {
 public:
   CapTrial(ArrayRef<WorkerOp> workers, uint64_t bytes)
@@ -46,11 +47,11 @@ public:
     return 0;
   }
 
-  /// The largest window up to `most` with which no worker exceeds the cap if
-  /// arenas have no gaps, or 0 if there is none. A larger window posts receives
-  /// earlier, so without gaps it never needs less memory. Therefore a bisection
-  /// finds the limit. Gaps only add memory, so no larger window fits with gaps
-  /// either.
+  /// The largest window up to `most` with which no worker would exceed the cap
+  /// if arenas had no gaps, or 0 if there is none. A larger window posts
+  /// receives earlier, so without gaps it never needs less memory. Therefore a
+  /// bisection finds the limit. Gaps only add memory, so a window above the
+  /// limit does not fit with gaps either.
   FailureOr<int32_t> largestWithoutGaps(int32_t most) {
     int32_t below = 0, above = most + 1;
     for (int32_t next = most; below + 1 < above;
@@ -68,8 +69,8 @@ public:
 
 private:
   FailureOr<bool> fits(int32_t window) {
-    // Try first the worker that exceeded the cap last: it is the likeliest to
-    // exceed it again.
+    // First try the worker that exceeded the cap last, because it is the
+    // likeliest to exceed the cap again.
     if (lastExceeding) {
       FailureOr<Allocated> first = allocated(lastExceeding, window);
       if (failed(first))
@@ -117,9 +118,9 @@ private:
   WorkerOp lastExceeding;
 };
 
-/// The fastest window with which no worker exceeds the cap. Among equally fast
-/// windows, the smallest. If no window fits, 1: then chimera-check-memory
-/// fails.
+/// The fastest window with which no worker exceeds the cap. If several windows
+/// are equally fast, the smallest of them. If no window fits, 1:
+/// chimera-check-memory then fails.
 FailureOr<int32_t> fastestWithin(CapTrial cap,
                                  const schedule::Windows &windows) {
   // No window is faster than `fastest`, and all larger windows are equally
@@ -145,8 +146,9 @@ FailureOr<int32_t> fastestWithin(CapTrial cap,
       llvm::to_vector(llvm::seq_inclusive(windows.choose(*found), *found)));
 }
 
-/// The window of the pipeline. If the description states one, it is used; fails
-/// if it is too small for a worker. Otherwise the simulator chooses the window.
+/// The window of the pipeline. If the description states one, returns it, and
+/// fails if it is too small for a worker. Otherwise the simulator chooses the
+/// window.
 FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
                             ScheduleAnalysis &analysis) {
   if (std::optional<uint64_t> given = pipeline.getReceiveWindow()) {

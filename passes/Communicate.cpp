@@ -26,8 +26,8 @@ namespace chimera {
 namespace {
 
 /// Makes the posts and waits of a step. MLIR looks up attributes and types each
-/// time that they are created. A step has very many ops but few attributes and
-/// types, so this class creates each of them once.
+/// time that they are created. A step has very many ops but few different
+/// attributes and types. So this class creates each of them only once.
 class Poster {
 public:
   explicit Poster(MLIRContext *context)
@@ -37,11 +37,11 @@ public:
         receiveName(nameOf<PostReceiveOp>(context)),
         waitName(nameOf<WaitOp>(context)) {}
 
-  /// Sends `value`, the result of `producer`, to `worker`. The posts go right
-  /// after the producer: first the post of the receive, then that of the send.
-  /// The wait for the receive goes before `awaiting`, and the wait for the send
-  /// after it. If `awaiting` ends the section, both waits go before it. Returns
-  /// the value that arrives.
+  /// Sends `value`, a result of `producer`, to `worker`. Inserts the posts
+  /// right after the producer: first the post of the receive, then the post of
+  /// the send. Inserts the wait for the receive before `awaiting`, and the wait
+  /// for the send after `awaiting`. If `awaiting` ends the section, both waits
+  /// are before it. Returns the value that arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
     uint32_t own = *producer.getWorker();
@@ -81,10 +81,10 @@ public:
     builder.setInsertionPoint(awaiting);
     Value arrived =
         make(waitName, loc, value.getType(), receive, waited)->getResult(0);
-    // The wait goes after the posts of the results of `awaiting`. Workers are
+    // Insert the wait after the posts of the results of `awaiting`. Workers are
     // processed in order. So if `worker` is lower than the sender, these posts
-    // exist already, and the loop skips them. Otherwise they are inserted
-    // later, directly after the action and so before this wait.
+    // exist already, and the loop skips them. Otherwise the posts are inserted
+    // later, directly after `awaiting` and so before this wait.
     Operation *last = awaiting;
     while (worker < own &&
            isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
@@ -101,8 +101,8 @@ private:
     return OperationName(Op::getOperationName(), context);
   }
 
-  /// Makes an op of that name. OpBuilder::create would look up the name and
-  /// build an OperationState each time.
+  /// Makes an op with the name `name`. OpBuilder::create would look up the name
+  /// and build an OperationState each time.
   template <typename Properties>
   Operation *make(OperationName name, Location loc, TypeRange results,
                   ValueRange operands, Properties &properties) {
@@ -134,8 +134,9 @@ private:
   DenseMap<Type, Type> arrivingTypes;
 };
 
-/// If a fused recompute waits for the gradient in place of its backward
-/// `consumer`, this recompute. Otherwise null.
+/// If recomputation is fused, the recompute of a backward waits for the
+/// gradient, and the backward does not. Returns the recompute for the backward
+/// `consumer`, or null if `value` is no such gradient.
 Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
                           Operation *consumer) {
   if (!pipeline.getRecomputeFused() || !isa<GradientType>(value.getType()))
@@ -146,9 +147,9 @@ Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
              : nullptr;
 }
 
-/// The worker that uses a value. If an action uses it, the worker of the
-/// action. If the section yields it, the worker that has the replica to which
-/// the value belongs. None if the op that uses it has no worker yet.
+/// The worker that uses a value. If the user is an action, this is the worker
+/// of the action. If the section yields the value, it is the worker that has
+/// the replica to which the value belongs. None if the user has no worker yet.
 std::optional<uint32_t> workerOf(OpOperand &use, ArrayRef<uint32_t> owners) {
   if (auto action = dyn_cast<ActionOp>(use.getOwner()))
     return action.getWorker();
@@ -165,8 +166,8 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
   for (Value value : producer->getResults()) {
     SmallVector<OpOperand *, 4> uses;
     for (OpOperand &use : value.getUses()) {
-      // Skip an all-reduce: it has no worker yet, because chimera-synchronise
-      // splits it later.
+      // Skip a use by an all-reduce. It has no worker yet, because
+      // chimera-synchronise splits it later.
       std::optional<uint32_t> worker = workerOf(use, owners);
       if (!worker || worker == producer.getWorker())
         continue;
@@ -229,11 +230,11 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
   return success();
 }
 
-/// Moves each post, which is right after its action, to the place in the global
-/// order at which the action ends in the simulation. Then messages are posted
-/// in the order in which they are ready. Otherwise, if the messages of a worker
-/// take effect one after another, the message of an action that is still
-/// running would delay messages that are ready earlier.
+/// Moves each post to the place in the global order at which its action ends in
+/// the simulation. (Before, the post is right after the action.) Then messages
+/// are posted in the order in which they are ready. This matters if the
+/// messages of a worker take effect one after another: otherwise the message of
+/// an action that is still running would delay messages that are ready earlier.
 void postWhenReady(Block &block, const ActionTimes &times) {
   struct Post {
     int64_t ready;
@@ -250,7 +251,7 @@ void postWhenReady(Block &block, const ActionTimes &times) {
       pending.top().op->moveBefore(place);
   };
   int64_t ready = 0;          // end of the last action
-  Operation *place = nullptr; // first op after that action's posts
+  Operation *place = nullptr; // first op after the posts of the last action
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (isa<PostSendOp, PostReceiveOp>(op)) {
       pending.push({ready, count++, &op});
@@ -313,8 +314,8 @@ struct Communicate : impl::CommunicatePassBase<Communicate> {
     markAnalysesPreserved<ScheduleAnalysis>();
   }
 
-  /// Fails if a pipeline's workers exceed their memory caps, before any op is
-  /// made. Reports all such pipelines.
+  /// Checks the memory caps before any op is made. Reports all pipelines whose
+  /// workers exceed their caps, and fails if there are any.
   LogicalResult checkAllCaps() {
     bool fit = true;
     for (auto pipeline : getOperation().getOps<PipelineOp>()) {

@@ -192,7 +192,8 @@ BytesAttr assumedBytes(MLIRContext *context) {
                         /*weight_stash=*/0);
 }
 
-/// True if both attributes state the same times, be they given or derived.
+/// True if both attributes have the same times. A time that an attribute does
+/// not state has its default.
 static bool areEqual(CostAttr left, CostAttr right) {
   auto times = [](CostAttr cost) {
     return std::tuple(cost.getForward(), cost.getBackward(),
@@ -202,7 +203,8 @@ static bool areEqual(CostAttr left, CostAttr right) {
   return times(left) == times(right);
 }
 
-/// The same for bytes.
+/// True if both attributes have the same sizes. A size that an attribute does
+/// not state has its default.
 static bool areEqual(BytesAttr left, BytesAttr right) {
   auto sizes = [](BytesAttr bytes) {
     return std::tuple(bytes.getWeights(), bytes.getOptimizer(),

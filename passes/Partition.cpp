@@ -23,7 +23,7 @@ namespace chimera {
 
 namespace {
 
-/// Makes stages without a model.
+/// Makes stages for a pipeline without a model.
 void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
   for (uint32_t s = 0; s < pipeline.getStages(); ++s)
     builder.create<StageOp>(pipeline.getLoc(), s, IntegerAttr(), IntegerAttr(),
@@ -31,9 +31,9 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
                             assumedBytes(builder.getContext()));
 }
 
-/// The cost in the dialect's short form, which omits what it can derive: halves
-/// that are equal and add up to the backward, and a recompute as long as a
-/// forward.
+/// The cost in the dialect's short form. This form omits the times that the
+/// dialect can derive: halves that are equal and add up to the backward, and a
+/// recompute that is as long as a forward.
 CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
   auto get = [&](int64_t input, int64_t weight, int64_t recompute) {
     return CostAttr::get(context, cost.forward, cost.backward, input, weight,
@@ -87,7 +87,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
 }
 
 /// Fails unless the given stages have the model's layers, each once and in
-/// order, and their bytes.
+/// order, and the bytes of these layers.
 LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
   uint32_t next = 0, layers = program::layerCount(model);
   for (StageOp stage : layout.stages) {
@@ -127,8 +127,8 @@ void makeDirections(PipelineOp pipeline,
   }
 }
 
-/// Fails unless a part of a backward has whole samples and its gradient whole
-/// bytes.
+/// Fails unless each part of a backward has a whole number of samples, and its
+/// gradient a whole number of bytes.
 LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   if (pipeline.getModel() && pipeline.getMicroBatchSize() % parts != 0)
     return pipeline.emitOpError("expected a micro_batch_size that is a "
@@ -143,8 +143,8 @@ LogicalResult checkParts(PipelineOp pipeline, int64_t parts) {
   return success();
 }
 
-/// Fails if the pipeline needs more devices than the machine has, or if it has
-/// no costs, or costs in another unit than the machine's nanoseconds.
+/// Fails if the pipeline needs more devices than the machine has, if it has no
+/// costs, or if its costs are in another unit than the machine's nanoseconds.
 LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
                            bool hasCosts) {
   uint64_t needed = pipeline.workerCount() * pipeline.getDataParallel();
@@ -165,7 +165,7 @@ LogicalResult checkMachine(PipelineOp pipeline, MachineOp machine,
 }
 
 /// Sets the unit of the costs that partition computes. Fails if the description
-/// states another one.
+/// states another unit.
 LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
   if (std::optional<StringRef> given = pipeline.getTimeUnit();
       given && *given != unit)
@@ -176,7 +176,8 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
   return success();
 }
 
-/// Makes the stages of a pipeline. Replaces stages that an earlier call made.
+/// Makes the stages of a pipeline. If an earlier call made stages, replaces
+/// them.
 LogicalResult remakeStages(PipelineOp pipeline,
                            const std::optional<plan::Model> &model,
                            int64_t parts) {
@@ -190,8 +191,8 @@ LogicalResult remakeStages(PipelineOp pipeline,
   return success();
 }
 
-/// For a pipeline whose description states placement and order. Fails if one of
-/// them is missing, or if a clause contradicts them.
+/// Checks a pipeline whose description states placement and order. Fails if one
+/// of the two is missing, or if a clause contradicts them.
 LogicalResult checkGiven(PipelineOp pipeline) {
   if (pipeline.getSplitBackward())
     return pipeline.emitOpError(
@@ -234,7 +235,8 @@ FailureOr<schedule::Plan> makePlan(PipelineOp pipeline) {
   return std::move(*made.plan);
 }
 
-/// Writes the chosen values of options that the description leaves open.
+/// Replaces the schedule options of the description by the values that the
+/// scheme chose. Options that the description does not give are left out.
 void setOptions(PipelineOp pipeline, const schedule::Options &chosen) {
   DictionaryAttr given = pipeline.getScheduleOptionsAttr();
   if (!given)
@@ -303,8 +305,8 @@ struct Partition : impl::PartitionPassBase<Partition> {
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
       parts = schedule::maxParts(plan->pipelines);
-      // With parts, a backward has other costs and buffers, so make the stages
-      // again.
+      // If backwards have parts, stages have other costs and sizes. So make the
+      // stages again.
       if (parts > 1 && failed(makeStages()))
         return failure();
     }

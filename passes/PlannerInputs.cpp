@@ -76,9 +76,9 @@ schedule::Link linkOf(LinkAttr link) {
 static void setAllReduce(LinkAttr attr, schedule::AllReduceAlgorithm algorithm,
                          schedule::LinkClass &links) {
   schedule::Link message = linkOf(attr);
-  // The links state the time for which a message occupies both ends. With
-  // recursive doubling, an all-reduce takes this time once. With other
-  // algorithms, each of its messages takes it.
+  // The link states the time for which a message occupies its two ends. With
+  // recursive doubling, this time is added once to an all-reduce. With other
+  // algorithms, it is added to each message of the all-reduce.
   links.allReduceEnds = perMebibyte(
       program::saturatedSum({message.send.alpha, message.receive.alpha}),
       program::saturatedSum({message.send.beta, message.receive.beta}));
@@ -119,7 +119,7 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
     return op.emitOpError("expected a profile in ")
            << program::printable(file) << ": " << reason;
   };
-  // Limit the size, because a device file may have no end.
+  // Limit the size, because reading a device file may never end.
   uint64_t bytes = 0;
   constexpr uint64_t kMost = uint64_t{1} << 28;
   if (std::error_code code = llvm::sys::fs::file_size(file, bytes))

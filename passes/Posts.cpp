@@ -21,14 +21,16 @@ namespace chimera {
 
 namespace {
 
-/// Posts the receives of a worker in windows. R is a receive, W its wait.
+/// Posts the receives of a worker in windows. Here R is a receive, and W its
+/// wait.
 ///
 ///   window 1: R0 … W0 R1 consumer … W1 R2 consumer …
 ///
 /// In the global order, the wait of a send is after the action that uses the
-/// message. Each receive is posted before its own wait. So for any window the
-/// global order remains a legal execution. Only the order of the receives and
-/// waits of one channel on one worker limits the window.
+/// message. A receive may be posted at any time before its own wait. So for any
+/// window the global order remains a legal execution. The window has only a
+/// lower limit: if a worker uses the messages of a channel in another order
+/// than they are sent, several receives must be posted at the same time.
 class Receives {
 public:
   LogicalResult read(Block &section) {
@@ -40,7 +42,7 @@ public:
     return success();
   }
 
-  /// Fails if a channel needs a larger window.
+  /// Fails with a diagnostic if a channel needs a larger window.
   LogicalResult check(int32_t window) const {
     for (const auto &[peer, channel] : channels)
       if (Need need = needOf(channel, window); need.window > window)
@@ -48,7 +50,8 @@ public:
     return success();
   }
 
-  /// A channel that needs a larger window gets the smallest one that it needs.
+  /// If a channel needs a larger window than `window`, it gets the smallest
+  /// window that it needs.
   void place(int32_t window) {
     for (auto &[peer, channel] : channels) {
       int32_t size = std::max(window, needOf(channel, INT32_MAX).window);
@@ -61,7 +64,8 @@ public:
   }
 
 private:
-  /// Receives in the order of their posts, and waits in their order.
+  /// The receives of a channel in the order of their posts, and their waits in
+  /// the order of the waits.
   struct Channel {
     std::vector<PostReceiveOp> posts;
     std::vector<WaitOp> waits;
@@ -87,15 +91,15 @@ private:
     return success();
   }
 
-  /// The window that a receive needs. It is 1 if its message overtakes no
-  /// other.
+  /// The window that a receive needs. The window is 1 if the message overtakes
+  /// no other message.
   struct Need {
     int32_t window = 1;
     PostReceiveOp receive;
   };
 
   /// The receive of the channel that needs the largest window, and this window.
-  /// The search stops early at a receive that needs more than `most`.
+  /// The search stops at a receive that needs more than `most`.
   static Need needOf(const Channel &channel, int32_t most) {
     Need need;
     // Filled only if messages overtake each other.
@@ -107,8 +111,9 @@ private:
       if (numbers.empty())
         for (auto [number, post] : llvm::enumerate(channel.posts))
           numbers[post] = static_cast<int32_t>(number);
-      // The number of receives outstanding at the same time: this one, and the
-      // ones of all messages that are sent before it and received after it.
+      // The number of receives that are outstanding at the same time: this
+      // receive, and the receives of all messages that are sent earlier and
+      // received later.
       int32_t outstanding =
           numbers.lookup(receive) - static_cast<int32_t>(received) + 1;
       if (outstanding > need.window)
@@ -126,7 +131,7 @@ private:
     error << need.window << " for it, got " << window << ": it is used before "
           << need.window - 1 << " messages that worker " << peer
           << " sends earlier";
-    // Finds the first message that is received later.
+    // Find the first message that is received later.
     Operation *later = nullptr;
     DenseSet<Operation *> before;
     for (WaitOp wait : channel.waits) {
@@ -148,18 +153,18 @@ private:
 };
 
 /// Delays waits for sends. If such a wait is before the next action of its
-/// worker, moves it to after that action, so that the worker computes while the
-/// message is on its way. S is a send, w its wait.
+/// worker, moves the wait to after that action. So the worker computes while
+/// the message is on its way. B is an action, S a send, and w its wait:
 ///
 ///   B0 S0 w0 B1 S1 …  →  B0 S0 B1 S1 w0 …
 class Sends {
 public:
   void place(Block &section) {
-    bool acted = false; // true if only posts have followed the last action
+    bool acted = false; // only posts are after the last action
     for (Operation &op : llvm::make_early_inc_range(section)) {
       prefetchNext(op);
       bool isPost = isa<PostSendOp, PostReceiveOp, GroupOp>(op);
-      // Place the waits after the posts of the action itself.
+      // Place the waits after the posts of the results of the action.
       if (acted && !isPost) {
         for (WaitOp wait : waiting)
           wait->moveBefore(&op);
@@ -181,8 +186,8 @@ public:
   }
 
 private:
-  /// The posts since the last action. There are few, so a linear search is
-  /// fast.
+  /// The posts since the last action. There are few of them, so a linear search
+  /// is fast.
   SmallVector<Operation *> posted;
   /// Waits for sends of the last action, to be moved after the next one.
   std::vector<WaitOp> waiting;
@@ -194,8 +199,8 @@ class Groups {
 public:
   explicit Groups(MLIRContext *context) : builder(context) {}
 
-  /// Groups all adjacent posts to and from one peer, if there are both sends
-  /// and receives.
+  /// Puts adjacent posts to and from one peer into a group, if there are both
+  /// sends and receives.
   void groupCrossings(Block &section) {
     forEachRun(
         section, /*acrossWaits=*/false, [this](ArrayRef<Operation *> run) {
@@ -213,13 +218,14 @@ public:
         });
   }
 
-  /// Groups adjacent sends with the receive after them. The posts may be to and
-  /// from several workers. Posts keep their order, so that groups take effect
-  /// in the order of their posts:
+  /// Puts adjacent sends and the receive after them into a group. The posts may
+  /// be to and from several workers. A group takes effect at the place of its
+  /// first post. So a group must not skip a post. For example, worker 0 has
+  /// three posts:
   ///
-  ///   S0→1 S0→2 R0←1   A group of the first and the last post would take
-  ///                    effect before the second, on which worker 1's message
-  ///                    may depend.
+  ///   S0→1 S0→2 R0←1   A group of the first and the third post would take
+  ///                    effect before the second. But the message from worker 1
+  ///                    may depend on the message to worker 2.
   ///
   /// A group ends with its receive: an action that waits for the receive would
   /// also wait for later posts of the group.
@@ -239,8 +245,8 @@ public:
   }
 
 private:
-  /// Calls `groupRun` with each run of adjacent posts. With `acrossWaits`,
-  /// waits for sends may be between them.
+  /// Calls `groupRun` with each run of adjacent posts. If `acrossWaits`, waits
+  /// for sends may be between the posts.
   template <typename GroupRun>
   static void forEachRun(Block &section, bool acrossWaits, GroupRun groupRun) {
     SmallVector<Operation *> run;
@@ -313,7 +319,7 @@ void groupCrossings(WorkerOp worker) {
 void groupUpToReceives(WorkerOp worker) {
   Groups groups(worker.getContext());
   for (Block *section : worker.getSections()) {
-    // First move the waits for sends away, so that groups can be larger.
+    // First move the waits for sends later, so that more posts are adjacent.
     Sends().place(*section);
     groups.groupUpToReceives(*section);
   }

@@ -30,7 +30,8 @@ public:
         builder(OpBuilder::atBlockEnd(&pipeline.getBody().front())) {}
 
   /// Fails with a diagnostic if an op names no worker or uses a value of
-  /// another worker. The section is then half moved.
+  /// another worker. In this case, some ops of the section have been moved
+  /// already.
   LogicalResult run(ArrayRef<SectionOp> sections) {
     if (failed(verifyReplicas(sections, layout)))
       return failure();
@@ -48,8 +49,8 @@ public:
   }
 
 private:
-  /// The positions of each replica's loop-carried values at one end of a
-  /// section.
+  /// The positions of each replica's loop-carried values, among the arguments
+  /// of a section or among the values that it yields.
   static SmallVector<LoopCarried> replicasOf(TypeRange types) {
     return *loopCarriedOf(types);
   }
@@ -64,7 +65,8 @@ private:
           /*peak_bytes=*/IntegerAttr(), /*peak_instruction=*/IntegerAttr()));
   }
 
-  /// The positions of the loop-carried values of the worker's replicas.
+  /// The positions of the loop-carried values of all replicas that the worker
+  /// has.
   SmallVector<unsigned> positions(WorkerOp worker,
                                   ArrayRef<LoopCarried> replicas) const {
     SmallVector<unsigned> result;
@@ -125,8 +127,9 @@ private:
     return success();
   }
 
-  /// Moves `op`, with its regions, to the end of its worker's block. Its
-  /// operands must be there already.
+  /// Moves `op`, with its regions, to the end of the block of its worker. Fails
+  /// with a diagnostic unless all operands of `op` have been moved to this
+  /// block.
   LogicalResult move(PlacedOp op, uint32_t worker) {
     Block *workerBlock = workerBlocks[worker];
     op.setWorker(std::nullopt);
@@ -151,7 +154,7 @@ private:
     return success();
   }
 
-  /// The worker of `value`, which has been moved already.
+  /// The worker of `value`. Requires that `value` has been moved to its worker.
   size_t workerOf(Value value) const {
     return llvm::find(workerBlocks, value.getParentBlock()) -
            workerBlocks.begin();

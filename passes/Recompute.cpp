@@ -44,10 +44,10 @@ public:
              const schedule::Problem &problem)
       : builder(context), sections(sections), problem(problem) {}
 
-  /// Makes the recomputes of `schedule` and inserts them into `streams`, so
-  /// that `streams` has the same actions as `schedule`. Fails with a diagnostic
-  /// if a backward's stash is not the result of a forward, or if the stash has
-  /// another use.
+  /// Makes the recomputes of `schedule` and inserts them into `streams`. Then
+  /// `streams` has the same actions as `schedule`. Fails with a diagnostic if
+  /// the stash of a backward is not the result of a forward, or if the stash
+  /// has another use.
   LogicalResult insert(const schedule::Schedule &schedule, Streams &streams) {
     for (auto [w, stream] : llvm::enumerate(streams)) {
       std::vector<ActionOp> all;
@@ -80,9 +80,9 @@ public:
     return success();
   }
 
-  /// Sorts the ops of a section by `order`. Each gradient sum belongs to one
-  /// worker. The order of the actions of one worker does not change, so these
-  /// sums stay valid.
+  /// Sorts the ops of a section by `order`. The gradient sums stay valid,
+  /// because each sum belongs to one worker, and the order of the backwards of
+  /// one worker does not change.
   void reorder(SectionOp section, Streams &streams,
                ArrayRef<schedule::ActionRef> order) {
     Operation *anchor =
@@ -105,9 +105,10 @@ public:
   }
 
 private:
-  /// True if `op` is the backward that uses the stash made by `recompute`. If
-  /// the user gives the order, other actions may be between the two. An
-  /// epilogue numbers its micro-batches from 0.
+  /// True if `op` is the backward that uses the stash of `recompute`. The
+  /// backward need not be the next action: if the user gives the order, other
+  /// actions may be between the two. An epilogue numbers its micro-batches from
+  /// 0.
   bool isBackwardOf(ActionOp op, schedule::Action recompute) const {
     recompute.microBatch %= problem.microBatches();
     recompute.kind = isa<BackwardOp>(op) ? schedule::Kind::Backward
@@ -115,7 +116,8 @@ private:
     return actionOf(op) == recompute;
   }
 
-  /// Makes a recompute right before `backward`, which then uses its stash.
+  /// Makes a recompute right before `backward`, and makes `backward` use the
+  /// stash of the recompute.
   FailureOr<RecomputeOp> recompute(ActionOp backward) {
     OpOperand &stash = backward->getOpOperand(0);
     auto forward = stash.get().getDefiningOp<ForwardOp>();
@@ -142,8 +144,8 @@ private:
       labels = forward.getLabels();
       changed.insert(forward);
     } else {
-      // The recompute needs no labels here. Only the last stage needs labels,
-      // and it has no micro-batch in flight between sections.
+      // The recompute needs no labels. Only the last stage needs labels, and it
+      // has no micro-batch in flight between sections.
       input = taken;
       if (backward.getStage() == 0)
         input =
@@ -172,9 +174,9 @@ private:
   }
 
   /// Replaces the loop-carried stashes of recomputed stages by the inputs of
-  /// their forwards. On stage 0 the stashes are only removed, because it loads
-  /// its tokens again. Requires that verifySections succeeds, so that every
-  /// stash that a section yields is the result of a forward.
+  /// their forwards. On stage 0 the stashes are only removed, because stage 0
+  /// loads its tokens again. Requires that verifySections succeeds, so that
+  /// every stash that a section yields is the result of a forward.
   void carryInputs(Block &block) {
     Operation *yield = block.getTerminator();
     SmallVector<LoopCarried> taken = *loopCarriedOf(block.getArgumentTypes());
@@ -205,7 +207,7 @@ private:
     block.eraseArguments(loaded);
   }
 
-  /// Replaces the forward by a new one that does not have the unused stashes.
+  /// Replaces the forward by a new one without the stashes that have no use.
   ForwardOp dropStashes(ForwardOp forward) {
     SmallVector<Value> kept(forward.getOutputs());
     for (Value stash : forward.getStashes())

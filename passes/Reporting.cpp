@@ -43,8 +43,8 @@ LogicalResult writeDocument(ModuleOp module, StringRef pass, StringRef path,
   if (!llvm::outs().has_error())
     return success();
   std::error_code code = llvm::outs().error();
-  // If the error were not cleared, the destructor of the stream would end the
-  // process.
+  // Clear the error, because otherwise the destructor of the stream would end
+  // the process.
   llvm::outs().clear_error();
   return module.emitError()
          << pass << ": cannot write to standard output: " << code.message();

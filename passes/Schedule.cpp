@@ -27,7 +27,8 @@ namespace {
 /// Reorders the block of a section.
 class Reorder {
 public:
-  /// `offset` is the number of the first micro-batch of the section's step.
+  /// `offset` is the number of the first micro-batch of the step to which the
+  /// section belongs.
   Reorder(const Layout &layout, const schedule::Problem &problem, Block &block,
           int32_t offset)
       : layout(layout), ids(problem), block(block), offset(offset),
@@ -36,7 +37,7 @@ public:
         sums(layout.directions.size() * layout.stages.size()) {}
 
   /// Fails with a diagnostic if the section does not have the ops that `unroll`
-  /// makes: the actions of `order` and the ops that go with them.
+  /// makes: the actions of `order`, with their loads, reductions and updates.
   LogicalResult collect(const schedule::Schedule &schedule,
                         ArrayRef<schedule::ActionRef> order) {
     actions.resize(ids.count());
@@ -129,8 +130,8 @@ private:
     return sums[replicaIndex(layout, pipeline, stage)];
   }
 
-  /// Moves `op` and the loads that it needs to the end of the new order. Makes
-  /// `op` add to the current sum of its replica.
+  /// Moves `op` and the loads that it needs to the end of the new order. Then
+  /// makes `op` add its gradient to the current sum of its replica.
   void moveHere(ActionOp op, int32_t worker) {
     for (Value operand : op->getOperands())
       if (auto load = operand.getDefiningOp<LoadOp>()) {
@@ -148,7 +149,8 @@ private:
     sum = newSum;
   }
 
-  /// Moves the all-reduce of `sum` and its update to the end of the new order.
+  /// Moves the all-reduce of `sum`, and the update that uses its result, to the
+  /// end of the new order.
   void follow(Value sum, int32_t worker) {
     for (Operation *op : reductionAndUpdateOf(sum)) {
       op->moveBefore(anchor);
@@ -157,8 +159,8 @@ private:
     }
   }
 
-  /// Completes an op that comes after the actions: sets its worker, and makes
-  /// it use the complete sums.
+  /// Completes an op that is after the actions: sets its worker, and makes it
+  /// use the complete sums of gradients.
   void finish(Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
       auto producer = operand.get().getDefiningOp<ActionOp>();
@@ -177,20 +179,21 @@ private:
   Block &block;
   int32_t offset;
   schedule::Updates updates;
-  /// True if all backwards of a replica add to one sum. Otherwise each has a
-  /// sum of its own and is followed by an update.
+  /// True if all backwards of a replica add to one sum. False if each backward
+  /// has a sum of its own, with an update after it.
   bool oneSum;
   std::vector<ActionOp> actions; ///< by id
   std::vector<ActionOp> ordered; ///< in their new order
   size_t found = 0;              ///< number of actions found
-  /// The first op that needs all actions to be done.
+  /// The first op that must be after all actions.
   Operation *anchor = nullptr;
-  std::vector<Value> sums; ///< so far, by replica; null before the first
+  std::vector<Value> sums; ///< current sums by replica, at first null
 };
 
 /// If steps overlap, the loop-carried values are right only if every early
 /// recompute exists and is directly before its backward. Returns a violation
-/// for each worker, at the first action that differs from this.
+/// for each worker whose order differs from this rule, at the first action that
+/// differs.
 std::vector<schedule::Violation>
 misplacedRecomputes(const schedule::Problem &problem,
                     const schedule::Schedule &schedule) {
@@ -227,7 +230,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       markAnalysesPreserved<ScheduleAnalysis>();
   }
 
-  /// Sets `anyRecomputes` if the order has recomputes.
+  /// Sets `anyRecomputes` to true if the order has recomputes.
   static LogicalResult run(PipelineOp pipeline, ScheduleAnalysis &analysis,
                            bool &anyRecomputes) {
     FailureOr<Layout> layout = layoutOf(pipeline);
@@ -250,7 +253,7 @@ struct Schedule : impl::SchedulePassBase<Schedule> {
       eraseOrders(pipeline);
       return reorder(*layout, *sections, pipeline, *of, analysis.timing());
     }
-    // Skip recomputes, because chimera-recompute inserts them later.
+    // Leave recomputes out here. chimera-recompute inserts them later.
     anyRecomputes = true;
     ScheduledProblem without{of->problem,
                              schedule::removeRecompute(of->schedule)};

@@ -17,10 +17,10 @@ namespace chimera {
 
 int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
                          int32_t microBatch) {
-  // Start counting at a step before which all stages have had updates, because
-  // in the first steps every action reads the initial version. No stage is more
-  // than one step ahead (schedule::check), so the start of the third step is
-  // late enough.
+  // The result must not depend on the step. In the first steps it would,
+  // because every action reads the initial version. So begin at a later step,
+  // before which all stages have had updates. No stage is more than one step
+  // ahead (schedule::check), so the third step is late enough.
   int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
   return static_cast<int32_t>(
       schedule::weightVersion(problem, stage, first + microBatch) -
@@ -79,7 +79,7 @@ private:
     SmallVector<Value> weights; ///< versions, oldest first
     Value state;
     int32_t updates = 0;
-    /// By micro-batch of the section.
+    /// By micro-batch of the section. The outputs are activations.
     std::vector<Value> inputs, stashes, outputs;
   };
 
@@ -93,9 +93,9 @@ private:
     return problem.recomputeOf(s) != schedule::Recompute::None;
   }
 
-  /// Checks and records the values of stage `s` that the section has as
-  /// arguments. A prologue makes the versions of the weights itself, all equal.
-  /// So for a prologue, the values that it yields are checked instead.
+  /// Checks and records the arguments of the section that belong to stage `s`.
+  /// A prologue makes the versions of the weights itself, all equal. So for a
+  /// prologue, checks the values that it yields instead.
   LogicalResult readArguments(int32_t s) {
     bool first = section == SectionKind::Prologue;
     Replica &replica = replicas[s];
@@ -143,7 +143,7 @@ private:
     }
   }
 
-  /// The values of stage `s`, or null if another worker has it.
+  /// The values of stage `s`, or null if the section does not have them.
   Replica *find(int64_t s) {
     return s < static_cast<int64_t>(replicas.size()) && replicas[s].isHere
                ? &replicas[s]
@@ -174,8 +174,8 @@ private:
       visitInput(action, s, m);
   }
 
-  /// Forwards and recomputes make a stash. The other actions use it and may
-  /// replace it.
+  /// Forwards and recomputes make a stash. The other actions use the stash, and
+  /// an input gradient replaces it.
   void visitStashes(ActionOp action, Value &stash) {
     for (Value operand : action->getOperands())
       if (isStash(operand.getType()) && operand != stash)
@@ -247,8 +247,8 @@ private:
     return action && action.getStage() == s && action.getMicroBatch() == m;
   }
 
-  /// Checks that all updates of the section exist, and that it yields the
-  /// newest weights and the values in flight.
+  /// Checks that all updates of the section exist, and that the section yields
+  /// the newest weights and the values in flight.
   void verifyYielded(int32_t s, ValueRange yielded) {
     bool first = section == SectionKind::Prologue;
     bool last = section == SectionKind::Epilogue;
@@ -274,7 +274,7 @@ private:
            "the optimizer state");
     if (last)
       return;
-    // The first micro-batch in flight after the section.
+    // The first micro-batch that is in flight at the end of the section.
     int32_t next = first ? 0 : microBatches;
     constexpr const char *kStash = "the stash in flight, oldest first,";
     constexpr const char *kInput = "the activation in flight, oldest first,";
@@ -297,7 +297,7 @@ private:
   const schedule::Problem &problem;
   SectionKind section;
   Block &block;
-  ArrayRef<int32_t> stages; ///< stages whose replicas are here
+  ArrayRef<int32_t> stages; ///< stages whose replicas the block has
   int32_t microBatches;
   std::vector<Replica> replicas; ///< by stage
   bool isBroken = false;

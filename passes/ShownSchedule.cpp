@@ -25,8 +25,8 @@ using namespace mlir;
 
 namespace chimera {
 
-/// True if the pipeline has stages whose costs and sizes were stated, by a
-/// description or by a model, and not assumed.
+/// True if the pipeline has stages, and a description or a model states their
+/// costs and sizes. False if the costs and sizes are assumed.
 static bool hasStatedStages(PipelineOp pipeline) {
   return !pipeline.getBody().empty() &&
          !pipeline.getBody().front().getOps<StageOp>().empty() &&
@@ -38,8 +38,8 @@ StatedCosts::StatedCosts(PipelineOp pipeline)
                (hasStatedStages(pipeline) && pipeline.getTimeUnit() != "flop")),
       hasSizes(pipeline.getModel() || hasStatedStages(pipeline)) {}
 
-/// Adds the times of the pipeline's link, which are in the unit of the options'
-/// times.
+/// Adds the times of the pipeline's link to `options`. They are in the same
+/// unit as the other times of `options`.
 static void addLink(LinkAttr attribute, TimeOptions &options) {
   schedule::Link link = linkOf(attribute);
   for (const MessageOption &option : messageOptions())
@@ -115,8 +115,8 @@ size_t outputWidth() {
   return schedule::kLineWidth;
 }
 
-/// The error about a prediction in `unit`, which is no duration. Names the
-/// options as `run` says.
+/// The error message if the times of the prediction are in `unit`, which is no
+/// duration. `run` says how to spell the names of options.
 static std::string unitError(StringRef unit, const MeasuredRun &run) {
   const std::string dashes = run.isOfTool ? "--" : "";
   // chimera-show takes the times of a machine without an option.
@@ -130,8 +130,8 @@ static std::string unitError(StringRef unit, const MeasuredRun &run) {
          dashes + "forward and " + dashes + "unit";
 }
 
-/// Renders one step and the measured run side by side. `begins` has the start
-/// of each worker's step, if steps overlap.
+/// Renders one step and the measured run side by side. If steps overlap,
+/// `begins` has the start of the step on each worker.
 static FailureOr<std::string>
 renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                      const schedule::Timeline &timeline,
@@ -192,7 +192,7 @@ FailureOr<std::string> renderSideBySide(const schedule::TimelineFormat &form,
 FailureOr<schedule::Report> reportOf(PipelineOp pipeline,
                                      const TimedSchedule &timed) {
   std::string_view name(scheduleNameOf(pipeline));
-  // If the description gives the order, there is no scheme and no formula.
+  // If the description gives the order, there is no scheme and so no formula.
   SchemeChoice choice = {};
   if (schedule::findScheme(name)) {
     FailureOr<SchemeChoice> found = schemeOf(pipeline);

@@ -18,7 +18,7 @@ using namespace mlir;
 namespace chimera {
 
 /// The bytes of `count` micro-batches. If the product is too large, the largest
-/// number: chimera-allocate refuses it.
+/// number. chimera-allocate then refuses this number.
 static int64_t times(int64_t bytes, int64_t count) {
   int64_t result;
   return __builtin_mul_overflow(bytes, count, &result)

@@ -24,7 +24,7 @@ namespace chimera {
 
 namespace {
 
-/// One worker's part in one all-reduce.
+/// The part of one worker in one all-reduce.
 struct Part {
   uint32_t worker;
   SmallVector<unsigned> operands;       ///< indices of its contributions
@@ -36,22 +36,23 @@ struct Part {
 struct Reduction {
   AllReduceOp op;
   SmallVector<Part, 2> parts;
-  /// For each contribution of one copy, in the order of the fold: the worker
-  /// that makes it, and its pipeline (gradients) or micro-batch (losses).
+  /// One entry for each contribution of one copy, in the order in which they
+  /// are added: the worker that makes the contribution, and its key. The key is
+  /// a pipeline (gradients) or a micro-batch (losses).
   SmallVector<int32_t> workers, keys;
   Operation *last; ///< last action of all parts
 };
 
-/// The action that makes `contribution`, or the gradient that it is a piece of.
-/// Null if no action does.
+/// The action that makes `contribution`. If `contribution` is a piece of a
+/// gradient, the action that makes the gradient. Null if no action makes it.
 ActionOp makerOf(Value contribution) {
   if (auto split = contribution.getDefiningOp<SplitOp>())
     contribution = split.getGradient();
   return contribution.getDefiningOp<ActionOp>();
 }
 
-/// The order of the actions whose results are all-reduced. It tells which
-/// action of a worker is the last one that contributes to an all-reduce.
+/// The order of the actions whose results are all-reduced. Use it to find the
+/// last action of a worker that contributes to an all-reduce.
 ///
 /// Except for losses, these actions are near the end of the block. So the
 /// constructor walks from the end of the block, and stops when it has found the
@@ -87,8 +88,8 @@ public:
   }
 
 private:
-  /// A number for each recorded action, in order. Actions that are not recorded
-  /// come before all of these.
+  /// A number for each action that the walk has found, in order. All other
+  /// actions are before these.
   DenseMap<Operation *, int64_t> order;
 };
 
@@ -126,20 +127,21 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
 /// Makes the starts and waits of all-reduces that are adjacent in the block.
 class Synchroniser {
 public:
-  /// Gradients are cut into buckets of at most `bucketBytes`. If this is 0,
-  /// they are not cut. If `times` is given, all members start an all-reduce at
-  /// the same place of the global order.
+  /// Gradients are cut into buckets of at most `bucketBytes`. If `bucketBytes`
+  /// is 0, they are not cut. If `times` is given, all members of an all-reduce
+  /// (the workers that take part) start it at the same place of the global
+  /// order.
   Synchroniser(AllReducePolicy policy, int64_t bucketBytes,
                const ActionTimes *times)
       : policy(policy), bucketBytes(bucketBytes), times(times) {}
 
-  /// Decides if a worker starts an all-reduce right after its last action that
-  /// contributes. The argument is this action.
+  /// Returns true if a worker starts an all-reduce right after its last action
+  /// that contributes to it. The argument is this action.
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
-    // If there is only one all-reduce, and it starts after all actions, no
-    // order is needed.
+    // If there is only one all-reduce, and it starts after all actions, the
+    // order of the actions is not needed.
     const bool areOrdered =
         reduces.size() > 1 || policy != AllReducePolicy::Lazy;
     ContributionOrder order(areOrdered ? reduces : ArrayRef<AllReduceOp>());
@@ -180,9 +182,9 @@ private:
            << " bytes: raise bucket_bytes";
   }
 
-  /// The types of the buckets of each contribution. A single type if
-  /// contributions are not cut. A worker with several replicas of a stage has
-  /// one sum for them, which is not cut.
+  /// The types of the buckets of each contribution. If contributions are not
+  /// cut, this is a single type. A worker with several replicas of a stage has
+  /// one sum for all of them. Such a sum is not cut.
   SmallVector<Type> bucketsOf(const Reduction &reduction) const {
     AllReduceOp reduce = reduction.op;
     Type whole = reduce.getContributions().front().getType();
@@ -206,8 +208,8 @@ private:
     SmallVector<int32_t> members(reduction.workers);
     llvm::sort(members);
     members.erase(llvm::unique(members), members.end());
-    // The starts of all members list all contributions. Such a list may be
-    // long, so it is made only once.
+    // The starts on all members list all contributions. This list may be long,
+    // so make it only once.
     size_t group =
         groups.try_emplace(std::move(members), groups.size()).first->second;
     DenseI32ArrayAttr workers = builder.getDenseI32ArrayAttr(reduction.workers);
@@ -266,8 +268,8 @@ private:
   }
 
   /// If a split makes the contribution, ensures that the split is before the
-  /// insertion point. Clones the split instead of moving it, because a move
-  /// would renumber all ops of the block.
+  /// insertion point. Clones the split and does not move it, because a move
+  /// would make MLIR number all ops of the block again.
   static void ensureSplitBefore(OpBuilder &builder, Value contribution) {
     Operation *split = contribution.getDefiningOp<SplitOp>();
     if (!split || split->isBeforeInBlock(&*builder.getInsertionPoint()))
@@ -276,10 +278,10 @@ private:
     split->erase();
   }
 
-  /// Sets the insertion point after the action `action` and the posts, splits
-  /// and starts that follow it, or to the anchor if `action` is null. Then
-  /// moves it after `previousStart`, the previous start with the same members,
-  /// if there is one and it is later.
+  /// Sets the insertion point for a start. If `action` is null, this is the
+  /// anchor. Otherwise it is after `action` and after the posts, splits and
+  /// starts that follow `action`. If `previousStart`, the previous start with
+  /// the same members, is later, the insertion point is after `previousStart`.
   static void setInsertionPointAfter(OpBuilder &builder, Operation *action,
                                      Operation *previousStart,
                                      Operation *anchor) {
@@ -295,8 +297,8 @@ private:
   }
 
   /// The op before which all members start. If the policy lets every member
-  /// start as soon as its part is complete, this is where the last contribution
-  /// is complete. Else it is the anchor.
+  /// start as soon as its part is complete, this is the place where the last
+  /// contribution is complete. Otherwise it is the anchor.
   Operation *togetherBefore(const Reduction &reduction, Operation *anchor,
                             StartsNow startsNow) const {
     bool isNow = llvm::all_of(reduction.parts, [&](const Part &part) {
@@ -314,8 +316,9 @@ private:
     return place;
   }
 
-  /// Makes the waits, bucket by bucket, before the first use of the sum. No op
-  /// uses the sum of the losses, because the runtime reports it.
+  /// Makes the waits for all buckets before the first use of the sum. No op
+  /// uses the sum of the losses, because the runtime reports this sum. So the
+  /// waits for losses are at the end of the block.
   static void wait(Reduction &reduction) {
     AllReduceOp reduce = reduction.op;
     OpBuilder builder(reduce.getContext());
@@ -339,17 +342,19 @@ private:
                 .getValue());
       if (reduce.sumsLosses())
         continue;
-      // Join the first contribution last. Its join takes over the buffers of
-      // the sums, which the joins of the other contributions must read before.
+      // Join the first contribution last. Its join reuses the buffers of the
+      // sums, so the joins of the other contributions must read these buffers
+      // earlier.
       for (size_t k = part.operands.size(); k-- > 0;)
         reduce.getSums()[part.operands[k]].replaceAllUsesWith(
             sumFor(builder, reduction, part, k, sums));
     }
   }
 
-  /// The sum for the k-th contribution of a part, joined from the buckets'
-  /// `sums`. They are in the buffer of the first contribution. The sums of tied
-  /// parameters are also copied to the buffers of the other contributions.
+  /// The sum for the k-th contribution of a part, joined from `sums`, which has
+  /// the sum of each bucket. The sums are in the buffer of the first
+  /// contribution. The sums of tied parameters are also copied to the buffers
+  /// of the other contributions.
   static Value sumFor(OpBuilder &builder, const Reduction &reduction,
                       const Part &part, size_t k, ArrayRef<Value> sums) {
     AllReduceOp reduce = reduction.op;
@@ -373,14 +378,15 @@ private:
   const AllReducePolicy policy;
   const int64_t bucketBytes;
   const ActionTimes *const times;
-  /// A number for each set of members.
+  /// A number for each set of members that share all-reduces.
   std::map<SmallVector<int32_t>, size_t> groups;
   /// The last start of each worker for each set of members.
   std::map<std::pair<uint32_t, size_t>, Operation *> newest;
 };
 
-/// The all-reduces of a section, in runs of adjacent ones. With a flush they
-/// are all after the actions, so the walk from the end is short.
+/// The all-reduces of a section, in lists of adjacent ones. If `behindActions`,
+/// all of them are after the last action. Then the walk from the end of the
+/// block can stop at this action.
 SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
   SmallVector<SmallVector<AllReduceOp>> runs;
   for (Operation &op : llvm::reverse(block)) {
@@ -398,8 +404,8 @@ SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
   return runs;
 }
 
-/// For a step with a flush: the actions after which their worker is idle at
-/// some time before its last action.
+/// The actions of a step with a flush after which their worker is idle at some
+/// time before its last action.
 FailureOr<llvm::DenseSet<Operation *>>
 actionsBeforeIdleTime(Block &step, ScheduleAnalysis &analysis) {
   const ScheduledProblem *of = analysis.verified();
@@ -426,9 +432,9 @@ LogicalResult synchronise(PipelineOp pipeline, ScheduleAnalysis &analysis,
   AllReducePolicy policy = pipeline.getAllReduce();
   llvm::DenseSet<Operation *> beforeIdleTime;
   // If steps overlap, eager_opt is the same as lazy. If a worker has one stage,
-  // the stage's last backward is the worker's last action of the section
-  // anyway. With several stages it could start all-reduces earlier, but does
-  // not.
+  // nothing is lost: the stage's last backward is also the worker's last action
+  // of the section. A worker with several stages could start all-reduces
+  // earlier, but eager_opt does not do so.
   if (policy == AllReducePolicy::EagerOpt && flushes) {
     FailureOr<llvm::DenseSet<Operation *>> found =
         actionsBeforeIdleTime(sections->front().getBody().front(), analysis);
@@ -439,8 +445,8 @@ LogicalResult synchronise(PipelineOp pipeline, ScheduleAnalysis &analysis,
   auto startsNow = [&](Operation *last) {
     return policy == AllReducePolicy::Eager || beforeIdleTime.contains(last);
   };
-  // With the policy lazy, all members start at one place anyway: after all
-  // actions.
+  // With the policy lazy, all members start at the same place anyway: after all
+  // actions. So no times are needed.
   std::optional<ActionTimes> times;
   if (isOneStream && policy != AllReducePolicy::Lazy) {
     FailureOr<ActionTimes> found = ActionTimes::of(pipeline, analysis);

@@ -68,8 +68,8 @@ static std::string textOf(const Decimal &time) {
   return text;
 }
 
-/// Saturates: schedule::check refuses problems whose times are too large to add
-/// up.
+/// The product, or INT64_MAX if it is too large. schedule::check refuses
+/// problems with such times.
 static int64_t multiply(int64_t time, int64_t factor) {
   int64_t product = 0;
   return llvm::MulOverflow(time, factor, product) ? INT64_MAX : product;
@@ -144,7 +144,7 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
     return power;
   };
   // All times are whole multiples of 10^-places units. A tick is the longest
-  // time that divides the unit and all times.
+  // time of which one unit and all times are whole multiples.
   auto digitsOf = [&](const Decimal &time) {
     return multiply(time.digits, powerOfTen(places - time.places));
   };
@@ -182,8 +182,8 @@ int64_t Times::timeOfStage(const schedule::Problem &problem, int64_t time,
   int64_t ticks = multiply(time, factor);
   if (!arePerWorker())
     return ticks;
-  // The division is exact: `factor` is a multiple of the least factor that
-  // makes it so (see `refinement`).
+  // The division has no remainder, because `factor` is a multiple of `least` in
+  // `refinement`.
   auto stages = static_cast<int64_t>(problem.stages.size());
   int64_t common = std::gcd<int64_t>(stages, problem.workers);
   return multiply(ticks / (stages / common), problem.workers / common);
@@ -199,8 +199,9 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
     return 1;
   int64_t factor = 1;
   auto cutInto = [&](int64_t parts, int64_t time) {
-    // Refine only by the largest power of two in `parts`, so that results stay
-    // finite decimals: a third of a decimal may not be one.
+    // Refine only by the largest power of two in `parts`, so that results
+    // remain finite decimals. A third of a decimal may have infinitely many
+    // digits.
     parts &= -parts;
     factor = std::max(
         factor, parts / std::gcd(parts, timeOfStage(problem, time, least)));
@@ -228,7 +229,7 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
     return;
   }
   if (areDefault()) {
-    // Every action takes one unit, and so does each part of a backward.
+    // Every action takes one unit. Each part of a backward also takes one unit.
     int64_t parts = schedule::maxParts(problem.pipelines);
     for (schedule::StageCost &cost : problem.stages)
       cost = {1, parts, parts, parts, parts, 0};
@@ -279,8 +280,8 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
   return schedule::TimeScale{*shown, factor * perUnit};
 }
 
-/// Adds the recomputes that chimera-recompute would add, if the pipeline has
-/// its valid order as text only.
+/// If the pipeline has a valid order as text but no action ops, adds the
+/// recomputes that chimera-recompute would add.
 static void addRecomputes(PipelineOp pipeline, ScheduledProblem &of) {
   std::vector<schedule::Recompute> stages = recomputeOf(pipeline);
   if (stages.empty() || !of.problem.recompute.empty() || !hasOrders(pipeline))

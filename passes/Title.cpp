@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace chimera {
 
-/// The clause `recompute` of a description.
+/// The text of the clause `recompute` of a description.
 static std::string recomputeClause(PipelineOp pipeline) {
   ArrayRef<int32_t> stages = *pipeline.getRecompute();
   std::string text = "all";
@@ -30,7 +30,7 @@ static std::string recomputeClause(PipelineOp pipeline) {
   return "recompute(" + text + (pipeline.getRecomputeFused() ? " fused)" : ")");
 }
 
-/// A word without quotes if it is an MLIR identifier, else with quotes.
+/// The word as it is if it is an MLIR identifier, otherwise in quotes.
 static std::string spelled(StringRef word) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -56,7 +56,7 @@ static std::string defaultOptionValue(StringRef schedule, StringRef name) {
   return {};
 }
 
-/// The options of the schedule that differ from their defaults.
+/// The options of the schedule that differ from their defaults, in braces.
 static std::string optionsClause(PipelineOp pipeline) {
   std::string text;
   if (DictionaryAttr options = pipeline.getScheduleOptionsAttr())

@@ -22,8 +22,8 @@ namespace chimera {
 
 namespace {
 
-/// The bytes of tokens and of labels of a bare pipeline, the same as of its
-/// other values.
+/// The bytes of tokens and of labels of a pipeline without a model. Its other
+/// values have the same size.
 constexpr int64_t kBareTokenBytes = 64;
 
 LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {

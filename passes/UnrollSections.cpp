@@ -16,9 +16,10 @@ namespace chimera {
 
 namespace {
 
-/// Makes steps that overlap, without a flush. Stage s runs d = D-1-s forwards
-/// ahead of its backwards. For example, with D = 3 and N = 3 (micro-batches 3
-/// and 4 are micro-batches 0 and 1 of the next step):
+/// Makes steps that overlap, without a flush. Let D be the number of stages and
+/// N the number of micro-batches. Stage s runs d = D-1-s forwards ahead of its
+/// backwards. For example, with D = 3 and N = 3 (micro-batches 3 and 4 are
+/// micro-batches 0 and 1 of the next step):
 ///
 ///            prologue | step              | epilogue
 ///   stage 0  F0 F1    | F2 B0 F3 B1 F4 B2 | F2 B0 B1 B2
@@ -27,8 +28,8 @@ namespace {
 ///
 /// In column j of a section, every stage runs F of micro-batch j + d and B of
 /// micro-batch j. An activation is made one column before the next stage uses
-/// it. So the last activation of every stage but the last is loop-carried, like
-/// the stashes.
+/// the activation. So the last activation that a stage sends is loop-carried,
+/// like the stashes.
 class SectionUnroller {
 public:
   SectionUnroller(StepBuilder &build, const schedule::Problem &problem)
@@ -47,9 +48,9 @@ public:
   }
 
 private:
-  /// The current values of a stage: the versions of its weights, oldest first,
-  /// and by micro-batch of the section the inputs and the stashes of its
-  /// forwards.
+  /// The current values of a stage. `weights` has the versions of its weights,
+  /// oldest first. `inputs` and `stashes` have the inputs and the stashes of
+  /// its forwards, by micro-batch of the section.
   struct StageValues {
     SmallVector<Value> weights;
     Value state, sum;
@@ -79,9 +80,10 @@ private:
     builder.setInsertionPointAfter(prologue);
   }
 
-  /// Makes a section of N backwards, and of the forwards with micro-batches
-  /// below `end`. `next` is the first of the micro-batches that are
-  /// loop-carried to the next section. The last section carries none.
+  /// Makes a section with N backwards on each stage, and with the forwards of
+  /// micro-batches below `end`. Micro-batches from `next` on are in flight at
+  /// the end of the section, so their values are loop-carried. The last section
+  /// has no `next`: no micro-batch is in flight at its end.
   void makeSection(SectionOp section, int32_t end,
                    std::optional<int32_t> next) {
     Block &block = section.getBody().emplaceBlock();
@@ -125,8 +127,8 @@ private:
       values.inputs[ahead] = block.addArgument(build.activationOf(s - 1), own);
   }
 
-  /// Ends a section. It yields the values of the micro-batches in flight, which
-  /// start with `next`.
+  /// Ends a section. The section yields the values of the micro-batches in
+  /// flight. The first of these micro-batches is `next`.
   void yieldLoopCarried(int32_t next) {
     SmallVector<Value> results;
     for (int32_t s = 0; s < stages; ++s) {
@@ -144,7 +146,8 @@ private:
     builder.create<YieldOp>(loc, results);
   }
 
-  /// Makes the forwards of a column whose micro-batches are in [0, end).
+  /// Makes the forwards of a column, except for micro-batches outside of [0,
+  /// end).
   void forwards(int32_t column, int32_t end) {
     for (int32_t s = 0; s < stages; ++s) {
       int32_t m = column + forwardsAhead(problem, s);
@@ -163,7 +166,7 @@ private:
     return stageValues[s].weights[versionInSection(problem, s, m)];
   }
 
-  /// Makes a backward and, if each micro-batch has an update, its update.
+  /// Makes a backward. If each micro-batch has an update, makes the update too.
   Value backwardAt(int32_t s, int32_t m, Value gradient) {
     StageValues &values = stageValues[s];
     bool updatesNow = problem.updates == schedule::Updates::EachMicroBatch;
@@ -184,7 +187,7 @@ private:
     values.state = update.getNewState();
   }
 
-  /// Sums the losses and, if each step has an update, makes the updates.
+  /// Sums the losses. If each step has an update, also makes the updates.
   void sumLossesAndUpdate() {
     bool updatesNow = problem.updates == schedule::Updates::EachStep;
     SmallVector<Value> sums(stages);

@@ -51,22 +51,22 @@ public:
   }
 
 private:
-  /// The index of the block argument with a replica's weights. The next
-  /// argument is its optimizer state.
+  /// The index of the block argument with the weights of a replica. The next
+  /// block argument is the optimizer state of the replica.
   unsigned stateIndex(uint32_t p, uint32_t s) const {
     return 2 * replicaIndex(layout, p, s);
   }
 
-  /// Makes all forwards of a pipeline stage by stage, then its backwards with
-  /// the sums of their gradients. Ops that one worker runs are thus adjacent in
-  /// memory.
+  /// Makes all forwards of a pipeline stage by stage. Then makes its backwards
+  /// with the sums of their gradients. In this order, ops of the same worker
+  /// are adjacent in memory.
   void unrollPipeline(Block &block, uint32_t p) {
     DirectionOp direction = layout.directions[p];
     ArrayRef<int32_t> batches = direction.getMicroBatches();
     SmallVector<int32_t> counts = direction.forwardCounts();
     uint32_t parts = direction.getBackwardParts();
     build.setParts(parts);
-    // The outputs of the stage before, one for each range of micro-batches.
+    // The outputs of the previous stage, one for each forward.
     std::vector<Value> inputs(counts.size());
     // The stashes of each stage, by micro-batch and part.
     std::vector<std::vector<Value>> stashes(stages);
@@ -84,7 +84,7 @@ private:
         first += count;
       }
     }
-    // The gradients from the stage after, by micro-batch and part. On the last
+    // The gradients from the next stage, by micro-batch and part. On the last
     // stage, backwards read losses instead of gradients.
     std::vector<Value> gradients;
     for (int32_t m : batches)
@@ -99,8 +99,8 @@ private:
       replicas.push_back({sum, Value()});
   }
 
-  /// The stages in the order in which their sums are complete: later stages
-  /// first, then the stages with tied parameters.
+  /// The stages in the order in which their reduced gradients are complete:
+  /// later stages first, and the stages with tied parameters after all others.
   SmallVector<uint32_t> updateOrder() const {
     auto order = llvm::to_vector(llvm::reverse(llvm::seq<uint32_t>(0, stages)));
     std::ranges::stable_partition(order,
@@ -109,7 +109,8 @@ private:
   }
 
   /// The gradient of a replica. If the stage has tied parameters, `tied` is the
-  /// gradient of the tied ones and `rest` the gradient of the others.
+  /// gradient of these parameters and `rest` is the gradient of the others.
+  /// Otherwise `rest` is the whole gradient.
   struct Gradient {
     Value rest, tied;
   };

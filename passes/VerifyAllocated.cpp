@@ -71,7 +71,8 @@ public:
 
 private:
   /// Counts the bytes of live stashes. While an input gradient runs, its weight
-  /// stash replaces its stash, so only the larger of the two counts.
+  /// stash replaces its stash. So during this time only the larger of the two
+  /// counts.
   void countStashes(Operation *op) {
     auto bytesOf = [](Value value) -> uint64_t {
       return isStash(value.getType())
@@ -95,9 +96,10 @@ private:
     return op->emitOpError(message);
   }
 
-  /// The next step must find each state in the buffer in which this step found
-  /// it. If steps overlap, renames between sections may move values to other
-  /// buffers.
+  /// Checks that the section yields each value in the buffer where the next
+  /// section expects it. With a flush, the next section is the next step, so
+  /// each state must be in the buffer in which this step found it. If steps
+  /// overlap, buffers may be renamed between sections.
   void verifyYield(Block &section) {
     Operation *yield = section.getTerminator();
     std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
@@ -118,7 +120,7 @@ private:
     }
   }
 
-  /// Pieces must be adjacent, and cover the bytes of the whole.
+  /// Checks that the pieces are adjacent and have the same bytes as the whole.
   void verifyPieces(Operation *op, ValueRange whole, ValueRange pieces) {
     std::optional<int32_t> first = bufferOf(worker, whole.front());
     if (!isKnown(first))
@@ -141,8 +143,8 @@ private:
            *buffer < static_cast<int32_t>(types.size());
   }
 
-  /// True if values may exchange places with the value in `buffer` between
-  /// sections, because no other buffer shares its bytes.
+  /// True if the value in `buffer` may exchange places with another value
+  /// between sections. It may if no other buffer shares bytes with `buffer`.
   bool mayMove(int32_t buffer) {
     if (worker.getPrologue().empty())
       return false;
@@ -181,8 +183,8 @@ private:
       return;
     int64_t begin = offsets[buffer];
     int64_t end = begin + bytesOf(buffer);
-    // Ranges in use are disjoint, so at most one range that begins earlier
-    // overlaps this one.
+    // Ranges in use do not overlap each other. So at most one range that begins
+    // earlier overlaps this range.
     auto at = inUse.lower_bound(begin);
     if (at != inUse.begin() && std::prev(at)->second.first > begin)
       --at;
@@ -193,7 +195,9 @@ private:
     inUse[begin] = {end, buffer};
   }
 
-  /// Until its wait, a transfer needs the operands of the op that began it.
+  /// Checks that the operand `value` of `op` has not been overwritten. If `op`
+  /// is a wait, also checks the operands of the op that began the transfer,
+  /// because the transfer needs them until the wait.
   void readOrAwait(Operation *op, Value value) {
     if (auto group = value.getDefiningOp<GroupOp>())
       value = group.getPosts().front().getTerminator()->getOperand(
@@ -217,7 +221,7 @@ private:
   }
 
   WorkerOp worker;
-  /// Bytes of the live stashes: now, and the most at a time.
+  /// Bytes of the live stashes now, and the largest number so far.
   uint64_t stashes = 0, mostStashes = 0;
   SmallVector<Type> types;
   /// The offset of each buffer, -1 for a stash.

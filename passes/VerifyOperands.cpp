@@ -33,8 +33,8 @@ enum class Role : uint8_t {
   Other
 };
 
-/// The words before and after the label in a message about a role, and whether
-/// values of the role belong to a micro-batch or only to a replica.
+/// For one role, the words before and after the label in a message, and whether
+/// values of this role belong to a micro-batch or only to a replica.
 struct Words {
   const char *before, *after;
   bool ofMicroBatch;
@@ -122,8 +122,8 @@ public:
           .Case([&](AllReduceOp reduce) { verifyLosses(reduce); })
           .Case([&](OptimizerStepOp update) { verifyUpdate(update); })
           .Case([&](YieldOp yield) { verifyYield(yield); });
-    // A prologue has no sum of losses: it ends before all losses of a step
-    // exist.
+    // A prologue has no sum of losses: it ends before the step has all its
+    // losses.
     if (!reduction && !isa<PrologueOp>(op) && ++found <= kMost)
       op.emitOpError("expected an all-reduce of the losses, got none");
   }
@@ -137,7 +137,7 @@ public:
 private:
   static constexpr size_t kMost = 20;
 
-  /// A part of a micro-batch on a stage. Exactly one backward runs it.
+  /// A part of a micro-batch, with its stage. Exactly one backward covers it.
   using Piece = std::pair<uint64_t, uint32_t>;
   static Piece pieceOf(ActionOp op) {
     return {uint64_t{op.getStage()} << 32 | op.getMicroBatch(), op.getPart()};
@@ -151,7 +151,7 @@ private:
   }
 
   /// True if values of the role, or values made from them, may be loop-carried.
-  /// verifySections then checks them.
+  /// In this case, verifySections checks these values.
   static bool isLoopCarried(Role role) {
     return role == Role::Activation || role == Role::Stash ||
            role == Role::WeightStash || role == Role::Weights ||
@@ -166,8 +166,9 @@ private:
       op->emitOpError("expected ") << expected.text() << ", got " << got.text();
   }
 
-  /// Like `expect`, for an operand of a recompute. The value may cover several
-  /// micro-batches; the recompute uses only its own.
+  /// Like `expect`, for an operand of a recompute. The value may cover more
+  /// micro-batches than the recompute, which uses only the share of its own
+  /// micro-batch.
   void expectShare(Operation *op, Value value, Label expected) {
     Label got = labelOfValue(value);
     expected.part = 0;
@@ -240,7 +241,8 @@ private:
     expect(op, op.getOutputGradient(), label);
   }
 
-  /// If each micro-batch has an update, each backward begins a new sum.
+  /// Checks the sum to which `op` adds its gradient. If each micro-batch has an
+  /// update, there must be none: each backward begins a new sum.
   template <typename Op> void verifySum(Op op) {
     if (!op.getSum())
       return;
@@ -261,8 +263,8 @@ private:
     error.attachNote(first->getLoc()) << "the other one is here";
   }
 
-  /// The losses of all micro-batches must be in the order of micro-batches,
-  /// which is the order of the fold.
+  /// The losses must be in the order of micro-batches, because the all-reduce
+  /// adds them in the order of its operands.
   void verifyLosses(AllReduceOp reduce) {
     if (!reduce.sumsLosses())
       return;
@@ -304,8 +306,8 @@ private:
       expect(yield, value, loopCarried(i, Role::NewWeights, Role::NewState));
   }
 
-  /// The label of value `i` of the values that a step with a flush yields or
-  /// takes.
+  /// The label of the i-th value that a step with a flush yields or has as
+  /// argument. `weights` and `state` are the roles of such values.
   Label loopCarried(uint32_t i, Role weights, Role state) const {
     return {i % 2 == 0 ? weights : state, i / 2 / stages, i / 2 % stages};
   }
@@ -343,8 +345,9 @@ private:
         .Default([](Operation *) { return Label(); });
   }
 
-  /// The outputs of a forward are one activation, or a loss for each
-  /// micro-batch. Then come the stashes, by micro-batch and part.
+  /// The label of a result of a forward. The first results are the outputs: one
+  /// activation, or a loss for each micro-batch. The stashes follow, by
+  /// micro-batch and part.
   Label labelOfResult(ForwardOp op, uint32_t index) const {
     uint32_t p = op.getPipeline(), s = op.getStage(), m = op.getMicroBatch();
     uint32_t outputs = op.getOutputCount();
@@ -367,8 +370,8 @@ private:
     return direction.getBackwardParts();
   }
 
-  /// If pieces are recomputed, the forward has no stash for them. Records the
-  /// pieces for which the forward has a stash.
+  /// A forward has no stash for a piece that is recomputed. If the forward has
+  /// stashes for only some of its pieces, records these pieces.
   void keepStashes(ForwardOp op) {
     uint32_t parts = partsOf(op);
     if (recomputed.empty() || op.getStashes().empty() ||
@@ -388,13 +391,13 @@ private:
   std::vector<int32_t> pipelines; ///< of each micro-batch of a step
   uint32_t stages;
   bool eachMicroBatch; ///< each micro-batch has an update
-  bool overlaps;       ///< steps overlap, so more than states is loop-carried
+  bool overlaps;       ///< steps overlap, so stashes etc. are loop-carried
   Block *section = nullptr;
   llvm::DenseSet<Piece> recomputed; ///< pieces that the section recomputes
   /// For each forward that has stashes for only some of its pieces, these
   /// pieces.
   DenseMap<Operation *, SmallVector<uint32_t>> kept;
-  /// Each sum so far, and the action that adds to it.
+  /// For each sum to which an action adds, this action.
   DenseMap<Value, Operation *> taken;
   DenseMap<std::pair<uint32_t, uint32_t>, Operation *> updated; ///< by replica
   Operation *reduction = nullptr; ///< the all-reduce of the losses

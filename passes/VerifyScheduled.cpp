@@ -19,8 +19,8 @@ namespace chimera {
 
 namespace {
 
-/// With a flush, all-reduces must be after all actions: chimera-synchronise
-/// looks for them only there.
+/// Checks that all-reduces of a step with a flush are after all actions.
+/// chimera-synchronise looks for them only there.
 LogicalResult verifyFlush(Block &step) {
   AllReduceOp reduce;
   for (Operation &op : step) {

@@ -18,8 +18,8 @@ namespace {
 
 class SharingVerifier {
 public:
-  /// `argumentWorkers` and `yieldedWorkers` are the workers of the values that
-  /// the section takes and yields.
+  /// `argumentWorkers` has the worker of each argument of the section.
+  /// `yieldedWorkers` has the worker of each value that the section yields.
   SharingVerifier(Block &section, ArrayRef<uint32_t> argumentWorkers,
                   ArrayRef<uint32_t> yieldedWorkers, bool isSplit)
       : section(section), argumentWorkers(argumentWorkers),

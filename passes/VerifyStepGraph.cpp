@@ -35,7 +35,8 @@ template <typename Op> bool isOf(Op op, uint32_t pipeline, uint32_t stage) {
   return op.getPipeline() == pipeline && op.getStage() == stage;
 }
 
-/// Checks the ops that reduce gradients and the ops that use the sums.
+/// Checks the ops that reduce gradients, and the ops that use the reduced
+/// gradients.
 class ReductionVerifier {
 public:
   ReductionVerifier(PipelineOp pipeline, const Layout &layout,
@@ -67,16 +68,17 @@ public:
 
 private:
   /// Fails if a gradient sum has no use, because then a gradient is lost. Every
-  /// sum must be added to, reduced, split, joined or used by an update. An
-  /// update uses only one sum, so a replica cannot have two sums.
+  /// sum must be an operand of an action that adds to it, an all-reduce, a
+  /// split, a join or an update. An update uses only one sum, so a replica
+  /// cannot have two sums.
   static LogicalResult verifyUsed(Operation *op, ValueRange sums) {
     if (llvm::none_of(sums, [](Value sum) { return sum.use_empty(); }))
       return success();
     return op->emitOpError("expected a use of its sum");
   }
 
-  /// Checks that an all-reduce takes the complete sum of each pipeline, or the
-  /// right piece of it, from all copies.
+  /// Checks that an all-reduce has the complete sum of each pipeline, or the
+  /// right piece of this sum, as operands, and sums over all copies.
   LogicalResult verifyReduce(AllReduceOp reduce) const {
     if (reduce.getWidth() != width)
       return reduce.emitOpError("expected width ")
@@ -109,8 +111,8 @@ private:
     return verifyUsed(reduce, reduce.getResults());
   }
 
-  /// Checks that an optimizer step uses a gradient that contains every
-  /// replica's sum.
+  /// Checks that an optimizer step uses a gradient that contains the sums of
+  /// all replicas of its stage.
   LogicalResult verifyUpdate(OptimizerStepOp update) const {
     Value gradient = update.getGradient();
     uint32_t s = update.getStage();
@@ -128,16 +130,16 @@ private:
                             false)));
   }
 
-  /// The index of the tied piece among the two pieces of the stage's gradient,
-  /// if it has tied parameters.
+  /// If the stage has tied parameters, its gradient has two pieces, and this is
+  /// the index of the tied piece. Otherwise none.
   std::optional<unsigned> tiedPiece(uint32_t stage) const {
     return program::indexOfTiedPiece(tied ? &*tied : nullptr,
                                      layout.stages.size(), stage);
   }
 
   /// True if `value` is the part of a replica's complete sum that an all-reduce
-  /// takes. If the replica has tied parameters, this is the tied piece
-  /// (`ofTied`) or the other piece. Otherwise it is the whole sum.
+  /// sums. If the stage has tied parameters, this is the tied piece (if
+  /// `ofTied`) or the other piece. Otherwise it is the whole sum.
   bool isContributionOf(Value value, uint32_t pipeline, uint32_t stage,
                         bool ofTied) const {
     std::optional<unsigned> piece = tiedPiece(stage);
@@ -153,8 +155,9 @@ private:
            value == split.getPieces()[ofTied ? *piece : 1 - *piece];
   }
 
-  /// Checks that `sum`, which is the gradient of `update` or a piece of it, is
-  /// reduced if necessary and belongs to the same replica.
+  /// Checks that `sum`, which is the gradient of `update` or a piece of it,
+  /// belongs to the same replica as `update`. If `isReduced`, it must come from
+  /// an all-reduce.
   LogicalResult verifySum(OptimizerStepOp update, Value sum, bool isReduced,
                           bool ofTied) const {
     uint32_t p = update.getPipeline(), s = update.getStage();

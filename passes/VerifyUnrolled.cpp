@@ -19,7 +19,7 @@ namespace chimera {
 
 namespace {
 
-/// Checks that each action of the problem exists once.
+/// Checks that the sections have each action of the problem exactly once.
 LogicalResult verifyActions(const schedule::Problem &problem,
                             ArrayRef<SectionOp> sections) {
   schedule::ActionIds ids(problem);

@@ -31,8 +31,8 @@ LogicalResult requireProjected(WorkerOp worker) {
 LogicalResult forEachWorker(MLIRContext *context, size_t workers,
                             function_ref<LogicalResult(size_t)> work) {
   ParallelDiagnosticHandler diagnostics(context);
-  // failableParallelForEach is not used: it is not deterministic which errors
-  // it reports.
+  // Do not use failableParallelForEach: which errors it reports is not
+  // deterministic.
   std::vector<LogicalResult> results(workers, success());
   parallelFor(context, 0, workers, [&](size_t i) {
     diagnostics.setOrderIDForThread(i);
