@@ -39,7 +39,7 @@ namespace chimera {
 ///
 /// A schedule that is not possible with the given sizes is an error too. But if
 /// `impossible` is not null, such a schedule only adds a line to `*impossible`.
-/// In this case, it is an error if no schedule is possible.
+/// It is then an error only if no schedule is possible.
 std::optional<std::string>
 describeExpressions(std::span<const std::string> expressions,
                     std::string &error, std::string *impossible = nullptr);

@@ -131,8 +131,8 @@ public:
 private:
   using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
 
-  /// Sets `error` to `message` with its place. Unless the line is empty,
-  /// appends the line and a caret under `column`.
+  /// Sets `error` to `message` after the path, line and column. Unless the line
+  /// is empty, appends the line and a caret under `column`.
   bool fail(const Line &line, size_t column, const std::string &message) {
     error = program::printable(std::string(path) + ":" +
                                std::to_string(line.number) + ":" +

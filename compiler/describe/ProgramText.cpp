@@ -94,7 +94,7 @@ static std::string recomputeOf(const ProgramT &program) {
   std::set<uint32_t> stages;
   bool isFused = true;
   for (const auto &worker : program.workers) {
-    bool isBetween = false; // a recompute and its backward
+    bool isBetween = false; // between a recompute and its backward
     for (const Instruction &instruction : worker->instructions) {
       if (instruction.opcode() == Opcode::Recompute) {
         stages.insert(instruction.stage());

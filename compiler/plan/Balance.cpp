@@ -27,8 +27,8 @@
 // takes longer than this limit either. So the end of range k lies in a window:
 // late enough that the later ranges can cover the rest, and early enough that
 // the ranges up to k can reach it. Values of best are computed only for ends in
-// windows. These are at most ranges times layers, and far fewer if the ranges
-// are long or are almost as many as the layers.
+// windows. With n ranges, these are at most n times the number of layers, and
+// far fewer if the ranges are long or if n is almost the number of layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -147,8 +147,8 @@ private:
                               std::vector<int32_t> &from) const {
     const PrefixSums &prefix = *costs[k];
     const int32_t low = lowest[k - 1], high = highest[k - 1];
-    // If j is after the window of range k-1, a limit is exceeded. The time
-    // kNever keeps such a j from being chosen.
+    // An end j after the window of range k-1 exceeds the limit. The time kNever
+    // keeps such a j from being chosen.
     auto beforeOf = [&](int32_t j) {
       return j > high ? kNever : before[j - low];
     };

@@ -68,12 +68,12 @@ class Evaluator {
 public:
   explicit Evaluator(const Question &question);
 
-  /// Computes step time and memory of a choice. Decides for the all-reduce
-  /// policy with the shortest step. If several policies are equally fast, it is
-  /// the first of them in kPolicies. If a worker needs too much memory and
-  /// recomputation is allowed, the worker recomputes some stages: the ones with
-  /// the largest stashes, and as few as may be enough. Then the model is cut
-  /// again to balance the stages. This repeats until all workers fit.
+  /// Computes step time and memory of a choice. Chooses the all-reduce policy
+  /// with the shortest step, or the first of them in kPolicies if several are
+  /// equally fast. If a worker needs too much memory and recomputation is
+  /// allowed, the worker recomputes some stages: the ones with the largest
+  /// stashes, and as few as may be enough. Then the model is cut again to
+  /// balance the stages. This repeats until all workers fit.
   Outcome evaluate(const Choice &choice, const CanRuleOut &canRuleOut) const {
     return evaluate(choice, canRuleOut, question.machine.memory,
                     question.pins.recomputation);
@@ -107,8 +107,8 @@ private:
   solve(const Choice &choice, const schedule::Plan &plan,
         const std::vector<schedule::Recompute> &recompute) const;
   /// Adds recomputes to `proposal` until the plan fits into `memory` bytes, and
-  /// sets its peakBytes and peakWorker. Returns Impossible or TooLarge if it
-  /// cannot fit.
+  /// sets its peakBytes and peakWorker. Returns TooLarge if the plan cannot
+  /// fit, or Impossible if there is no plan.
   std::variant<Solution, Impossible, TooLarge>
   makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
           Proposal &proposal) const;

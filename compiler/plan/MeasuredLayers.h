@@ -23,7 +23,7 @@ namespace chimera::plan {
 ///   the added profile.
 /// - If no profile has this micro-batch size, times lie on a line through the
 ///   two nearest sizes. If there is only one size, the times of actions are
-///   proportional to the size, and the times of updates are the same.
+///   proportional to the size, and the times of updates do not depend on it.
 ///
 /// Requires at least one profile, and that all are of this model
 /// (Model::check).

@@ -80,14 +80,15 @@ public:
   int64_t smallestMicroBatch() const;
 
   /// Returns an error if the model cannot run micro-batches of `microBatchSize`
-  /// samples, cut into `parts` parts, on the machine (null: any). Else an empty
-  /// text.
+  /// samples, with backwards in `parts` parts, on the machine (null: on any
+  /// machine). Otherwise returns an empty text.
   std::string check(int64_t microBatchSize, int64_t parts,
                     const Machine *machine) const;
 
-  /// Costs for micro-batches in `parts` parts. Times come from the machine's
-  /// profiles (MeasuredLayers.h) or, without profiles, from its speed. If
-  /// `machine` is null, times are operations. Requires that `check` returns no
+  /// Costs of the layers for micro-batches of `microBatchSize` samples, with
+  /// backwards in `parts` parts. Times come from the machine's profiles
+  /// (MeasuredLayers.h) or, without profiles, from its speed. If `machine` is
+  /// null, times are counts of operations. Requires that `check` returns no
   /// error.
   LayerTable table(int64_t microBatchSize, int64_t parts,
                    const Machine *machine) const;
@@ -96,7 +97,7 @@ private:
   /// Returns an error if a profile of the machine is not of this model, else an
   /// empty text.
   std::string checkProfiles(const Machine &machine) const;
-  /// The table with operations in the place of times.
+  /// The table with counts of operations in place of times.
   LayerTable operations(int64_t microBatchSize, int64_t parts) const;
 
   std::shared_ptr<const program::ModelT> model;

@@ -56,9 +56,9 @@ private:
     double step = proposal.step;
     auto [best, isNew] = bestOf.emplace(proposal.choice.scheme, step);
     best->second = std::min(best->second, step);
-    // Store equal step times once. The ranking may drop plans with the same
-    // time as duplicates. If each counted, plans that belong to the answer
-    // would be ruled out.
+    // Store equal step times only once, because the ranking may drop plans with
+    // the same time as duplicates. If each of them were stored, plans that
+    // belong to the answer could be ruled out.
     auto place = std::ranges::lower_bound(steps, step);
     if (place == steps.end() || *place != step)
       steps.insert(place, step);

@@ -17,7 +17,7 @@ struct OutcomeCounts {
   const schedule::Scheme *scheme = nullptr;
   int64_t choices = 0;
   int64_t simulated = 0;
-  int64_t ruledOut = 0; ///< ruled out by a bound
+  int64_t ruledOut = 0; ///< because of a bound
   int64_t tooLarge = 0;
   int64_t impossible = 0;
   /// Among the choices that are too large, the one that needs the fewest bytes,

@@ -40,7 +40,7 @@ struct Choice {
   bool split;             ///< whether backwards are split
 };
 
-/// The reason why a scheme has no choice, with the choice that was refused.
+/// A choice that was refused, and the reason.
 struct Refusal {
   std::string choice; ///< for example "1f1b, D=8, W=4, N=16, B=2"
   std::string reason;

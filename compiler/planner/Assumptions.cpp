@@ -33,7 +33,8 @@ static void addLinks(MachineOp machine, Lines &lines) {
                     "(the machine has no node_all_reduce)");
 }
 
-/// Assumptions about layers and updates on a machine without profiles.
+/// Adds the assumptions about layers and updates, for a machine without
+/// profiles.
 static void addSpeeds(MachineOp machine, Lines &lines) {
   if (!machine.getMemoryBandwidth())
     lines.push_back("updates take no time (the machine has no "
@@ -43,8 +44,8 @@ static void addSpeeds(MachineOp machine, Lines &lines) {
                     "machine has no layer_overhead)");
 }
 
-/// Clauses that a machine with profiles does not use, and measurements that the
-/// profiles lack.
+/// Adds lines for a machine with profiles: clauses that are not used, and
+/// measurements that the profiles lack.
 static void addProfiles(MachineOp machine,
                         const std::vector<plan::Profile> &profiles,
                         Lines &lines) {

@@ -9,6 +9,7 @@
 // alignment and for messages that wait. The amount is known only when the
 // buffers of each worker are allocated. So the planner compiles a plan before
 // it proposes the plan.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_COMPILER_PLANNER_COMPILECHECK_H

@@ -57,7 +57,7 @@ public:
   const std::vector<std::string> &rejectedPlans() const { return errors; }
 
 private:
-  /// The result of fitting a proposal.
+  /// The result of `fit` for a proposal.
   struct Fit {
     std::optional<plan::Proposal> proposal; ///< the plan that compiles
     std::string error; ///< error of the original plan; empty if it compiles

@@ -119,9 +119,9 @@ public:
       (fitting.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
     refit(fits);
     while (true) {
-      // Some open plans have not been compiled, so it is not known whether they
-      // fit. Compile those that are on the Pareto front of `fits` and `open`
-      // together.
+      // The plans in `open` have not been compiled, so it is not known whether
+      // they fit. Compile the plans of `open` that are on the Pareto front of
+      // `fits` and `open` together.
       std::ranges::sort(open, plan::isFaster);
       std::vector<plan::Proposal> tried, rest;
       int64_t smallest = INT64_MAX;
@@ -166,12 +166,11 @@ private:
   }
 
   /// The fastest plan that fits, of the scheme of `best`. `best` is the fastest
-  /// plan of this scheme in the search, which does not compile. If `best` fits
-  /// as it is, returns `best`. If it does not fit, or fits only after a change
-  /// that makes it slower, other plans of the scheme may be faster. Then
-  /// searches all plans of the scheme, up to a limit. If this search finds
-  /// none, returns the changed `best`, or nothing if `best` cannot be made to
-  /// fit.
+  /// plan of this scheme, but may not fit. If it fits as it is, returns `best`.
+  /// If it does not fit, or fits only after a change that makes it slower,
+  /// other plans of the scheme may be faster. So searches all plans of the
+  /// scheme, up to a limit. If this search finds none, returns the changed
+  /// `best`, or nothing if `best` cannot be made to fit.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
     std::optional<plan::Proposal> fit = fitting.fit(best);
