@@ -93,8 +93,8 @@ static ParseResult parseRecompute(OpAsmParser &parser, StringRef,
     if (all.has_value()) {
       if (failed(*all))
         return failure();
-      // The verifier, which runs later, refuses numbers outside of this range.
-      // Limit the number here, so that the list cannot exhaust the memory.
+      // The number of stages is not verified yet. Limit it to the valid range,
+      // so that the list cannot exhaust the memory.
       auto count = static_cast<int32_t>(
           std::clamp<int64_t>(properties.stages.getInt(), 0, UINT16_MAX));
       properties.recompute =

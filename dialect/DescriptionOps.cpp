@@ -102,8 +102,9 @@ chimera::descriptionInterfaceOf(MLIRContext *context) {
   return dialect->getRegisteredInterface<DescriptionInterface>();
 }
 
-/// Checks which attributes of a model are given. The package of an exported
-/// model, and the layers of a bare one, replace the sizes.
+/// Checks which attributes of a model are given. An exported model has a
+/// package in place of sizes. A bare model has a list of layers in place of
+/// sizes.
 static LogicalResult verifyForm(ModelOp op) {
   const bool isExported = op.getArchitecture() == kExportedModel;
   const bool isBare = op.getArchitecture() == kBareModel;

@@ -9,9 +9,9 @@
 // of them: 1e-3 and 1f1b are two tokens each. The parsers here read several
 // tokens with nothing between them as one word or number.
 //
-// All functions fail with a diagnostic that says what is expected. If an editor
-// asks for completions at the parser's position, they offer the possible words
-// (even if a word has been begun) and fail.
+// If a parser fails, its diagnostic says what is expected. If an editor asks
+// for completions at the parser's position, the parsers offer the possible
+// words (even if a word has been begun) and fail.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,7 +18,8 @@ namespace chimera {
 /// simulation with the pipeline's own costs and links.
 class ActionTimes {
 public:
-  /// Fails with a diagnostic if the schedule is invalid.
+  /// The times of the actions of `pipeline`. Fails with a diagnostic if the
+  /// schedule is invalid.
   static mlir::FailureOr<ActionTimes> of(PipelineOp pipeline,
                                          ScheduleAnalysis &analysis);
 

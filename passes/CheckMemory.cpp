@@ -22,8 +22,8 @@ namespace chimera {
 
 namespace {
 
-/// Fails if workers exceed their caps. Emits only one diagnostic for a
-/// pipeline, even if several workers do.
+/// Fails if a worker exceeds its cap. Emits only one diagnostic for a pipeline,
+/// even if several workers exceed their caps.
 LogicalResult check(PipelineOp pipeline) {
   SmallVector<WorkerOp> workers = workersOf(pipeline);
   if (workers.empty())

@@ -136,7 +136,7 @@ private:
 
 /// If recomputation is fused, the recompute of a backward waits for the
 /// gradient, and the backward does not. Returns the recompute for the backward
-/// `consumer`, or null if `value` is no such gradient.
+/// `consumer`. Returns null if no recompute waits for `value`.
 Operation *fusedRecompute(PipelineOp pipeline, ActionOp producer, Value value,
                           Operation *consumer) {
   if (!pipeline.getRecomputeFused() || !isa<GradientType>(value.getType()))

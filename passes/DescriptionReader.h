@@ -22,8 +22,8 @@
 
 namespace chimera {
 
-/// The model that `op` describes. Fails with a diagnostic if this model cannot
-/// be trained.
+/// The model that `op` describes. Requires that `op` is not a bare model. Fails
+/// with a diagnostic if the model cannot be trained.
 mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
 
 /// The path of a file that `op` names. A relative path is relative to the

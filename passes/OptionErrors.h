@@ -20,9 +20,9 @@
 namespace chimera {
 
 /// The error message for the wrong options `given` of the pass or pipeline
-/// `name`. `known` has its options as MLIR prints them ("{costs=uniform
-/// forward=0}"). `message` is MLIR's own message. It is empty if the option has
-/// printed an error itself.
+/// `name`. `known` has the options of the pass as MLIR prints them
+/// ("{costs=uniform forward=0}"). `message` is MLIR's own message. It is empty
+/// if the option has printed an error itself.
 std::string optionError(llvm::StringRef name, llvm::StringRef known,
                         llvm::StringRef given, llvm::StringRef message);
 

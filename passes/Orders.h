@@ -27,7 +27,7 @@ mlir::LogicalResult requireOrders(PipelineOp pipeline);
 /// worker already.
 mlir::LogicalResult requirePartitioned(PipelineOp pipeline);
 
-/// The orders of a pipeline, parsed.
+/// The parsed chimera.order ops of a pipeline.
 struct Orders {
   llvm::SmallVector<OrderOp> lines; ///< by worker
   /// The offset of each action in the text of its line.

@@ -18,12 +18,13 @@
 namespace chimera {
 
 /// The model of `op` with values of these types and this optimizer. Fails with
-/// a diagnostic if the model cannot be trained.
+/// a diagnostic if the model is not bare and cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
                                          llvm::StringRef optimizer);
 
 /// The model of the pipeline, or none if the pipeline names none. Fails with a
-/// diagnostic if the model does not exist or cannot be trained.
+/// diagnostic if the model does not exist, or if it is not bare and cannot be
+/// trained.
 mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 
 /// The machine with its profiles, which are read from their files. Fails with a

@@ -189,7 +189,7 @@ private:
   /// The posts since the last action. There are few of them, so a linear search
   /// is fast.
   SmallVector<Operation *> posted;
-  /// Waits for sends of the last action, to be moved after the next one.
+  /// Waits for sends of the last action. They move to after the next action.
   std::vector<WaitOp> waiting;
 };
 

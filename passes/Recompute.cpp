@@ -144,8 +144,9 @@ private:
       labels = forward.getLabels();
       changed.insert(forward);
     } else {
-      // The recompute needs no labels. Only the last stage needs labels, and it
-      // has no micro-batch in flight between sections.
+      // The stash is loop-carried, so the recompute needs no labels: only the
+      // last stage needs labels, and it has no micro-batch in flight between
+      // sections.
       input = taken;
       if (backward.getStage() == 0)
         input =

@@ -39,7 +39,7 @@ llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
   return text;
 }
 
-/// The description of a pass option that is made from a table.
+/// A modifier of a pass option: sets the help text of the option to `text`.
 struct Help {
   llvm::StringRef text;
   template <typename Option> void apply(Option &option) const {

@@ -17,10 +17,11 @@ namespace chimera {
 
 int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
                          int32_t microBatch) {
-  // The result must not depend on the step. In the first steps it would,
-  // because every action reads the initial version. So begin at a later step,
-  // before which all stages have had updates. No stage is more than one step
-  // ahead (schedule::check), so the third step is late enough.
+  // The result must be the one of the steady state. In the first steps the
+  // result would be another one, because every action reads the initial
+  // version. So begin at a later step, before which all stages have had
+  // updates. No stage is more than one step ahead (schedule::check), so the
+  // third step is late enough.
   int64_t first = 2 * static_cast<int64_t>(problem.microBatches());
   return static_cast<int32_t>(
       schedule::weightVersion(problem, stage, first + microBatch) -

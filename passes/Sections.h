@@ -44,8 +44,9 @@ int32_t versionInSection(const schedule::Problem &problem, int32_t stage,
 ///   stash than its forward or recompute made, or an activation of another
 ///   micro-batch;
 /// - an update is missing, is not in order, does not update the newest weights,
-///   or does not use the gradient that its label names. Does not check which
-///   actions exist: the schedule library does.
+///   or does not use the gradient that its label names.
+///
+/// Does not check which actions exist: the schedule library does.
 mlir::LogicalResult verifySections(PipelineOp pipeline);
 
 /// Like the first `verifySections`, for a caller that already has the problem.

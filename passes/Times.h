@@ -126,8 +126,8 @@ private:
                                const TimeOptions &options);
   /// The given time of a backward. If none is given, twice the forward.
   int64_t wholeBackward() const;
-  /// The time of one stage for the value `time` of an option, which is in
-  /// ticks. The result is in smaller ticks: `factor` of them are one tick.
+  /// The time of one stage if an option has the value `time` (in ticks). The
+  /// result is in smaller ticks: `factor` of them are one tick.
   int64_t timeOfStage(const schedule::Problem &problem, int64_t time,
                       int64_t factor) const;
   /// The number of smaller ticks into which each tick is divided, so that the

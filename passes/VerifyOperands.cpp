@@ -59,8 +59,9 @@ const Words &wordsOf(Role role) {
   return all[static_cast<size_t>(role)];
 }
 
-/// The role of a value, and the pipeline and stage that it belongs to. For some
-/// roles also the micro-batches or the part that it covers.
+/// The role of a value, and the pipeline and stage to which the value belongs.
+/// For some roles, the label also has the micro-batches, or the part of a
+/// micro-batch, that the value covers.
 struct Label {
   Role role = Role::Other;
   uint32_t pipeline = 0, stage = 0;

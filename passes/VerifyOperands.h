@@ -19,7 +19,6 @@ namespace chimera {
 /// step has one sum of its losses. If steps overlap, weights, stashes and
 /// activations may be loop-carried. Then verifySections checks these values
 /// instead.
-/// checks them instead.
 ///
 /// Fails, and reports up to twenty wrong operands and the number of the others,
 /// each on the op that uses the operand. Does not check which actions exist:

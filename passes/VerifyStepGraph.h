@@ -14,8 +14,8 @@ namespace chimera {
 
 /// Checks a step, or a prologue, step and epilogue, as a graph of values,
 /// regardless of the order of its ops. Runs verifyOperands and verifySections.
-/// Also checks that before every update, its whole gradient is reduced over all
-/// copies. Fails, and reports every violation.
+/// Also checks that the whole gradient of every update is reduced over all
+/// copies before the update. Fails, and reports every violation.
 mlir::LogicalResult verifyStepGraph(PipelineOp pipeline,
                                     const schedule::Problem &problem,
                                     llvm::ArrayRef<SectionOp> sections);

@@ -41,7 +41,7 @@ mlir::FailureOr<PlannerOps> findPlannerOps(mlir::ModuleOp module,
                                            llvm::StringRef training);
 
 /// The model of `ops` as the planner reads it. Fails, with a diagnostic, if the
-/// model cannot be trained.
+/// model is not bare and cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(PlannerOps ops);
 
 /// The text of a module for chimera-compile. The module has `ops` and a
