@@ -152,7 +152,6 @@ def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {
       keeps for the weight gradient, by default as many as `stash`;
     - `boundary`: the bytes of the output, which the next layer reads. The last
       layer of a model need not state it.
-      need not state it.
 
     Invalid if `count`, `parameters`, `forward` or `stash` is not positive, and
     if another number is negative.

@@ -212,6 +212,7 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     `chimera.order` ops. If a pipeline has both a name and a placement, the
     placement and the order come from the named schedule. Later phases add their
     ops to the body.
+
     A pipeline names its model after `of`, its training after `with` and its
     machine after `on`. Without a model, the stages are bare: they have costs
     and sizes, and can be shown, proven, and run on synthetic or exact stages.
@@ -249,7 +250,6 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     (rounded down to a multiple of 8), with one all-reduce for each bucket. The
     gradient of a tied embedding is cut into buckets of its own. A stage is
     reduced whole if a worker has several replicas of it.
-    several replicas of it.
 
     *Time.* `time_unit` is the unit of the costs of the stages: `slot`, `flop`,
     `us`, `ns`, or `none`, the default. A description with `chimera.stage` ops
@@ -443,7 +443,6 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
       weight gradient and recompute of micro-batch 0. A backward is either whole
       (`B`) or split (`I` and `W`). All parts of one backward must be of the
       same kind, and so must the same backward in every step.
-      must the same backward in every step.
     - `2F0`: the forward on stage 2. The stage is needed if the worker has
       several stages of the pipeline that the micro-batch belongs to.
     - `F0-1`: one forward of micro-batches 0 and 1, if the direction has a
@@ -459,8 +458,8 @@ def Chimera_OrderOp : Chimera_Op<"order", [HasParent<"PipelineOp">]> {
       micro-batches of the next step have numbers from `micro_batches` on.
 
     The pipeline's `recompute` says which stages are recomputed. The `R` words
-    say at which place in the order. If no worker has an `R` word,
-    `chimera-recompute` decides.
+    say where in the order the recomputes are. If no worker has an `R` word,
+    `chimera-recompute` decides this.
 
     `chimera-schedule` puts the actions of the step into this order and removes
     the op. If the order has recomputes, `chimera-recompute` inserts them and
