@@ -1,4 +1,4 @@
-//===- Balance.cpp - Ranges whose longest is shortest ---------------------===//
+//===- Balance.cpp - Layers cut into balanced ranges ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

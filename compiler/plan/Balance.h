@@ -1,4 +1,4 @@
-//===- Balance.h - Ranges whose longest is shortest -------------*- C++ -*-===//
+//===- Balance.h - Layers cut into balanced ranges --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
