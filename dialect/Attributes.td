@@ -114,7 +114,7 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     `bandwidth`, `send_bandwidth` and `receive_bandwidth` give `per_mib`,
     `send_per_mib` and `receive_per_mib` as bytes per second instead.
 
-    Times with units, and those that follow from a bandwidth, are kept in
+    Times with units, and times that follow from a bandwidth, are kept in
     nanoseconds. Times without units are in the `time_unit` of the pipeline, or
     in nanoseconds if the link belongs to a machine. Either all times have units
     or none has.

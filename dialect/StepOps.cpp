@@ -23,8 +23,8 @@ LogicalResult EpilogueOp::verify() {
   return verifySection(*this, getBody().front(), SectionKind::Epilogue);
 }
 
-/// Fails, with a diagnostic, unless every stage except stage 0 yields an input
-/// gradient.
+/// Fails, with a diagnostic, if the op is on stage 0 and yields an input
+/// gradient, or if it is on another stage and yields none.
 template <typename Op> static LogicalResult verifyInputGradient(Op op) {
   if ((op.getStage() == 0) == static_cast<bool>(op.getInputGradient()))
     return op.emitOpError("expected ")
@@ -42,8 +42,8 @@ template <typename Op> static LogicalResult verifySum(Op op) {
   return success();
 }
 
-/// Fails, with a diagnostic, unless stage 0 reads tokens and every other stage
-/// reads an activation.
+/// Fails, with a diagnostic, if the op is on stage 0 and does not read tokens,
+/// or if it is on another stage and does not read an activation.
 template <typename Op> static LogicalResult verifyInput(Op op) {
   if ((op.getStage() == 0) != isa<TokensType>(op.getInput().getType()))
     return op.emitOpError("expected ")

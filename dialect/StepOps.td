@@ -43,7 +43,7 @@ def Chimera_StepOp : Chimera_SectionOp<"step"> {
     the stashes. If stage 0 is recomputed, it carries neither, because it loads
     its tokens again. A step that overlaps the next one runs the backwards of
     its own micro-batches 0..N-1. It runs forwards of its own micro-batches and
-    of the micro-batches of the next step. The latter have numbers from N on.
+    of the micro-batches of the next step, which have numbers from N on.
 
     Invalid if the arguments are not such values, or if the yielded types differ
     from the types of the arguments.

@@ -318,8 +318,8 @@ private:
       releases[end].push_back(buffer);
   }
 
-  /// Frees the buffer, unless a value that was updated in place in it is still
-  /// needed.
+  /// Frees the buffer, unless an in-place update has put a value into it that
+  /// is still needed.
   void release(int32_t buffer, int32_t now) {
     if (buffers[buffer].end != now)
       return;
