@@ -34,9 +34,11 @@ public:
   virtual llvm::ArrayRef<llvm::StringRef> timeUnits() const = 0;
   virtual llvm::ArrayRef<llvm::StringRef> architectures() const = 0;
 
-  /// Fails if the schedule of `pipeline` cannot be made, or if `model` cannot.
-  /// The diagnostic lists what is possible.
+  /// Fails if the schedule of `pipeline` is unknown or is not possible with the
+  /// sizes of `pipeline`. The diagnostic lists what is possible.
   virtual mlir::LogicalResult verify(PipelineOp pipeline) const = 0;
+  /// Fails if `model` is unknown or its sizes are not valid. The diagnostic
+  /// lists what is possible.
   virtual mlir::LogicalResult verify(ModelOp model) const = 0;
 };
 

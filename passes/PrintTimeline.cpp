@@ -75,8 +75,9 @@ private:
     return getOperation().emitError() << kPrintTimeline << ": ";
   }
 
-  /// Checks the options `measured` and `copy`: they need a single pipeline, and
-  /// the output must not overwrite the trace.
+  /// Checks the options `measured` and `copy`. `copy` needs `measured`.
+  /// `measured` needs a single pipeline, and the output must not overwrite the
+  /// measured trace.
   LogicalResult checkMeasured(ArrayRef<PipelineOp> pipelines) {
     if (measured.empty() && copy.hasValue())
       return emitError() << "expected measured with copy, got only copy="

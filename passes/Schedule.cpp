@@ -24,7 +24,7 @@ namespace chimera {
 
 namespace {
 
-/// Reorders the block of a section.
+/// Puts the ops of a section's block into the order of a schedule.
 class Reorder {
 public:
   /// `offset` is the number of the first micro-batch of the step to which the
@@ -130,8 +130,9 @@ private:
     return sums[replicaIndex(layout, pipeline, stage)];
   }
 
-  /// Moves `op` and the loads that it needs to the end of the new order. Then
-  /// makes `op` add its gradient to the current sum of its replica.
+  /// Moves `op` and the loads that it needs to the end of the new order, which
+  /// is right before `anchor`. Then makes `op` add its gradient to the current
+  /// sum of its replica.
   void moveHere(ActionOp op, int32_t worker) {
     for (Value operand : op->getOperands())
       if (auto load = operand.getDefiningOp<LoadOp>()) {
@@ -150,7 +151,7 @@ private:
   }
 
   /// Moves the all-reduce of `sum`, and the update that uses its result, to the
-  /// end of the new order.
+  /// end of the new order, which is right before `anchor`.
   void follow(Value sum, int32_t worker) {
     for (Operation *op : reductionAndUpdateOf(sum)) {
       op->moveBefore(anchor);

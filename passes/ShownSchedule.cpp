@@ -38,8 +38,8 @@ StatedCosts::StatedCosts(PipelineOp pipeline)
                (hasStatedStages(pipeline) && pipeline.getTimeUnit() != "flop")),
       hasSizes(pipeline.getModel() || hasStatedStages(pipeline)) {}
 
-/// Adds the times of the pipeline's link to `options`. They are in the same
-/// unit as the other times of `options`.
+/// Adds the times of the pipeline's link to `options`. These times are in the
+/// same unit as the other times of `options`.
 static void addLink(LinkAttr attribute, TimeOptions &options) {
   schedule::Link link = linkOf(attribute);
   for (const MessageOption &option : messageOptions())

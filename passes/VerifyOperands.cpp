@@ -371,8 +371,8 @@ private:
     return direction.getBackwardParts();
   }
 
-  /// A forward has no stash for a piece that is recomputed. If the forward has
-  /// stashes for only some of its pieces, records these pieces.
+  /// Records which stashes a forward keeps, if it keeps only some. A forward
+  /// has no stash for a micro-batch, or a part of one, that is recomputed.
   void keepStashes(ForwardOp op) {
     uint32_t parts = partsOf(op);
     if (recomputed.empty() || op.getStashes().empty() ||
@@ -395,8 +395,8 @@ private:
   bool overlaps;       ///< steps overlap, so stashes etc. are loop-carried
   Block *section = nullptr;
   llvm::DenseSet<Piece> recomputed; ///< pieces that the section recomputes
-  /// For each forward that has stashes for only some of its pieces, these
-  /// pieces.
+  /// For each forward that keeps only some of its stashes (the others are
+  /// recomputed), the indices of these stashes among all.
   DenseMap<Operation *, SmallVector<uint32_t>> kept;
   /// For each sum to which an action adds, this action.
   DenseMap<Value, Operation *> taken;

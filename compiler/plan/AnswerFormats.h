@@ -41,8 +41,8 @@ std::string tableLegend();
 
 /// A table with one line for each scheme. The line has the number of the
 /// scheme's plans. It also says how many of these plans were simulated, were
-/// ruled out by a bound, are too large for the memory, or are impossible. The
-/// reasons are listed below the table.
+/// ruled out by a bound, are too large for the memory, or are impossible. Lines
+/// below the table give the reasons.
 std::string outcomeTable(const Question &question, const Space &space,
                          const Answer &answer);
 

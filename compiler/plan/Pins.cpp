@@ -37,7 +37,8 @@ public:
                ", got \"" + std::string(name) + "\"" +
                schedule::hintForUnknownScheme(name);
       PinnedScheme pinned = withAnyOptions(*scheme);
-      // In the notation of pipelines, there is a comma before the options.
+      // In a clause of chimera.pipeline, there is a comma before the options:
+      // "chimera", {pipelines = 4}.
       hasComma = take(',');
       if (take('{')) {
         if (std::string error = readOptions(pinned); !error.empty())

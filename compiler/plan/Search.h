@@ -35,9 +35,9 @@ struct Answer {
   /// The fastest plans, fastest first. Plans with the same step time are
   /// ordered by memory, then by their position in the space. Different settings
   /// and schemes may make the same schedule. So of several plans with equal
-  /// sizes, step time and memory, only the first is listed. If plans have one
-  /// worker, their schedules differ only in memory. So even if their memory
-  /// differs, only the first is listed.
+  /// sizes, step time and memory, only the first is listed. Schedules of plans
+  /// with one worker differ only in memory. So of such plans, only the first is
+  /// listed, which needs the least memory.
   std::vector<Proposal> ranked;
   /// The fastest plan of each scheme that has a plan, fastest first.
   std::vector<Proposal> ofSchemes;
