@@ -20,11 +20,11 @@ namespace chimera {
 
 bool hasOrders(PipelineOp pipeline);
 
-/// Fails with a diagnostic if the pipeline has no orders.
+/// Fails with a diagnostic if the pipeline has no chimera.order ops.
 mlir::LogicalResult requireOrders(PipelineOp pipeline);
 
-/// Fails with a diagnostic if the pipeline has no orders, or has a section or a
-/// worker already.
+/// Fails with a diagnostic if the pipeline has no chimera.order ops, or if it
+/// already has a section or a worker.
 mlir::LogicalResult requirePartitioned(PipelineOp pipeline);
 
 /// The parsed chimera.order ops of a pipeline.

@@ -305,8 +305,8 @@ struct Partition : impl::PartitionPassBase<Partition> {
       pipeline.setUpdates(static_cast<Updates>(plan->updates));
       makeDirections(pipeline, plan->pipelines);
       parts = schedule::maxParts(plan->pipelines);
-      // If backwards have parts, stages have other costs and sizes. So make the
-      // stages again.
+      // The stages were made for backwards without parts. With parts, stages
+      // have other costs and sizes, so make the stages again.
       if (parts > 1 && failed(makeStages()))
         return failure();
     }

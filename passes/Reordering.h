@@ -25,8 +25,8 @@ splitBySection(std::vector<schedule::ActionRef> order,
 /// the updates and the all-reduces of gradients.
 bool mayBeBetweenActions(mlir::Operation &op, schedule::Updates updates);
 
-/// The all-reduce of `sum`, if there is one, and the optimizer step that uses
-/// its result.
+/// The all-reduce of `sum` if there is one, and the optimizer step that uses
+/// its result. Without an all-reduce, the optimizer step that uses `sum`.
 llvm::SmallVector<mlir::Operation *, 2> reductionAndUpdateOf(mlir::Value sum);
 
 } // namespace chimera

@@ -55,9 +55,11 @@ public:
                        mlir::Value stash, mlir::Value gradient,
                        mlir::Value weights, mlir::Value &sum);
   mlir::Value copy(uint32_t p, uint32_t s, mlir::Value weights);
-  /// Returns the sums of `gradients` over all copies. If there is only one
-  /// contribution in all, returns `gradients` itself. If `tied` is given,
-  /// `gradients` alternate between stage `s` and stage `*tied`.
+  /// Makes the all-reduce that sums `gradients` over all pipelines and copies.
+  /// `gradients` has one gradient of stage `s` for each pipeline or, if `tied`
+  /// is given, one of stage `s` and one of stage `*tied`. Returns a sum for
+  /// each gradient. If there is only one contribution in all, makes no op and
+  /// returns `gradients`.
   llvm::SmallVector<mlir::Value>
   reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
          std::optional<uint32_t> tied = std::nullopt);

@@ -123,8 +123,8 @@ private:
     return above;
   }
 
-  /// Sets the window for the end of each range, for cuts in which no range
-  /// takes more than `limit`.
+  /// Sets `lowest` and `highest`: the window in which the end of each range is,
+  /// for all cuts in which no range takes more than `limit`.
   void setWindows(int64_t limit) {
     lowest.resize(ranges);
     highest.resize(ranges);

@@ -50,7 +50,8 @@ int64_t countOf(const json &value, const char *name) {
   return value.get<int64_t>();
 }
 
-/// The mean time of an action, 0 if the stage had none.
+/// The mean time of an action of a stage in ns. 0 if the stage ran no such
+/// action.
 int64_t meanOf(const json &stage, const char *action) {
   auto found = stage.find(action);
   if (found == stage.end())

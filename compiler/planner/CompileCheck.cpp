@@ -115,8 +115,9 @@ std::string compileError(const std::string &text) {
   case Trial::Size::Unknown:
     break;
   }
-  // With late receives, some worker would fit if it had no gaps between its
-  // values. Another window may leave smaller gaps, so compile with all windows.
+  // With late receives, some worker would only fit if it had no gaps between
+  // its values. Another receive window may leave smaller gaps, so compile with
+  // all windows.
   Trial whole(text);
   return whole.lower(Phase::Allocated) ? "" : whole.error();
 }
