@@ -73,7 +73,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
   for (auto [index, stage] :
        llvm::enumerate(plan::cutModel(table, static_cast<int32_t>(stages),
                                       recomputeOf(pipeline), parts))) {
-    // A bare stage has no layer numbers, because no program trains it.
+    // A stage of a bare model has no layer numbers, because it is not trained.
     IntegerAttr first, end;
     if (model.trainable()) {
       first = builder.getI32IntegerAttr(stage.first);

@@ -175,8 +175,9 @@ private:
       visitInput(action, s, m);
   }
 
-  /// Forwards and recomputes make a stash. The other actions use the stash, and
-  /// an input gradient replaces it.
+  /// Checks that `action` uses `stash`, the current stash of its micro-batch.
+  /// If `action` makes a stash, sets `stash` to it: forwards and recomputes
+  /// make one, and an input gradient replaces the stash by a weight stash.
   void visitStashes(ActionOp action, Value &stash) {
     for (Value operand : action->getOperands())
       if (isStash(operand.getType()) && operand != stash)

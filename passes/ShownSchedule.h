@@ -27,8 +27,8 @@ namespace chimera {
 struct StatedCosts {
   explicit StatedCosts(PipelineOp pipeline);
 
-  /// True if times of actions are stated, by a machine or by stages. The
-  /// operations of a model alone are no times.
+  /// True if times of actions are stated, by a machine or by stages. A model
+  /// alone only states counts of operations, not times.
   bool hasTimes;
   /// True if the sizes of stages are stated, by a model or by stages.
   bool hasSizes;

@@ -168,8 +168,8 @@ static std::vector<int64_t> peakBytesOf(const Solution &solution,
   return peaks;
 }
 
-/// A lower bound of the step time. It counts all actions of each worker, also
-/// recomputes.
+/// A lower bound of the step time. It counts all actions of each worker,
+/// including recomputes.
 static double workBound(const Solution &solution) {
   std::vector<int64_t> busy;
   for (const std::vector<schedule::Action> &worker : solution.order.workers) {
