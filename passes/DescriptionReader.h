@@ -60,9 +60,10 @@ program::Types typesOf(PipelineOp pipeline);
 /// The name of the pipeline's optimizer.
 llvm::StringRef optimizerOf(PipelineOp pipeline);
 
-/// The unit of the stages' costs: the pipeline's time_unit. If it states none,
-/// nanoseconds if its times have units, and otherwise the unit "none". Fails
-/// with a diagnostic that lists the units if the name is unknown.
+/// The unit of the stages' costs. This is the time_unit of the pipeline. If the
+/// pipeline states none, it is nanoseconds if its times have units, otherwise
+/// the unit "none". Fails with a diagnostic that lists the units if the name is
+/// unknown.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 
 /// The memory cap of each worker of the pipeline, in bytes. Empty if the

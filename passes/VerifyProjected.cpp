@@ -22,8 +22,9 @@ namespace chimera {
 
 namespace {
 
-/// Checks that all workers exist, in order, each with the replicas that the
-/// placement gives it and with the sections that the pipeline needs.
+/// Checks that all workers exist, in order. Each must have the replicas that
+/// the placement puts on it, and the sections that the pipeline needs: three if
+/// steps overlap, otherwise one.
 LogicalResult verifyWorkers(PipelineOp pipeline, const Layout &layout,
                             ArrayRef<WorkerOp> workers) {
   if (workers.size() != layout.workers)

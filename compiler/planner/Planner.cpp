@@ -70,8 +70,8 @@ public:
       if (answer.ranked.size() < search.most)
         return ranked; // the search left out no other plan
       // Plans that the search left out are slower than the last plan of its
-      // answer. A changed plan may be slower than this last plan. Then drop it,
-      // because a plan that was left out may be faster.
+      // answer. A plan that was changed to fit may be slower than this last
+      // plan. Drop such a plan, because a plan that was left out may be faster.
       const double last = answer.ranked.back().step;
       while (!ranked.empty() && ranked.back().step > last)
         ranked.pop_back();
