@@ -112,6 +112,33 @@ bool covers(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
   return begin == end;
 }
 
+constexpr char kPickle[] =
+    "weights in a pickle of Python. Load them there, and save them with "
+    "safetensors or save_pretrained()";
+
+/// If a folder has weights in another form, the name of this form and a way to
+/// convert them, with a leading comma. Otherwise empty.
+std::string adviceOfFolder(const fs::path &folder) {
+  constexpr struct {
+    const char *file, *advice;
+  } kForms[] = {
+      {".metadata",
+       "a distributed checkpoint of PyTorch. Load it in Python with the "
+       "version "
+       "of torch that wrote it, and save the weights with safetensors"},
+      {"adapter_model.safetensors",
+       "the weights of an adapter (PEFT). In Python, merge_and_unload() adds "
+       "them to the model, and save_pretrained() writes the whole model"},
+      {"pytorch_model.bin", kPickle},
+      {"pytorch_model.bin.index.json", kPickle},
+  };
+  std::error_code ignored;
+  for (const auto &form : kForms)
+    if (fs::exists(folder / form.file, ignored))
+      return std::string(", but ") + form.advice;
+  return {};
+}
+
 } // namespace
 
 Checkpoint::Checkpoint(const std::string &path) try {
@@ -125,7 +152,8 @@ Checkpoint::Checkpoint(const std::string &path) try {
       file = (fs::path(path) / kIndex).string();
     if (!fs::exists(file, ignored))
       failToLoad(path, std::string("expected a folder with ") + kFile + " or " +
-                           kIndex + ", and it has neither");
+                           kIndex + ", and it has neither" +
+                           adviceOfFolder(path));
   }
   if (file.ends_with(".json"))
     openShards(file);
@@ -189,6 +217,14 @@ void Checkpoint::openShards(const std::string &index) {
 void Checkpoint::open(const std::string &path) {
   Opened file(path);
   uint64_t length = 0;
+  constexpr uint32_t kZip =
+      0x04034b50; // "PK\3\4", the start of torch.save's files
+  uint32_t start = 0;
+  if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&start, 1))) ==
+          sizeof start &&
+      start == kZip)
+    failToLoad(path,
+               std::string("expected a safetensors file, got ") + kPickle);
   if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
           sizeof length ||
       length > kLargestHeader || length > file.size - sizeof length)
