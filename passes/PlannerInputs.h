@@ -32,8 +32,8 @@ mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 /// itself, so the slowdown would count twice.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
-/// The link's times, in the unit of `link`.
-schedule::Link linkOf(LinkAttr link);
+/// The link's times in ticks, of which `perUnit` are one unit of `link`.
+schedule::Link linkOf(LinkAttr link, int64_t perUnit = 1);
 
 /// The times of the machine's messages and all-reduces, in nanoseconds.
 schedule::Network networkOf(MachineOp op);
