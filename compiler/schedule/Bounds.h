@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lower bounds of the makespan of any schedule of a problem. They depend on its
-// placement and on the micro-batches of each pipeline, but not on an order.
+// Lower bounds of the makespan of any schedule of a problem. The bounds depend
+// on the placement and on the micro-batches of each pipeline, but not on an
+// order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,17 +34,18 @@ struct Bound {
 /// LB1 to LB6, in that order. Requires check(problem).empty().
 std::vector<Bound> bounds(const Problem &problem);
 
-/// The bound LB5 for one step: the time of the messages of the busiest channel,
-/// one after another, without alpha. In `simulate` messages overlap, so a
-/// single step may be shorter than this bound. The mean time of many steps
-/// cannot be shorter.
+/// The bound LB5 for one step. A channel has all messages from one worker to
+/// another. The bound is the time of the messages of the busiest channel, one
+/// after another, without alpha. In `simulate` messages overlap, so a single
+/// step may be shorter than this bound. The mean time of many steps cannot be
+/// shorter.
 int64_t busiestChannel(const Problem &problem);
 
-/// The largest bound with `holdsForSimulator`; the first one if several are
-/// equal.
+/// The largest bound with `holdsForSimulator`; the first of these if several
+/// are equal.
 const Bound &bestBound(const std::vector<Bound> &bounds);
 
-/// The difference of makespan and bound, divided by the bound.
+/// (makespan - bound) / bound.
 double gapTo(const Timing &timing, const Bound &bound);
 
 } // namespace chimera::schedule

@@ -20,9 +20,9 @@
 //   its forward to the end of its backward. If the backward is split, the stash
 //   is live to the end of the input gradient, and the weight stash from the
 //   start of the input gradient to the end of the weight gradient. While the
-//   input gradient runs, only the larger of the two counts, because it releases
-//   one as it fills the other. If a backward has parts, each part releases its
-//   share.
+//   input gradient runs, only the larger of the two stashes counts, because the
+//   action releases the stash as it fills the weight stash. If a backward has
+//   parts, each part releases its share.
 // - Inputs for recomputes: if a stage is recomputed, its forward keeps only its
 //   input, which is a boundary of the stage before. The input is live from the
 //   start of the forward to the end of the recompute, the stash only from the
@@ -31,7 +31,7 @@
 //   from and passes to the stages before and after. Each is a boundary, or its
 //   share for a part, or n boundaries for a forward over n micro-batches. An
 //   input that is kept for a recompute counts once. Weight gradients and
-//   recomputes have none.
+//   recomputes have no boundaries.
 //
 // Messages that wait to be received are not counted, because their number
 // depends on the transport. A worker runs one action at a time, so its memory
@@ -55,10 +55,10 @@ namespace chimera::schedule {
 /// The bytes that each worker always has: weights and optimizer states.
 std::vector<int64_t> residentBytes(const Problem &problem);
 
-/// The most memory that a worker has at one time.
+/// The most memory that a worker has at one time, and the most activations.
 struct MemoryPeak {
   int64_t bytes = 0;
-  int32_t activations = 0;
+  int32_t activations = 0; ///< see Timing::peakActivations
   /// The first action at which the worker has `bytes`, or -1 if it runs no
   /// action.
   int32_t index = -1;
@@ -81,16 +81,16 @@ private:
   std::unique_ptr<MemoryWalk> walk;
 };
 
-/// The worker that exceeds its cap by the most bytes. The program of this
-/// worker needs at least the bytes of `peak`, because the model does not count
-/// waiting messages, tokens and losses.
+/// A worker that exceeds its memory cap. The program of this worker needs at
+/// least the bytes of `peak`: it also stores waiting messages, tokens and
+/// losses, which the model does not count.
 struct CapExcess {
   int32_t worker;
   MemoryPeak peak;
   int32_t others; ///< number of other workers above their caps
 };
-/// The worker that exceeds its cap by most. Empty if all workers are within
-/// their caps or there are no caps. Requires a valid schedule.
+/// The worker that exceeds its cap by the most bytes. None if all workers are
+/// within their caps or there are no caps. Requires a valid schedule.
 std::optional<CapExcess> capExcess(const Problem &problem,
                                    const Schedule &schedule);
 /// ", and 2 other workers above it" for `others` = 2. Empty for 0.

@@ -20,8 +20,8 @@ struct Action {
   int32_t pipeline;
   int32_t stage;
   int32_t microBatch;
-  /// A forward covers this number of micro-batches, from `microBatch` on. Any
-  /// other action covers part number `part` of `parts` equal parts of one
+  /// The number of micro-batches that a forward covers, from `microBatch` on.
+  /// Any other action covers part number `part` of `parts` equal parts of one
   /// micro-batch.
   uint16_t microBatches = 1;
   uint8_t part = 0;
@@ -116,13 +116,13 @@ public:
       return std::nullopt;
     return at(kindIndex, action.stage, action.microBatch, action.part);
   }
-  /// The id of the forward that covers `microBatch`, or of the first part of
-  /// another action.
+  /// The id of the forward that covers `microBatch` or, for any other kind, of
+  /// the first part of the action. Nothing if the problem has no such action.
   std::optional<int64_t> find(Kind kind, int32_t stage,
                               int32_t microBatch) const;
 
-  /// The id of an action that exists. For a forward, this is the one that
-  /// covers `microBatch`.
+  /// The id of an action. For kForward, it is the id of the forward that covers
+  /// `microBatch`. Requires that the problem has the action.
   int64_t at(int32_t kindIndex, int32_t stage, int32_t microBatch,
              int32_t part = 0) const {
     if (kindIndex == kForward)
@@ -133,7 +133,8 @@ public:
     return at(kindIndexOf(action.kind), action.stage, action.microBatch,
               action.part);
   }
-  /// The id of the same action `stages` stages later, which must exist.
+  /// The id of the same action `stages` stages later. Requires that this stage
+  /// exists.
   int64_t atLaterStage(int64_t id, int32_t stages) const {
     return id + stages * row;
   }
@@ -180,8 +181,8 @@ private:
   bool isSplit; ///< some backward is split
   bool isMixed; ///< some backward is split and some is whole
   int32_t kindIndices[5];
-  int32_t
-      offsets[4]; ///< of each kind index within a part, after the forward's id
+  int32_t offsets[4]; ///< by kind index: from the id of the forward to the id
+                      ///< of this kind in part 0
   int64_t needed = 0;
   std::vector<Cover> covers;
   std::vector<Recompute> recompute; ///< of each stage
@@ -191,8 +192,9 @@ private:
 std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem);
 
 /// A copy of `schedule` in which each action is replaced by the actions that
-/// `visit(out, action)` appends. Bodies keep their actions. Slots are dropped,
-/// because they no longer fit.
+/// `visit(out, action)` appends. Each body then has the replacements of its
+/// actions. The result has no slots, because its actions are no longer the ones
+/// to which slots were given.
 template <typename Visit>
 Schedule replaceActions(const Schedule &schedule, Visit visit) {
   Schedule result;
@@ -216,9 +218,9 @@ Schedule replaceActions(const Schedule &schedule, Visit visit) {
   return result;
 }
 
-/// Replaces every backward of `schedule` by its input gradient and, directly
-/// after it, its weight gradient. Slots are dropped, because they no longer
-/// fit.
+/// A copy of `schedule` in which every backward is replaced by its input
+/// gradient and, directly after that, its weight gradient. The result has no
+/// slots.
 Schedule splitBackwards(const Schedule &schedule);
 
 } // namespace chimera::schedule
