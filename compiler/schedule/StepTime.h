@@ -22,11 +22,9 @@ namespace chimera::schedule {
 /// the other three fields.
 struct StepTime {
   double total = 0;
-  double actions =
-      0; ///< time of a step if all-reduces and updates take no time
-  double allReduce =
-      0; ///< added by the parts of all-reduces that do not overlap with actions
-  double update = 0; ///< added by updates
+  double actions = 0;   ///< if all-reduces and updates take no time
+  double allReduce = 0; ///< added by all-reduces, as far as they do not overlap
+  double update = 0;    ///< added by updates
 };
 
 /// Computes the mean time of a step. If a flush ends each step, simulates steps

@@ -14,7 +14,8 @@ namespace chimera::schedule {
 
 /// A time that differs between prediction and measurement, in nanoseconds.
 struct Difference {
-  ActionRef ref; ///< action; for waits, `index` may be one past the last
+  ActionRef
+      ref; ///< action; for a wait, `index` may be one past the last action
   int64_t predicted, measured; ///< ns
 
   int64_t change() const { return measured - predicted; }
@@ -26,8 +27,8 @@ struct DifferenceKind {
   const char *name; ///< for example "durations"
   /// The compared time of an action, in nanoseconds.
   int64_t (*time)(const NanosecondStep &step, ActionRef ref);
-  /// True if the time after a worker's last action counts too (all-reduces and
-  /// updates).
+  /// True if the time after a worker's last action (all-reduces and updates) is
+  /// compared as well.
   bool includesEndOfStep;
   /// True if the ratio of two such times has a meaning.
   bool hasRatio;
@@ -36,7 +37,8 @@ struct DifferenceKind {
   std::string (*text)(const Timeline &timeline, const Difference &of);
 };
 
-/// Durations of actions, waits before them, and their starts.
+/// Three kinds: durations of actions, waits before actions, and starts of
+/// actions.
 std::span<const DifferenceKind> differenceKinds();
 
 /// The `most` largest differences of a kind, largest first. Equal differences
@@ -52,8 +54,8 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
 std::string describe(const Timeline &timeline, const DifferenceKind &kind,
                      const Difference &difference);
 
-/// "12.4 ms measured, 10.1 ms predicted", and ", +22.8 %". The ratio is empty
-/// if the prediction is 0.
+/// The two parts of such a text: "12.4 ms measured, 10.1 ms predicted", and ",
+/// +22.8 %". The second part is empty if the prediction is 0.
 std::string describeTimes(const TimeScale &scale, int64_t predicted,
                           int64_t measured);
 std::string describeRatio(int64_t predicted, int64_t measured);

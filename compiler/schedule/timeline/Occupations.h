@@ -26,11 +26,11 @@ struct Occupation : SyncAndUpdate::Span {
   bool isSend;
 };
 
-/// For each worker, in its order.
+/// By worker, in the order of its actions.
 using Occupations = std::vector<std::vector<Occupation>>;
 
-/// All occupations that take time. Requires that `timing` is complete and was
-/// made by `simulate` for this `problem`.
+/// All occupations that take time. Requires that `timing` is complete and is
+/// the result of `simulate` for `problem` and `schedule`.
 Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
                           const Timing &timing);
 
