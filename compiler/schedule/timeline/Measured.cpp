@@ -19,16 +19,16 @@ namespace {
 
 std::string workerName(size_t worker) { return "P" + std::to_string(worker); }
 
-/// The times around a worker's compared step.
+/// The times around the step of a worker that is read from the trace.
 struct TimesAroundStep {
-  /// The end of the worker's last action before the step, or -1 if there is
-  /// none.
+  /// The end of the worker's last action before the step, or -1 if there is no
+  /// such action.
   int64_t before = -1;
   /// The start of its first action after the step.
   int64_t next = std::numeric_limits<int64_t>::max();
 };
 
-/// Finds the actions of a schedule in one copy.
+/// Finds the actions of a schedule in the events of one data-parallel copy.
 class Matcher {
 public:
   Matcher(const Problem &problem, const Schedule &schedule)
@@ -40,9 +40,9 @@ public:
                                                   static_cast<int32_t>(i)};
   }
 
-  /// Matches step number `last` of the copy with the schedule. If steps
-  /// overlap, matches the last body instead, which begins in the step before
-  /// `last`. Returns an error if an action does not match.
+  /// Finds the schedule's actions in step number `last` of the copy or, if
+  /// steps overlap, in the copy's last body, which begins in step `last` - 1.
+  /// Returns the times, or an error if an action does not match.
   std::variant<Measured, std::string> match(const CopyEvents &copy,
                                             int64_t last) {
     Measured run;
@@ -180,7 +180,8 @@ private:
       }
       if (event.begin >= next)
         continue;
-      // Updates and waits before the first action belong to the previous step.
+      // An update or a wait before the first action belongs to the previous
+      // step.
       if (event.begin < first) {
         before = std::max(before, event.end);
         continue;
@@ -220,7 +221,8 @@ private:
   }
 
   /// Moves time 0 to the start of the first action or, if steps overlap, of the
-  /// first body. Removes other activities that began earlier.
+  /// body that begins first. Removes the other activities that began before
+  /// time 0.
   static void beginAtZero(Measured &run) {
     int64_t origin = std::numeric_limits<int64_t>::max();
     for (size_t w = 0; w < run.timing.starts.size(); ++w)

@@ -32,8 +32,8 @@ constexpr double kPair = 2 * kRow + kGap;
 /// The number of differences of each kind that are listed below the rows.
 constexpr size_t kMostDifferences = 3;
 
-/// The legend of both rows. Only the predicted row shows when messages occupy
-/// workers.
+/// The legend of both kinds of rows. Only predicted rows show when messages
+/// occupy workers.
 std::vector<LegendEntry> legendOf(const SideBySide &both,
                                   const Palette &palette, const Axis &axis) {
   const Timeline *rows[] = {&both.predicted, &both.measured};
@@ -124,7 +124,8 @@ private:
            kGap;
   }
 
-  /// A hatched row as long as the worker's step, with its label and idle share.
+  /// A hatched row as long as the worker's step, with the label `which` and the
+  /// idle share of the step.
   std::string frame(size_t w, double y, const NanosecondStep &step,
                     const char *which) const {
     auto time = [&](int64_t nanoseconds) {
