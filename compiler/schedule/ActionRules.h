@@ -23,8 +23,8 @@ struct ActionRule {
   int64_t sameStage = 0, otherStage = 0;
   int64_t delay = 0;   ///< from the other action's end to its message's arrival
   int64_t flight = 0;  ///< part of `delay` in which no worker is busy
-  int64_t receive = 0; ///< in which its worker receives, before the start
-  int64_t send = 0;    ///< in which its worker sends, after the end
+  int64_t receive = 0; ///< time of its worker's receive before the action
+  int64_t send = 0;    ///< time of its worker's send after the action
   int32_t sender = -1; ///< worker of the other action
   /// The worker of the action that uses the message of this action.
   int32_t receiver = -1;

@@ -21,8 +21,8 @@ struct Sizes {
   Options options; ///< of the scheme
   int64_t workers, stages, microBatches;
   bool isSplit = false; ///< all backwards are split; otherwise all are whole
-  /// Times of one stage; all stages have the same. The time of a backward,
-  /// whole or split, includes a fused recompute.
+  /// Times of one stage; all stages have the same times. The time of a
+  /// backward, whole or split, includes a fused recompute.
   int64_t forward, backward;
   int64_t inputGradient, weightGradient; ///< 0 if backwards are whole
   bool recomputed = false;

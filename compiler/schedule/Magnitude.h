@@ -28,7 +28,7 @@ std::string decimalTime(int64_t ticks, const TimeScale &scale);
 /// TimeUnit: "us", "ms" or "s" if the TimeUnit is a duration, otherwise the
 /// TimeUnit times a power of a thousand, such as "10⁶".
 struct Magnitude {
-  double units; ///< its length in TimeUnits
+  double units; ///< length of the magnitude in TimeUnits
   std::string name;
 };
 

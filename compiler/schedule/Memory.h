@@ -93,7 +93,7 @@ struct CapExcess {
 /// within their caps or there are no caps. Requires a valid schedule.
 std::optional<CapExcess> capExcess(const Problem &problem,
                                    const Schedule &schedule);
-/// ", and 2 other workers above it" for `others` = 2. Empty for 0.
+/// ", and 2 other workers above the cap" for `others` = 2. Empty for 0.
 std::string othersAbove(int64_t others);
 /// "at least 814 bytes on worker 0 at forward of stage 0, micro-batch 7, and 1
 /// other worker above the cap".
@@ -105,10 +105,10 @@ struct MemorySample {
   int64_t time;
   int64_t bytes;
 };
-/// The bytes over time of `worker`. They include the `resident` bytes, which it
-/// always has. There is a sample at time 0, and one at each start and end of an
-/// action. `timing` may be from `simulate` or slotTiming. Requires
-/// timing.complete.
+/// The bytes over time of `worker`. They include the `resident` bytes, which
+/// the worker always has. There is a sample at time 0, and one at each start
+/// and end of an action. `timing` may be from `simulate` or slotTiming.
+/// Requires timing.complete.
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,

@@ -278,8 +278,8 @@ class Splits {
 public:
   /// All backwards are split if `all`, otherwise none.
   Splits(bool all = false) : uniform(all) {}
-  /// A table of `stages` and the `microBatches` of one step. At first no
-  /// backward is split.
+  /// A table with an entry for each stage and each micro-batch of one step. At
+  /// first no backward is split.
   Splits(int32_t stages, int32_t microBatches)
       : width(microBatches),
         cells(static_cast<size_t>(stages) * microBatches, false) {}

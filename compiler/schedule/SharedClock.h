@@ -17,8 +17,9 @@ namespace chimera::schedule {
 
 /// The current work of a group of workers that share cores. All workers that
 /// have work progress at the same speed. So one clock (`workDone`) is enough:
-/// the work that a worker that was never idle would have done since time 0. The
-/// worker with the least work left ends first, even if the speed changes.
+/// it advances by the work that each of these workers does. A worker ends its
+/// work when the clock has advanced by that work, even if the speed changes in
+/// between.
 class SharedClock {
 public:
   explicit SharedClock(double cores) : cores(cores) {}

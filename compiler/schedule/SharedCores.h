@@ -37,7 +37,7 @@ struct CoreGroup {
 };
 
 /// The groups of one copy, in the order of its workers: worker w is in group w
-/// / devices. Empty if each worker has a core of its own.
+/// / Node::devices, rounded down. Empty if each worker has a core of its own.
 std::vector<CoreGroup> coreGroups(const Workload &workload);
 
 /// True if a node has fewer cores than ranks.

@@ -24,7 +24,8 @@ struct ActionRef {
   bool operator==(const ActionRef &) const = default;
 };
 
-/// When the actions of a schedule run, and the totals and peaks that follow.
+/// When the actions of a schedule run, and totals and peaks that are computed
+/// from these times.
 struct Timing {
   /// Start of each action, in the shape of Schedule::workers. -1 for an action
   /// that never starts.

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The time of a whole step: actions, gradient all-reduces and weight updates
-// (SyncAndUpdate.h). A worker that has ended all of these begins the next step,
-// even if other workers have not.
+// (SyncAndUpdate.h). A worker that has ended its part of a step begins the next
+// step, even if other workers have not ended theirs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ struct StepTime {
 /// until the begin times of the workers, relative to each other, repeat, or for
 /// some dozens of steps. If steps overlap, uses `steadyState`. The time of a
 /// step is at least the time that its workers and links need. If steps overlap,
-/// the all-reduce policy has no effect, because a worker waits for each
-/// all-reduce directly after it starts it. Requires a valid schedule: of one
+/// the all-reduce policy has no effect, because a worker always waits for an
+/// all-reduce as soon as it can start it. Requires a valid schedule: of one
 /// step with a flush, otherwise of two steps.
 StepTime stepTime(const Problem &problem, const Schedule &schedule);
 

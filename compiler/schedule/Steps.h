@@ -29,9 +29,9 @@ namespace chimera::schedule {
 int64_t weightVersion(const Problem &problem, int32_t stage,
                       int64_t microBatch);
 
-/// The number of versions of a stage's weights that its worker keeps. It is D -
-/// s with updates after each micro-batch, 2 with one update a step, and 1 with
-/// a flush.
+/// The number of versions of a stage's weights that its worker keeps. For stage
+/// s of D stages, it is D - s with updates after each micro-batch, 2 with one
+/// update a step, and 1 with a flush.
 int32_t weightVersions(const Problem &problem, int32_t stage);
 
 /// The order of `steps` steps, made from the order of two: the prologue, the

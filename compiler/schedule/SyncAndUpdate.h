@@ -24,7 +24,7 @@
 namespace chimera::schedule {
 
 /// The all-reduces and updates of a step, with times: after the actions if a
-/// flush ends the step, otherwise between them.
+/// flush ends the step, otherwise between the actions.
 struct SyncAndUpdate {
   struct Span {
     int64_t begin = 0, end = 0;
