@@ -237,8 +237,8 @@ private:
   int64_t end = 0;
 };
 
-/// The chains of a pipeline. Chains with the same number of micro-batches in a
-/// forward are counted together.
+/// The chains of a pipeline. All chains with the same number of micro-batches
+/// in a forward are one Chain.
 std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
   struct Counts {
     int64_t forwards = 0;

@@ -79,7 +79,7 @@ struct Transfer {
 
 /// An operation of a worker's device: one send or receive, or a group.
 struct Operation {
-  int32_t effect, end; ///< events
+  int32_t effect, end; ///< events: its messages can begin, they are complete
 };
 
 /// Places sends and receives in the same way as the passes chimera-communicate
@@ -127,7 +127,8 @@ public:
   }
 
 private:
-  /// A send or receive that is posted after the last action of its worker.
+  /// A send or receive of a worker, posted after the last action that is
+  /// simulated so far.
   struct Post {
     int32_t transfer;
     bool isSend;

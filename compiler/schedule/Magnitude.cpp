@@ -57,7 +57,7 @@ std::string decimalTime(int64_t ticks, const TimeScale &scale) {
   return withUnit(decimalNumber(ticks, scale.perUnit), scale);
 }
 
-/// Each unit is a thousand times the one before.
+/// Each unit is a thousand times the previous unit.
 static constexpr std::string_view kSeconds[] = {"ns", "us", "ms", "s"};
 static constexpr std::string_view kPowers[] = {"",     "10³",  "10⁶", "10⁹",
                                                "10¹²", "10¹⁵", "10¹⁸"};

@@ -213,7 +213,8 @@ private:
   /// True if backwards have parts or some stage is recomputed. Otherwise each
   /// forward adds a whole stash, and keys are not needed.
   bool inPieces;
-  std::vector<int32_t> rowOf; ///< row by pipeline and stage, -1 for none
+  std::vector<int32_t>
+      rowOf; ///< index in `rows` by pipeline and stage, -1 for none
   std::vector<Row> rows;
   std::vector<int32_t> numberOf; ///< of each micro-batch in its pipeline
   int64_t keys = 0;

@@ -79,8 +79,7 @@ private:
   /// forward that begins with it.
   struct Cover {
     int32_t pipeline = -1;
-    int32_t count =
-        0; ///< micro-batches of that forward; 0 if no forward begins with it
+    int32_t count = 0; ///< 0 if no forward begins with this micro-batch
   };
   using Replica = std::pair<int32_t, int32_t>; ///< pipeline and stage
 

@@ -61,8 +61,9 @@ inline int64_t Problem::cost(const Action &action) const {
 /// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
 const char *nameOf(Kind kind);
 
-/// "pipeline 0, stage 1, micro-batch 2", with "micro-batches 2 to 3" or
-/// "micro-batch 2, part 0 of 2". Without "pipeline 0, " if not `namesPipeline`.
+/// "pipeline 0, stage 1, micro-batch 2". Ends with "micro-batches 2 to 3" for a
+/// forward over two micro-batches, and with "micro-batch 2, part 0 of 2" for a
+/// part. If `namesPipeline` is false, "pipeline 0, " is left out.
 std::string labelOf(const Action &action, bool namesPipeline = true);
 
 /// "forward of " and the label.

@@ -76,8 +76,8 @@ public:
         continueWorker(event.who, event.time);
         break;
       case Event::Of::Clock:
-        if (event.turn == turns[event.who]) // otherwise another work has begun
-                                            // or ended since then
+        if (event.turn == turns[event.who]) // otherwise another work
+                                            // began or ended meanwhile
           endWork(event.who, event.time);
         break;
       case Event::Of::AllReduce:

@@ -61,8 +61,8 @@ std::vector<std::vector<UpdateAfter>> updatesAfter(const Problem &problem,
 struct SteadyState {
   double period;      ///< time from one step to the next
   double bubbleRatio; ///< idle share of the period, over all workers
-  int32_t steps;      ///< length of a run whose last body is in the steady
-                      ///< state
+  int32_t steps; ///< number of steps of a run whose last body is in the steady
+                 ///< state
 };
 
 /// The steady state of steps that overlap. Simulates longer and longer runs,

@@ -28,8 +28,8 @@ namespace chimera::schedule {
 namespace {
 
 /// Micro-batches run in groups: each group passes through all chunks of a
-/// worker before the next begins. There are floor(N/D) groups, but at least
-/// one.
+/// worker before the next group begins. There are floor(N/D) groups, but at
+/// least one.
 int32_t groupCount(int32_t microBatches, int32_t workers) {
   return std::max(1, microBatches / workers);
 }

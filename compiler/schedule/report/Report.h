@@ -41,10 +41,11 @@ struct Report {
   /// The exceeded memory caps, as text. Empty if none is exceeded; otherwise
   /// the pipeline is refused.
   std::string overCap;
-  /// The steady state, if steps overlap. `timing` then covers two steps with
-  /// filling and draining.
+  /// The steady state, if steps overlap. `timing` then covers two steps, in
+  /// which the pipeline also fills and drains.
   std::optional<SteadyState> steady;
-  /// If the order has recomputes, the results for the same order without them.
+  /// If the order has recomputes, the results for the same order without
+  /// recomputes.
   std::optional<Timing> withoutRecompute;
   std::optional<SteadyState> steadyWithoutRecompute;
   std::vector<Bound> bounds;

@@ -20,8 +20,7 @@ enum class ReportForm : uint8_t { Plain, Share, Time, Bytes };
 /// A value of a report, for all output formats.
 struct ReportColumn {
   const char *name; ///< in CSV and JSON
-  const char
-      *text; ///< label in the table; null if the table's heading has the value
+  const char *text; ///< label in the table; null: the value is its heading
   /// Returns null if the report has no such value.
   nlohmann::ordered_json (*value)(const Report &report);
   ReportForm form = ReportForm::Plain;

@@ -30,9 +30,9 @@ std::string formatNumber(const ordered_json &value, ReportForm form,
   return value.dump();
 }
 
-/// A value on one line. The items of a list are separated by blanks, or by ", "
-/// or "; " if items contain blanks. An object is written as "name = value, name
-/// = value".
+/// A value on one line. Strings of a list are separated by "; ". Numbers of a
+/// list are separated by blanks or, if they have units, by ", ". An object is
+/// written as "name = value, name = value".
 std::string oneLine(const ordered_json &value,
                     ReportForm form = ReportForm::Plain,
                     const TimeScale &scale = {}) {

@@ -14,8 +14,7 @@ namespace chimera::schedule {
 
 /// A time that differs between prediction and measurement, in nanoseconds.
 struct Difference {
-  ActionRef
-      ref; ///< action; for a wait, `index` may be one past the last action
+  ActionRef ref; ///< for a wait, `index` may be one past the last action
   int64_t predicted, measured; ///< ns
 
   int64_t change() const { return measured - predicted; }
@@ -54,8 +53,8 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
 std::string describe(const Timeline &timeline, const DifferenceKind &kind,
                      const Difference &difference);
 
-/// The two parts of such a text: "12.4 ms measured, 10.1 ms predicted", and ",
-/// +22.8 %". The second part is empty if the prediction is 0.
+/// The times and the ratio in the text of `describe`: "12.4 ms measured, 10.1
+/// ms predicted", and ", +22.8 %". The ratio is empty if the prediction is 0.
 std::string describeTimes(const TimeScale &scale, int64_t predicted,
                           int64_t measured);
 std::string describeRatio(int64_t predicted, int64_t measured);

@@ -19,12 +19,14 @@ namespace {
 
 std::string workerName(size_t worker) { return "P" + std::to_string(worker); }
 
-/// The times around the step of a worker that is read from the trace.
+/// The times before and after the step that is read from the events of one
+/// worker.
 struct TimesAroundStep {
   /// The end of the worker's last action before the step, or -1 if there is no
   /// such action.
   int64_t before = -1;
-  /// The start of its first action after the step.
+  /// The start of the worker's first action after the step, or the largest
+  /// integer if there is no such action.
   int64_t next = std::numeric_limits<int64_t>::max();
 };
 
@@ -111,8 +113,8 @@ private:
     return {};
   }
 
-  /// Returns an error if an action is missing or starts before the previous one
-  /// ends. Overlaps within the rounding error are removed.
+  /// Returns an error if an action is missing or starts before the worker's
+  /// previous action ends. Removes overlaps that are within the rounding error.
   std::string checkOrder(Measured &run) const {
     // Actions may overlap by this many nanoseconds, because the times of a
     // trace are rounded.
@@ -137,9 +139,9 @@ private:
     return {};
   }
 
-  /// Finds the times around the worker's step. If steps overlap, returns an
-  /// error if an action of another body ran within this body, or if no action
-  /// ran before it.
+  /// Finds the times before and after the worker's step. `others` are the
+  /// worker's actions outside the step. If steps overlap, returns an error if
+  /// one of these ran within the body, or if none ran before the body.
   std::variant<TimesAroundStep, std::string>
   findTimesAround(const Measured &run, size_t worker,
                   const std::vector<MeasuredAction> &others) const {

@@ -27,8 +27,8 @@ struct Measured : NanosecondStep {
   struct Other : SyncAndUpdate::Span {
     std::string name, category;
   };
-  /// By worker, the other activities that began with its first action (or its
-  /// body) or later.
+  /// By worker, the other activities that began at time 0 or later, and after
+  /// the worker's previous step.
   std::vector<std::vector<Other>> others;
   std::string pipeline; ///< name of the pipeline, if the trace has it
   /// The number of the step, from 1, if the trace has it. If steps overlap, a

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Predictions are in ticks of the description's unit, measurements in
+// Predictions are in the ticks of a problem, and measurements are in
 // nanoseconds. To compare them, and to draw them on one axis, both are
 // converted to steps in nanoseconds.
 //
@@ -31,8 +31,8 @@ inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 /// One step in nanoseconds.
 struct NanosecondStep {
   Timing timing; ///< only starts, ends, makespan, busy and idle
-  SyncAndUpdate
-      syncAndUpdate; ///< without all-reduces if they were not measured
+  /// Without all-reduces if the step was measured.
+  SyncAndUpdate syncAndUpdate;
   /// Empty if messages occupy no worker, or if the step was measured: a trace
   /// does not separate the wait in a receive from the receive itself.
   Occupations occupations;
@@ -53,7 +53,8 @@ struct NanosecondStep {
   int64_t length() const;
   /// The time in which the worker runs actions and updates.
   int64_t busy(size_t worker) const;
-  /// The rest of the worker's step.
+  /// The time of the worker's step in which it runs neither actions nor
+  /// updates.
   int64_t idle(size_t worker) const {
     return end(worker) - begin(worker) - busy(worker);
   }
@@ -63,8 +64,8 @@ struct NanosecondStep {
   /// end of the last action to the end of the worker's step.
   int64_t waitBefore(size_t worker, size_t index) const;
 
-  /// Computes the other times from starts, ends and the work in
-  /// `syncAndUpdate`.
+  /// Computes the other members of `timing`, and `computed` and `ends` of
+  /// `syncAndUpdate`, from starts, ends and the work in `syncAndUpdate`.
   void complete();
 };
 

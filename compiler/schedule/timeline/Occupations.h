@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The times for which messages occupy workers (Link in Problem.h). A send
-// follows the action that makes the message. A receive precedes the action that
-// waits for it. Both are computed from a simulated timing and shown in
-// timelines.
+// follows the action that produces the message. A receive precedes the action
+// that waits for the message. The times of sends and receives are computed from
+// a simulated timing and shown in timelines.
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,7 +12,8 @@
 
 namespace chimera::schedule {
 
-/// A predicted timeline and a measured step of it, shown together.
+/// A predicted timeline and a measured step of the same schedule, shown
+/// together.
 struct SideBySide {
   /// `prediction` is `timeline` in nanoseconds. Keeps a reference to
   /// `timeline`.

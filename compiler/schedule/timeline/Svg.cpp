@@ -25,7 +25,7 @@ using namespace svg;
 
 // Lengths in pixels.
 constexpr double kNamesWidth = 46;    ///< worker names, left of the rows
-constexpr double kFiguresWidth = 122; ///< name, idle share, peak: right
+constexpr double kFiguresWidth = 122; ///< numbers, right of the rows
 
 /// The drawing of one timeline. Its upper left corner is (0, 0).
 class TimelineDrawing {

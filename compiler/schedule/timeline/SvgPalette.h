@@ -21,9 +21,10 @@ const char *nameOfKind(Kind kind);
 /// hue tell directions and chunks apart:
 /// - one direction: chunk 0 is dark, the last chunk is pale;
 /// - two directions: down is dark and up is pale. Chunk 0 has the extreme
-///   shade. The shades of further chunks lie between the extremes. Pale boxes
-///   have a dark edge, so that they look different from dark boxes in black and
-///   white too. Colour-blind readers can tell the kinds apart.
+///   shade. The shades of further chunks lie between the extremes.
+///
+/// Pale boxes have a dark edge, so that they look different from dark boxes in
+/// black and white too. Colour-blind readers can tell the kinds apart.
 class Palette {
 public:
   explicit Palette(const Problem &problem);

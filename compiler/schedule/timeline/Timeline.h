@@ -89,7 +89,7 @@ struct Timeline {
   int64_t duration(size_t worker, size_t index) const {
     return timing.ends[worker][index] - timing.starts[worker][index];
   }
-  /// The end of the step on the last worker.
+  /// The time at which the last worker ends its step.
   int64_t end() const {
     return syncAndUpdate ? std::max(timing.makespan, syncAndUpdate->end())
                          : timing.makespan;
@@ -125,16 +125,16 @@ std::span<const TimelineFormat> timelineFormats();
 ///   =      the action continues
 ///   .      idle
 ///   A1     wait for the all-reduce of stage 1
-///   A      wait for the all-reduce of what the first and last stage share
+///   A      wait for the all-reduce of the tied weights
 ///   U1 u1  update of stage 1
 ///   >      the worker sends the message of the action before
 ///   <      the worker receives the message of the action after
 ///
-/// A column is one tick. If the grid would then have more than a thousand
-/// columns, a column is as long as the shortest action, rounded down to 1, 2 or
-/// 5 times a power of ten, and a line below the grid says how long a column is.
-/// If the grid would then have 250 columns or more, or if columns are slots,
-/// the text has no grid but one line that says so.
+/// A grid of more than a thousand ticks has longer columns: as long as the
+/// shortest action, rounded down to 1, 2 or 5 times a power of ten. A line
+/// below the grid then says how long a column is. If there would be 250 or more
+/// of these longer columns, or more than a thousand slots, there is no grid.
+/// One line says so instead.
 ///
 /// Lines have at most `lineWidth` characters (0: no limit), but at least one
 /// column. Columns that do not fit into a line follow in further grids below,
