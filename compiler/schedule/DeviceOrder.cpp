@@ -256,7 +256,8 @@ private:
   /// between actions.
   std::vector<std::vector<UpdateAfter>> updates;
   EventGraph events;
-  std::vector<int32_t> transferOf; ///< by the id of the action
+  std::vector<int32_t>
+      transferOf; ///< index in `transfers`, by id of the sending action
   std::vector<Transfer> transfers;
   std::vector<Operation> operations;
   /// The starts of actions that wait for a message, and the index of this

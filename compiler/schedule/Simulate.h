@@ -140,7 +140,7 @@ private:
 /// found by the id of the action that produces it.
 struct MessageNumbers {
   std::vector<int32_t> channel; ///< -1 for an action without a message
-  std::vector<int32_t> number;  ///< on its channel
+  std::vector<int32_t> number;  ///< of the message on its channel
   std::vector<int32_t> windows; ///< of each channel
 };
 

@@ -32,8 +32,9 @@ public:
   Windows(const Problem &problem, const Schedule &schedule);
 
   /// The smallest window without deadlock, at least 1. If a worker receives a
-  /// message before d messages that were sent earlier on the channel, these d +
-  /// 1 receives are outstanding at once. So the window must be at least d + 1.
+  /// message before d messages that were sent earlier on the channel, the
+  /// receives of all these messages are outstanding at once. So the window must
+  /// be at least d + 1.
   int32_t needed() const;
 
   /// The timing with windows of size `window`. If `widened`, a channel that

@@ -24,7 +24,8 @@ using namespace svg;
 
 // Lengths in pixels.
 constexpr double kPairLabels = 110; ///< labels, left of the rows
-constexpr double kLabel = 66; ///< part of it for "predicted" or "measured"
+/// The part of kPairLabels for "predicted" and "measured".
+constexpr double kLabel = 66;
 constexpr double kPairNumbersWidth = 58; ///< idle share, right of the rows
 constexpr double kGap = 10;              ///< between the rows of two workers
 constexpr double kPair = 2 * kRow + kGap;
