@@ -22,12 +22,12 @@ namespace chimera::schedule {
 struct Bound {
   const char *name;       ///< "LB1" to "LB6"
   const char *formula;    ///< T is the makespan
-  const char *conditions; ///< when it holds
-  const char *reason;     ///< why it holds
+  const char *conditions; ///< when the bound holds
+  const char *reason;     ///< why the bound holds
   /// No makespan is below this; 0 if the conditions do not hold.
   int64_t time = 0;
-  /// True if the conditions hold for `simulate`, so that its makespans are
-  /// never below the bound.
+  /// True if the conditions hold for `simulate`. Then no simulated makespan is
+  /// below the bound.
   bool holdsForSimulator = true;
 };
 
@@ -38,7 +38,7 @@ std::vector<Bound> bounds(const Problem &problem);
 /// another. The bound is the time of the messages of the busiest channel, one
 /// after another, without alpha. In `simulate` messages overlap, so a single
 /// step may be shorter than this bound. The mean time of many steps cannot be
-/// shorter.
+/// shorter, because a link carries no more than its bandwidth.
 int64_t busiestChannel(const Problem &problem);
 
 /// The largest bound with `holdsForSimulator`; the first of these if several

@@ -256,8 +256,8 @@ private:
   /// between actions.
   std::vector<std::vector<UpdateAfter>> updates;
   EventGraph events;
-  std::vector<int32_t>
-      transferOf; ///< index in `transfers`, by id of the sending action
+  /// By id of the sending action, the index of its message in `transfers`.
+  std::vector<int32_t> transferOf;
   std::vector<Transfer> transfers;
   std::vector<Operation> operations;
   /// The starts of actions that wait for a message, and the index of this

@@ -92,9 +92,9 @@ private:
   std::vector<std::vector<Replica>> replicas; ///< by worker, ascending
 };
 
-/// The split backwards of `schedule`: the ones with an input gradient or a
-/// weight gradient. `stages` and `microBatches` are the numbers of stages and
-/// of micro-batches in a step.
+/// The split backwards of `schedule`: the backwards for which it has an input
+/// gradient or a weight gradient. `stages` and `microBatches` are the numbers
+/// of stages and of micro-batches in a step.
 Splits splitsOf(const Schedule &schedule, int32_t stages, int32_t microBatches);
 
 } // namespace chimera::schedule

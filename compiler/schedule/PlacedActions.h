@@ -114,8 +114,8 @@ struct PlacedActions {
 
 /// Checks steps that overlap: bodies must be able to repeat, the prologue must
 /// have the right forwards, and forwards must read existing versions of
-/// weights. Returns the violations in `actions` and the new ones. Requires that
-/// `actions` has the position of each action.
+/// weights. Returns the violations that are in `actions` already, and the new
+/// violations. Requires that `actions` has the position of each action.
 std::vector<Violation> verifySteps(PlacedActions &&actions);
 
 } // namespace chimera::schedule

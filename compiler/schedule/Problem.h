@@ -273,7 +273,7 @@ struct Workload : Network {
 };
 
 /// Which backwards are split into an input gradient and a weight gradient: all,
-/// none, or the ones of some micro-batches on some stages.
+/// none, or the backwards of some micro-batches on some stages.
 class Splits {
 public:
   /// All backwards are split if `all`, otherwise none.

@@ -194,8 +194,8 @@ std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem);
 
 /// A copy of `schedule` in which each action is replaced by the actions that
 /// `visit(out, action)` appends. Each body then has the replacements of its
-/// actions. The result has no slots, because its actions are no longer the ones
-/// to which slots were given.
+/// actions. The result has no slots, because the slots of `schedule` belong to
+/// the replaced actions.
 template <typename Visit>
 Schedule replaceActions(const Schedule &schedule, Visit visit) {
   Schedule result;

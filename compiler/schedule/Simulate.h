@@ -56,11 +56,12 @@ struct Timing {
   std::vector<int32_t> peakActivations;
   /// The most bytes that each worker has at once: see Memory.h.
   std::vector<int64_t> peakBytes;
-  /// Actions from time 0 to the makespan, each of which starts when the one
-  /// before has ended and its message has arrived. The makespan can shrink only
-  /// if one of these actions or messages gets shorter. Empty if the schedule
-  /// does not end. Also empty if workers share cores, because then an action
-  /// may be delayed by all actions that run at the same time.
+  /// A chain of actions from time 0 to the makespan. Each action starts at the
+  /// time at which the previous action of the chain has ended and, if it is on
+  /// another worker, its message has arrived. The makespan can shrink only if
+  /// one of these actions or messages gets shorter. Empty if the schedule does
+  /// not end. Also empty if workers share cores, because then an action may be
+  /// delayed by all actions that run at the same time.
   std::vector<ActionRef> criticalPath;
   /// False if workers wait for each other forever.
   bool complete = true;

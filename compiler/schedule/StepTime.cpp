@@ -78,7 +78,7 @@ private:
   }
 
   /// The mean time from one simulated step to the next. Each worker begins a
-  /// step when it has ended the one before.
+  /// step when it has ended its previous step.
   double simulatedPeriod(const Problem &problem,
                          const std::vector<GradientReduce> &reduces) {
     const SyncAndUpdateOrder order =

@@ -32,8 +32,8 @@ struct StepTime {
 /// some dozens of steps. If steps overlap, uses `steadyState`. The time of a
 /// step is at least the time that its workers and links need. If steps overlap,
 /// the all-reduce policy has no effect, because a worker always waits for an
-/// all-reduce as soon as it can start it. Requires a valid schedule: of one
-/// step with a flush, otherwise of two steps.
+/// all-reduce directly after its last action that adds to the gradient.
+/// Requires a valid schedule: of one step with a flush, otherwise of two steps.
 StepTime stepTime(const Problem &problem, const Schedule &schedule);
 
 class FlushedSteps;

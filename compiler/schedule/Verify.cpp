@@ -252,8 +252,8 @@ private:
         --others;
         reportWait(stuck, w);
       }
-    // This note has no place, so it is inserted as the first one: it then
-    // follows directly on the error, whose place tools show.
+    // This note has no place of its own. As the first note it directly follows
+    // the error, whose place tools have just shown.
     std::vector<Violation::Note> &notes = violations.back().notes;
     if (others > 0)
       notes.insert(notes.begin(), {std::to_string(others) +

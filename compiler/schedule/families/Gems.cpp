@@ -33,7 +33,8 @@ std::string checkGems(const Request &request) {
   return checkOneStageEach(request);
 }
 
-/// Even micro-batches use the down pipeline, odd ones the up pipeline.
+/// Even micro-batches use the down pipeline, and odd micro-batches use the up
+/// pipeline.
 Plan placeGems(const Request &request) {
   Plan plan;
   plan.pipelines = placeBothWays(request.workers);

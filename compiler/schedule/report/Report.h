@@ -21,7 +21,7 @@ namespace chimera::schedule {
 /// lower bounds.
 struct Report {
   std::string name;  ///< of the pipeline
-  std::string title; ///< heading of the table, as for a timeline
+  std::string title; ///< heading of the report's table
   /// The scheme's name. If the user gives the order, the pipeline's name for
   /// this order.
   std::string schedule;

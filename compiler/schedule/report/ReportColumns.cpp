@@ -51,7 +51,7 @@ template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
   return timesInUnits(report, times);
 }
 
-/// A cost of whole backwards or, if `isSplit`, of split ones. Null if the
+/// A cost of whole backwards or, if `isSplit`, of split backwards. Null if the
 /// problem has no such backwards.
 template <int64_t StageCost::*time, bool isSplit>
 ordered_json costOf(const Report &report) {

@@ -29,7 +29,7 @@ struct DifferenceKind {
   /// True if the time after a worker's last action (all-reduces and updates) is
   /// compared as well.
   bool includesEndOfStep;
-  /// True if the ratio of two such times has a meaning.
+  /// True if the ratio of the measured to the predicted time has a meaning.
   bool hasRatio;
   /// The difference as text, without its times: "F3 of stage 1 on P1", "P0
   /// waits 8 ms longer before B2 of stage 0".

@@ -47,8 +47,8 @@ std::string renderTextSideBySide(const SideBySide &both);
 std::string renderSvgSideBySide(const SideBySide &both);
 
 /// The reason why renderSvgSideBySide cannot draw the picture with the options
-/// of the timeline's Picture. Empty if it can draw the picture. The reasons are
-/// those of pictureError in Svg.h.
+/// of the timeline's Picture. Empty if it can draw the picture. For the
+/// possible reasons see pictureError in Svg.h.
 std::string pictureError(const SideBySide &both);
 
 /// Renders both steps as a trace with two processes, predicted and measured.
