@@ -44,7 +44,8 @@ std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
 /// True if some gradient is summed over several workers or copies.
 bool hasAllReduces(const Problem &problem);
 
-/// The buckets into which a gradient is cut. Each has an all-reduce of its own.
+/// The buckets into which a gradient is cut. Each bucket has an all-reduce of
+/// its own.
 struct Buckets {
   int64_t count;
   int64_t each; ///< bytes of every bucket except the last

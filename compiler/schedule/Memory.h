@@ -9,8 +9,8 @@
 // of
 //
 // - Weights: the weights of every stage of every pipeline on it, in each
-//   version that it keeps (Steps.h), and their optimizer state. They are always
-//   live.
+//   version that it keeps (Steps.h), and their optimizer state. Weights and
+//   optimizer state are always live.
 // - Gradient sums: a stage's sum is as large as one version of its weights
 //   without StageBytes::copy. It is live from the start of the first backward
 //   or weight gradient that adds to it until its update. With a flush, the
@@ -28,10 +28,10 @@
 //   start of the forward to the end of the recompute, the stash only from the
 //   start of the recompute.
 // - Boundaries: while an action runs, the values and gradients that it reads
-//   from and passes to the stages before and after. Each is a boundary, or its
-//   share for a part, or n boundaries for a forward over n micro-batches. An
-//   input that is kept for a recompute counts once. Weight gradients and
-//   recomputes have no boundaries.
+//   from and passes to the stages before and after. The size of each is
+//   StageBytes::boundary, or its share for a part, or n times as much for a
+//   forward over n micro-batches. An input that is kept for a recompute counts
+//   once. Weight gradients and recomputes have no boundaries.
 //
 // Messages that wait to be received are not counted, because their number
 // depends on the transport. A worker runs one action at a time, so its memory

@@ -74,7 +74,7 @@ std::string describe(const Action &action, bool namesPipeline = true);
 /// micro-batch is numbered within that step: "forward of … of the second step".
 std::string describe(const Problem &problem, Action action);
 
-/// Dense numbers (ids) for all actions of a problem, in [0, count()). They are
+/// Dense numbers (ids) for all actions of a problem, in [0, count()). Ids are
 /// ordered by stage, then micro-batch, then kind, so actions that follow each
 /// other on a worker are close in memory. The pipeline follows from the
 /// micro-batch. Some ids have no action (see `has`): if a forward covers

@@ -100,9 +100,9 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
 
 /// The all-reduces and updates between actions, if steps overlap. A worker
 /// waits for a gradient's all-reduce after the last action that adds to the
-/// gradient and after the send of this action. Then it updates the weights.
-/// `allReduces` stays empty, because an all-reduce is in progress exactly while
-/// a worker waits for it: `work` has these waits.
+/// gradient and after the send of this action. Then the worker updates the
+/// weights. `allReduces` stays empty, because an all-reduce is in progress
+/// exactly while a worker waits for it: `work` has these waits.
 SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
                                    const Schedule &schedule,
                                    const Timing &timing);
