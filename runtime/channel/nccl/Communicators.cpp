@@ -27,7 +27,7 @@ ncclConfig_t withoutBlocking() {
   return config;
 }
 
-/// The identifier that rank 0 creates and sends to all ranks.
+/// Returns the identifier that rank 0 creates and sends to all ranks.
 ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
   ncclUniqueId id{};
   Bytes bytes = std::as_writable_bytes(std::span(&id, 1));
@@ -156,7 +156,7 @@ void Communicators::call(std::span<const ncclComm_t> used,
     try {
       calls();
     } catch (...) {
-      (void)ncclGroupEnd(); // or the group would stay open for later calls
+      (void)ncclGroupEnd(); // otherwise the group would stay open
       throw;
     }
     expect(ncclGroupEnd(), "ncclGroupEnd");

@@ -12,9 +12,9 @@
 
 namespace chimera::runtime {
 
-/// The channels of all ranks of a simulation, in rank order. They guarantee
-/// exactly what the message model promises and nothing more. The model is
-/// rendezvous before `prepare`.
+/// Makes the channels of all ranks of a simulation, in rank order. They
+/// guarantee exactly what the message model promises and nothing more. Before
+/// `prepare`, the model is rendezvous.
 /// - An operation begins after its event. Under a model with streams, it also
 ///   begins after all earlier operations of its stream have ended. The
 ///   operations of a group begin together.
