@@ -17,7 +17,7 @@ namespace chimera::runtime::cuda {
 /// A ring of pinned host memory for loads. A copy from memory that is not
 /// pinned would block the host. To allocate pinned memory during communication
 /// can block until the communication ends, which may be never. So the ring is
-/// allocated before.
+/// allocated before any communication.
 class LoadRing {
 public:
   explicit LoadRing(Device &device) : device(device) {}
@@ -40,7 +40,7 @@ private:
 
   struct Load {
     uint64_t begin, end; ///< offsets in the ring
-    Event passed;
+    Event passed;        ///< after the copy to the device
   };
 
   Device &device;
