@@ -33,12 +33,12 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!use.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // If the channels of one rank are aborted, the channels of all ranks are.
+    // To abort the channels of one rank aborts the channels of all ranks.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
   std::mutex mutex;
-  std::exception_ptr failure; // the first
+  std::exception_ptr failure; // of the first rank that failed
   auto fail = [&](uint32_t rank, const std::exception &error) {
     {
       std::lock_guard lock(mutex);
@@ -62,8 +62,8 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
         use.onResult(found, share);
       barrier(control, use.timeout, "all ranks to end their measurements");
     } catch (const std::exception &error) {
-      // Report before a device frees its memory, which may wait for other
-      // ranks.
+      // Report the failure now: later the device frees its memory, which may
+      // wait for other ranks.
       fail(rank, error);
       throw;
     }
