@@ -51,7 +51,8 @@ struct Communication {
     uint32_t from, to;
     auto operator<=>(const Pair &) const = default;
   };
-  std::vector<Pair> pairs; ///< each pair with a message, once; ascending
+  std::vector<Pair>
+      pairs; ///< each pair of ranks with a message, once; ascending
   std::vector<ReduceGroup> groups;
   /// The message model under which the proof found no deadlock in the program.
   /// Channels may execute operations in any order that this model permits.
@@ -84,9 +85,9 @@ public:
 
   /// Posts a message. The k-th send to a rank matches that rank's k-th receive
   /// from this rank, which must have the same size. The operation begins after
-  /// the device has passed the event `after`. The bytes must not be used
-  /// between this event and the wait. A send may not complete before its
-  /// receive is posted. Posting never blocks.
+  /// the device has passed the event `after`. From this event until the wait
+  /// for the request, the bytes must not be used. A send may remain incomplete
+  /// until its receive is posted. Posting never blocks.
   virtual std::unique_ptr<Request> postSend(uint32_t to, ConstBytes bytes,
                                             Event after = {}) = 0;
   virtual std::unique_ptr<Request> postReceive(uint32_t from, Bytes bytes,
@@ -122,7 +123,8 @@ public:
                  Event after = {}) = 0;
 
   /// If the message model has streams, the posts between beginGroup and
-  /// endGroup take effect as one operation, as in NCCL.
+  /// endGroup take effect as one operation, as between ncclGroupStart and
+  /// ncclGroupEnd.
   virtual void beginGroup() {}
   virtual void endGroup() {}
 
@@ -143,9 +145,10 @@ public:
   virtual void wait(Queue &queue, std::unique_ptr<Request> request,
                     std::chrono::milliseconds timeout) = 0;
 
-  /// The library call that each thread of this rank is in, for threads that
-  /// call a library without timeouts. Empty if no post or wait can hang in a
-  /// library. Any thread may call it.
+  /// The library calls in which the threads of this rank are now. There is one
+  /// element for each thread that calls a library without timeouts, such as
+  /// MPI. Empty if no post or wait can hang in a library. Any thread may call
+  /// it.
   virtual std::vector<CallMark::Call> callsInFlight() const { return {}; }
 
   /// Makes every wait of this rank throw, and in some implementations the waits

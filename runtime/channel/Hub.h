@@ -62,14 +62,14 @@ private:
 /// at a time and then checks its deadline.
 struct RankEvent : FutexEvent {
   static constexpr std::chrono::milliseconds kLimit{50};
-  std::atomic<int> core{-1}; ///< of the rank in its last wait; -1 before
+  std::atomic<int> core{-1}; ///< the rank's core in its last wait; -1 before
 };
 
 class Message;
 
-/// The unmatched ends of messages from one rank to another, oldest first. An
-/// end is a send or a receive. The list never contains both kinds, since a send
-/// and a receive would match.
+/// A list of posted sends or receives from one rank to another whose other end
+/// is not posted, oldest first. It never contains both kinds, since a send and
+/// a receive would match.
 struct alignas(64) MessageQueue {
   Lock mutex;
   Message *first = nullptr;
@@ -97,8 +97,7 @@ public:
   }
   /// Throws std::invalid_argument if the two ends have different sizes.
   void expectEqualSizes() const;
-  /// The action of the other rank for which this end waits, as text: "rank 3 to
-  /// send".
+  /// The text after "timed out waiting for": "rank 3 to send".
   std::string awaited() const;
 
 protected:
@@ -130,8 +129,9 @@ struct Reduction {
   uint64_t bytes;
   std::vector<uint32_t> contributors; ///< the rank of each contribution
   std::vector<uint32_t> members;
-  std::vector<const std::byte *> contributions; ///< order of `contributors`
-  std::vector<std::byte *> sums;                ///< order of `members`
+  std::vector<const std::byte *>
+      contributions;             ///< in the order of `contributors`
+  std::vector<std::byte *> sums; ///< in the order of `members`
   uint32_t started = 0;
 };
 
@@ -147,12 +147,13 @@ public:
   /// to `self`. Throws std::invalid_argument if `peer` is not a rank.
   MessageQueue &queue(uint32_t self, uint32_t peer, bool isSend);
 
-  /// Matches `mine` with the oldest unmatched other end (a receive if `mine` is
-  /// a send).
+  /// Matches `mine`, one end of a message, with the oldest opposite end that
+  /// waits for it.
   ///
   /// - If there is such an end, calls `move` with it, unless the sizes differ.
-  ///   Then both messages have ended. If `move` throws, both are GivenUp.
-  /// - Otherwise, adds `mine` to its queue.
+  ///   Then sets the final state of both ends: Done, SizesDiffer, or GivenUp if
+  ///   `move` throws.
+  /// - Otherwise, adds `mine` to its queue, where it waits for the other end.
   template <typename Kind, typename Move>
   void post(Kind &mine, const Move &move) {
     auto *other = static_cast<Kind *>(match(mine));

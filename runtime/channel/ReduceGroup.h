@@ -16,9 +16,9 @@
 namespace chimera::runtime {
 
 /// The ranks of an all-reduce. `contributions` has the rank of each
-/// contribution, in the order of the sum, which is a left fold. A rank with
-/// several contributions occurs several times. `id` is equal at all members and
-/// differs between groups.
+/// contribution. A rank with several contributions occurs several times. The
+/// sum is a left fold in this order: ((c0 + c1) + c2) + … `id` is equal at all
+/// members and differs between groups.
 struct ReduceGroup {
   uint32_t id;
   std::vector<uint32_t> contributions;

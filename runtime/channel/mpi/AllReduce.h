@@ -7,10 +7,10 @@
 //
 // MPI_Allreduce chooses its own order of summation. Here every member owns a
 // chunk of the elements. It receives this chunk of every contribution, folds
-// the contributions in the declared order, and sends the result to all members.
-// If each member gives one contribution, there are two messages in each
-// direction between every pair of members. A member then sends and receives
-// about twice the bytes of the sum, as in the best algorithms.
+// the contributions in the order of the ReduceGroup, and sends the result to
+// all members. If each member gives one contribution, there are two messages in
+// each direction between every pair of members. A member then sends and
+// receives about twice the bytes of the sum, as in the best algorithms.
 //
 // One call of `advance` folds one slice of the chunk, so that the calling
 // thread is soon free again.

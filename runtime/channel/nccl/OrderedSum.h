@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // NCCL's all-reduce chooses its own order of summation. Here every member sums
-// a share of the elements in the declared order, and then the members exchange
-// their shares. Let S be the size of the sum and s the size of the member's
-// share. If each member gives one contribution, each member sends and receives
-// 2 (S - s) bytes, as in a ring all-reduce.
+// a share of the elements in the order of the ReduceGroup, and then the members
+// exchange their shares. Let S be the size of the sum and s the size of the
+// member's share. If each member gives one contribution, each member sends and
+// receives 2 (S - s) bytes, as in a ring all-reduce.
 //
 // The scratch memory for contributions of other members is limited, so a large
 // sum is computed in rounds. This class computes which member sums which bytes

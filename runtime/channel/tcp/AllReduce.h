@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Every member owns a chunk of the elements, as in mpi/AllReduce.h. It receives
-// this chunk of every contribution, folds the contributions in the declared
-// order, and sends the sum to all members. Over TCP it does this in slices, as
-// a pipeline:
+// this chunk of every contribution, folds the contributions in the order of the
+// ReduceGroup, and sends the sum to all members. Over TCP it does this in
+// slices, as a pipeline:
 //
 //   contributions of slice k+1 arrive │ slice k is folded │ k-1 is being sent
 //

@@ -23,10 +23,9 @@
 // unless it is small: A may send small messages ahead of their credits. B
 // buffers them. A counts their bytes: at most kSendAhead bytes for data, and as
 // many for control. When the credit of such a message arrives, A subtracts its
-// bytes again. So a rank needs at most 2 kSendAhead
-// bytes for each other rank, in addition to the memory of its receives.
-// Heartbeats and goodbyes need no credit. A message of one stream never waits
-// for a credit of another stream.
+// bytes again. So a rank needs at most 2 kSendAhead bytes for each other rank,
+// in addition to the memory of its receives. Heartbeats and goodbyes need no
+// credit. A message of one stream never waits for a credit of another stream.
 //
 // One thread at a time moves bytes and runs the callbacks of completed
 // operations. This thread is in wait or waitUntil. If no thread is, the mesh's
@@ -88,7 +87,7 @@ private:
   bool isSend = false;
   Bytes bytes;                ///< empty after a receive is given up
   std::vector<std::byte> own; ///< copy of the bytes of a given-up send
-  uint64_t other = 0;         ///< size in bytes at the other end
+  uint64_t other = 0;         ///< size in bytes of the message at the other end
   bool isWrongSize = false;
   bool isReleased = false; ///< of a send: it does not wait for a credit
   bool isGivenUp = false;  ///< of a receive: its message is discarded
@@ -101,9 +100,10 @@ public:
   using Stream = uint64_t;
   /// Streams with smaller numbers are for control messages.
   static constexpr Stream kFirstOfData = 16;
-  /// A rank buffers at most kSendAhead bytes of messages of another rank before
-  /// their receives are posted: as many for data and as many for control. For
-  /// this limit, every message is kOverhead bytes larger than it is.
+  /// Before the receives are posted, a rank buffers at most kSendAhead bytes of
+  /// data messages and kSendAhead bytes of control messages from each other
+  /// rank. For this limit, kOverhead bytes are added to the size of each
+  /// message.
   static constexpr uint64_t kSendAhead = 64 << 10, kOverhead = 64;
 
   /// Starts to accept connections. `onLost` is called once for each lost rank,
@@ -126,20 +126,21 @@ public:
   }
 
   /// Posts a message. When the operation is done, the bytes of a send may be
-  /// changed, and the bytes of a receive may be read. A send may not be done
-  /// before its receive is posted. The thread that moves the bytes calls
-  /// `onDone`. It may be the calling thread, before this function returns.
-  /// Throws std::runtime_error if the rank cannot be reached, and
-  /// std::invalid_argument if there is no such rank.
+  /// changed, and the bytes of a receive may be read. A send may remain
+  /// unfinished until its receive is posted. The thread that moves the bytes
+  /// calls `onDone`. This may be the calling thread; then `onDone` is called
+  /// before this function returns. Throws std::runtime_error if the rank cannot
+  /// be reached, and std::invalid_argument if there is no such rank.
   SharedMeshOperation send(uint32_t to, Stream stream, ConstBytes bytes,
                            std::function<void()> onDone = {});
   SharedMeshOperation receive(uint32_t from, Stream stream, Bytes bytes,
                               std::function<void()> onDone = {});
-  /// Like receive, but does not send the credit. The next `receive` from the
-  /// same rank or announceReceives sends it.
+  /// Like receive, but does not send the credit, which tells the sender that
+  /// the receive is posted. The next `receive` from the same rank or
+  /// announceReceives sends it.
   SharedMeshOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
                                    std::function<void()> onDone = {});
-  /// Sends all credits that receiveLater has not sent.
+  /// Sends the credits of all receives that receiveLater has posted.
   void announceReceives();
 
   /// Waits until the operation is done. Throws WaitError if `timeout` passes
@@ -148,9 +149,9 @@ public:
   void wait(const SharedMeshOperation &operation,
             std::chrono::milliseconds timeout);
   /// Waits until `condition` is true. `condition` is evaluated after every
-  /// completed operation, with the lock held. Throws WaitError if `timeout`
-  /// passes first or if the mesh is aborted. `what` returns the text of the
-  /// error after a timeout: the event that did not occur.
+  /// completed operation, with the mesh's lock held. Throws WaitError if
+  /// `timeout` passes first or if the mesh is aborted. `what` returns the text
+  /// of the error after a timeout: the event that did not occur.
   void waitUntil(const std::function<bool()> &condition,
                  std::chrono::milliseconds timeout,
                  const std::function<std::string()> &what);
@@ -212,7 +213,7 @@ private:
     std::deque<SharedMeshOperation> waiting; ///< sends that wait for a credit
     std::deque<uint64_t>
         sentAhead;         ///< bytes counted for each message sent ahead
-    uint64_t credits = 0;  ///< not used by a message yet
+    uint64_t credits = 0;  ///< number that no message has used
     bool isBroken = false; ///< a send was given up, so no other is sent
     bool isIdle() const {
       return waiting.empty() && sentAhead.empty() && credits == 0 && !isBroken;
@@ -226,8 +227,8 @@ private:
     size_t waiting = 0;         ///< number of messages that wait for a credit
     uint64_t sentAhead[2] = {}; ///< bytes sent ahead: of data, of control
     std::deque<Frame> frames;
-    uint64_t sent = 0;           ///< bytes of the first frame, with its header
-    std::vector<std::byte> part; ///< of a credit that has arrived in part
+    uint64_t sent = 0; ///< sent bytes of the first frame and its header
+    std::vector<std::byte> part; ///< bytes of a credit that has arrived in part
   };
   struct Incoming {
     Socket socket;
@@ -239,8 +240,8 @@ private:
     SharedMeshOperation operation;   ///< the receive that gets this message
     std::vector<std::byte> buffered; ///< payload without a posted receive
     bool isDiscarded = false;        ///< the payload is discarded
-    uint64_t got = 0;                ///< of the greeting, header or payload
-    std::vector<Credit> credits;     ///< to be sent
+    uint64_t got = 0;            ///< bytes of the greeting, header or payload
+    std::vector<Credit> credits; ///< to be sent
     uint64_t creditBytesSent = 0;
     Deadline greetsUntil{kGreeting};
     /// Whether a frame has arrived. Before its first frame, the other rank may
@@ -353,7 +354,7 @@ private:
   bool isDriven = false;      ///< `mover` is a thread in waitUntil
   bool leavesSockets = false; ///< only `mover` polls the sockets
   bool hasNewSocket =
-      false;          ///< the mesh's thread does not poll some new socket
+      false;          ///< the mesh's thread does not yet poll a new socket
   std::thread thread; // last: it uses the other members
 };
 
