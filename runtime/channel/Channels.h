@@ -51,8 +51,8 @@ struct Communication {
     uint32_t from, to;
     auto operator<=>(const Pair &) const = default;
   };
-  std::vector<Pair>
-      pairs; ///< each pair of ranks with a message, once; ascending
+  /// Each pair of ranks with a message, once; ascending.
+  std::vector<Pair> pairs;
   std::vector<ReduceGroup> groups;
   /// The message model under which the proof found no deadlock in the program.
   /// Channels may execute operations in any order that this model permits.

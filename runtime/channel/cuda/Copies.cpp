@@ -89,8 +89,9 @@ struct Sum final : local::Reduction {
     Event after = {};
   };
   std::vector<Start> starts; ///< by member; guarded by the hub's mutex
-  bool isDropped =
-      false; ///< some member gave it up before it began; guarded too
+  /// Whether a member dropped its request before the sum began. Guarded by the
+  /// hub's mutex.
+  bool isDropped = false;
   std::atomic<uint32_t> state{Starting};
   Event done; ///< the end of the whole all-reduce
 

@@ -220,8 +220,8 @@ private:
   std::atomic<bool> isAborted{false};
 
   std::optional<mpi::ProgressThread> thread;
-  bool threadHasWork =
-      true; ///< posted or waited since the thread was last woken
+  /// Whether the rank has posted or waited since it last woke the thread.
+  bool threadHasWork = true;
 };
 } // namespace
 

@@ -339,14 +339,14 @@ private:
   /// callbacks for the messages of such a rank run, because one of these
   /// messages may say why the rank is gone.
   std::vector<Departure> departures;
-  std::map<uint32_t, Deadline>
-      watched; ///< when each rank has been silent too long
+  /// The deadline of each watched rank for its next bytes.
+  std::map<uint32_t, Deadline> watched;
   std::chrono::steady_clock::time_point nextSign, nextAccept;
   /// Set while the process cannot accept a connection because it has too many
   /// open files. If this lasts until the deadline, the mesh fails.
   std::optional<Deadline> acceptRetryDeadline;
-  std::vector<Departure>
-      unreported; ///< losses that `onLost` has not reported yet
+  /// Losses that `onLost` has not reported yet.
+  std::vector<Departure> unreported;
   std::optional<std::string> aborted;
   bool isLeaving = false;
   /// The thread that moves bytes now, if any.

@@ -98,8 +98,8 @@ struct TcpControl::State {
   AbortNotifier aborted;
   std::atomic<bool> hasAnnounced{false};
   std::vector<Unread> unread; ///< by rank
-  std::vector<std::array<std::byte, kAbortMessageBytes>>
-      abortMessages; ///< by rank
+  /// The buffers for abort messages, by rank.
+  std::vector<std::array<std::byte, kAbortMessageBytes>> abortMessages;
   Accounts accounts;
   Mesh mesh; // last: its thread uses the other members
 };

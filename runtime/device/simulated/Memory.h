@@ -78,8 +78,8 @@ private:
     uint64_t end = 0;
     bool isWritten = false;
     std::vector<Use> writes; ///< the last write; empty if there is none
-    std::vector<Use>
-        reads; ///< since the last write; none happened before another
+    /// The reads since the last write. None of them happened before another.
+    std::vector<Use> reads;
   };
   struct Allocation {
     uint64_t size;
