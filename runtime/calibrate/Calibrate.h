@@ -42,12 +42,13 @@ struct CalibrationOptions {
 struct Calibration {
   uint32_t ranks;
   Hosts hosts; ///< with the memory of a rank
-  /// Messages between neighbours, and all-reduces over all ranks. If hosts have
-  /// links of their own (Hosts::haveNodeLinks), messages within a host are left
-  /// out.
+  /// Messages between neighbours, and all-reduces over all ranks. If there are
+  /// separate links within hosts (Hosts::haveNodeLinks), messages within a host
+  /// are left out.
   LinkTimes links;
   /// Messages within a host, and all-reduces over the ranks of each host, on
-  /// all hosts at the same time. Empty if hosts have no links of their own.
+  /// all hosts at the same time. Empty if there are no separate links within
+  /// hosts.
   std::optional<LinkTimes> hostLinks;
   uint64_t largestMessage, largestSum; ///< the largest sizes measured
   /// The part of an all-reduce over all ranks that overlaps with a computation,
@@ -64,11 +65,10 @@ struct Calibration {
   double seconds; ///< the duration of the calibration
 };
 
-/// Runs the calibration, which takes about 15 s, and returns the results at
-/// rank
-/// 0. The result at other ranks is incomplete. This is a collective call.
-///    Requires at least two ranks, and channels for the device's memory. Throws
-///    the exceptions of waits, stages and the device.
+/// Runs the calibration, which takes about 15 s. At rank 0, returns the
+/// results. At other ranks, the result is incomplete. This is a collective
+/// call. Requires at least two ranks, and channels for the device's memory.
+/// Throws the exceptions of waits, stages and the device.
 Calibration calibrate(Control &control, Channels &channels,
                       const CalibrationOptions &options);
 

@@ -33,7 +33,8 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!use.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // To abort the channels of one rank aborts the channels of all ranks.
+    // One handler is enough: if it aborts the channels of rank 0, the channels
+    // of all ranks are aborted.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }

@@ -15,8 +15,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// The duration of the work in front of a measured operation. It is longer than
-/// a host takes to post a sum over NCCL (about 0.1 ms), and much shorter than a
+/// The duration of the work before a measured operation. It is longer than a
+/// host takes to post a sum over NCCL (about 0.1 ms), and much shorter than a
 /// round of messages.
 constexpr int64_t kWorkNanoseconds = 500'000;
 constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;

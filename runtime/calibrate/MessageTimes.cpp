@@ -136,7 +136,8 @@ void chimera::runtime::measureMessages(
     Passed &passed = passedWith[peer];
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
-    // Both ends draw the same number, so they agree without a message.
+    // Both ends use the same seed, so they get the same number without a
+    // message.
     std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
     const int64_t send =
         begin + of.scale * (kSend + int64_t(random() % kSpread));

@@ -41,9 +41,10 @@ public:
   /// one rank to another matches the k-th receive, which must have the same
   /// size. `bytes` is copied, so the caller may change it afterwards.
   ///
-  /// Returns at once if `to` then has at most kUnread bytes from this rank that
-  /// it has not received. Otherwise waits until `to` has received some of them.
-  /// Throws WaitError if `timeout` passes first or if the run is aborted.
+  /// Let U be the number of bytes from this rank, including this message, that
+  /// `to` has not received. Returns at once if U is at most kUnread. Otherwise
+  /// waits until it is. Throws WaitError if `timeout` passes first or if the
+  /// run is aborted.
   virtual void send(uint32_t to, ConstBytes bytes,
                     std::chrono::milliseconds timeout) = 0;
   static constexpr uint64_t kUnread = uint64_t(64) << 10;

@@ -19,8 +19,8 @@ namespace chimera::runtime {
 
 /// Sends a message of any size to rank `to`, which must call receiveAll with
 /// the same size. Large messages are split into pieces, and `timeout` applies
-/// to each piece. Both functions throw what Control::send and Control::receive
-/// throw.
+/// to each piece. Both functions throw the exceptions of Control::send and
+/// Control::receive.
 void sendAll(Control &control, uint32_t to, ConstBytes bytes,
              std::chrono::milliseconds timeout);
 /// Receives a message of sendAll. `onPiece` is called after each piece.

@@ -101,7 +101,8 @@ public:
     (void)count, (void)bytes;
   }
   /// Fills `to`. Calls `fill` once, before this call returns, with host memory
-  /// of the same size. The queue copies what `fill` writes there to `to`.
+  /// of the same size. After `fill` has written this memory, the queue copies
+  /// it to `to`.
   virtual void load(Bytes to, const std::function<void(Bytes)> &fill) = 0;
   /// Copies to host memory, which must live until the copy is done. If this
   /// memory is not from allocateHost, the call may block until the copy is
@@ -158,7 +159,7 @@ public:
   /// The memory of a device and the ranks that share it.
   struct Capacity {
     uint64_t freeBytes; ///< when this process opened the device
-    uint32_t ranks;     ///< number; known after channels exist
+    uint32_t ranks;     ///< that use it; known after the channels are made
   };
   /// The capacity of the device. None on hosts.
   virtual std::optional<Capacity> capacity() { return std::nullopt; }
@@ -203,7 +204,7 @@ public:
   virtual void setListener(std::optional<Listener> listener) { (void)listener; }
 
   /// Operations that are put on queues from now on belong to this instruction
-  /// of this step. Reports name them.
+  /// of this step. Reports name this instruction.
   virtual void setInstruction(uint64_t step, uint32_t instruction) {
     (void)step, (void)instruction;
   }

@@ -44,8 +44,9 @@ private:
 class AllReduce final : public PendingAllReduce {
 public:
   /// Contributions are exchanged on the communicator `scatter`, and sums on
-  /// `gather`. All members must make the first calls of `advance` in the same
-  /// order for the all-reduces of a group.
+  /// `gather`. The first call of `advance` posts the contributions. All members
+  /// must make the first calls for the all-reduces of a group in the same
+  /// order.
   AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
             std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
             MPI_Comm gather, Scratch &scratch);

@@ -31,7 +31,8 @@ namespace chimera::runtime::mpi {
 /// guest that locks it again and again could keep a rank waiting for long.
 class PriorityMutex {
 public:
-  // The rank uses these functions. std::unique_lock requires their names.
+  // The rank's thread calls these functions. std::unique_lock requires their
+  // names.
   void lock();
   bool try_lock() { return mutex.try_lock(); }
   void unlock() { mutex.unlock(); }

@@ -37,7 +37,7 @@ void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
 bool test(std::vector<MPI_Request> &requests);
 
 /// Ends requests after an error, when no thread waits for them any more.
-/// Cancels them if they are receives. Waits at most 50 ms until they have
+/// Cancels them if `receives` is true. Waits at most 50 ms until they have
 /// ended. If any request has not ended by then, it is leaked, and from then on
 /// no block is freed (see Block.h).
 void abandon(std::vector<MPI_Request> &requests, bool receives);

@@ -22,8 +22,8 @@ namespace chimera::runtime::mpi {
 class Collective final : public PendingAllReduce {
 public:
   /// An all-reduce over `communicator`, whose ranks are the group's members.
-  /// All members must make the first calls of `advance` in the same order for
-  /// their all-reduces.
+  /// The first call of `advance` starts the MPI operations, so all members must
+  /// make the first calls for their all-reduces in the same order.
   Collective(const ReduceGroup &group, ElementType type,
              std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
       : PendingAllReduce(group.id), type(type), given(std::move(given)),

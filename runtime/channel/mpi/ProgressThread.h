@@ -21,8 +21,8 @@ namespace chimera::runtime::mpi {
 /// to do, it sleeps.
 class ProgressThread {
 public:
-  /// Starts the thread. `drive` must not throw. It returns whether the thread
-  /// must call it again because operations may be in flight.
+  /// Starts the thread. `drive` must not throw. `drive` returns whether the
+  /// thread must call it again because operations may be in flight.
   explicit ProgressThread(std::function<bool()> drive);
   ~ProgressThread();
   ProgressThread(const ProgressThread &) = delete;

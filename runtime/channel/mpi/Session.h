@@ -17,7 +17,7 @@
 namespace chimera::runtime {
 
 struct MpiOptions {
-  /// While the rank computes, a thread of its own moves messages and drives
+  /// While the rank computes, a separate thread moves messages and drives
   /// all-reduces. Requires allowsProgressThread.
   bool progressThread = false;
   /// The groups of Channels::prepare use MPI_Iallreduce. Integer sums are the
@@ -32,8 +32,9 @@ struct MpiOptions {
 /// Serialized and Multiple make MPI calls a little slower.
 enum class MpiThreads { Funneled, Serialized, Multiple };
 
-/// MPI from MPI_Init to MPI_Finalize. Create only one session in a process.
-/// Only the thread that creates the session may use it.
+/// A session of MPI: the constructor calls MPI_Init_thread, and the destructor
+/// calls MPI_Finalize. Create only one session in a process. Only the thread
+/// that creates the session may use it.
 class MpiSession {
 public:
   /// Requests the thread level of `threads` from MPI. Throws std::runtime_error

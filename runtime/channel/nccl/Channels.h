@@ -15,8 +15,8 @@
 namespace chimera::runtime {
 
 struct NcclOptions {
-  /// Sums with ncclAllReduce, whose order of summation, and so rounding, may
-  /// differ.
+  /// Sums with ncclAllReduce. NCCL chooses the order of summation, so sums may
+  /// differ by rounding.
   bool transportAllReduce = false;
   /// The timeout of a call of NCCL.
   std::chrono::milliseconds timeout = {};

@@ -30,8 +30,8 @@ namespace chimera::runtime::nccl {
 class OrderedSum {
 public:
   /// Divides a sum of `bytes` bytes into shares. In a round, each member needs
-  /// at most `scratch` bytes of scratch memory. Exception: it always needs at
-  /// least 8 bytes for each contribution of another member.
+  /// at most `scratch` bytes of scratch memory, but at least 8 bytes for each
+  /// contribution of another member.
   OrderedSum(const ReduceGroup &group, uint64_t bytes, uint64_t scratch);
 
   const std::vector<uint32_t> &members() const { return all; }

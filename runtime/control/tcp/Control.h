@@ -22,10 +22,10 @@
 
 namespace chimera::runtime {
 
-/// The control of a rank, with its connections. Another rank may be silent for
-/// at most `silence`. The constructor throws std::runtime_error if rank 0
-/// cannot be reached (at rank 0: if any rank cannot be reached). Destroy the
-/// object only after all ranks have connected.
+/// The control of a rank over TCP. It owns the connections of the rank. Another
+/// rank may be silent for at most `silence`. The constructor throws
+/// std::runtime_error if rank 0 cannot be reached (at rank 0: if any rank
+/// cannot be reached). Destroy the object only after all ranks have connected.
 class TcpControl final : public Control {
 public:
   TcpControl(const tcp::PeerTable &peerTable, Listener listener,

@@ -37,7 +37,7 @@ struct PeerEntry {
   static PeerEntry parse(const std::string &text);
 };
 
-/// The data about all ranks that a rank has after the exchange.
+/// The entries of all ranks, as a rank has them after the exchange.
 struct PeerInfo {
   PeerInfo(uint32_t rank, const std::vector<std::string> &entries);
 

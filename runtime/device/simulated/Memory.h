@@ -31,8 +31,8 @@ struct Label {
   const char *what = ""; ///< a string literal, for example "the receive"
 };
 
-/// Two unordered uses of the same memory, at least one of them a write; or a
-/// read of memory that nothing has written.
+/// Two uses of the same memory, at least one of them a write, neither of which
+/// happened before the other; or a read of memory that nothing has written.
 struct Violation {
   Label label;
   Access::Kind kind; ///< how the later use accessed the memory
@@ -73,7 +73,7 @@ private:
     Stamp stamp;
     Label label;
   };
-  /// A range of bytes that the same operations used last.
+  /// A range of bytes whose last uses are the same.
   struct Cell {
     uint64_t end = 0;
     bool isWritten = false;

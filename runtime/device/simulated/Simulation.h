@@ -71,8 +71,8 @@ using SharedBatch = std::shared_ptr<Batch>;
 struct Transfer {
   struct Party {
     SharedOperation operation;
-    bool observes; ///< its end happens after the beginnings of all parties
-    bool ends;     ///< it can end after this transfer
+    bool observes; ///< end happens after all parties' beginnings
+    bool ends;     ///< the operation can end after this transfer
   };
   std::vector<Party> parties;
   std::shared_ptr<Transfer> after;
@@ -127,7 +127,7 @@ public:
 
   /// Posts an operation of `rank` that uses memory of its device. `what` names
   /// the operation in reports and must be a string literal. The operation can
-  /// begin when the conditions of `batch` are met; `event` must have passed.
+  /// begin when `event` has passed and the other conditions of `batch` are met.
   SharedOperation post(uint32_t rank, const char *what,
                        std::vector<Access> accesses, Event event,
                        const SharedBatch &batch);

@@ -16,9 +16,9 @@ struct Batch {
   std::vector<SharedBatch> after;
   std::vector<SharedBatch> followers; ///< batches that begin after this one
   std::vector<SharedOperation> operations;
-  /// The number of conditions that are not met before the batch can begin:
-  /// batches in `after` that have not ended, events of operations that have not
-  /// passed, and `close`, which has not been called.
+  /// The number of conditions for the beginning that are not met. The
+  /// conditions are: the batches in `after` have ended, the events of the
+  /// operations have passed, and `close` was called.
   uint32_t missing = 1;
   uint32_t running = 0; ///< operations that have not ended
   Clock clock;          ///< joins the clocks of its ended operations
@@ -33,8 +33,8 @@ struct Operation {
   Stamp stamp;
   /// Until the transfer moves: the operations that happened before the
   /// beginning of this operation. After that: the operations that happened
-  /// before its end. The clock does not include this operation itself, because
-  /// other operations happen after it only after its end.
+  /// before its end. The clock does not include this operation's own stamp: the
+  /// operation happens before others only after it has ended.
   Clock clock;
   bool isAbandoned = false;
   std::vector<std::shared_ptr<Transfer>> transfers; ///< wait for its beginning
@@ -55,7 +55,7 @@ struct Simulation::QueueState {
   uint32_t number;
   uint32_t thread;
   std::deque<Item> items;
-  uint64_t put = 0, done = 0; ///< numbers of items
+  uint64_t put = 0, done = 0; ///< items put on the queue, and executed
   Clock clock;
   /// The clocks of recorded events that have not passed, by position.
   std::map<uint64_t, std::shared_ptr<Clock>> recorded;
