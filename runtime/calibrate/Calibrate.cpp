@@ -28,8 +28,8 @@ constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
 constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
                                   kMiB, 4 * kMiB,  16 * kMiB};
 /// The sizes of messages and sums if ranks compute on devices that are not
-/// hosts. They are larger because such a device moves more bytes in the time
-/// that even the smallest message takes.
+/// hosts. They are larger than on hosts, because such a device can move more
+/// bytes in the time of the smallest message.
 constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
                                         4 * kMiB, 16 * kMiB, 64 * kMiB};
 /// A line is fitted to at least this number of sizes. If larger sizes take too

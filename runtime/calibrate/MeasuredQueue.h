@@ -15,6 +15,7 @@
 // gives the queue some work. While the queue does this work, the host enqueues
 // the operation to be measured. The measured time begins when the queue reaches
 // this operation.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_CALIBRATE_MEASUREDQUEUE_H

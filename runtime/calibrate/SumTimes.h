@@ -30,8 +30,9 @@ std::vector<int64_t> measureSums(Control &control, Channels &channels,
 
 /// The durations of all-reduces.
 struct SumLine {
-  Line message; ///< see messageOfSum; fitted to sums of at least kLeastGradient
-                ///< bytes
+  /// The message in the compiler's formula (messageOfSum). Fitted to
+  /// all-reduces of at least kLeastGradient bytes.
+  Line message;
   TimedSize smallest{};      ///< the smallest all-reduce
   double smallestByLine = 0; ///< the nanoseconds that the line gives for it
 };

@@ -77,7 +77,7 @@ private:
   Event done; ///< the end of the copy; reset by `order`
 };
 
-/// One all-reduce.
+/// An all-reduce between ranks on GPUs.
 struct Sum final : local::Reduction {
   /// The states of an all-reduce. Starting: some member has not started it.
   /// Moving: a rank enqueues it. GivenUp: the rank that enqueued it failed.

@@ -179,7 +179,7 @@ public:
     reduction.sum.reset();
   }
 
-  std::atomic<uint32_t> open{0}; ///< number of operations not waited for
+  std::atomic<uint32_t> open{0}; ///< number of operations that are not closed
 
 private:
   uint32_t checked(uint32_t peer) const {
@@ -198,15 +198,15 @@ private:
   uint32_t size = 0;
   uint32_t largestTag = 0;
   // Messages and the two exchanges of all-reduces have separate communicators,
-  // so that they cannot match each other.
+  // so that a send of one kind cannot match a receive of another.
   MPI_Comm messages, scatter, gather;
   // If MPI computes the sums: a communicator for each prepared group of this
   // rank.
   const bool transportAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, their members and `failure`. Only the rank's thread
-  // changes the list `reductions`. So without the lock, it may check whether
-  // the list is empty.
+  // changes the list `reductions`. So the rank's thread may check without the
+  // lock whether the list is empty.
   mpi::PriorityMutex reducing;
   mpi::Scratch scratch;
   std::vector<Reduction *> reductions; ///< not known to be done; oldest first
@@ -342,7 +342,7 @@ void MpiChannels::advanceReductions() {
 }
 
 /// One iteration of the progress thread. Returns false if no operation is in
-/// flight.
+/// flight or an all-reduce has failed.
 bool MpiChannels::drive() {
   if (auto call = mpi::tryToEnter("MPI_Test")) {
     int flag = 0;

@@ -55,7 +55,8 @@ void Collective::start() {
                sum.data() + at * elementBytes(type),
                std::min(kPiece, elements - at));
   // An incomplete last integer is extended with zeros and summed as a whole
-  // one. The low bytes of the sum depend only on the low bytes of the summands.
+  // integer. The low bytes of the sum depend only on the low bytes of the
+  // summands.
   tailBytes = sum.size() - elements * elementBytes(type);
   if (tailBytes == 0)
     return;

@@ -34,7 +34,7 @@ struct Stream {
   ncclComm_t communicator;
   std::vector<uint32_t> members;
   std::shared_ptr<CudaQueue> queue;
-  Block scratch = {}; ///< receives contributions of other ranks
+  Block scratch = {}; ///< for contributions of other ranks
 
   int indexOf(uint32_t rank) const {
     return static_cast<int>(std::ranges::lower_bound(members, rank) -
@@ -357,7 +357,7 @@ private:
   std::map<Key, Stream> streams;
   std::set<Key> seen;
   bool inGroup = false;
-  std::vector<End> posted; ///< since beginGroup
+  std::vector<End> posted; ///< ends posted since beginGroup
 };
 } // namespace
 

@@ -31,13 +31,13 @@ struct End {
   ConstBytes bytes;
 };
 
-/// The unmatched ends of messages from one rank to another, oldest first. One
-/// of the two lists is always empty. Under the buffered model, a send is stored
-/// with a copy of its bytes.
+/// The posted ends of messages from one rank to another whose other end is not
+/// posted, oldest first. One of the two lists is always empty. Under the
+/// buffered model, a send is stored with a copy of its bytes.
 struct Pair {
   struct Send {
     End end;
-    std::shared_ptr<Transfer> leaving; ///< if buffered: the copy to `left`
+    std::shared_ptr<Transfer> leaving; ///< if buffered: copies to `left`
     std::shared_ptr<std::vector<std::byte>> left;
   };
   std::deque<Send> sends;

@@ -179,8 +179,8 @@ private:
 };
 
 void AllReduce::foldArrivedSlices() {
-  // If another thread is folding, this thread returns: the other thread checks
-  // for more slices after each fold.
+  // If another thread is folding, this thread returns. No slice is forgotten:
+  // the other thread checks for more slices after each fold.
   while (FoldRight right{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);

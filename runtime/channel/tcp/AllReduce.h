@@ -102,8 +102,9 @@ private:
   std::atomic<uint64_t> left{1}; ///< messages and folds that are not done
 
   std::mutex mutex; // guards the members below
-  uint64_t missing[kDepth] =
-      {};                 ///< contributions not received, by slice % kDepth
+  /// The number of contributions to a slice that have not arrived, at index
+  /// slice % kDepth.
+  uint64_t missing[kDepth] = {};
   uint64_t folded = 0;    ///< number of folded slices
   bool isFolding = false; ///< a thread is in foldSlice
   bool isAbandoned = false;

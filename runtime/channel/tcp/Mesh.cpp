@@ -70,8 +70,8 @@ SharedMeshOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     sending.waiting.push_back(operation);
     ++connection.waiting;
     release(connection, stream, sending);
-    // A credit may have arrived in the socket: credits are polled only while a
-    // message waits for one.
+    // A credit may have arrived but not been read, because credits are polled
+    // only while a message waits for one. So read the credits now.
     if (!operation->isReleased)
       readCredits(connection, to);
     eraseIfIdle(connection, stream);

@@ -184,7 +184,8 @@ void Mesh::lose(uint32_t peer, const std::string &how) {
   watched.erase(peer);
 }
 
-/// Called when a send to a rank has failed, so that no more can be sent to it.
+/// Called when a connection to a rank has failed, so that nothing more can be
+/// sent to the rank.
 void Mesh::fail(Outgoing &connection, uint32_t peer, const std::string &how) {
   connection.isBroken = true;
   connection.frames.clear();

@@ -68,14 +68,15 @@ private:
 };
 
 /// Wakes the thread that moves bytes, so that it polls all sockets again.
-/// Requires the lock.
+/// Requires the mesh's lock.
 void Mesh::wake() {
   if (mover != std::this_thread::get_id())
     signal(wakeUp);
 }
 
-/// Runs callbacks. Requires that the lock is not held. Then wakes the threads
-/// in waitUntil, because a callback may make their condition true.
+/// Runs callbacks. Requires that the caller does not hold the mesh's lock. Then
+/// wakes the threads in waitUntil, because a callback may make their condition
+/// true.
 void Mesh::callBack(const Done &done) {
   if (done.empty())
     return;
@@ -232,7 +233,8 @@ void Mesh::run() {
     while (runOnce(flushing))
       ;
   } catch (const std::exception &error) {
-    // Only this thread can report its failure to the other ranks.
+    // Report this rank as lost, so that `onLost` tells the other ranks. No
+    // other thread learns of this exception.
     onLost(peerTable.rank,
            std::string("cannot move messages: ") + error.what());
   }
@@ -266,11 +268,10 @@ bool Mesh::runOnce(std::optional<Deadline> &flushing) {
   return true;
 }
 
-/// Sends a goodbye to each rank after the last message to this rank. Returns
-/// true when all ranks have closed their connections or 2 s have passed. If
-/// this rank closed a connection with unread credits, the kernel would reset
-/// it, and messages in flight would be lost. Drops data messages without a
-/// credit.
+/// Sends a goodbye to each rank, after all other messages to it. Returns true
+/// when all ranks have closed their connections or 2 s have passed. If this
+/// rank closed a connection with unread credits, the kernel would reset it, and
+/// messages in flight would be lost. Drops data messages without a credit.
 bool Mesh::mayLeave(std::optional<Deadline> &flushing) {
   constexpr milliseconds kFlushing = 2s;
   if (!flushing)

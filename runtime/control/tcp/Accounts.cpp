@@ -156,9 +156,9 @@ bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
 bool Accounts::submitAccount(ConstBytes account, uint32_t ranks) {
   if (writingRanks.size() < 2)
     return false;
-  // writingRanks[0] is rank 0. All ranks watch it, so this rank knows if it is
-  // lost. If rank 0 ends after this line, the loop continues with the second
-  // writing rank.
+  // writingRanks[0] is rank 0. All ranks watch rank 0, so this rank knows if
+  // rank 0 is lost. If rank 0 ends after this line, the loop continues with the
+  // second writing rank.
   size_t writer = mesh.hasLost(writingRanks[0]) ? 1 : 0;
   for (; writer < writingRanks.size() && send(writer, account, ranks);
        ++writer) {

@@ -60,7 +60,7 @@ std::string nameOf(const StoreAddress &address) {
 class Notice {
 public:
   explicit Notice(const LongWaitHandler &tell) : tell(tell) {}
-  /// `what` returns the text for the function.
+  /// `what` returns the text that the user's function gets.
   template <typename What> void tellIfDue(const What &what) {
     constexpr std::chrono::seconds kLong(5);
     if (!tell || std::chrono::steady_clock::now() - begin < kLong)

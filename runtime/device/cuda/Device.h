@@ -34,7 +34,7 @@ namespace chimera::runtime::cuda {
 struct DeviceOptions {
   /// The number of the GPU, from 0 to deviceCount() - 1.
   int ordinal = 0;
-  /// The name of the user of the GPU, for messages.
+  /// The name of the GPU's user for messages, such as "rank 3".
   std::string user = {};
   /// Whether stages compute on the host, as exact and synthetic stages do. Then
   /// all memory is pinned host memory, which a GPU can access too.

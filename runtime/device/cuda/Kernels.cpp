@@ -22,7 +22,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::cuda;
 
 namespace {
-// The number of blocks on a multiprocessor. It is enough to keep it busy.
+// This number of blocks keeps a multiprocessor busy.
 constexpr unsigned kBlocksOnProcessor = 8;
 
 constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {

@@ -10,7 +10,7 @@
 // uses no shared-memory variables. Multiplications and additions are not
 // contracted (--fmad=false), so the results are the same bits as on the host.
 //
-// Every kernel accepts a grid of any size. Kernels.h documents them.
+// Every kernel accepts a grid of any size. Kernels.h documents the kernels.
 //
 //===----------------------------------------------------------------------===//
 

@@ -27,7 +27,7 @@ public:
   void expect(uint64_t count, uint64_t bytes);
 
   /// Memory for one load. If the ring is full, blocks until earlier loads have
-  /// passed.
+  /// ended.
   Bytes allocate(uint64_t bytes);
   /// Keeps the memory of the last `allocate` in use until `event` has passed.
   void releaseAfter(Event event);
