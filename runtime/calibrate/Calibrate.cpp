@@ -43,7 +43,8 @@ constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// The size of the all-reduces that run concurrently with computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
 constexpr double kOverlapMilliseconds = 1000;
-/// The duration of the measurement of layers, and of updates.
+/// The duration of the measurement of layers. The measurement of updates takes
+/// as long.
 constexpr double kWindowMilliseconds = 2500;
 /// The number of blocks of the model whose speed is measured. A rank may use a
 /// quarter of its memory for this model.

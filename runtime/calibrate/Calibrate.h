@@ -32,8 +32,8 @@ struct CalibrationOptions {
   /// Scales the duration of the measurement. If it is less than 1, the
   /// measurement is shorter and less accurate.
   double effort = 1;
-  /// Called with the reason, from any thread, if a wait without a timeout of
-  /// its own takes too long. Must end the waits or the process.
+  /// Called with the reason, from any thread, if a wait that has no timeout
+  /// takes too long. The function must end the waits or the process.
   std::function<void(const std::string &)> fail;
   Device *device = nullptr; ///< the rank's device; null: the host
 };

@@ -55,7 +55,8 @@ struct Hosts {
 
   /// The speed of a rank that computes alone, relative to its speed while all
   /// ranks compute. While k ranks of a host compute, each runs at min(1,
-  /// concurrentRanks / k) of its full speed. 1 if `concurrentRanks` is 0.
+  /// concurrentRanks / k) of its full speed. So the result is ranksOnEach /
+  /// concurrentRanks. It is 1 if `concurrentRanks` is 0.
   double speedup() const;
 
   /// Whether the hosts are nodes of a machine with separate links inside a

@@ -67,7 +67,8 @@ private:
   std::string rows;
 };
 
-/// The clauses for messages (named `link`) and all-reduces (named `allReduce`).
+/// The clauses of a chimera.machine for messages and all-reduces. `link` and
+/// `allReduce` are the names of the two clauses.
 std::string clausesOf(const LinkTimes &links, const std::string &link,
                       const std::string &allReduce) {
   Network messages(link), sums(allReduce);
@@ -78,7 +79,7 @@ std::string clausesOf(const LinkTimes &links, const std::string &link,
   return messages.clause() + sums.clause();
 }
 
-/// Such as "an all-reduce of 8 B takes 12.3 us (line: 14.5 us)".
+/// A text such as "an all-reduce of 8 B takes 12.3 us (line: 14.5 us)".
 std::string smallestText(const SumLine &sum) {
   return "an all-reduce of " + bytesText(sum.smallest.bytes) + " takes " +
          number("%.1f", sum.smallest.nanoseconds * 1e-3) +
@@ -142,7 +143,7 @@ bool sumsBlock(const Calibration &found) {
   return found.hiddenSum && *found.hiddenSum < 0.5;
 }
 
-/// Such as "7 % of an all-reduce: blocking_all_reduce".
+/// A text such as "7 % of an all-reduce: blocking_all_reduce".
 std::string hiddenText(const Calibration &found) {
   return number("%.0f", *found.hiddenSum * 100) +
          " % of an all-reduce: " + (sumsBlock(found) ? "" : "no ") +

@@ -15,9 +15,9 @@
 // rank sends a message to its neighbour, which has posted the receive long
 // before. If the neighbour already waits when the message is sent, the end of
 // its wait gives the duration of the whole message. If the neighbour begins to
-// wait later, the duration of its wait shows how long its own thread is busy
-// with the message. The sender's own time is the duration of its post and,
-// after more sleep, of its wait.
+// wait later, the duration of its wait shows how long its thread is busy with
+// the message. The sender's own time is the duration of its post and, after
+// more sleep, of its wait.
 //
 // If ranks compute on devices that are not hosts, the times are times of their
 // queues instead of threads. A message begins when the sender's queue has

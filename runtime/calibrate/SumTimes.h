@@ -28,10 +28,11 @@ std::vector<int64_t> measureSums(Control &control, Channels &channels,
                                  uint64_t bytes, int rounds, int64_t clockAhead,
                                  std::chrono::milliseconds timeout);
 
-/// The durations of all-reduces.
+/// Describes the durations of all-reduces.
 struct SumLine {
-  /// The message in the compiler's formula (messageOfSum). Fitted to
-  /// all-reduces of at least kLeastGradient bytes.
+  /// The time of a message in the compiler's formula for all-reduces
+  /// (messageOfSum). It is fitted to all-reduces of at least kLeastGradient
+  /// bytes.
   Line message;
   TimedSize smallest{};      ///< the smallest all-reduce
   double smallestByLine = 0; ///< the nanoseconds that the line gives for it

@@ -48,8 +48,8 @@ public:
     ended = {};
   }
 
-  /// Runs `calls`, the MPI calls of this turn, and returns their result. Bytes
-  /// have moved if the calls took longer than kMoving.
+  /// Runs `calls`, the MPI calls of this turn, and returns their result. Notes
+  /// that bytes have moved if the calls took longer than kMoving.
   template <typename Calls> decltype(auto) during(Calls &&calls) {
     struct Noting {
       Backoff &backoff;

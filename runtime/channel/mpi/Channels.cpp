@@ -200,8 +200,8 @@ private:
   // Messages and the two exchanges of all-reduces have separate communicators,
   // so that a send of one kind cannot match a receive of another.
   MPI_Comm messages, scatter, gather;
-  // If MPI computes the sums: a communicator for each prepared group of this
-  // rank.
+  // If MPI computes the sums: a communicator for each group of `prepare` that
+  // has this rank as a member.
   const bool transportAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, their members and `failure`. Only the rank's thread

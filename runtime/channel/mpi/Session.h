@@ -26,10 +26,11 @@ struct MpiOptions {
   bool transportAllReduce = false;
 };
 
-/// Which threads of a process may call MPI, as MPI_THREAD_FUNNELED and so on.
-/// Funneled: only the rank's thread. Serialized: the rank's thread and its
-/// progress threads, but only one at a time. Multiple: all threads at any time.
-/// Serialized and Multiple make MPI calls a little slower.
+/// Which threads of a process may call MPI. The names are those of MPI's thread
+/// levels, such as MPI_THREAD_FUNNELED. Funneled: only the rank's thread.
+/// Serialized: the rank's thread and its progress threads, but only one at a
+/// time. Multiple: all threads at any time. Serialized and Multiple make MPI
+/// calls a little slower.
 enum class MpiThreads { Funneled, Serialized, Multiple };
 
 /// A session of MPI: the constructor calls MPI_Init_thread, and the destructor

@@ -135,9 +135,9 @@ public:
                            std::function<void()> onDone = {});
   SharedMeshOperation receive(uint32_t from, Stream stream, Bytes bytes,
                               std::function<void()> onDone = {});
-  /// Like receive, but does not send the credit, which tells the sender that
-  /// the receive is posted. The next `receive` from the same rank or
-  /// announceReceives sends it.
+  /// Like receive, but sends no credit. (A credit tells the sender that a
+  /// receive is posted.) The next `receive` from the same rank or
+  /// announceReceives sends the credit.
   SharedMeshOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
                                    std::function<void()> onDone = {});
   /// Sends the credits of all receives that receiveLater has posted.
@@ -269,7 +269,7 @@ private:
 
   using Lock = std::unique_lock<std::mutex>;
 
-  // Connections.
+  // Functions of MeshConnections.cpp.
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
   bool answers(const Socket &socket, std::chrono::milliseconds patience) const;
@@ -288,7 +288,7 @@ private:
   void keepAlive();
   uint32_t checked(uint32_t peer) const;
 
-  // Streams.
+  // Functions of Mesh.cpp.
   SharedMeshOperation post(uint32_t from, Stream stream, Bytes bytes,
                            std::function<void()> onDone, bool isAnnounced);
   void release(Outgoing &connection, Stream stream, Sending &sending);
@@ -299,7 +299,7 @@ private:
   void eraseIfIdle(Inboxes::iterator inbox);
   void eraseIfIdle(Outgoing &connection, Stream stream);
 
-  // Bytes.
+  // Functions of MeshBytes.cpp.
   void flush(Outgoing &outgoing, uint32_t peer, Done &done);
   void readCredits(Outgoing &outgoing, uint32_t peer);
   void sendCredits(Incoming &incoming);
@@ -309,7 +309,7 @@ private:
   bool beginPayload(Incoming &incoming);
   void endPayload(Incoming &incoming, Done &done);
 
-  // Threads.
+  // Functions of MeshThread.cpp.
   class MoverRole;
   void run();
   bool runOnce(std::optional<Deadline> &flushing);

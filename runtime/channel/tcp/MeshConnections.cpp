@@ -189,9 +189,9 @@ void Mesh::lose(uint32_t peer, const std::string &how) {
 void Mesh::fail(Outgoing &connection, uint32_t peer, const std::string &how) {
   connection.isBroken = true;
   connection.frames.clear();
-  // If the rank has connected to this one, readFrom first reads its last
-  // messages, because they may say why the rank ended. Then readFrom reports
-  // the loss.
+  // If `peer` has connected to this rank, readFrom first reads the last
+  // messages of `peer`, because they may say why it ended. Then readFrom
+  // reports the loss.
   if (!connectionFrom(peer))
     lose(peer, how);
 }

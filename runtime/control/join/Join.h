@@ -20,7 +20,7 @@ enum class JobTransport { Mpi, Tcp };
 struct JoinOptions {
   JobTransport transport = JobTransport::Tcp;
   /// Used without MPI only: the address of the store at which ranks find each
-  /// other, and this rank's number.
+  /// other, this rank's number, and the number of ranks.
   StoreAddress store = {};
   uint32_t rank = 0, ranks = 1;
   /// Used with MPI only: allows that a second thread moves messages.

@@ -156,7 +156,7 @@ public:
     setFirst(declined(), reason);
     // Keep the store for a moment, because it ends with this process. The other
     // ranks read the store several times a second, so they see the reason
-    // before.
+    // before this process ends.
     if (isServer)
       std::this_thread::sleep_for(kHeard);
   }

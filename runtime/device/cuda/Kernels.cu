@@ -177,8 +177,8 @@ extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
 }
 
-/// Does the same as keepElements of Philox.h. For each counter, a thread
-/// computes the four random numbers of this counter.
+/// Does the same as keepElements of Philox.h. A thread computes the four random
+/// numbers that Philox makes from one counter.
 extern "C" __global__ void chimeraKeepElements(Count least, Count key,
                                                Count first, Count count,
                                                bool *kept) {
