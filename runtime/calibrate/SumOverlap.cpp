@@ -29,7 +29,7 @@ void compute(int64_t turns) {
   sink = x;
 }
 
-/// Rounds in which all ranks sum, compute, or both.
+/// Runs rounds in which all ranks sum, compute, or do both.
 class Rounds {
 public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,

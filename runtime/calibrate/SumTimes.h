@@ -42,7 +42,7 @@ struct SumLine {
 inline constexpr uint64_t kLeastGradient = 64 * 1024;
 
 /// Fits a line to all-reduces over `ranks` ranks. Sizes below kLeastGradient
-/// are left out, but the line gives no size less time than the smallest
+/// are left out, but the base of the line is at least the time of the smallest
 /// all-reduce. Requires at least 2 ranks, ascending sizes, and a size of at
 /// least kLeastGradient.
 SumLine fitSums(std::span<const TimedSize> sums, uint32_t ranks);

@@ -369,8 +369,8 @@ bool MpiChannels::drive() {
 /// Advances the reductions and tests `operation`. Returns whether `operation`
 /// is complete. `message` is the operation if it is a message, else null.
 bool MpiChannels::finished(Operation &operation, Message *message) {
-  // If the lock is taken, the progress thread is advancing the reductions, and
-  // will do so again soon. So skip them.
+  // If the lock is taken, the progress thread is advancing the reductions, so
+  // this thread skips them.
   if (mpi::PriorityLock lock;
       !reductions.empty() &&
       (lock = mpi::PriorityLock(reducing, std::try_to_lock))) {

@@ -8,9 +8,9 @@
 // Every rank watches its connection to rank 0, and rank 0 watches the
 // connections to all ranks. If a process ends on any host, rank 0 notices this
 // within moments. If a process is stopped or unreachable, rank 0 notices this
-// within the timeout. It tells all other ranks. Two ranks of different hosts
-// that exchange messages in the program also watch each other, so they notice a
-// broken link between them.
+// within the timeout. Rank 0 tells all other ranks. Two ranks of different
+// hosts that exchange messages in the program also watch each other, so they
+// notice a broken link between them.
 //
 //===----------------------------------------------------------------------===//
 

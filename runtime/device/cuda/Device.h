@@ -83,7 +83,7 @@ public:
   /// Makes this GPU the current one of the calling thread.
   void use() const;
   /// Records an event at the current end of `stream`, which need not belong to
-  /// a queue. `queue` is its queue number (newQueue).
+  /// a queue. `queue` is the queue number of the event (newQueue).
   Event record(cudaStream_t stream, uint32_t queue, bool timed = false);
   /// Makes later operations of the stream wait for the event.
   void wait(cudaStream_t stream, const Event &event);
