@@ -137,7 +137,7 @@ private:
     std::iota(group.contributions.begin(), group.contributions.end(), first);
     return group;
   }
-  /// Requires Hosts::haveNodeLinks.
+  /// The group of the ranks of `host`. Requires Hosts::haveNodeLinks.
   ReduceGroup groupOfHost(uint32_t host) const {
     const uint32_t count = found.hosts.ranksOnEach;
     return groupOf(1 + host, host * count, count);
@@ -215,7 +215,7 @@ private:
       found.hostLinks = onHosts.fit();
   }
 
-  /// Requires Hosts::haveNodeLinks.
+  /// Whether `rank` is on this rank's host. Requires Hosts::haveNodeLinks.
   bool isOnThisHost(uint32_t rank) const {
     return rank / found.hosts.ranksOnEach ==
            control.rank() / found.hosts.ranksOnEach;

@@ -21,7 +21,7 @@
 
 namespace chimera::runtime {
 
-/// A rank's host, and the part of it that the rank uses.
+/// Describes a rank's host, and the part of it that the rank uses.
 struct HostOfRank {
   uint32_t host = 0;    ///< identifies the host
   uint32_t cores = 1;   ///< of the host, for all of its ranks

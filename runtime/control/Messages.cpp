@@ -31,8 +31,8 @@ void chimera::runtime::receiveAll(Control &control, uint32_t from, Bytes bytes,
   });
 }
 
-/// A dissemination barrier (Hensgen, Finkel, Manber, IJPP 1988). In round k,
-/// from 0, each rank receives a message from the rank 2^k before it. This
+/// A dissemination barrier (Hensgen, Finkel, Manber, IJPP 1988). In round k =
+/// 0, 1, …, each rank receives a message from the rank 2^k before it. This
 /// message says that its sender and the 2^k - 1 ranks before the sender have
 /// called the barrier. There are ceil(log2(ranks)) rounds.
 void chimera::runtime::barrier(Control &control,

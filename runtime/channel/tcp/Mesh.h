@@ -190,7 +190,7 @@ public:
 
 private:
   /// The first bytes of a connection, sent by the rank that connects. The other
-  /// rank answers with its own.
+  /// rank answers with its own greeting.
   struct Greeting {
     uint64_t magic, secret, rank;
   };

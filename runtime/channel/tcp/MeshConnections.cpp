@@ -213,7 +213,7 @@ bool Mesh::greet(Incoming &connection) {
                 MSG_NOSIGNAL) == sizeof(answer);
 }
 
-/// Sends heartbeats, and reports ranks as lost that are silent for too long.
+/// Sends heartbeats, and reports ranks that are silent for too long as lost.
 void Mesh::keepAlive() {
   auto now = std::chrono::steady_clock::now();
   if (now >= nextSign) {

@@ -26,7 +26,7 @@ constexpr size_t kAbortMessageBytes = 512;
 } // namespace
 
 struct TcpControl::State {
-  /// The number of bytes that this rank has sent to another rank and that the
+  /// Counts the bytes that this rank has sent to another rank and that the
   /// other rank has not acknowledged.
   struct Unread {
     std::atomic<uint64_t> bytes{0};

@@ -80,8 +80,8 @@ exchangeAtStore(const StoreAddress &store, uint32_t rank, uint32_t ranks,
                 const std::string &own, std::chrono::milliseconds timeout,
                 const LongWaitHandler &onLongWait = {});
 
-/// Makes the ranks that wait at the store, now or later, fail with the error
-/// that this rank failed, and why. Takes a few seconds at most. Throws
+/// Makes the ranks that wait at the store, now or later, fail. Their error says
+/// that this rank failed, with `reason`. Takes a few seconds at most. Throws
 /// std::exception if nobody serves the store.
 void reportFailureAtStore(const StoreAddress &store, uint32_t rank,
                           const std::string &reason);

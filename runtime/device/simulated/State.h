@@ -57,9 +57,10 @@ struct Simulation::QueueState {
   std::deque<Item> items;
   uint64_t put = 0, done = 0; ///< items put on the queue, and executed
   Clock clock;
-  /// The clocks of recorded events that have not passed, by position.
+  /// The clocks of recorded events that have not passed, by Event::position.
   std::map<uint64_t, std::shared_ptr<Clock>> recorded;
-  /// Batches that wait until `done` reaches a position, by position.
+  /// Batches that wait until `done` reaches the position of an event, by this
+  /// position.
   std::multimap<uint64_t, SharedBatch> awaited;
 };
 
