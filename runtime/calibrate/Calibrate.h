@@ -41,7 +41,7 @@ struct CalibrationOptions {
 /// The results of a calibration.
 struct Calibration {
   uint32_t ranks;
-  Hosts hosts; ///< with the memory of a rank
+  Hosts hosts; ///< the hosts of all ranks
   /// Messages between neighbours, and all-reduces over all ranks. If there are
   /// separate links within hosts (Hosts::haveNodeLinks), messages within a host
   /// are left out.

@@ -23,7 +23,7 @@ namespace chimera::runtime {
 /// The settings of a calibration.
 struct CalibrationSetup {
   StageFactory stages;  ///< makes stages of transformers
-  uint32_t threads = 0; ///< of each rank; 0: an equal share of the cores
+  uint32_t threads = 0; ///< of a rank; 0: an equal share of the cores
   /// Called first, on each thread on which a rank computes.
   std::function<void(uint32_t threads)> setThreads;
   std::chrono::milliseconds timeout; ///< of waits for other ranks

@@ -129,8 +129,8 @@ struct Reduction {
   uint64_t bytes;
   std::vector<uint32_t> contributors; ///< the rank of each contribution
   std::vector<uint32_t> members;
-  std::vector<const std::byte *>
-      contributions;             ///< in the order of `contributors`
+  /// The memory of each contribution, in the order of `contributors`.
+  std::vector<const std::byte *> contributions;
   std::vector<std::byte *> sums; ///< in the order of `members`
   uint32_t started = 0;
 };

@@ -76,7 +76,7 @@ private:
   MPI_Comm scatter, gather;
   Scratch &scratch;
   enum { Start, Scatter, Fold, Gather, Done } phase = Start;
-  uint64_t folded = 0; // bytes of the own chunk that are folded
+  uint64_t folded = 0; // folded bytes of this rank's chunk
   std::vector<MPI_Request> sends;
   std::vector<MPI_Request> receives;
   // Each has one element for each contribution. `contributors`: its rank.

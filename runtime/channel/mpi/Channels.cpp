@@ -209,7 +209,7 @@ private:
   // lock whether the list is empty.
   mpi::PriorityMutex reducing;
   mpi::Scratch scratch;
-  std::vector<Reduction *> reductions; ///< not known to be done; oldest first
+  std::vector<Reduction *> reductions; ///< that may not be done; oldest first
   std::exception_ptr failure;          ///< thrown on the progress thread
   // Any MPI_Test makes progress on all requests. The progress thread tests this
   // receive, which no send matches, so it never touches a request of the rank.

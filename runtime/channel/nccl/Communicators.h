@@ -79,7 +79,7 @@ private:
   std::vector<ncclComm_t> made;   ///< the communicator of all ranks is first
   ncclComm_t splitting = nullptr; ///< written by NCCL when a split is complete
   bool isAborted = false;         ///< an abort was requested
-  bool wereAborted = false;       ///< the watching thread aborts them
+  bool wereAborted = false;       ///< the watching thread aborts `made`
   bool isStopping = false;
   std::condition_variable changed;
   std::thread watch;

@@ -58,7 +58,7 @@ namespace chimera::runtime::tcp {
 
 /// The address where a rank listens.
 struct Address {
-  std::vector<std::string> hosts; ///< numeric; the most likely to work first
+  std::vector<std::string> hosts; ///< numeric addresses; likeliest first
   uint16_t port = 0;
 };
 
@@ -85,7 +85,7 @@ private:
   // Guarded by the mutex of the mesh.
   uint32_t peer = 0;
   bool isSend = false;
-  Bytes bytes;                ///< empty after a receive is given up
+  Bytes bytes;                ///< of a receive: empty after it is given up
   std::vector<std::byte> own; ///< copy of the bytes of a given-up send
   uint64_t other = 0;         ///< size in bytes of the message at the other end
   bool isWrongSize = false;
@@ -211,8 +211,8 @@ private:
   /// The state of a stream to another rank. Erased when it is idle.
   struct Sending {
     std::deque<SharedMeshOperation> waiting; ///< sends that wait for a credit
-    std::deque<uint64_t>
-        sentAhead;         ///< bytes counted for each message sent ahead
+    /// The bytes counted for each message that was sent ahead of its credit.
+    std::deque<uint64_t> sentAhead;
     uint64_t credits = 0;  ///< number that no message has used
     bool isBroken = false; ///< a send was given up, so no other is sent
     bool isIdle() const {
@@ -240,7 +240,7 @@ private:
     SharedMeshOperation operation;   ///< the receive that gets this message
     std::vector<std::byte> buffered; ///< payload without a posted receive
     bool isDiscarded = false;        ///< the payload is discarded
-    uint64_t got = 0;            ///< bytes of the greeting, header or payload
+    uint64_t got = 0; ///< arrived bytes of greeting, header or payload
     std::vector<Credit> credits; ///< to be sent
     uint64_t creditBytesSent = 0;
     Deadline greetsUntil{kGreeting};
@@ -353,8 +353,9 @@ private:
   std::optional<std::thread::id> mover;
   bool isDriven = false;      ///< `mover` is a thread in waitUntil
   bool leavesSockets = false; ///< only `mover` polls the sockets
-  bool hasNewSocket =
-      false;          ///< the mesh's thread does not yet poll a new socket
+  /// Whether there is a new socket that the mesh's own thread does not poll
+  /// yet.
+  bool hasNewSocket = false;
   std::thread thread; // last: it uses the other members
 };
 

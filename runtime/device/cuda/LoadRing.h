@@ -40,7 +40,7 @@ private:
 
   struct Load {
     uint64_t begin, end; ///< offsets in the ring
-    Event passed;        ///< after the copy to the device
+    Event passed;        ///< the point after the copy to the device
   };
 
   Device &device;

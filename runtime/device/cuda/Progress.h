@@ -45,7 +45,7 @@ private:
   const std::function<bool(const Event &)> isDone;
   std::mutex mutex; ///< protects the members below
   std::condition_variable changed;
-  std::deque<Point> points; ///< not known to have passed; oldest first
+  std::deque<Point> points; ///< that may not have passed; oldest first
   bool ends = false;
   std::thread thread;
 };

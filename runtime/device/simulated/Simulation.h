@@ -71,8 +71,11 @@ using SharedBatch = std::shared_ptr<Batch>;
 struct Transfer {
   struct Party {
     SharedOperation operation;
-    bool observes; ///< end happens after all parties' beginnings
-    bool ends;     ///< the operation can end after this transfer
+    /// Whether the end of the operation happens after the beginnings of all
+    /// parties.
+    bool observes;
+    /// Whether the operation can end after this transfer.
+    bool ends;
   };
   std::vector<Party> parties;
   std::shared_ptr<Transfer> after;
@@ -178,7 +181,7 @@ private:
   std::condition_variable_any changed;
   Random random;
   std::vector<std::unique_ptr<SimulatedDevice>> devices;
-  std::vector<std::unique_ptr<QueueState>> queues; ///< null after destruction
+  std::vector<std::unique_ptr<QueueState>> queues; ///< null if destroyed
   std::set<SharedOperation> operations;            ///< that have not ended
   // What can happen next. Abandoned operations and their transfers may be in
   // the lists, but are never chosen.

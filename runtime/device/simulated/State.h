@@ -37,7 +37,8 @@ struct Operation {
   /// operation happens before others only after it has ended.
   Clock clock;
   bool isAbandoned = false;
-  std::vector<std::shared_ptr<Transfer>> transfers; ///< wait for its beginning
+  /// The transfers that wait for the beginning of this operation.
+  std::vector<std::shared_ptr<Transfer>> transfers;
 };
 
 /// An operation of a queue: work, or a wait.
