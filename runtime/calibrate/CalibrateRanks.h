@@ -33,8 +33,8 @@ struct CalibrationSetup {
   /// Whether all-reduces use the sum of the transport, as in TrainingRun.
   bool transportAllReduce = false;
   double effort = 1; ///< as in CalibrationOptions
-  /// Called once, in the process of rank 0, with the results and the resources
-  /// of a rank on its host. If it throws, the calibration fails.
+  /// Called once, in the process of rank 0, with the results and the share of
+  /// each rank on the host of rank 0. If it throws, the calibration fails.
   std::function<void(const Calibration &, const HostResources &)> onResult;
 };
 

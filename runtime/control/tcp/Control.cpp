@@ -171,7 +171,7 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
 
 void TcpControl::watch(const std::vector<uint32_t> &peers) {
   // Links inside a host are not watched: they do not break, and the watcher
-  // processes of the host notice more failures.
+  // threads of the host (watch/Watcher.h) notice more failures.
   const std::vector<uint32_t> &leaders = state->leaders;
   for (uint32_t peer : peers)
     if (!leaders.empty() && leaders[peer] != leaders[rank()])
