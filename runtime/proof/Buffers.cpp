@@ -60,15 +60,12 @@ public:
 
 private:
   struct BufferState {
-    uint32_t birth =
-        kNone; ///< the position at which its value begins; kNone: no value
+    uint32_t birth = kNone; ///< position; kNone if there is no value
     uint32_t lastUse = 0;
-    uint32_t writer = 0; ///< the last position that wrote it
-    uint32_t readers =
-        0; ///< number of messages and all-reduces that are reading it
+    uint32_t writer = 0;  ///< the last position that wrote it
+    uint32_t readers = 0; ///< messages and all-reduces that are reading it
     bool isWritten = false;
-    bool isFilling =
-        false; ///< whether a receive or an all-reduce is writing it
+    bool isFilling = false; ///< a receive or an all-reduce is writing it
     bool isConsumed = false;
     bool isState = false;
   };
@@ -278,8 +275,7 @@ private:
   Report &report;
   std::vector<BufferState> states; ///< by buffer
   std::vector<Interval> intervals;
-  std::vector<bool>
-      found; ///< by buffer: whether it had a value after the previous body
+  std::vector<bool> found; ///< written buffers after the previous body
   uint32_t position = 0;
 };
 

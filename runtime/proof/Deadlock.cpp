@@ -39,8 +39,7 @@ struct Stream {
   };
   std::vector<Operation> queue; ///< in the order in which they were posted
   size_t head = 0;              ///< index of the operation in effect, if any
-  uint32_t open =
-      0; ///< number of posts of this operation that wait for a partner
+  uint32_t open = 0;            ///< posts of `head` that wait for a partner
 };
 
 class AbstractExecution {

@@ -144,8 +144,7 @@ private:
   // The state of one search, by node. `parent` and `depth` of a node are valid
   // if `reachedFrom` of the node is the first node of the current search.
   std::vector<uint32_t> reachedFrom, parent, depth;
-  std::vector<uint32_t>
-      openedFrom; ///< by list: first node of the last search that visited it
+  std::vector<uint32_t> openedFrom; ///< by list, like `reachedFrom`
   // For the removal of nodes. `left` is, by list, the number of nodes in the
   // list that are not removed. `users` are, by list, the nodes that have this
   // list of successors. `holders` are, by node, the lists that contain the

@@ -307,8 +307,7 @@ private:
   std::vector<WeightsValue> found;
   std::vector<GradientSum> foundSums;
   std::vector<int64_t> taken; ///< number of updates so far, by index in `held`
-  std::vector<size_t>
-      firstForward; ///< first entry in `forwards`, by index in `held`
+  std::vector<size_t> firstForward; ///< in `forwards`, by index in `held`
   /// Ordered by index in `held`, then by micro-batch of the pipeline, then by
   /// whether the step is odd.
   std::vector<Forward> forwards;

@@ -15,9 +15,9 @@
 
 namespace chimera::runtime {
 
-/// Reads `bytes` of an open file, beginning at `offset`. Returns the number of
-/// bytes read, which is smaller if the file ends, or -1 with the reason in
-/// errno.
+/// Fills `bytes` with the contents of an open file, beginning at `offset`.
+/// Returns the number of bytes that were read, or -1 with the reason in errno.
+/// It is smaller than bytes.size() if the file ends.
 ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes);
 
 } // namespace chimera::runtime
