@@ -112,7 +112,7 @@ bool Interpreter::endPass() {
     return false;
   }
   pass.reset();
-  stepBegin = steadyNanoseconds(); // for a profile
+  stepBegin = steadyNanoseconds(); // a profile does not include evaluations
   return true;
 }
 

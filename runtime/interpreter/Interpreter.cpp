@@ -160,7 +160,8 @@ void Interpreter::expectLoads() {
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
                                 uint32_t parts) const {
-  // Without a flush, N + m is micro-batch m of the next step.
+  // Without a flush, micro-batch N + m is micro-batch m of the next step, where
+  // N is program.micro_batches.
   return {step + m / program.micro_batches,
           static_cast<uint64_t>(copy) * program.micro_batches +
               m % program.micro_batches,

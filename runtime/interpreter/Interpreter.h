@@ -102,12 +102,12 @@ public:
               Status &status, const Options &options);
   ~Interpreter();
 
-  /// Executes the computations of one step with zeros as inputs, in the order
-  /// and in the memory of the step. Sends nothing and changes no weights.
-  /// During these computations, libraries load their code and allocate their
-  /// memory. If a library did this later, the device could block until its
-  /// communication ends, and two devices could block each other for ever. Call
-  /// `warmUp` before `begin` or `run`, or not at all.
+  /// Executes the computations of one step, except updates, with zeros as
+  /// inputs, in the order and in the memory of the step. Sends nothing and
+  /// changes no weights. During these computations, libraries load their code
+  /// and allocate their memory. If a library did this later, the device could
+  /// block until its communication ends, and two devices could block each other
+  /// for ever. Call `warmUp` before `begin` or `run`, or not at all.
   void warmUp();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
@@ -124,8 +124,8 @@ public:
   void run(uint64_t steps, const OnStep &onStep);
   static constexpr size_t kMaxStepsAhead = 1;
 
-  /// `run` in single instructions: call `begin`, then `advance` while `next`
-  /// returns a position, then `finish`.
+  /// The same as `run`, but the caller advances by single instructions: call
+  /// `begin`, then `advance` while `next` returns a position, then `finish`.
   struct Position {
     uint64_t step;
     uint32_t instruction;
@@ -155,7 +155,8 @@ public:
   }
 
   uint64_t instructionsRun() const { return executed; }
-  /// How often the host waited for the device inside a step.
+  /// The number of times that the host blocked inside a step until the device
+  /// had passed an event. 0 is expected on an asynchronous device.
   uint64_t hostBlocksInSteps() const { return blocksInSteps; }
   /// The number of steps that ended.
   uint64_t stepsRun() const { return step; }
@@ -235,29 +236,29 @@ private:
   Channels &channels;
   Status &status;
   const uint32_t copy;
-  const uint32_t firstRank; // the first rank of this copy
+  const uint32_t firstRank; // the rank of worker 0 in this data-parallel copy
   const program::BackwardPieces pieces;
 
   // The order of these members matters: requests must be destroyed before the
   // memory that they use, even after an error.
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
-  std::vector<Block> arena; // by block; a zero-copy message replaces one
+  std::vector<Block> arena; // by block; a message without a copy replaces one
   std::map<Key, std::unique_ptr<Stage>> stages;
-  std::map<Key, GradientCopy> gradientCopies; // gradient sums
+  std::map<Key, GradientCopy> gradientCopies; // by replica
   std::map<Key, Block> flags; // by replica, on the device: set if halted
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer number, the buffer whose memory has its value. A rename
   // instruction permutes this list.
   std::vector<uint32_t> memoryOf;
-  std::vector<std::unique_ptr<Stash>> stashes;    // by entry of `memoryOf`
-  std::vector<std::unique_ptr<Request>> requests; // by post's index
-  std::vector<bool> isZeroCopy;                   // by post's index
+  std::vector<std::unique_ptr<Stash>> stashes;    // by memoryOf[buffer]
+  std::vector<std::unique_ptr<Request>> requests; // by index of the post
+  std::vector<bool> isZeroCopy;                   // by index of the post
   // Whether a recompute, and not the forward, makes the stash of a piece.
   // Indexed by stage, then piece.
   std::vector<bool> recomputed;
   Block shares;      // for the losses of the parts of a micro-batch
-  LastUses lastUses; // by entry of `memoryOf`
+  LastUses lastUses; // by memoryOf[buffer]
   uint32_t groupEnd = 0;
 
   // An instruction whose times the device measures.
@@ -269,7 +270,7 @@ private:
   struct QueuedStep {
     uint64_t step;
     std::optional<uint64_t> pass; // set if this is a pass of an evaluation
-    uint64_t losses;              // modulo its size, its entry in `losses`
+    uint64_t losses;              // its entry is losses[this % losses.size()]
     std::optional<ElementType> lossType; // none if this worker has no loss
     Event end;
     std::vector<Timed> timed; // only on an asynchronous device
@@ -315,7 +316,7 @@ private:
   uint64_t executed = 0;
   int64_t meterStart = 0;
   bool hasWarmedUp = false;
-  uint64_t allocated = 0;           // bytes allocated for the arena
+  uint64_t allocated = 0;           // bytes of the arena
   std::vector<uint64_t> arenaInUse; // by instruction
   uint64_t stashBefore = 0; // bytes of stashes before the next instruction
   uint64_t peakStash = 0;

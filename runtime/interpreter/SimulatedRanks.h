@@ -34,8 +34,8 @@ public:
     /// Called instead of interpreter.evaluation.onLoss if set, with the rank,
     /// the number of steps before the evaluation, and the mean loss.
     std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
-    std::function<Status &(uint32_t)>
-        statusOf; ///< returns the entry of a rank; required
+    /// Returns the status entry of a rank. Required.
+    std::function<Status &(uint32_t)> statusOf;
     /// For tests: if it returns true, the simulation ignores this ordering
     /// between two operations.
     std::function<bool(const simulated::Label &, simulated::Ordering)> ignores =

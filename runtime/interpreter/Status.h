@@ -24,12 +24,11 @@ int64_t steadyNanoseconds();
 struct alignas(64) Status {
   enum State : uint32_t {
     Absent,     ///< not started yet, or on another host
-    Starting,   ///< allocating, initialising weights
+    Starting,   ///< allocating memory, initialising weights
     Running,    ///< at instruction `instruction` of step `step`
-    Finishing,  ///< after the last step: gathering results
-    Saving,     ///< the root saves
-    Evaluating, ///< at instruction `instruction` of an evaluation, after `step`
-                ///< steps
+    Finishing,  ///< after the last step: collecting results
+    Saving,     ///< the root rank is saving results
+    Evaluating, ///< at `instruction` of a pass; `step` steps have ended
     Done,       ///< finished; the process may exit
     Failed      ///< the error in `reason` ended the rank
   };
@@ -52,7 +51,7 @@ struct alignas(64) Status {
   std::atomic<uint32_t> isFailing;
   /// The state of the rank before the failure.
   std::atomic<uint32_t> failedIn;
-  /// A text that ends with a zero byte; valid when the state is Failed.
+  /// The error text, with a zero byte at its end. Valid if the state is Failed.
   std::array<char, 1000> reason;
 
   void enter(State next) {

@@ -285,7 +285,7 @@ private:
       case Opcode::Split:
       case Opcode::Join:
       case Opcode::Rename:
-        break; // no time is spent
+        break; // these instructions take no time
       }
     }
     findArrows(section);
@@ -310,8 +310,7 @@ private:
   /// worker receives the k-th send of that worker to this worker.
   void findArrows(const Trace::Section &section) {
     std::map<uint32_t, uint64_t> sent, received; // number of posts, by peer
-    std::map<uint32_t, MessageKey>
-        awaited; // by the index of the receive's post
+    std::map<uint32_t, MessageKey> awaited;      // by index of the post
     const std::vector<Trace::Span> &spans = section.spans;
     auto at = [&](size_t i) -> const Instruction & {
       return stream().instructions[spans[i].instruction];
@@ -360,8 +359,8 @@ private:
                               {"pid", std::get<0>(key)},
                               {"tid", thread}};
         if (!isStart)
-          event["bp"] =
-              "e"; // bind to the enclosing action, not to the next one
+          // Bind to the enclosing action, not to the next one.
+          event["bp"] = "e";
         event["args"] = {{isStart ? "to" : "from", nameOf(end.peer)}};
         add(event);
       };

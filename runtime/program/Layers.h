@@ -190,7 +190,7 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
 int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
 
-/// The optimizers that exist.
+/// The names of the optimizers.
 inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd";
 
 /// Returns an error text, or an empty text if `name` is the name of an

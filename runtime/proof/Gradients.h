@@ -114,7 +114,8 @@ private:
   }
   std::string describe(GradientSum::Part part, uint32_t replica) const;
   std::string describe(const GradientSum &sum) const;
-  /// Names the micro-batches in `sum`, relative to the first one of the step.
+  /// A text with the number of backwards in `sum`, and with its lowest and
+  /// highest micro-batch, counted from the first micro-batch of the step.
   std::string describeContents(const GradientSum &sum, int64_t step) const;
   void fail(const std::string &message) {
     report.add(Rule::Weights, w, i, message);

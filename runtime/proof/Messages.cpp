@@ -204,7 +204,7 @@ private:
     for (uint32_t c = 0; c < program.communicators.size(); ++c) {
       const std::vector<Member> &members = facts.members[c];
       auto first = static_cast<uint32_t>(facts.communicatorOf.size());
-      std::vector<InstructionRef> expected; // of the first member
+      std::vector<InstructionRef> expected; // the starts of the first member
       const CommunicatorT &communicator = *program.communicators[c];
       for (const Member &member : members) {
         bool isFirst = &member == &members.front();

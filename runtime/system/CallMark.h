@@ -35,8 +35,7 @@ public:
 
   struct Call {
     const char *name = nullptr; ///< null if the thread is in no call
-    uint64_t number =
-        0; ///< the number of calls so far; valid if `name` is not null
+    uint64_t number = 0;        ///< of the call; valid if `name` is not null
     bool operator==(const Call &) const = default;
   };
   /// The current call. If two reads return the same name and number, the thread

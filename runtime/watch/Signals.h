@@ -81,8 +81,7 @@ private:
   bool askedToStop = false;          // guarded by mutex
   const std::optional<Grace> grace;
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point>
-      graceBegin; // only for the thread that reads signals
+  std::optional<Clock::time_point> graceBegin; // only for `thread`
   std::atomic<int> askedBy{0};
   std::atomic<bool> ending{false};
   std::thread thread;
