@@ -77,9 +77,9 @@ Interpreter::Interpreter(const program::ProgramT &program,
     arena.push_back(allocate(bytes));
     allocated += blockBytes(bytes, program.buffer_alignment);
   }
-  // The host exchanges two blocks at once. On an asynchronous device, queued
-  // operations could still use the old block. So no message is passed without a
-  // copy on such a device.
+  // An exchange of blocks takes effect on the host immediately. On an
+  // asynchronous device, queued operations could still use the old block. So no
+  // message is passed without a copy on such a device.
   isZeroCopy = device.isSynchronous()
                    ? findZeroCopyMessages(program, worker, blocks)
                    : std::vector<bool>(worker.instructions.size());
@@ -382,7 +382,7 @@ void Interpreter::advance() {
   enterNextSection();
 }
 
-/// Records that the compute queue uses the memory of an instruction.
+/// Records that the compute queue uses the buffers of an instruction.
 void Interpreter::noteUses(const Instruction &instruction) {
   switch (instruction.opcode()) {
   case Opcode::PostSend:

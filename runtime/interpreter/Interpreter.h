@@ -276,9 +276,10 @@ private:
     std::vector<Timed> timed; // only on an asynchronous device
   };
   std::deque<QueuedStep> queuedSteps; // not reported yet; oldest first
-  // Host memory for the losses of the queued steps and the current step. The
-  // steps use the entries in turn. `flagsRead` is the same for the flags; an
-  // entry has all flags, in the order of `flags`.
+  // Host memory for the losses of the queued steps and the current step. Step
+  // after step uses the next entry, cyclically. `flagsRead` has the same
+  // entries for the flags: an entry has all flags of a step, in the order of
+  // `flags`.
   std::vector<Block> losses;
   std::vector<Block> flagsRead;
   uint64_t nextLoss = 0;

@@ -26,8 +26,8 @@ double totalWeight(const program::ProgramT &program, DataSource &data,
 double gradientScale(const program::ProgramT &program, DataSource &data,
                      uint64_t step, uint32_t first, uint32_t count);
 
-/// Adds the losses of the `parts` parts of a micro-batch. They are contiguous
-/// in `shares`. Writes the sum to `loss`.
+/// Adds the losses of the parts of a micro-batch and writes the sum to `loss`.
+/// The losses are contiguous in `shares`. `parts` is their number.
 void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 
 /// The loss of a step. It covers the N micro-batches of each of the W

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// On a synchronous device, the host reads its clock before and after each
-// instruction. An asynchronous device has its own clock. For it, the host
-// enqueues one event before and one event after the operations of an
-// instruction. When the device has passed both events, it can tell the time
-// between them.
+// The measurement of instructions, for profiles and traces. On a synchronous
+// device, the host reads its clock before and after each instruction. An
+// asynchronous device has its own clock. For it, the host enqueues one event
+// before and one event after the operations of an instruction. When the device
+// has passed the two events, the time between them is known.
 //
 //===----------------------------------------------------------------------===//
 

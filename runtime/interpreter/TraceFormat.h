@@ -24,8 +24,8 @@ namespace chimera::runtime {
 
 /// Returns JSON in the Trace Event Format (Google). A data-parallel copy is
 /// shown as a process and a worker as a thread. Complete events have `ts` and
-/// `dur` in microseconds. Time 0 is the begin of the first event. Events of a
-/// worker do not overlap.
+/// `dur` in microseconds. Time 0 is the beginning of the first event. Events of
+/// a worker do not overlap.
 ///
 /// - An action has its kind as category and the arguments `worker`, `kind`,
 ///   `pipeline`, `stage` and `micro_batch`. If the action covers several

@@ -30,16 +30,15 @@ enum class Use {
   /// new ones (Enter).
   Leave,
   Enter,
-  /// The instruction is a wait. The transfer or all-reduce that it completes
-  /// may read (EndOfRead) or write (EndOfWrite) the buffer until this wait
-  /// ends.
+  /// The instruction is a wait. The message or all-reduce that it completes may
+  /// read (EndOfRead) or write (EndOfWrite) the buffer until this wait ends.
   EndOfRead,
   EndOfWrite,
 };
 
 /// Calls `visit(buffer, Use)` once for each buffer that an instruction of the
-/// worker uses: first for its operands, then for its other results. A transfer
-/// or an all-reduce uses its buffers both at its post and at its wait.
+/// worker uses: first for its operands, then for its other results. A message
+/// or an all-reduce uses its buffers at its post, and again at its wait.
 template <typename Visit>
 void forEachUse(const program::WorkerT &worker,
                 const program::Instruction &instruction, const Visit &visit) {

@@ -113,9 +113,9 @@ private:
   const program::ProgramT &program;
   const program::WorkerT &worker;
   const Blocks &blocks;
-  std::vector<bool> exchangeable;          // by block
-  std::vector<uint32_t> waits;             // by post
-  std::vector<std::vector<Touch>> touches; // by block, ascending
+  std::vector<bool> exchangeable; // by block
+  std::vector<uint32_t> waits;    // by index of the post: index of its wait
+  std::vector<std::vector<Touch>> touches; // by block, in order
 };
 } // namespace
 

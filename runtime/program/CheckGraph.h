@@ -15,8 +15,8 @@
 
 namespace chimera::program {
 
-/// The maximum number of values in a graph, and of inputs, labels, outputs or
-/// saved tensors of a layer.
+/// The maximum number of values in a graph, and of tensors of one kind (for
+/// example parameters or inputs) in a layer.
 inline constexpr uint32_t kMaxValues = 1 << 20;
 
 /// The first error that was found in a package. Later errors are ignored.

@@ -38,8 +38,8 @@ std::string checkModel(const ModelT &model) {
   // The maximum of each size except the number of layers. No model has larger
   // sizes. Below this limit, the number of parameters cannot overflow.
   constexpr uint32_t kLargest = 1 << 20;
-  // The runtime needs memory for each layer, so the number of layers has a
-  // lower limit.
+  // The runtime also needs memory for each layer, so the limit on the number of
+  // layers is smaller.
   constexpr uint32_t kMaxLayers = 1 << 14;
   struct {
     const char *name;

@@ -114,7 +114,7 @@ void removeLeftovers(const std::string &path) {
 
 /// Calls `make`, which creates a file, with temporary names for `path` until it
 /// succeeds. Returns the name of the file. Returns an empty name, with errno
-/// set, if `make` fails with an error other than EEXIST.
+/// set, if `make` fails with an error other than EEXIST, or after 101 attempts.
 template <typename Make>
 std::string nameBeside(const std::string &path, Make make) {
   for (int attempt = 0;; ++attempt) {

@@ -134,8 +134,8 @@ inline std::optional<unsigned> indexOfTiedPiece(const Tied *tied, size_t stages,
 /// multiple of this many bytes from the beginning of the gradient, or from the
 /// beginning of its tied or untied piece. No element of any type crosses a
 /// multiple of 8 bytes. So the sums of the buckets are equal to the sum of the
-/// whole gradient. This is also true for the integer stages of tests: their
-/// elements have 8 bytes, and only the last one may be shorter.
+/// whole gradient. This is also true for stages of integers (ExactStage.h):
+/// their elements have 8 bytes, and only the last one may be shorter.
 inline constexpr uint64_t kBucketAlignment = 8;
 
 /// The `buffer_alignment` of compiled programs, in bytes. A piece of a gradient

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each stage must run each forward of its pipeline once. For each piece
-// (BackwardPieces.h), it must run one backward, or one input gradient and one
-// weight gradient. Each backward needs a stash, which its forward or a
-// recompute makes. With a flush, the whole program is one step. Without a
-// flush, the body is one step, and prologue and epilogue together are another.
+// The check that each action exists once. Each stage must run each forward of
+// its pipeline once. For each piece (BackwardPieces.h), it must run one
+// backward, or one input gradient and one weight gradient. Each backward needs
+// a stash, which its forward or a recompute makes. With a flush, the whole
+// program is one step. Without a flush, the body is one step, and prologue and
+// epilogue together are another.
 //
 //===----------------------------------------------------------------------===//
 

@@ -150,8 +150,8 @@ void verifyCommunicators(const ProgramT &program, Facts &facts, Report &report);
 /// Verifies each instruction by itself: indices, operands, label.
 void verifyInstructions(const ProgramT &program, const Facts &facts,
                         Report &report);
-/// Verifies that the workers together have the actions that the pipelines
-/// require, each once.
+/// Verifies that the workers together have the actions (forwards, backwards,
+/// ...) that the pipelines require, each once.
 void verifyActions(const ProgramT &program, Facts &facts, Report &report);
 void verifyWaits(const ProgramT &program, Facts &facts, Report &report);
 void verifyMatching(const ProgramT &program, Facts &facts, Report &report);

@@ -87,10 +87,10 @@ struct Violation {
 /// (complete), with edges s(i)→c(i)→s(i+1). A receive's wait completes after
 /// the send is posted. Under rendezvous, a send's wait completes after the
 /// receive is posted. The wait for an all-reduce completes after every member
-/// has started the all-reduce. Each of these conditions is an edge, too. The
-/// program has no deadlock if and only if this graph has no cycle. This assumes
-/// that computations end, that matched operations complete, and that a post
-/// never blocks.
+/// has started the all-reduce. Each of these three conditions is also an edge
+/// of the graph. The program has no deadlock if and only if this graph has no
+/// cycle. This assumes that computations end, that matched operations complete,
+/// and that a post never blocks.
 ///
 /// Under a stream model, a post or start has two more events, e (takes effect)
 /// and f (finished). The posts of a group that are in the same stream have the

@@ -7,10 +7,10 @@
 //
 // A thread that detects MPI calls that do not return. A wait for a message
 // calls MPI again and again until its timeout. But some MPI calls block in the
-// kernel, although the standard says that they return at once. Then the wait
-// cannot check its timeout. So a separate thread checks a few times a second in
-// which MPI call each thread of the rank is. The threads mark their calls
-// (system/CallMark.h).
+// kernel, although the standard says that they return immediately. During such
+// a call, the wait cannot check its timeout. So a separate thread checks a few
+// times a second in which MPI call each thread of the rank is. The threads mark
+// their calls (system/CallMark.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,10 @@
 //
 // A report of ranks that are stopped (SIGSTOP) while ranks start, before there
 // is a status page. If a rank is stopped, the waits of all other ranks time
-// out, and some of them wait for ranks that are not stopped but wait, too. So
-// the first rank of a host that fails checks which ranks are stopped. It
-// reports these ranks for the whole host and lets them continue (SIGCONT).
+// out. The rank that a wait names need not be the stopped one: it may itself be
+// waiting. So the first rank of a host that fails checks which ranks are
+// stopped. It reports these ranks for the whole host and lets them continue
+// (SIGCONT).
 //
 //===----------------------------------------------------------------------===//
 
