@@ -34,7 +34,7 @@ struct Violation {
     Deadlock,
     /// A buffer is read before it is written, written while it is being sent,
     /// or used while a receive fills it. Two live values overlap in memory. A
-    /// stash is used twice, never, or overwritten before its use.
+    /// stash is used twice, is never used, or is overwritten before its use.
     Buffers,
     /// An operand does not have the value that the label of its instruction
     /// names.
@@ -115,11 +115,12 @@ struct Violation {
 /// is inside one section, and it is enough to test each section once.
 ///
 /// Buffers, values and weights of a program without a flush are checked for two
-/// sequences of sections: prologue, body, body, epilogue, and prologue,
-/// epilogue. At the end of the second body, buffers, weights and gradient sums
-/// must have the same contents as at its beginning, but one step later. Then
-/// all further bodies behave like the second one. Values need no such rule,
-/// because a step can use only its own values and values of the previous step.
+/// executions. The first consists of the prologue, two bodies and the epilogue.
+/// The second consists of the prologue and the epilogue. At the end of the
+/// second body, buffers, weights and gradient sums must have the same contents
+/// as at its beginning, but one step later. Then all further bodies behave like
+/// the second one. Values need no such rule, because a step can use only its
+/// own values and values of the previous step.
 ///
 /// Values: each operand has the value that the label of its instruction names.
 /// The label also determines the step.
@@ -135,8 +136,9 @@ struct Violation {
 /// - If there is a communicator for losses, every step sums all its losses, in
 ///   the order of micro-batches.
 ///
-/// Weights: version v is the weights after v updates. The proof computes the
-/// version in each buffer after each copy, rename and optimizer step.
+/// Weights: version v of the weights of a replica is their value after v
+/// updates. The proof computes the version in each buffer after each copy,
+/// rename and optimizer step.
 /// - A forward reads the version that `versionRead` states. Its backward and
 ///   its recompute read the same version.
 /// - An update reads the newest weights and the newest optimizer state of its
