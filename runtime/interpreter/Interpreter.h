@@ -155,8 +155,8 @@ public:
   }
 
   uint64_t instructionsRun() const { return executed; }
-  /// The number of times that the host blocked inside a step until the device
-  /// had passed an event. 0 is expected on an asynchronous device.
+  /// The number of times that the host blocked inside a step to wait for the
+  /// device.
   uint64_t hostBlocksInSteps() const { return blocksInSteps; }
   /// The number of steps that ended.
   uint64_t stepsRun() const { return step; }

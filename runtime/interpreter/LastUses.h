@@ -9,8 +9,8 @@
 // device may receive into memory only after the last use of this memory. It may
 // send the contents of memory only after they were written. Buffers can share
 // memory, completely or partly. So uses are recorded for cells and not for
-// buffers. Cut the arena at the beginning and the end of every buffer: a cell
-// is the memory between two neighbouring cuts.
+// buffers. The arena is cut at the beginning and the end of every buffer. A
+// cell is the memory between two neighbouring cuts.
 //
 //===----------------------------------------------------------------------===//
 

@@ -40,9 +40,9 @@ Blocks blocksOf(const program::ProgramT &program,
 /// - Every buffer in the block of the message fills the whole block.
 /// - No buffer in the block is a state (weights or optimizer state), or an
 ///   operand or result of a rename.
-/// - If the message is sent, no instruction uses the block between the post and
-///   the wait for the send. The next instruction after the wait that uses the
-///   block overwrites it.
+/// - If the post is a send, no instruction uses the block between the post and
+///   its wait. After the wait, the next instruction that uses the block
+///   overwrites it.
 std::vector<bool> findZeroCopyMessages(const program::ProgramT &program,
                                        const program::WorkerT &worker,
                                        const Blocks &blocks);

@@ -61,11 +61,11 @@ std::string locationOf(const ProgramT &program, const Instruction &instruction);
 std::string counted(uint64_t count, const std::string &singular);
 
 /// The version of the weights that an action of `stage` on micro-batch
-/// `microBatch` of step `step` must read. Version v has v updates. The result
-/// depends on program.updates. With a flush, it is the number of updates in all
-/// earlier steps. In PipeDream (EachMicroBatch), micro-batch k of the run reads
-/// version max(0, k - number of stages after this one). In PipeDream-2BW
-/// (EachStep), step k reads version max(0, k - 1).
+/// `microBatch` of step `step` must read. Version v is the result of v updates.
+/// The version depends on program.updates. With a flush, it is the number of
+/// updates in all earlier steps. In PipeDream (EachMicroBatch), micro-batch k
+/// of the run reads version max(0, k - number of stages after this one). In
+/// PipeDream-2BW (EachStep), step k reads version max(0, k - 1).
 uint64_t versionRead(const ProgramT &program, uint32_t stage, uint64_t step,
                      uint64_t microBatch);
 
@@ -87,9 +87,9 @@ inline uint64_t updatesPerStep(const ProgramT &program) {
   return program.updates == Updates::EachMicroBatch ? program.micro_batches : 1;
 }
 
-/// An optimizer step `update` updates the weights of its stage. Returns how
-/// many updates of these weights come before the one in step `step`. Requires a
-/// verified instruction.
+/// The index of an update among all updates of its weights in the run, from 0.
+/// `update` is an optimizer step, and `step` is the step in which it runs.
+/// Requires a verified instruction.
 inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
                          uint64_t step) {
   return step * (program.micro_batches / update.micro_batches()) +

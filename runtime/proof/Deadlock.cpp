@@ -437,7 +437,7 @@ private:
   /// The streams whose next operation can begin, by worker and key.
   std::vector<std::pair<uint32_t, uint64_t>> beginning;
 
-  // Data of the final state.
+  // Used only by the functions that examine the final state.
   std::vector<Node> nodes;
   std::vector<uint32_t> waiting; ///< by worker: the node of its wait
   /// The node of each stuck stream, by worker and key.

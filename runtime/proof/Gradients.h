@@ -7,8 +7,8 @@
 //
 // The proof of gradient sums: which gradients are in each buffer. Only
 // verifyWeights uses this header. Micro-batches are numbered over the whole
-// run: with N micro-batches per step, micro-batch m of step k has the number k
-// N + m.
+// run: with N micro-batches per step, micro-batch m of step k has the number
+// k*N+m.
 //
 //===----------------------------------------------------------------------===//
 

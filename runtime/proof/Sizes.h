@@ -30,11 +30,12 @@ public:
 
   /// An error text if the size of `buffer` is wrong, or the offset of a weight
   /// gradient. Otherwise an empty text. `kind` is the kind of its value. The
-  /// label of the instruction `label` names the value. It must be verified if
-  /// values of this kind belong to micro-batches. For an activation or a
-  /// gradient, `stage` is the stage before the boundary that the value crosses.
-  /// If there is no model, the first buffer of tokens determines the size of
-  /// all later buffers of tokens. The same is true for labels.
+  /// label of the instruction `label` names the value. This label must be
+  /// verified, if values of this kind belong to micro-batches. For an
+  /// activation or a gradient, `stage` is the stage before the boundary that
+  /// the value crosses. If there is no model, the first buffer of tokens
+  /// determines the size of all later buffers of tokens. The same is true for
+  /// labels.
   std::string faultOf(const Instruction &label, ValueKind kind, uint32_t stage,
                       const Buffer &buffer);
 

@@ -10,7 +10,7 @@
 // state the number of updates that its contents have had. GradientSums
 // (Gradients.h) does the same for gradient sums. Micro-batches are numbered
 // over the whole run: with N micro-batches per step, micro-batch m of step k
-// has the number k N + m.
+// has the number k*N+m.
 //
 //===----------------------------------------------------------------------===//
 

@@ -16,8 +16,9 @@
 namespace chimera::runtime {
 
 /// Fills `bytes` with the contents of an open file, beginning at `offset`.
-/// Returns the number of bytes that were read, or -1 with the reason in errno.
-/// It is smaller than bytes.size() if the file ends.
+/// Returns the number of bytes that were read, which is smaller than
+/// bytes.size() if the file ends. Returns -1, with the reason in errno, if
+/// reading fails.
 ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes);
 
 } // namespace chimera::runtime

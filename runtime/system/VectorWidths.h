@@ -17,8 +17,8 @@
 #define CHIMERA_RUNTIME_SYSTEM_VECTORWIDTHS_H
 
 // The loader selects the version of a function before a sanitizer is
-// initialised. This does not work, so builds with one of these sanitizers have
-// only one version.
+// initialised. This does not work with the address and the thread sanitizer, so
+// their builds have only one version of each function.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CHIMERA_ONE_VECTOR_WIDTH

@@ -17,10 +17,10 @@
 
 namespace chimera::runtime {
 
-/// Sets the function `end`, which endProcess calls with the exit status. `end`
-/// must not return. Any thread may call it, and it must not run destructors.
-/// Set it before a run begins and before a Signals object exists. If it is not
-/// set, endProcess calls std::terminate.
+/// Sets the function `end`, which endProcess calls with the exit status. Any
+/// thread may call `end`, and no destructors have run before the call. `end`
+/// must not return. Set it before a run begins and before a Signals object
+/// exists. If it is not set, endProcess calls std::terminate.
 void setEndProcess(void (*end)(int status)) noexcept;
 
 /// Ends the process with the function of setEndProcess. The status is 1 after a
