@@ -51,7 +51,7 @@ namespace chimera::runtime {
 struct Evaluation {
   DataSource *data = nullptr; ///< null: no evaluation
   uint64_t passes = 0;
-  uint64_t every = 0; ///< in steps; 0: only after the last step
+  uint64_t every = 0; ///< steps between evaluations; 0: only by `evaluate`
   /// Called on ranks that have the loss. The arguments are the number of steps
   /// before the evaluation, and the mean loss.
   std::function<void(uint64_t, double)> onLoss = {};

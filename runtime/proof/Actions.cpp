@@ -189,7 +189,7 @@ private:
   uint64_t stages;
   // Both lists are indexed by stage, then by piece.
   std::vector<uint8_t> seen[Steps];
-  std::vector<uint32_t> kept[Steps]; ///< stash counts, by first piece
+  std::vector<uint32_t> kept[Steps]; ///< number of stashes, by first piece
 };
 
 } // namespace

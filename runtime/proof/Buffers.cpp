@@ -60,7 +60,7 @@ public:
 
 private:
   struct BufferState {
-    uint32_t birth = kNone; ///< position; kNone if there is no value
+    uint32_t birth = kNone; ///< position of the write; kNone: no value
     uint32_t lastUse = 0;
     uint32_t writer = 0;  ///< the last position that wrote it
     uint32_t readers = 0; ///< messages and all-reduces that are reading it
@@ -275,7 +275,7 @@ private:
   Report &report;
   std::vector<BufferState> states; ///< by buffer
   std::vector<Interval> intervals;
-  std::vector<bool> found; ///< written buffers after the previous body
+  std::vector<bool> found; ///< by buffer: written after the last body
   uint32_t position = 0;
 };
 

@@ -433,7 +433,8 @@ private:
   /// For each worker, its posts and starts. The posts of one operation are
   /// adjacent.
   std::vector<std::vector<uint32_t>> posted;
-  std::vector<uint32_t> sharedBy; ///< first communicator with the same members
+  /// For each communicator, the first communicator with the same members.
+  std::vector<uint32_t> sharedBy;
   /// The streams whose next operation can begin, by worker and key.
   std::vector<std::pair<uint32_t, uint64_t>> beginning;
 

@@ -35,7 +35,7 @@ struct GradientSum {
   int64_t last = INT64_MIN;
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
-  bool isReduced = false; ///< the result of an all-reduce
+  bool isReduced = false; ///< whether an all-reduce made the sum
   /// The parameters that the sum covers: all parameters of the replica, or only
   /// the tied ones, or only the others. Tied parameters are summed separately.
   enum class Part : uint8_t { All, Rest, Tied } part = Part::All;
