@@ -27,7 +27,7 @@ static void expect(bool holds, const char *what) {
     throw std::invalid_argument(std::string("expected ") + what);
 }
 
-/// The sizes of all dimensions except the last `last` ones.
+/// The sizes of all dimensions of `x` except the last `last` dimensions.
 static at::IntArrayRef planesOf(const Tensor &x, int64_t last) {
   const int64_t count = x.dim() > last ? x.dim() - last : 0;
   return x.sizes().slice(0, static_cast<size_t>(count));
@@ -62,8 +62,8 @@ static Tensor withChannels(const c10::IValue &argument) {
   return x;
 }
 
-/// Arguments: (weight, indices). The kernel checks the indices too, but does
-/// not say which one is wrong.
+/// Arguments: (weight, indices). The kernel checks the indices too, but its
+/// error message does not name the wrong index.
 static void embedding(const Arguments &arguments) {
   const Tensor table = arguments[0].toTensor(),
                indices = arguments[1].toTensor();
@@ -145,7 +145,8 @@ static void convolutionBackward(const Arguments &arguments) {
   }
 }
 
-/// Requires indices into the last `Dimensions` dimensions of `x`.
+/// Requires that each index is the number of an element of a plane. A plane is
+/// the last `Dimensions` dimensions of `x`.
 template <int64_t Dimensions>
 static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
   expect(x.dim() >= Dimensions, "a tensor with the dimensions of a window");
@@ -160,8 +161,8 @@ static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
 
 /// Backward of max pooling, which sends each gradient to the position of its
 /// window's maximum. Arguments: (grad_output, input, ..., indices). `Indices`
-/// is the number of that argument. The last `Dimensions` dimensions are those
-/// of a plane.
+/// is the position of `indices` among the arguments. A plane is the last
+/// `Dimensions` dimensions of `input`.
 template <size_t Indices, int64_t Dimensions>
 static void poolBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
@@ -173,8 +174,8 @@ static void poolBackward(const Arguments &arguments) {
          "gradients and indices of the planes of the input");
 }
 
-/// Arguments: (grad_output, input). Requires planes of the same samples and
-/// channels.
+/// Arguments: (grad_output, input). Requires that both tensors have the same
+/// samples and channels. These are all dimensions except the last `Dimensions`.
 template <int64_t Dimensions>
 static void averageBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor();
@@ -185,8 +186,9 @@ static void averageBackward(const Arguments &arguments) {
 }
 
 /// Arguments: (grad_output, input, padding). `padding` has two numbers for each
-/// of the last dimensions, from the last one on: the elements added before and
-/// after. Requires a gradient of the padded shape.
+/// of the last `Dimensions` dimensions, starting with the last dimension: the
+/// numbers of elements that are added before and after. Requires a gradient of
+/// the padded shape.
 template <int64_t Dimensions>
 static void padBackward(const Arguments &arguments) {
   averageBackward<Dimensions>(arguments);
@@ -275,8 +277,9 @@ static bool isIntegral(const Tensor &x) {
   return at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
 }
 
-/// Arguments: (self, other, rounding_mode). With "trunc", the processor cannot
-/// divide the smallest integer by -1.
+/// Arguments: (self, other, rounding_mode). With rounding mode "trunc", the
+/// processor divides integers. It raises an exception if it divides the
+/// smallest integer by -1.
 static void divide(const Arguments &arguments) {
   if (arguments.size() != 3 || !arguments[2].isString() ||
       arguments[2].toStringView() != "trunc")
