@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The connection between the runtime's CUDA devices and LibTorch. LibTorch
-// computes on the stream of the queue whose work calls it, and reports how much
-// memory its tensors use.
+// The connection between the runtime's CUDA devices and LibTorch. When a queue
+// executes a function that calls LibTorch, LibTorch computes on the stream of
+// this queue. LibTorch also reports how much memory its tensors use.
 //
 //===----------------------------------------------------------------------===//
 
